@@ -1,0 +1,126 @@
+//! Assemblies: what is loaded, and what was looked for in vain.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::clr::EventKind;
+use crate::clr::payload::{AssemblyLoad, AssemblyLoadStop};
+
+use super::known::{Analysis, Known, View};
+use super::text::start_of;
+
+/// Assemblies that are kept.
+const ASSEMBLIES: usize = 4096;
+/// Characters of a name that are kept.
+const NAME: usize = 300;
+/// Searches in vain that are kept.
+const MISSING: usize = 64;
+
+/// Lists assemblies.
+#[derive(Debug, Default)]
+pub(super) struct Assemblies {
+    loaded: FxHashMap<u64, Assembly>,
+    loads: u64,
+    unloads: u64,
+    searches: u64,
+    failures: u64,
+    missing: VecDeque<MissingAssembly>,
+}
+
+/// What is loaded.
+#[derive(Debug, Clone)]
+pub struct AssemblySnapshot {
+    /// Assemblies, by name: no more than 4096.
+    pub loaded: Vec<Assembly>,
+    /// Loads while the session went on.
+    pub loads: u64,
+    /// Assemblies that went meanwhile.
+    pub unloads: u64,
+    /// Searches for an assembly that ended (it takes keyword assemblyloader).
+    pub searches: u64,
+    /// Of these, those in vain. Some are in the way of things: for resources of a language, or before a program finds it elsewhere.
+    pub failures: u64,
+    /// The latest searches in vain, newest first: no more than 64.
+    pub missing: Vec<MissingAssembly>,
+}
+
+/// An assembly.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assembly {
+    /// Name, version, culture and public key token; not sanitised.
+    pub full_name: String,
+    /// When it was loaded, nanoseconds since the start of the session; `None` where it was there before.
+    pub at: Option<i64>,
+    /// Whether it was made at run time.
+    pub is_dynamic: bool,
+}
+
+/// An assembly that was not found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingAssembly {
+    /// When, nanoseconds since the start of the session.
+    pub at: i64,
+    /// What was looked for; not sanitised.
+    pub name: String,
+    /// Who asked for it; can be empty. Not sanitised.
+    pub requested_by: String,
+}
+
+impl Assemblies {
+    fn add(&mut self, load: &AssemblyLoad<'_>, at: Option<i64>) {
+        const DYNAMIC: u32 = 2;
+        if self.loaded.len() >= ASSEMBLIES && !self.loaded.contains_key(&load.assembly) {
+            return;
+        }
+        let known = self.loaded.get(&load.assembly).and_then(|known| known.at);
+        let assembly = Assembly { full_name: start_of(load.full_name, NAME), at: at.or(known), is_dynamic: load.flags & DYNAMIC != 0 };
+        self.loaded.insert(load.assembly, assembly);
+    }
+}
+
+impl Analysis for Assemblies {
+    type Snapshot = AssemblySnapshot;
+
+    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
+        match known.kind {
+            EventKind::AssemblyLoad => {
+                self.add(&known.payload()?, Some(known.at));
+                self.loads += 1;
+            }
+            EventKind::AssemblyRundown => self.add(&known.payload()?, None),
+            EventKind::AssemblyUnload => {
+                let unload: AssemblyLoad<'_> = known.payload()?;
+                self.loaded.remove(&unload.assembly);
+                self.unloads += 1;
+            }
+            EventKind::AssemblyLoadStop => {
+                let stop: AssemblyLoadStop<'_> = known.payload()?;
+                self.searches += 1;
+                if !stop.found {
+                    self.failures += 1;
+                    if self.missing.len() >= MISSING {
+                        self.missing.pop_front();
+                    }
+                    let (name, requested_by) = (start_of(stop.name, NAME), start_of(stop.requested_by, NAME));
+                    self.missing.push_back(MissingAssembly { at: known.at, name, requested_by });
+                }
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn snapshot(&self, _view: &View<'_>) -> AssemblySnapshot {
+        let mut loaded: Vec<_> = self.loaded.values().cloned().collect();
+        loaded.sort_by(|a, b| a.full_name.cmp(&b.full_name));
+        AssemblySnapshot {
+            loaded,
+            loads: self.loads,
+            unloads: self.unloads,
+            searches: self.searches,
+            failures: self.failures,
+            missing: self.missing.iter().rev().cloned().collect(),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Waits for locks: how many, how long, and where.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use crate::clr::EventKind;
+use crate::clr::payload::{ContentionStart, ContentionStop};
+
+use super::Symbols;
+use super::distribution::Distribution;
+use super::known::{Analysis, Known, View};
+use super::ranking::{Ranking, Row};
+use super::timeline::{Merge, Timeline};
+
+/// Threads that wait at the same time.
+const WAITING: usize = 4096;
+/// Places that are told apart, before those in the same method are put together.
+const SITES: usize = 1024;
+/// Places of a snapshot.
+const TOP: usize = 100;
+/// Frames that tell a place: those of the lock itself come first.
+const DEPTH: usize = 12;
+/// Waits that are kept one by one.
+const RECENT: usize = 64;
+
+/// Pairs begin and end of waits by thread, which can wait for one lock at a time.
+#[derive(Debug)]
+pub(super) struct Contention {
+    started: u64,
+    native: u64,
+    waiting: FxHashMap<u64, Waiting>,
+    most_waiting: usize,
+    times: Distribution,
+    sites: Ranking<Site>,
+    count_over_time: Timeline,
+    wait_over_time: Timeline,
+    waiting_over_time: Timeline,
+    recent: VecDeque<Waited>,
+    /// The place of the latest wait, as a key.
+    key: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    since: i64,
+    lock: Option<u64>,
+    frames: [u64; DEPTH],
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Waited {
+    thread: u64,
+    waited_ns: u64,
+    from: Waiting,
+}
+
+#[derive(Debug, Default)]
+struct Site {
+    count: u64,
+    wait_ns: u64,
+    longest_ns: u64,
+}
+
+impl Row for Site {
+    fn weight(&self) -> u64 {
+        self.wait_ns
+    }
+
+    fn fold(&mut self, row: Self) {
+        self.count += row.count;
+        self.wait_ns = self.wait_ns.saturating_add(row.wait_ns);
+        self.longest_ns = self.longest_ns.max(row.longest_ns);
+    }
+}
+
+/// What was waited for.
+#[derive(Debug, Clone)]
+pub struct ContentionSnapshot {
+    /// Waits for managed locks that began.
+    pub count: u64,
+    /// Waits for locks of the runtime itself that began; not in `count`, nor in anything below.
+    pub native: u64,
+    /// Waits that ended. Times are of these, in nanoseconds.
+    pub ended: u64,
+    /// All of them together.
+    pub wait_ns: u64,
+    /// The longest.
+    pub longest_ns: u64,
+    /// Quantiles 0.5, 0.95 and 0.99; `None` before the first.
+    pub quantiles_ns: Option<[u64; 3]>,
+    /// Waits a second over the last ten seconds.
+    pub rate: f64,
+    /// Threads that waited at any moment of the last ten seconds, on average: their time together divided by that of the clock.
+    pub recent_waiters: f64,
+    /// Threads that wait now.
+    pub waiting: usize,
+    /// Most threads that waited at the same time.
+    pub most_waiting: usize,
+    /// Waits by step.
+    pub count_over_time: Timeline,
+    /// Nanoseconds of waiting by step, at the end of each wait.
+    pub wait_over_time: Timeline,
+    /// Most threads that waited at the same time, by step.
+    pub waiting_over_time: Timeline,
+    /// Places, those where most time was spent first: no more than 100.
+    pub sites: Vec<ContentionSite>,
+    /// Time spent in places that are not in the list.
+    pub others_ns: u64,
+    /// The latest waits, newest first: no more than 64.
+    pub recent: Vec<LockWait>,
+}
+
+/// A place where threads wait for a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentionSite {
+    /// The method that takes the lock, or its address; empty where waits came without a stack. Not sanitised.
+    pub method: String,
+    /// Waits that ended.
+    pub count: u64,
+    /// All of them together.
+    pub wait_ns: u64,
+    /// The longest.
+    pub longest_ns: u64,
+}
+
+/// A wait for a lock that ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockWait {
+    /// When it began, nanoseconds since the start of the session.
+    pub at: i64,
+    /// Who waited.
+    pub thread: u64,
+    /// How long.
+    pub wait_ns: u64,
+    /// For which lock, where that is told (.NET 8).
+    pub lock: Option<u64>,
+    /// Methods or addresses, leaf first. Not sanitised.
+    pub frames: Vec<String>,
+}
+
+impl Default for Contention {
+    fn default() -> Self {
+        Self {
+            started: 0,
+            native: 0,
+            waiting: FxHashMap::default(),
+            most_waiting: 0,
+            times: Distribution::default(),
+            sites: Ranking::new(SITES),
+            count_over_time: Timeline::new(Merge::Sum),
+            wait_over_time: Timeline::new(Merge::Sum),
+            waiting_over_time: Timeline::new(Merge::Max),
+            recent: VecDeque::with_capacity(RECENT),
+            key: Vec::new(),
+        }
+    }
+}
+
+impl Contention {
+    /// Whether a thread waits for a lock now, as far as is known.
+    #[inline]
+    pub(super) fn is_waiting(&self, thread: u64) -> bool {
+        !self.waiting.is_empty() && self.waiting.contains_key(&thread)
+    }
+
+    fn start(&mut self, known: &Known<'_>, start: ContentionStart) {
+        if start.native {
+            self.native += 1;
+            return;
+        }
+        self.started += 1;
+        self.count_over_time.add(known.at, 1.0);
+        if self.waiting.len() >= WAITING && !self.waiting.contains_key(&known.thread) {
+            return;
+        }
+        let mut frames = [0; DEPTH];
+        for (frame, address) in frames.iter_mut().zip(known.event.stack().into_iter().flat_map(|stack| stack.frames())) {
+            *frame = address;
+        }
+        self.waiting.insert(known.thread, Waiting { since: known.at, lock: start.lock, frames });
+        self.most_waiting = self.most_waiting.max(self.waiting.len());
+        self.waiting_over_time.add(known.at, self.waiting.len() as f64);
+    }
+
+    fn stop(&mut self, known: &Known<'_>, stop: ContentionStop) {
+        if stop.native {
+            return;
+        }
+        let Some(from) = self.waiting.remove(&known.thread) else { return };
+        let by_clock = u64::try_from(known.at.saturating_sub(from.since)).unwrap_or(0);
+        // A number that is none becomes 0, one that is too large the largest.
+        let waited_ns = stop.duration_ns.map_or(by_clock, |told| told as u64);
+        self.times.add(waited_ns);
+        self.wait_over_time.add(known.at, waited_ns as f64);
+        self.key.clear();
+        self.key.extend(from.frames.iter().flat_map(|address| address.to_le_bytes()));
+        self.sites.row(&self.key).fold(Site { count: 1, wait_ns: waited_ns, longest_ns: waited_ns });
+        if self.recent.len() >= RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Waited { thread: known.thread, waited_ns, from });
+    }
+
+    /// Places by the method that takes the lock.
+    fn sites(&self, symbols: &Symbols) -> Vec<ContentionSite> {
+        let mut by_method = FxHashMap::<String, Site>::default();
+        for (key, site) in self.sites.rows() {
+            let frames: Vec<u64> = key.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default())).collect();
+            let Site { count, wait_ns, longest_ns } = *site;
+            by_method.entry(taker(&frames, symbols)).or_default().fold(Site { count, wait_ns, longest_ns });
+        }
+        let site = |(method, Site { count, wait_ns, longest_ns })| ContentionSite { method, count, wait_ns, longest_ns };
+        let mut sites: Vec<_> = by_method.into_iter().map(site).collect();
+        sites.sort_by(|a, b| b.wait_ns.cmp(&a.wait_ns).then_with(|| a.method.cmp(&b.method)));
+        sites.truncate(TOP);
+        sites
+    }
+}
+
+/// The method that takes a lock: the first that is not part of the lock.
+fn taker(frames: &[u64], symbols: &Symbols) -> String {
+    let mut names = symbols.frame_names(frames);
+    let first = names.next().unwrap_or_default();
+    if !is_lock(&first) {
+        return first;
+    }
+    names.find(|name| !is_lock(name)).unwrap_or(first)
+}
+
+fn is_lock(name: &str) -> bool {
+    ["System.Threading.Monitor.", "System.Threading.Lock."].iter().any(|prefix| name.starts_with(prefix))
+}
+
+impl Analysis for Contention {
+    type Snapshot = ContentionSnapshot;
+
+    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
+        match known.kind {
+            EventKind::ContentionStart => self.start(known, known.payload()?),
+            EventKind::ContentionStop => self.stop(known, known.payload()?),
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn lost(&mut self, capture_thread: u64) {
+        self.waiting.remove(&capture_thread);
+    }
+
+    fn snapshot(&self, view: &View<'_>) -> ContentionSnapshot {
+        let sites = self.sites(view.symbols);
+        let wait = |waited: &Waited| LockWait {
+            at: waited.from.since,
+            thread: waited.thread,
+            wait_ns: waited.waited_ns,
+            lock: waited.from.lock,
+            frames: view.symbols.frame_names(&waited.from.frames).collect(),
+        };
+        ContentionSnapshot {
+            count: self.started,
+            native: self.native,
+            ended: self.times.count(),
+            wait_ns: self.times.sum(),
+            longest_ns: self.times.largest(),
+            quantiles_ns: self.times.quantiles(),
+            rate: self.count_over_time.rate(view.now, 10),
+            recent_waiters: self.wait_over_time.rate(view.now, 10) / 1e9,
+            waiting: self.waiting.len(),
+            most_waiting: self.most_waiting,
+            count_over_time: self.count_over_time.clone(),
+            wait_over_time: self.wait_over_time.clone(),
+            waiting_over_time: self.waiting_over_time.clone(),
+            others_ns: sites.iter().fold(self.times.sum(), |left, site| left.saturating_sub(site.wait_ns)),
+            sites,
+            recent: self.recent.iter().rev().map(wait).collect(),
+        }
+    }
+}

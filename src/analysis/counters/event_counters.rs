@@ -1,0 +1,135 @@
+//! EventCounters: events of that name, of any provider, in two shapes.
+
+use rustc_hash::FxHashMap;
+
+use crate::nettrace::{Value, Values};
+use crate::wire::Utf16;
+
+use super::super::known::Known;
+use super::super::text::start_of;
+use super::number::seconds;
+use super::series::{CounterKind, CounterSource, Identity, Series, Spread};
+use super::{CounterSession, Store};
+
+/// Providers whose interval is remembered.
+const PROVIDERS: usize = 1024;
+/// Characters of a name that are kept.
+const NAME: usize = 200;
+
+/// Reads EventCounters.
+#[derive(Debug, Default)]
+pub(super) struct EventCounters {
+    /// By metadata index, when values of the session's own interval last came.
+    own_at: FxHashMap<u32, i64>,
+}
+
+/// What an event says. There are two shapes of it, and what one lacks the other has.
+#[derive(Debug, Default)]
+struct Payload<'a> {
+    name: Utf16<'a>,
+    display_name: Utf16<'a>,
+    unit: Utf16<'a>,
+    metadata: Utf16<'a>,
+    series: Utf16<'a>,
+    rate_scale: Utf16<'a>,
+    mean: Option<f64>,
+    increment: Option<f64>,
+    deviation: f64,
+    min: f64,
+    max: f64,
+    count: i64,
+    interval_s: f64,
+}
+
+impl<'a> Payload<'a> {
+    /// The fields may be nested: the outermost has no name, the one in it is called Payload.
+    fn read(&mut self, values: Values<'a>, depth: u32) {
+        for (field, value) in values {
+            match (field.name.as_str(), value) {
+                (_, Value::Object(inner)) if depth < 3 => self.read(inner, depth + 1),
+                ("Name", Value::Text(text)) => self.name = text,
+                ("DisplayName", Value::Text(text)) => self.display_name = text,
+                ("DisplayUnits", Value::Text(text)) => self.unit = text,
+                ("Metadata", Value::Text(text)) => self.metadata = text,
+                ("Series", Value::Text(text)) => self.series = text,
+                ("DisplayRateTimeScale", Value::Text(text)) => self.rate_scale = text,
+                ("Mean", Value::Float(number)) => self.mean = Some(number),
+                ("Increment", Value::Float(number)) => self.increment = Some(number),
+                ("StandardDeviation", Value::Float(number)) => self.deviation = number,
+                ("Min", Value::Float(number)) => self.min = number,
+                ("Max", Value::Float(number)) => self.max = number,
+                ("Count", Value::Int(number)) => self.count = number,
+                ("IntervalSec", Value::Float(number)) => self.interval_s = number,
+                _ => {}
+            }
+        }
+    }
+
+    /// The interval of the provider in milliseconds, as its series says.
+    fn interval_ms(&self) -> Option<u32> {
+        let mut digits = self.series.chars();
+        "Interval=".chars().all(|expected| digits.next() == Some(expected)).then_some(())?;
+        digits.try_fold(0_u32, |number, digit| number.checked_mul(10)?.checked_add(digit.to_digit(10)?))
+    }
+}
+
+impl EventCounters {
+    pub(super) fn feed(&mut self, known: &Known<'_>, session: &CounterSession, store: &mut Store) -> Option<()> {
+        let mut payload = Payload::default();
+        payload.read(known.event.values(), 0);
+        if payload.name.is_empty() || (payload.mean.is_none() && payload.increment.is_none()) {
+            return None;
+        }
+        if !self.is_own(known, &payload, session) {
+            return Some(());
+        }
+        let metadata = known.event.metadata;
+        let is_sum = payload.increment.is_some();
+        store.set_key([b"E", metadata.provider.as_bytes(), payload.name.as_bytes(), payload.metadata.as_bytes(), b""]);
+        let series = store.series(|| {
+            Series::new(Identity {
+                source: CounterSource::EventCounter,
+                kind: if is_sum { CounterKind::Counter } else { CounterKind::Gauge },
+                group: metadata.provider.clone(),
+                name: start_of(payload.name, NAME),
+                display_name: start_of(payload.display_name, NAME),
+                unit: start_of(payload.unit, NAME),
+                // Tags are told the way meters tell them.
+                tags: start_of(payload.metadata, NAME).replace(':', "="),
+                rate_scale_s: None,
+            })
+        })?;
+        series.identity.rate_scale_s = seconds(payload.rate_scale);
+        let reading = &mut series.reading;
+        reading.at = known.at;
+        reading.interval_s = Some(payload.interval_s).filter(|seconds| seconds.is_finite() && *seconds > 0.0);
+        reading.delta = payload.increment.filter(|increment| increment.is_finite());
+        if let Some(delta) = reading.delta {
+            reading.total = Some(reading.total.unwrap_or(0.0) + delta);
+        }
+        // Of an interval in which nothing was written there is no mean; what is polled has one value in each.
+        reading.value = payload.mean.filter(|mean| mean.is_finite() && payload.count != 0);
+        reading.spread = payload.mean.filter(|_| payload.count > 1).map(|_| Spread {
+            min: payload.min,
+            max: payload.max,
+            standard_deviation: payload.deviation,
+            count: payload.count.unsigned_abs(),
+        });
+        series.record();
+        Some(())
+    }
+
+    /// Whether a value is to be taken: of the interval that was asked for, or of another where none of that comes.
+    fn is_own(&mut self, known: &Known<'_>, payload: &Payload<'_>, session: &CounterSession) -> bool {
+        let (Some(asked), Some(told)) = (session.interval_ms, payload.interval_ms()) else { return true };
+        let provider = known.event.metadata.index;
+        if asked == told {
+            if self.own_at.len() < PROVIDERS || self.own_at.contains_key(&provider) {
+                self.own_at.insert(provider, known.at);
+            }
+            return true;
+        }
+        let patience = i64::from(asked) * 3_000_000;
+        self.own_at.get(&provider).is_none_or(|last| known.at.saturating_sub(*last) > patience)
+    }
+}

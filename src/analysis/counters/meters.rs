@@ -1,0 +1,257 @@
+//! Meters: what `System.Diagnostics.Metrics` publishes for a session. Events are known by name and their fields by theirs, as each version of the
+//! library adds some.
+
+use std::collections::BTreeMap;
+
+use crate::nettrace::Value;
+use crate::wire::Utf16;
+
+use super::super::known::Known;
+use super::super::text::start_of;
+use super::number::{number, pairs};
+use super::series::{CounterKind, CounterSource, Identity, Series};
+use super::{CounterSession, Store};
+
+/// Instruments that are listed.
+const INSTRUMENTS: usize = 4096;
+/// Notices that are kept.
+const NOTICES: usize = 32;
+/// Characters of a text that are kept.
+const TEXT: usize = 400;
+
+/// Reads the events of meters.
+#[derive(Debug, Default)]
+pub(super) struct Meters {
+    instruments: BTreeMap<(String, String), Instrument>,
+    all_told: bool,
+    notices: Vec<MeterNotice>,
+    interval_s: Option<f64>,
+}
+
+/// Something that a program can publish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instrument {
+    /// Its meter; not sanitised, like all text here.
+    pub meter: String,
+    /// Its name.
+    pub name: String,
+    /// Its class, such as `Counter` or `ObservableGauge`.
+    pub kind: String,
+    /// What it counts; can be empty.
+    pub unit: String,
+    /// What it is; can be empty.
+    pub description: String,
+    /// Whether the session gets its values.
+    pub is_reported: bool,
+}
+
+/// Something that a person should know about the values of meters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MeterNotice {
+    /// There are more combinations of tags than the session asked for: some are missing.
+    TimeSeriesLimit,
+    /// There are more histograms than the session asked for: some are missing.
+    HistogramLimit,
+    /// The library failed.
+    Error(String),
+    /// A callback of the program that tells a value failed.
+    CallbackError(String),
+    /// Another session has the meters, and they serve only one: nothing comes.
+    OtherSession(String),
+    /// Another session asked for other limits: ask again for these, and both get values.
+    OtherLimits(MeterLimits),
+}
+
+/// The limits of a shared session, as text, the way they are asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeterLimits {
+    /// `MaxHistograms`.
+    pub max_histograms: String,
+    /// `MaxTimeSeries`.
+    pub max_time_series: String,
+    /// `RefreshInterval`, seconds.
+    pub refresh_interval: String,
+}
+
+/// The fields that any of the events has.
+#[derive(Debug, Default)]
+struct Fields<'a> {
+    session: Option<Utf16<'a>>,
+    client: Utf16<'a>,
+    running_session: Utf16<'a>,
+    meter: Utf16<'a>,
+    meter_version: Utf16<'a>,
+    instrument: Utf16<'a>,
+    instrument_id: i64,
+    kind: Utf16<'a>,
+    unit: Utf16<'a>,
+    description: Utf16<'a>,
+    tags: Utf16<'a>,
+    rate: Option<Utf16<'a>>,
+    value: Option<Utf16<'a>>,
+    quantiles: Utf16<'a>,
+    count: Option<i64>,
+    sum: Option<f64>,
+    error: Utf16<'a>,
+    interval_start: u64,
+    interval_end: u64,
+    limits: [Utf16<'a>; 3],
+}
+
+impl<'a> Fields<'a> {
+    fn read(known: &Known<'a>) -> Self {
+        let mut fields = Self::default();
+        for (field, value) in known.event.values() {
+            match (field.name.as_str(), value) {
+                ("sessionId", Value::Text(text)) => fields.session = Some(text),
+                ("clientId" | "sharedIdentifier", Value::Text(text)) => fields.client = text,
+                ("runningSessionId", Value::Text(text)) => fields.running_session = text,
+                ("meterName", Value::Text(text)) => fields.meter = text,
+                ("meterVersion", Value::Text(text)) => fields.meter_version = text,
+                ("instrumentName", Value::Text(text)) => fields.instrument = text,
+                ("instrumentId", Value::Int(id)) => fields.instrument_id = id,
+                ("instrumentType", Value::Text(text)) => fields.kind = text,
+                ("unit", Value::Text(text)) => fields.unit = text,
+                ("description", Value::Text(text)) => fields.description = text,
+                ("tags", Value::Text(text)) => fields.tags = text,
+                ("rate", Value::Text(text)) => fields.rate = Some(text),
+                ("value" | "lastValue", Value::Text(text)) => fields.value = Some(text),
+                ("quantiles", Value::Text(text)) => fields.quantiles = text,
+                ("count", Value::Int(count)) => fields.count = Some(count),
+                ("sum", Value::Float(sum)) => fields.sum = Some(sum),
+                ("errorMessage" | "message", Value::Text(text)) => fields.error = text,
+                ("intervalStartTime", Value::FileTime(time)) => fields.interval_start = time,
+                ("intervalEndTime", Value::FileTime(time)) => fields.interval_end = time,
+                ("expectedMaxHistograms", Value::Text(text)) => fields.limits[0] = text,
+                ("expectedMaxTimeSeries", Value::Text(text)) => fields.limits[1] = text,
+                ("expectedRefreshInterval", Value::Text(text)) => fields.limits[2] = text,
+                _ => {}
+            }
+        }
+        fields
+    }
+}
+
+impl Meters {
+    pub(super) fn feed(&mut self, known: &Known<'_>, session: &CounterSession, store: &mut Store) -> Option<()> {
+        let fields = Fields::read(known);
+        let is_ours = |id: Utf16<'_>| session.meter_session.as_ref().is_none_or(|own| id == **own);
+        if fields.session.is_some_and(|id| !is_ours(id)) {
+            return Some(());
+        }
+        match known.event.metadata.name.as_str() {
+            "CollectionStart" => {
+                let ticks = fields.interval_end.saturating_sub(fields.interval_start);
+                self.interval_s = (ticks > 0).then_some(ticks as f64 / 1e7);
+            }
+            "CounterRateValuePublished" => self.sum(known, &fields, CounterKind::Counter, store),
+            "UpDownCounterRateValuePublished" => self.sum(known, &fields, CounterKind::UpDownCounter, store),
+            "GaugeValuePublished" => {
+                if let Some(series) = self.series(known, &fields, CounterKind::Gauge, store) {
+                    series.reading.value = fields.value.and_then(number);
+                    series.record();
+                }
+            }
+            "HistogramValuePublished" | "Base2ExponentialHistogramValuePublished" => self.histogram(known, &fields, store),
+            "BeginInstrumentReporting" => self.instrument(&fields, Some(true)),
+            "EndInstrumentReporting" => self.instrument(&fields, Some(false)),
+            "InstrumentPublished" => self.instrument(&fields, None),
+            "InitialInstrumentEnumerationComplete" => self.all_told = true,
+            "TimeSeriesLimitReached" => self.note(MeterNotice::TimeSeriesLimit),
+            "HistogramLimitReached" => self.note(MeterNotice::HistogramLimit),
+            "Error" => self.note(MeterNotice::Error(start_of(fields.error, TEXT))),
+            "ObservableInstrumentCallbackError" => self.note(MeterNotice::CallbackError(start_of(fields.error, TEXT))),
+            // Everybody is told, also the session that has the meters.
+            "MultipleSessionsNotSupportedError" if session.meter_session.is_some() && !is_ours(fields.running_session) => {
+                self.note(MeterNotice::OtherSession(start_of(fields.running_session, TEXT)));
+            }
+            "MultipleSessionsConfiguredIncorrectlyError" if session.meter_client.as_ref().is_some_and(|own| fields.client == **own) => {
+                let [max_histograms, max_time_series, refresh_interval] = fields.limits.map(|limit| start_of(limit, TEXT));
+                self.note(MeterNotice::OtherLimits(MeterLimits { max_histograms, max_time_series, refresh_interval }));
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn sum(&self, known: &Known<'_>, fields: &Fields<'_>, kind: CounterKind, store: &mut Store) {
+        let Some(series) = self.series(known, fields, kind, store) else { return };
+        let reading = &mut series.reading;
+        // Empty in the first interval, and where nothing was counted.
+        reading.delta = fields.rate.and_then(number);
+        reading.value = fields.value.and_then(number);
+        if let Some(delta) = reading.delta {
+            reading.total = Some(reading.total.unwrap_or(0.0) + delta);
+        }
+        series.record();
+    }
+
+    fn histogram(&self, known: &Known<'_>, fields: &Fields<'_>, store: &mut Store) {
+        let Some(series) = self.series(known, fields, CounterKind::Histogram, store) else { return };
+        let reading = &mut series.reading;
+        pairs(fields.quantiles, &mut reading.quantiles);
+        reading.quantiles.sort_by(|a, b| a.0.total_cmp(&b.0));
+        reading.count = fields.count.map(i64::unsigned_abs);
+        reading.sum = fields.sum.filter(|sum| sum.is_finite());
+        reading.total_count = reading.total_count.saturating_add(reading.count.unwrap_or(0));
+        reading.total_sum += reading.sum.unwrap_or(0.0);
+        series.record();
+    }
+
+    fn series<'s>(&self, known: &Known<'_>, fields: &Fields<'_>, kind: CounterKind, store: &'s mut Store) -> Option<&'s mut Series> {
+        let id = fields.instrument_id.to_le_bytes();
+        let (meter, instrument) = (fields.meter.as_bytes(), fields.instrument.as_bytes());
+        store.set_key([b"M", meter, instrument, fields.tags.as_bytes(), &id]);
+        let series = store.series(|| {
+            Series::new(Identity {
+                source: CounterSource::Meter,
+                kind,
+                group: start_of(fields.meter, TEXT),
+                name: start_of(fields.instrument, TEXT),
+                display_name: String::new(),
+                unit: start_of(fields.unit, TEXT),
+                tags: start_of(fields.tags, TEXT),
+                rate_scale_s: Some(1.0),
+            })
+        })?;
+        series.reading.at = known.at;
+        series.reading.interval_s = self.interval_s;
+        Some(series)
+    }
+
+    fn instrument(&mut self, fields: &Fields<'_>, is_reported: Option<bool>) {
+        let key = (start_of(fields.meter, TEXT), start_of(fields.instrument, TEXT));
+        if let Some(known) = self.instruments.get_mut(&key) {
+            known.is_reported = is_reported.unwrap_or(known.is_reported);
+        } else if self.instruments.len() < INSTRUMENTS {
+            let instrument = Instrument {
+                meter: key.0.clone(),
+                name: key.1.clone(),
+                // Without the number of its type parameters.
+                kind: fields.kind.chars().take_while(|c| *c != '`').take(TEXT).collect(),
+                unit: start_of(fields.unit, TEXT),
+                description: start_of(fields.description, TEXT),
+                is_reported: is_reported.unwrap_or(false),
+            };
+            self.instruments.insert(key, instrument);
+        }
+    }
+
+    fn note(&mut self, notice: MeterNotice) {
+        if self.notices.len() < NOTICES && !self.notices.contains(&notice) {
+            self.notices.push(notice);
+        }
+    }
+
+    pub(super) fn instruments(&self) -> Vec<Instrument> {
+        self.instruments.values().cloned().collect()
+    }
+
+    pub(super) fn all_told(&self) -> bool {
+        self.all_told
+    }
+
+    pub(super) fn notices(&self) -> &[MeterNotice] {
+        &self.notices
+    }
+}

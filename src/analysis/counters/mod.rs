@@ -1,0 +1,135 @@
+//! Counters: figures that the program and its libraries publish themselves, as EventCounters and as instruments of meters.
+
+mod event_counters;
+mod meters;
+mod number;
+mod series;
+mod vitals;
+
+use rustc_hash::FxHashMap;
+
+use crate::clr::EventKind;
+
+use super::known::{Analysis, Known, View};
+
+use event_counters::EventCounters;
+use meters::Meters;
+use series::Series;
+
+pub use meters::{Instrument, MeterLimits, MeterNotice};
+pub use series::{CounterKind, CounterSnapshot, CounterSource, HistogramReading, Spread};
+pub use vitals::Vitals;
+
+/// Most series that are told apart; as many as a session of meters asks for by default, and EventCounters besides.
+const SERIES: usize = 2000;
+
+/// Which of the counters in a stream are the session's own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CounterSession {
+    /// The interval that was asked for of EventCounters, milliseconds; `None` takes them all, as for a file.
+    ///
+    /// A provider publishes at the shortest interval that any session asked for, and everybody gets that. Values of another interval are taken where
+    /// none of the own comes.
+    pub interval_ms: Option<u32>,
+    /// `SessionId` of the meters; `None` takes them all.
+    pub meter_session: Option<String>,
+    /// `ClientId` of the meters, where the session is `SHARED`.
+    pub meter_client: Option<String>,
+}
+
+/// Keeps the latest value of every counter and its history.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    session: CounterSession,
+    store: Store,
+    event_counters: EventCounters,
+    meters: Meters,
+}
+
+/// All series, by what tells them apart.
+#[derive(Debug, Default)]
+struct Store {
+    series: Vec<Series>,
+    index: FxHashMap<Box<[u8]>, u32>,
+    /// What tells the latest apart; kept for its memory.
+    key: Vec<u8>,
+    /// Values of series for which there was no room.
+    dropped: u64,
+}
+
+/// What the program and its libraries publish.
+#[derive(Debug, Clone)]
+pub struct CountersSnapshot {
+    /// Counters, by provider or meter, name and tags.
+    pub counters: Vec<CounterSnapshot>,
+    /// What there is to publish, so far as it was told.
+    pub instruments: Vec<Instrument>,
+    /// Whether all that there is was told.
+    pub all_instruments_told: bool,
+    /// What went wrong, each once.
+    pub notices: Vec<MeterNotice>,
+    /// Values that were left out, as there are too many counters.
+    pub dropped: u64,
+    /// The figures for a line of a table.
+    pub vitals: Vitals,
+}
+
+impl Store {
+    /// The series of the key, which is made where it is new; `None` where there is no room.
+    fn series(&mut self, make: impl FnOnce() -> Series) -> Option<&mut Series> {
+        let at = match self.index.get(&self.key[..]) {
+            Some(at) => *at as usize,
+            None if self.series.len() < SERIES => {
+                self.index.insert(self.key[..].into(), self.series.len() as u32);
+                self.series.push(make());
+                self.series.len() - 1
+            }
+            None => {
+                self.dropped += 1;
+                return None;
+            }
+        };
+        self.series.get_mut(at)
+    }
+
+    /// Begins a key of these parts, none of which holds a NUL unit.
+    fn set_key(&mut self, parts: [&[u8]; 5]) {
+        self.key.clear();
+        for part in parts {
+            // What is longer than this differs before, or not at all.
+            self.key.extend_from_slice(&part[..part.len().min(1024)]);
+            self.key.extend_from_slice(&[0, 0]);
+        }
+    }
+}
+
+impl Counters {
+    pub(super) fn set_session(&mut self, session: CounterSession) {
+        self.session = session;
+    }
+}
+
+impl Analysis for Counters {
+    type Snapshot = CountersSnapshot;
+
+    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
+        match known.kind {
+            EventKind::EventCounter => self.event_counters.feed(known, &self.session, &mut self.store),
+            EventKind::Metrics => self.meters.feed(known, &self.session, &mut self.store),
+            _ => Some(()),
+        }
+    }
+
+    fn snapshot(&self, _view: &View<'_>) -> CountersSnapshot {
+        let mut counters: Vec<_> = self.store.series.iter().map(Series::snapshot).collect();
+        counters.sort_by(|a, b| (&a.group, &a.name, &a.tags).cmp(&(&b.group, &b.name, &b.tags)));
+        CountersSnapshot {
+            vitals: Vitals::new(&counters),
+            counters,
+            instruments: self.meters.instruments(),
+            all_instruments_told: self.meters.all_told(),
+            notices: self.meters.notices().to_vec(),
+            dropped: self.store.dropped,
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Exceptions: which, how many, and from where.
+
+use std::collections::VecDeque;
+
+use crate::clr::EventKind;
+use crate::clr::payload::ExceptionThrown;
+use crate::wire::Utf16;
+
+use super::known::{Analysis, Frames, Known, View};
+use super::ranking::{Ranking, Row};
+use super::text::copy;
+use super::timeline::{Merge, Timeline};
+
+/// Types that are told apart.
+const TYPES: usize = 256;
+/// Types of a snapshot.
+const TOP: usize = 100;
+/// Exceptions that are kept one by one.
+const RECENT: usize = 64;
+/// Frames of a stack that are kept.
+const DEPTH: usize = 64;
+/// Characters of a message that are kept.
+const MESSAGE: usize = 400;
+
+/// Counts exceptions as they are thrown, whether or not somebody catches them.
+#[derive(Debug)]
+pub(super) struct Exceptions {
+    thrown: u64,
+    rethrown: u64,
+    types: Ranking<Type>,
+    over_time: Timeline,
+    recent: VecDeque<Thrown>,
+}
+
+#[derive(Debug, Default)]
+struct Type {
+    count: u64,
+    last: Thrown,
+}
+
+impl Row for Type {
+    fn weight(&self) -> u64 {
+        self.count
+    }
+
+    fn fold(&mut self, row: Self) {
+        self.count += row.count;
+    }
+}
+
+#[derive(Debug, Default)]
+struct Thrown {
+    at: i64,
+    thread: u64,
+    hresult: u32,
+    rethrown: bool,
+    type_name: String,
+    message: String,
+    frames: Frames,
+}
+
+impl Thrown {
+    /// Takes another exception into the same memory.
+    fn set(&mut self, known: &Known<'_>, thrown: &ExceptionThrown<'_>) {
+        self.at = known.at;
+        self.thread = known.thread;
+        self.hresult = thrown.hresult;
+        self.rethrown = thrown.is_rethrown();
+        copy(&mut self.type_name, thrown.type_name, MESSAGE);
+        copy(&mut self.message, thrown.message, MESSAGE);
+        self.frames.set(known.event.stack(), DEPTH);
+    }
+
+    fn snapshot(&self, view: &View<'_>) -> ThrownException {
+        let Self { at, thread, hresult, rethrown, ref type_name, ref message, ref frames } = *self;
+        let mut frames = frames.resolve(view.symbols);
+        // Since .NET 9 the frames that throw are managed code themselves.
+        frames.drain(..frames.iter().take_while(|frame| frame.starts_with("System.Runtime.EH.")).count());
+        ThrownException { at, thread, hresult, rethrown, type_name: type_name.clone(), message: message.clone(), frames }
+    }
+}
+
+/// What was thrown.
+#[derive(Debug, Clone)]
+pub struct ExceptionSnapshot {
+    /// Exceptions, those that were thrown anew included.
+    pub thrown: u64,
+    /// Exceptions that were caught and thrown anew.
+    pub rethrown: u64,
+    /// Exceptions a second over the last ten seconds.
+    pub rate: f64,
+    /// Exceptions by step.
+    pub over_time: Timeline,
+    /// Types, most frequent first: no more than 100.
+    pub types: Vec<ExceptionType>,
+    /// Exceptions of types that are not in the list.
+    pub others: u64,
+    /// The latest, newest first: no more than 64.
+    pub recent: Vec<ThrownException>,
+}
+
+/// How often exceptions of a type were thrown.
+#[derive(Debug, Clone)]
+pub struct ExceptionType {
+    /// Full name; not sanitised.
+    pub name: String,
+    /// How many.
+    pub count: u64,
+    /// The latest of them.
+    pub last: ThrownException,
+}
+
+/// An exception.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThrownException {
+    /// When it was thrown, nanoseconds since the start of the session.
+    pub at: i64,
+    /// Where.
+    pub thread: u64,
+    /// Its HRESULT.
+    pub hresult: u32,
+    /// Whether it was caught before and is thrown anew.
+    pub rethrown: bool,
+    /// Full name of its type; not sanitised.
+    pub type_name: String,
+    /// The start of its message; not sanitised.
+    pub message: String,
+    /// Methods or addresses, leaf first, from the one that threw; empty where there was no stack. Not sanitised.
+    pub frames: Vec<String>,
+}
+
+impl Default for Exceptions {
+    fn default() -> Self {
+        Self {
+            thrown: 0,
+            rethrown: 0,
+            types: Ranking::new(TYPES),
+            over_time: Timeline::new(Merge::Sum),
+            recent: VecDeque::with_capacity(RECENT),
+        }
+    }
+}
+
+impl Analysis for Exceptions {
+    type Snapshot = ExceptionSnapshot;
+
+    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
+        if known.kind != EventKind::ExceptionThrown {
+            return Some(());
+        }
+        let thrown: ExceptionThrown<'_> = known.payload()?;
+        self.thrown += 1;
+        self.rethrown += u64::from(thrown.is_rethrown());
+        self.over_time.add(known.at, 1.0);
+        let of_type = self.types.row(thrown.type_name.as_bytes());
+        of_type.count += 1;
+        of_type.last.set(known, &thrown);
+        let mut latest = if self.recent.len() < RECENT { Thrown::default() } else { self.recent.pop_front().unwrap_or_default() };
+        latest.set(known, &thrown);
+        self.recent.push_back(latest);
+        Some(())
+    }
+
+    fn snapshot(&self, view: &View<'_>) -> ExceptionSnapshot {
+        let named = |(name, row): (&[u8], &Type)| ExceptionType {
+            name: Utf16::new(name).to_string(),
+            count: row.count,
+            last: row.last.snapshot(view),
+        };
+        let types: Vec<_> = self.types.heaviest(TOP).into_iter().map(named).collect();
+        let mut recent: Vec<_> = self.recent.iter().map(|thrown| thrown.snapshot(view)).collect();
+        recent.sort_by_key(|thrown| std::cmp::Reverse(thrown.at));
+        ExceptionSnapshot {
+            thrown: self.thrown,
+            rethrown: self.rethrown,
+            rate: self.over_time.rate(view.now, 10),
+            over_time: self.over_time.clone(),
+            others: self.thrown - types.iter().map(|named| named.count).sum::<u64>(),
+            types,
+            recent,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What is allocated.
+
+use crate::clr::payload::{AllocationKind, AllocationSampled, AllocationTick};
+
+use super::super::ranking::{Ranking, Row};
+use super::super::timeline::{Merge, Timeline};
+
+/// Types that are told apart.
+const TYPES: usize = 1024;
+/// Types of a snapshot.
+const TOP: usize = 100;
+/// Bytes for which .NET 10 draws one allocation at random, on average.
+const BYTES_PER_SAMPLE: f64 = 102_400.0;
+
+/// Counts what allocation ticks say: one for about 100 KB on each heap, with the type of the object that made it up.
+#[derive(Debug)]
+pub(super) struct Allocations {
+    ticks: u64,
+    bytes: u64,
+    by_kind: [u64; 3],
+    types: Ranking<Type>,
+    over_time: Timeline,
+    samples: u64,
+    sampled: Ranking<Type>,
+}
+
+#[derive(Debug, Default)]
+struct Type {
+    bytes: u64,
+    ticks: u64,
+    largest: u64,
+}
+
+impl Row for Type {
+    fn weight(&self) -> u64 {
+        self.bytes
+    }
+
+    fn fold(&mut self, row: Self) {
+        self.add(row.bytes, row.ticks, row.largest);
+    }
+}
+
+impl Type {
+    fn add(&mut self, bytes: u64, ticks: u64, size: u64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.ticks += ticks;
+        self.largest = self.largest.max(size);
+    }
+}
+
+/// What the program allocates.
+#[derive(Debug, Clone)]
+pub struct AllocationSnapshot {
+    /// Bytes that were allocated, to within 100 KB for each heap.
+    pub bytes: u64,
+    /// Of these, as small, large and pinned objects.
+    pub by_kind: [u64; 3],
+    /// Events that tell of it.
+    pub ticks: u64,
+    /// Bytes a second over the last ten seconds.
+    pub rate: f64,
+    /// Bytes by step.
+    pub over_time: Timeline,
+    /// Types, those of the most bytes first: no more than 100.
+    pub top: Vec<AllocatedType>,
+    /// Bytes of all types that are not in the list.
+    pub others: u64,
+    /// Whether `top` is from allocations that were drawn at random (.NET 10) and not from ticks, which favour what is allocated when one is due.
+    pub is_random: bool,
+}
+
+/// How much of a type is allocated, as far as the events that stand for all allocations tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllocatedType {
+    /// Full name; not sanitised.
+    pub name: String,
+    /// Bytes that it stands for.
+    pub bytes: u64,
+    /// Events that tell of it.
+    pub ticks: u64,
+    /// The largest object among them, bytes; 0 where sizes are not told.
+    pub largest: u64,
+}
+
+impl Default for Allocations {
+    fn default() -> Self {
+        Self {
+            ticks: 0,
+            bytes: 0,
+            by_kind: [0; 3],
+            types: Ranking::new(TYPES),
+            over_time: Timeline::new(Merge::Sum),
+            samples: 0,
+            sampled: Ranking::new(TYPES),
+        }
+    }
+}
+
+impl Allocations {
+    pub(super) fn tick(&mut self, at: i64, tick: &AllocationTick<'_>) {
+        self.ticks += 1;
+        self.bytes = self.bytes.saturating_add(tick.amount);
+        let kind = match tick.kind {
+            AllocationKind::Small => 0,
+            AllocationKind::Large => 1,
+            AllocationKind::Pinned => 2,
+        };
+        self.by_kind[kind] = self.by_kind[kind].saturating_add(tick.amount);
+        self.over_time.add(at, tick.amount as f64);
+        self.types.row(tick.type_name.as_bytes()).add(tick.amount, 1, tick.object_size.unwrap_or(0));
+    }
+
+    pub(super) fn sampled(&mut self, sampled: &AllocationSampled<'_>) {
+        self.samples += 1;
+        // Every byte is drawn with the same chance; an object stands for as many bytes as it takes for one of its size to be drawn.
+        let size = sampled.object_size.max(1) as f64;
+        let bytes = size / -(-size / BYTES_PER_SAMPLE).exp_m1();
+        self.sampled.row(sampled.type_name.as_bytes()).add(bytes as u64, 1, sampled.object_size);
+    }
+
+    pub(super) fn snapshot(&self, now: i64) -> Option<AllocationSnapshot> {
+        let is_random = self.samples > 0;
+        if self.ticks == 0 && !is_random {
+            return None;
+        }
+        let types = if is_random { &self.sampled } else { &self.types };
+        let named = |(name, row): (&[u8], &Type)| AllocatedType {
+            name: crate::wire::Utf16::new(name).to_string(),
+            bytes: row.bytes,
+            ticks: row.ticks,
+            largest: row.largest,
+        };
+        let top: Vec<_> = types.heaviest(TOP).into_iter().map(named).collect();
+        let all = types.rows().fold(types.rest().bytes, |sum, (_, row)| sum.saturating_add(row.bytes));
+        Some(AllocationSnapshot {
+            bytes: self.bytes,
+            by_kind: self.by_kind,
+            ticks: self.ticks,
+            rate: self.over_time.rate(now, 10),
+            over_time: self.over_time.clone(),
+            others: top.iter().fold(all, |left, named| left.saturating_sub(named.bytes)),
+            top,
+            is_random,
+        })
+    }
+}

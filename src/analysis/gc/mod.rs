@@ -1,0 +1,169 @@
+//! Garbage collection: pauses, collections, the heap, and what is allocated.
+
+mod allocations;
+mod collections;
+mod pauses;
+
+use crate::clr::EventKind;
+use crate::clr::payload::{GlobalHeapHistory, HeapStats};
+
+use super::known::{Analysis, Known, View};
+use super::timeline::{Merge, Timeline};
+
+use allocations::Allocations;
+use collections::Collections;
+use pauses::Pauses;
+
+pub use allocations::{AllocatedType, AllocationSnapshot};
+pub use collections::{Collection, CollectionCount};
+pub use pauses::PauseSnapshot;
+
+/// Collections that are kept one by one.
+const RECENT: usize = 256;
+
+/// Watches the garbage collector.
+#[derive(Debug)]
+pub(super) struct Gc {
+    pauses: Pauses,
+    collections: Collections,
+    allocations: Allocations,
+    heap: Option<Heap>,
+    heap_size: Timeline,
+    memory_load: Option<u32>,
+    heaps: Option<u32>,
+}
+
+/// What the garbage collector did.
+#[derive(Debug, Clone)]
+pub struct GcSnapshot {
+    /// Collections that began, by the oldest generation collected: 0, 1 and 2.
+    pub collections: [u64; 3],
+    /// Of these, those that the program asked for.
+    pub induced: u64,
+    /// The same by generation, reason and type, most first.
+    pub causes: Vec<CollectionCount>,
+    /// Collections that began and have not ended.
+    pub running: usize,
+    /// How long the program stood.
+    pub pauses: PauseSnapshot,
+    /// The heap after the latest collection; `None` before the first.
+    pub heap: Option<Heap>,
+    /// Size of the heap over time, after collections, bytes.
+    pub heap_size: Timeline,
+    /// What is allocated; `None` where no event tells (it takes level verbose).
+    pub allocations: Option<AllocationSnapshot>,
+    /// The latest collections, newest first.
+    pub recent: Vec<Collection>,
+    /// How much of the machine's memory was in use at the latest collection, percent.
+    pub memory_load: Option<u32>,
+    /// Heaps: more than one is the server's collector.
+    pub heaps: Option<u32>,
+}
+
+/// The heap after a collection, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heap {
+    /// Nanoseconds since the start of the session.
+    pub at: i64,
+    /// Generations 0, 1 and 2.
+    pub generations: [u64; 3],
+    /// The large object heap.
+    pub large: u64,
+    /// The pinned object heap; `None` before .NET 5.
+    pub pinned: Option<u64>,
+    /// What survived the collection.
+    pub promoted: u64,
+    /// Objects that wait for their finalizer.
+    pub finalization: u64,
+    /// Objects that could not be moved.
+    pub pinned_objects: u32,
+    /// Handles.
+    pub handles: u32,
+}
+
+impl Heap {
+    fn new(at: i64, stats: &HeapStats) -> Self {
+        let [gen0, gen1, gen2, large] = stats.generations.map(|generation| generation.size);
+        let all = stats.generations.iter().chain(&stats.pinned_heap);
+        Self {
+            at,
+            generations: [gen0, gen1, gen2],
+            large,
+            pinned: stats.pinned_heap.map(|heap| heap.size),
+            promoted: all.fold(0, |sum, generation| sum.saturating_add(generation.promoted)),
+            finalization: stats.finalization_promoted_count,
+            pinned_objects: stats.pinned_objects,
+            handles: stats.handles,
+        }
+    }
+
+    /// All of it.
+    pub fn size(&self) -> u64 {
+        self.generations.into_iter().chain([self.large]).chain(self.pinned).fold(0, u64::saturating_add)
+    }
+}
+
+impl Default for Gc {
+    fn default() -> Self {
+        Self {
+            pauses: Pauses::default(),
+            collections: Collections::default(),
+            allocations: Allocations::default(),
+            heap: None,
+            heap_size: Timeline::new(Merge::Max),
+            memory_load: None,
+            heaps: None,
+        }
+    }
+}
+
+impl Analysis for Gc {
+    type Snapshot = GcSnapshot;
+
+    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
+        let (at, thread) = (known.at, known.event.capture_thread());
+        match known.kind {
+            EventKind::SuspendBegin => self.pauses.suspend(at, thread, known.payload()?),
+            EventKind::RestartEnd => self.pauses.restarted(at, thread),
+            EventKind::GcStart => self.collections.start(at, known.payload()?),
+            EventKind::GcEnd => self.collections.end(at, thread, known.payload()?),
+            EventKind::HeapStats => {
+                let heap = Heap::new(at, &known.payload()?);
+                self.collections.heap(thread, &heap);
+                self.heap_size.add(at, heap.size() as f64);
+                if self.heap.is_none_or(|last| last.at <= at) {
+                    self.heap = Some(heap);
+                }
+            }
+            EventKind::GlobalHeapHistory => {
+                let history: GlobalHeapHistory = known.payload()?;
+                self.memory_load = Some(history.memory_load);
+                self.heaps = Some(history.heaps);
+            }
+            EventKind::AllocationTick => self.allocations.tick(at, &known.payload()?),
+            EventKind::AllocationSampled => self.allocations.sampled(&known.payload()?),
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn lost(&mut self, capture_thread: u64) {
+        self.pauses.lost(capture_thread);
+    }
+
+    fn snapshot(&self, view: &View<'_>) -> GcSnapshot {
+        GcSnapshot {
+            collections: self.collections.by_generation(),
+            induced: self.collections.induced(),
+            causes: self.collections.causes(),
+            running: self.collections.running(),
+            pauses: self.pauses.snapshot(view.now),
+            heap: self.heap,
+            heap_size: self.heap_size.clone(),
+            allocations: self.allocations.snapshot(view.now),
+            recent: self.collections.recent(self.pauses.recent()),
+            memory_load: self.memory_load,
+            heaps: self.heaps,
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What is on the heap: objects by type, from a walk over it in a full collection.
+//!
+//! A session that asks for it (keywords 0x1980001) makes the runtime collect at once and tell of every object that it finds alive, and of every
+//! reference, apart: an object says how many references it holds, and they follow in the same order in events of their own. So there is a sum that must
+//! hold, and events have running numbers: where something is missing, that shows.
+
+use rustc_hash::FxHashMap;
+
+use crate::clr::EventKind;
+use crate::clr::payload::{BulkEdge, BulkNode, BulkType, GcEnd, GcStart, GcType};
+
+use super::known::{Analysis, Known, View};
+use super::names::{NameId, Names};
+
+/// Types that are told apart.
+const TYPES: usize = 1 << 17;
+/// Bytes of their names.
+const TEXT: usize = 8 << 20;
+/// Types of a snapshot.
+const TOP: usize = 1000;
+
+/// Counts objects.
+#[derive(Debug)]
+pub(super) struct Heap {
+    names: Names,
+    name_of: FxHashMap<u64, NameId>,
+    /// The collection that began last and may walk the heap.
+    collection: Option<u32>,
+    walk: Walk,
+}
+
+/// One walk over the heap.
+#[derive(Debug, Default)]
+struct Walk {
+    collection: Option<u32>,
+    types: FxHashMap<u64, Objects>,
+    others: Objects,
+    all: Objects,
+    /// References that objects said they hold.
+    promised_edges: u64,
+    edges: u64,
+    node_events: Events,
+    edge_events: Events,
+    lost: u64,
+    is_finished: bool,
+}
+
+/// Events of a kind, which have running numbers.
+#[derive(Debug, Default)]
+struct Events {
+    seen: u32,
+    missing: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Objects {
+    count: u64,
+    bytes: u64,
+}
+
+/// What is on the heap.
+#[derive(Debug, Clone)]
+pub struct HeapSnapshot {
+    /// Objects.
+    pub objects: u64,
+    /// Bytes that they take.
+    pub bytes: u64,
+    /// References between them.
+    pub references: u64,
+    /// Types, those that take most first: no more than 1000.
+    pub types: Vec<HeapType>,
+    /// Types that are not in the list: how many, and their objects and bytes.
+    pub others: (u64, u64, u64),
+    /// Whether the walk came to its end. Until then the figures are of what was told so far.
+    pub is_finished: bool,
+    /// What is wrong with the figures; none where the walk came to its end and everything adds up.
+    pub problems: Vec<HeapProblem>,
+}
+
+/// Objects of a type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeapType {
+    /// Its name; empty where it was not told. Not sanitised.
+    pub name: String,
+    /// How many.
+    pub objects: u64,
+    /// Bytes that they take.
+    pub bytes: u64,
+}
+
+/// Why the figures of a heap may be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeapProblem {
+    /// Objects said that they hold so many references, and so many others were told.
+    ReferencesDoNotAddUp {
+        /// The sum over all objects.
+        promised: u64,
+        /// References that were told.
+        told: u64,
+    },
+    /// So many events are missing, as their numbers show.
+    EventsMissing(u64),
+    /// The runtime dropped so many events meanwhile.
+    EventsLost(u64),
+    /// The type of so many objects was not told: another session has it named already.
+    TypesUnknown(u64),
+}
+
+impl HeapSnapshot {
+    /// Whether the figures can be trusted.
+    pub fn is_exact(&self) -> bool {
+        self.is_finished && self.problems.is_empty()
+    }
+}
+
+impl Events {
+    /// Takes the number of an event, and says whether it begins another walk.
+    fn next(&mut self, index: u32) -> bool {
+        if index == 0 && self.seen > 0 {
+            return true;
+        }
+        self.missing += u64::from(index.saturating_sub(self.seen));
+        self.seen = index.saturating_add(1);
+        false
+    }
+}
+
+impl Objects {
+    fn add(&mut self, count: u64, bytes: u64) {
+        self.count += count;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+impl Default for Heap {
+    fn default() -> Self {
+        Self { names: Names::new(TEXT), name_of: FxHashMap::default(), collection: None, walk: Walk::default() }
+    }
+}
+
+impl Heap {
+    fn nodes(&mut self, nodes: BulkNode<'_>) {
+        if self.walk.node_events.next(nodes.index) {
+            self.begin();
+            self.walk.node_events.next(nodes.index);
+        }
+        let walk = &mut self.walk;
+        walk.collection = walk.collection.or(self.collection);
+        let told = nodes.nodes();
+        // Objects that an event has fewer of than it says are as good as missing.
+        walk.node_events.missing += u64::from(told.len() < nodes.count as usize);
+        for node in told {
+            walk.all.add(1, node.size);
+            walk.promised_edges = walk.promised_edges.saturating_add(node.edges);
+            let is_full = walk.types.len() >= TYPES && !walk.types.contains_key(&node.type_id);
+            let of_type = if is_full { &mut walk.others } else { walk.types.entry(node.type_id).or_default() };
+            of_type.add(1, node.size);
+        }
+    }
+
+    fn edges(&mut self, edges: BulkEdge<'_>) {
+        if self.walk.edge_events.next(edges.index) {
+            self.begin();
+            self.walk.edge_events.next(edges.index);
+        }
+        self.walk.collection = self.walk.collection.or(self.collection);
+        let told = edges.edges();
+        self.walk.edge_events.missing += u64::from(told.len() < edges.count as usize);
+        self.walk.edges += told.len() as u64;
+    }
+
+    fn begin(&mut self) {
+        self.walk = Walk::default();
+    }
+
+    fn types(&mut self, types: BulkType<'_>) {
+        for named in types {
+            if self.name_of.len() < TYPES || self.name_of.contains_key(&named.id) {
+                let name = self.names.add(named.name);
+                self.name_of.insert(named.id, name);
+            }
+        }
+    }
+
+    /// The runtime dropped events. Those of another thread may be among them without harm; that cannot be told.
+    pub(super) fn events_lost(&mut self, count: u32) {
+        if self.walk.all.count > 0 && !self.walk.is_finished {
+            self.walk.lost += u64::from(count);
+        }
+    }
+
+    /// What was found so far; `None` where no walk began.
+    pub(super) fn progress(&self) -> Option<(u64, u64)> {
+        let Objects { count, bytes } = self.walk.all;
+        (count > 0).then_some((count, bytes))
+    }
+
+    fn problems(&self) -> Vec<HeapProblem> {
+        let walk = &self.walk;
+        let mut problems = Vec::new();
+        let missing = walk.node_events.missing + walk.edge_events.missing;
+        if missing > 0 {
+            problems.push(HeapProblem::EventsMissing(missing));
+        }
+        if walk.lost > 0 {
+            problems.push(HeapProblem::EventsLost(walk.lost));
+        }
+        if walk.is_finished && walk.promised_edges != walk.edges {
+            problems.push(HeapProblem::ReferencesDoNotAddUp { promised: walk.promised_edges, told: walk.edges });
+        }
+        let unknown: u64 = walk.types.iter().filter(|(id, _)| !self.name_of.contains_key(id)).map(|(_, objects)| objects.count).sum();
+        if walk.is_finished && unknown > 0 {
+            problems.push(HeapProblem::TypesUnknown(unknown));
+        }
+        problems
+    }
+}
+
+impl Analysis for Heap {
+    type Snapshot = Option<HeapSnapshot>;
+
+    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
+        match known.kind {
+            EventKind::BulkType => self.types(known.payload()?),
+            EventKind::BulkNode => self.nodes(known.payload()?),
+            EventKind::BulkEdge => self.edges(known.payload()?),
+            EventKind::GcStart => {
+                let start: GcStart = known.payload()?;
+                if start.generation == 2 && start.kind != GcType::BACKGROUND {
+                    self.collection = Some(start.number);
+                }
+            }
+            EventKind::GcEnd => {
+                let end: GcEnd = known.payload()?;
+                if self.walk.collection == Some(end.number) {
+                    self.walk.is_finished = true;
+                }
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn snapshot(&self, _view: &View<'_>) -> Option<HeapSnapshot> {
+        let (objects, bytes) = self.progress()?;
+        let mut by_name = FxHashMap::<NameId, Objects>::default();
+        for (id, objects) in &self.walk.types {
+            let name = self.name_of.get(id).copied().unwrap_or_default();
+            by_name.entry(name).or_default().add(objects.count, objects.bytes);
+        }
+        let named = |(name, objects): (NameId, Objects)| HeapType {
+            name: self.names.get(name).to_owned(),
+            objects: objects.count,
+            bytes: objects.bytes,
+        };
+        let mut types: Vec<_> = by_name.into_iter().collect();
+        types.sort_unstable_by_key(|(name, objects)| (std::cmp::Reverse((objects.bytes, objects.count)), *name));
+        let others = types.split_off(types.len().min(TOP));
+        let mut rest = self.walk.others;
+        others.iter().for_each(|(_, objects)| rest.add(objects.count, objects.bytes));
+        Some(HeapSnapshot {
+            objects,
+            bytes,
+            references: self.walk.edges,
+            types: types.into_iter().map(named).collect(),
+            others: (others.len() as u64, rest.count, rest.bytes),
+            is_finished: self.walk.is_finished,
+            problems: self.problems(),
+        })
+    }
+}

@@ -1,0 +1,311 @@
+//! Everything that is known of a stream, kept up to date while it comes.
+
+use std::ops::RangeInclusive;
+
+use crate::clr::EventKind;
+use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader, Trouble};
+
+use super::activities::{Activities, ActivitySnapshot};
+use super::assemblies::{Assemblies, AssemblySnapshot};
+use super::clock::Clock;
+use super::contention::{Contention, ContentionSnapshot};
+use super::counters::{CounterSession, Counters, CountersSnapshot};
+use super::exceptions::{ExceptionSnapshot, Exceptions};
+use super::gc::{Gc, GcSnapshot};
+use super::heap::{Heap, HeapSnapshot};
+use super::jit::{Jit, JitSnapshot};
+use super::known::{Analysis, Known, View};
+use super::logs::{LogSnapshot, Logs};
+use super::methods::{CallNode, Methods, MethodsSnapshot, SampleFilter, StackGroup};
+use super::rates::{RateSnapshot, Rates};
+use super::thread_pool::{ThreadPool, ThreadPoolSnapshot};
+use super::{Symbols, Throughput, Totals};
+
+/// Every analysis at once: feed it a stream, ask it for snapshots.
+///
+/// What kind an event is was found out when its metadata came, so that an event that no analysis knows costs little.
+#[derive(Debug)]
+pub struct Live {
+    throughput: Throughput,
+    clock: Clock,
+    /// By metadata index.
+    kinds: Vec<EventKind>,
+    /// The newest event, nanoseconds since the start of the session.
+    newest: i64,
+    /// Events outside of it only serve to understand those inside.
+    window: RangeInclusive<i64>,
+    unreadable: u64,
+    is_v6: bool,
+    pointer_size: u8,
+    rates: Rates,
+    symbols: Symbols,
+    gc: Gc,
+    exceptions: Exceptions,
+    contention: Contention,
+    thread_pool: ThreadPool,
+    jit: Jit,
+    assemblies: Assemblies,
+    logs: Logs,
+    activities: Activities,
+    counters: Counters,
+    heap: Heap,
+    methods: Methods,
+}
+
+/// What there is to say of a stream.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// The moment that it looks from, nanoseconds since the start of the session.
+    pub now: i64,
+    /// The sums over the stream.
+    pub totals: Totals,
+    /// Events whose payload made no sense.
+    pub unreadable: u64,
+    /// When events came, and where they are missing.
+    pub rates: RateSnapshot,
+    /// Garbage collection.
+    pub gc: GcSnapshot,
+    /// Exceptions.
+    pub exceptions: ExceptionSnapshot,
+    /// Waits for locks.
+    pub contention: ContentionSnapshot,
+    /// The thread pool and the threads.
+    pub thread_pool: ThreadPoolSnapshot,
+    /// Compilation at run time.
+    pub jit: JitSnapshot,
+    /// Assemblies.
+    pub assemblies: AssemblySnapshot,
+    /// What the program logs.
+    pub logs: LogSnapshot,
+    /// Requests and other things that begin and end.
+    pub activities: ActivitySnapshot,
+    /// What the program and its libraries publish.
+    pub counters: CountersSnapshot,
+}
+
+impl Default for Live {
+    fn default() -> Self {
+        Self {
+            throughput: Throughput::default(),
+            clock: Clock::unknown(),
+            kinds: vec![EventKind::Other],
+            newest: 0,
+            window: i64::MIN..=i64::MAX,
+            unreadable: 0,
+            is_v6: false,
+            pointer_size: 8,
+            rates: Rates::default(),
+            symbols: Symbols::default(),
+            gc: Gc::default(),
+            exceptions: Exceptions::default(),
+            contention: Contention::default(),
+            thread_pool: ThreadPool::default(),
+            jit: Jit::default(),
+            assemblies: Assemblies::default(),
+            logs: Logs::default(),
+            activities: Activities::default(),
+            counters: Counters::default(),
+            heap: Heap::default(),
+            methods: Methods::default(),
+        }
+    }
+}
+
+impl Live {
+    /// Looks at a part of a stream, in nanoseconds since the start of its session: events outside of it only say where methods are.
+    pub fn within(window: RangeInclusive<i64>) -> Self {
+        Self { window, ..Self::default() }
+    }
+
+    /// Looks only for where methods are.
+    pub fn only_symbols() -> Self {
+        let nothing = RangeInclusive::new(1, 0);
+        Self::within(nothing)
+    }
+
+    /// Says which counters in the stream are the session's own. Without this all are taken.
+    pub fn set_counter_session(&mut self, session: CounterSession) {
+        self.counters.set_session(session);
+    }
+
+    /// What the stream holds and what of it was lost.
+    pub fn throughput(&self) -> &Throughput {
+        &self.throughput
+    }
+
+    /// What the whole stream has in common, once it has come.
+    pub fn trace(&self) -> Option<&TraceHeader> {
+        self.clock.header()
+    }
+
+    /// The moment of the newest event, nanoseconds since the start of the session.
+    pub fn newest(&self) -> i64 {
+        self.newest
+    }
+
+    /// What there is to say at a moment, nanoseconds since the start of the session: the present of a live session, which may be later than its
+    /// newest event, or [`newest`](Self::newest).
+    pub fn snapshot(&self, now: i64) -> Snapshot {
+        let view = View { now, symbols: &self.symbols };
+        Snapshot {
+            now,
+            totals: self.throughput.snapshot(),
+            unreadable: self.unreadable,
+            rates: self.rates.snapshot(now),
+            gc: self.gc.snapshot(&view),
+            exceptions: self.exceptions.snapshot(&view),
+            contention: self.contention.snapshot(&view),
+            thread_pool: self.thread_pool.snapshot(&view),
+            jit: self.jit.snapshot(&view),
+            assemblies: self.assemblies.snapshot(&view),
+            logs: self.logs.snapshot(&view),
+            activities: self.activities.snapshot(&view),
+            counters: self.counters.snapshot(&view),
+        }
+    }
+
+    /// The methods that threads spend their time in: no more than `limit`.
+    pub fn methods(&self, filter: SampleFilter, limit: usize) -> MethodsSnapshot {
+        self.methods.snapshot(&self.symbols, filter, limit)
+    }
+
+    /// The call tree of all samples, as a flame graph shows it: its heaviest nodes, no more than `limit`, each behind its parent.
+    pub fn call_tree(&self, filter: SampleFilter, limit: usize) -> Vec<CallNode> {
+        self.methods.call_tree(&self.symbols, filter, limit)
+    }
+
+    /// What is on the heap, where the session asked for a walk over it and one began.
+    pub fn heap(&self) -> Option<HeapSnapshot> {
+        self.heap.snapshot(&View { now: self.newest, symbols: &self.symbols })
+    }
+
+    /// Objects of the heap and their bytes, so far as the walk over it has come.
+    pub fn heap_progress(&self) -> Option<(u64, u64)> {
+        self.heap.progress()
+    }
+
+    /// Threads by the stacks that they had: the most frequent, no more than `limit`.
+    pub fn stacks(&self, filter: SampleFilter, limit: usize) -> Vec<StackGroup> {
+        self.methods.stacks(&self.symbols, filter, limit)
+    }
+
+    /// The methods that are known.
+    pub fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
+    /// Takes in the methods that another stream of the same process told, such as a short session that only asks for them.
+    pub fn add_symbols(&mut self, symbols: &Symbols) {
+        self.symbols.absorb(symbols);
+    }
+
+    /// Gives away the methods that are known, for another look at the same stream or process.
+    pub fn into_symbols(self) -> Symbols {
+        self.symbols
+    }
+
+    fn known(&mut self, known: &Known<'_>, inside: bool) {
+        let read = if inside { self.route(known) } else { self.symbols.feed(known) };
+        if read.is_none() {
+            self.unreadable += 1;
+        }
+    }
+
+    /// Hands an event to the analyses that it is for. `None` where its payload makes no sense.
+    fn route(&mut self, known: &Known<'_>) -> Option<()> {
+        use EventKind as Kind;
+        match known.kind {
+            Kind::GcStart | Kind::GcEnd => {
+                self.heap.feed(known)?;
+                self.gc.feed(known)
+            }
+            Kind::BulkType | Kind::BulkNode | Kind::BulkEdge => self.heap.feed(known),
+            Kind::RestartEnd
+            | Kind::SuspendBegin
+            | Kind::HeapStats
+            | Kind::AllocationTick
+            | Kind::AllocationSampled
+            | Kind::GlobalHeapHistory => self.gc.feed(known),
+            Kind::ExceptionThrown => self.exceptions.feed(known),
+            Kind::ContentionStart | Kind::ContentionStop => self.contention.feed(known),
+            Kind::Workers
+            | Kind::AdjustmentSample
+            | Kind::Adjustment
+            | Kind::MinMaxThreads
+            | Kind::WorkEnqueue
+            | Kind::WorkDequeue
+            | Kind::ThreadCreated
+            | Kind::ThreadTerminated => self.thread_pool.feed(known),
+            Kind::MethodLoadVerbose => {
+                self.symbols.feed(known)?;
+                self.jit.feed(known)
+            }
+            Kind::MethodLoad | Kind::MethodUnload | Kind::JittingStarted | Kind::BackgroundJitStart | Kind::BackgroundJitStop => {
+                self.jit.feed(known)
+            }
+            Kind::MethodRundownVerbose | Kind::ModuleLoad | Kind::ModuleRundown => self.symbols.feed(known),
+            Kind::AssemblyLoad | Kind::AssemblyUnload | Kind::AssemblyRundown | Kind::AssemblyLoadStop => self.assemblies.feed(known),
+            Kind::ThreadSample => self.methods.feed(known, &self.symbols, self.contention.is_waiting(known.thread)),
+            Kind::EventCounter | Kind::Metrics => self.counters.feed(known),
+            Kind::LogMessage => self.logs.feed(known),
+            Kind::ActivityStart | Kind::ActivityStop => self.activities.feed(known),
+            _ => Some(()),
+        }
+    }
+}
+
+impl Sink for Live {
+    fn trace(&mut self, header: &TraceHeader) {
+        Sink::trace(&mut self.throughput, header);
+        self.clock = Clock::new(header);
+        self.pointer_size = header.pointer_size;
+        self.is_v6 = header.format_version >= 6;
+    }
+
+    fn metadata(&mut self, metadata: &Metadata) {
+        self.throughput.metadata(metadata);
+        self.kinds.push(EventKind::of(metadata));
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        let at = self.clock.nanoseconds(event.timestamp());
+        let kind = self.kinds.get(event.metadata.index as usize).copied().unwrap_or_default();
+        let inside = self.window.contains(&at);
+        if inside {
+            self.throughput.event(event);
+            self.rates.event(at);
+            self.newest = self.newest.max(at);
+        }
+        if kind != EventKind::Other {
+            self.known(&Known { kind, event, at, thread: event.thread(), pointer_size: self.pointer_size }, inside);
+        }
+    }
+
+    fn stacks(&mut self, count: u32) {
+        self.throughput.stacks(count);
+    }
+
+    fn thread(&mut self, thread: &Thread) {
+        self.throughput.thread(thread);
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        self.throughput.loss(loss);
+        self.rates.lost(self.clock.nanoseconds(loss.timestamp), loss);
+        let thread = loss.capture_thread;
+        self.gc.lost(thread);
+        self.heap.events_lost(loss.count);
+        self.contention.lost(thread);
+        self.jit.lost(thread);
+    }
+
+    fn sequence_point(&mut self, point: &SequencePoint) {
+        self.throughput.sequence_point(point);
+        self.methods.forget_stacks();
+    }
+
+    fn trouble(&mut self, trouble: &Trouble) {
+        Sink::trouble(&mut self.throughput, trouble);
+    }
+}

@@ -1,0 +1,149 @@
+//! What the program logs with `ILogger`.
+
+use std::collections::VecDeque;
+
+use crate::nettrace::Value;
+use crate::wire::Utf16;
+
+use super::known::{Analysis, Known, View};
+use super::ranking::{Ranking, Row};
+use super::text::{copy, start_of};
+use super::timeline::{Merge, Timeline};
+
+/// Messages that are kept.
+const RECENT: usize = 500;
+/// Characters of a message that are kept.
+const MESSAGE: usize = 1000;
+/// Loggers that are told apart.
+const LOGGERS: usize = 512;
+/// Loggers of a snapshot.
+const TOP: usize = 100;
+
+/// Keeps the latest messages and counts all.
+#[derive(Debug)]
+pub(super) struct Logs {
+    by_level: [u64; LEVELS.len()],
+    loggers: Ranking<Logger>,
+    over_time: Timeline,
+    recent: VecDeque<LogMessage>,
+}
+
+/// Names of the levels, by number.
+pub const LEVELS: [&str; 7] = ["trace", "debug", "info", "warn", "error", "critical", "none"];
+
+#[derive(Debug, Default)]
+struct Logger {
+    count: u64,
+    severe: u64,
+}
+
+impl Row for Logger {
+    fn weight(&self) -> u64 {
+        self.count
+    }
+
+    fn fold(&mut self, row: Self) {
+        self.count += row.count;
+        self.severe += row.severe;
+    }
+}
+
+/// What was logged.
+#[derive(Debug, Clone)]
+pub struct LogSnapshot {
+    /// Messages by level; see [`LEVELS`].
+    pub by_level: [u64; LEVELS.len()],
+    /// Messages a second over the last ten seconds.
+    pub rate: f64,
+    /// Messages by step.
+    pub over_time: Timeline,
+    /// Loggers with their messages, and those of them that are warnings or worse; most first: no more than 100.
+    pub loggers: Vec<(String, u64, u64)>,
+    /// The latest, newest first: no more than 500.
+    pub recent: Vec<LogMessage>,
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LogMessage {
+    /// When, nanoseconds since the start of the session.
+    pub at: i64,
+    /// Where.
+    pub thread: u64,
+    /// Index into [`LEVELS`].
+    pub level: usize,
+    /// Category; not sanitised.
+    pub logger: String,
+    /// Number of the event in the program; 0 where it has none.
+    pub event_id: i64,
+    /// The start of the text; not sanitised.
+    pub text: String,
+    /// The start of the exception, as JSON; empty where there is none. Not sanitised.
+    pub exception: String,
+}
+
+impl Default for Logs {
+    fn default() -> Self {
+        Self { by_level: [0; LEVELS.len()], loggers: Ranking::new(LOGGERS), over_time: Timeline::new(Merge::Sum), recent: VecDeque::new() }
+    }
+}
+
+/// What of a message is read. Its fields differ from version to version of the library.
+#[derive(Default)]
+struct Parts<'a> {
+    level: i64,
+    logger: Utf16<'a>,
+    event_id: i64,
+    text: Utf16<'a>,
+    exception: Utf16<'a>,
+}
+
+impl Analysis for Logs {
+    type Snapshot = LogSnapshot;
+
+    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
+        let mut parts = Parts::default();
+        let mut named = false;
+        for (field, value) in known.event.values() {
+            match (field.name.as_str(), value) {
+                ("Level", Value::Int(level)) => parts.level = level,
+                ("LoggerName", Value::Text(name)) => {
+                    parts.logger = name;
+                    named = true;
+                }
+                ("EventId", Value::Int(id)) => parts.event_id = id,
+                ("FormattedMessage", Value::Text(text)) => parts.text = text,
+                ("ExceptionJson", Value::Text(text)) if text != *"{}" => parts.exception = text,
+                _ => {}
+            }
+        }
+        if !named {
+            return None;
+        }
+        let level = usize::try_from(parts.level).unwrap_or(0).min(LEVELS.len() - 1);
+        self.by_level[level] += 1;
+        self.over_time.add(known.at, 1.0);
+        let severe = u64::from((3..6).contains(&level));
+        self.loggers.row(parts.logger.as_bytes()).fold(Logger { count: 1, severe });
+        let mut latest = if self.recent.len() < RECENT { LogMessage::default() } else { self.recent.pop_front().unwrap_or_default() };
+        (latest.at, latest.thread, latest.level, latest.event_id) = (known.at, known.thread, level, parts.event_id);
+        copy(&mut latest.logger, parts.logger, MESSAGE);
+        copy(&mut latest.text, parts.text, MESSAGE);
+        copy(&mut latest.exception, parts.exception, MESSAGE);
+        self.recent.push_back(latest);
+        Some(())
+    }
+
+    fn snapshot(&self, view: &View<'_>) -> LogSnapshot {
+        let mut recent: Vec<_> = self.recent.iter().cloned().collect();
+        recent.sort_by_key(|message| std::cmp::Reverse(message.at));
+        let logger = |(name, logger): (&[u8], &Logger)| (start_of(Utf16::new(name), MESSAGE), logger.count, logger.severe);
+        LogSnapshot {
+            by_level: self.by_level,
+            rate: self.over_time.rate(view.now, 10),
+            over_time: self.over_time.clone(),
+            loggers: self.loggers.heaviest(TOP).into_iter().map(logger).collect(),
+            recent,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Where threads spend their time: samples by method, by thread and by stack.
+//!
+//! The sampler looks at every managed thread, about a thousand times a second, also at those that wait. So a sample is a piece of *thread time*,
+//! not of processor time. A sample whose method is not known yet is kept by address, and finds its method when that is asked for.
+
+mod frames;
+mod samples;
+mod tree;
+mod waiting;
+
+use crate::clr::payload::{SampleType, ThreadSample};
+
+use super::Symbols;
+use super::known::Known;
+
+use frames::FrameTree;
+use samples::{Doing, Samples};
+use tree::StackTree;
+
+pub use frames::{CallNode, MethodTime, SampleCount, StackGroup};
+
+/// Stacks whose node is remembered until the next sequence point.
+const REMEMBERED: usize = 1 << 16;
+
+/// Counts samples.
+#[derive(Debug, Default)]
+pub struct Methods {
+    tree: StackTree,
+    samples: Samples,
+    /// By number of the stack.
+    remembered: Vec<Option<Remembered>>,
+    /// Samples of threads that ran no managed code, or whose stack the stream does not hold.
+    without_stack: u64,
+}
+
+/// Where the latest sample with a stack went: a thread that waits has the same one for long.
+#[derive(Debug, Clone, Copy)]
+struct Remembered {
+    node: u32,
+    thread: u64,
+    cell: u32,
+}
+
+/// Which samples count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampleFilter {
+    /// Those of one thread; `None` for all.
+    pub thread: Option<u64>,
+    /// Those of threads that run.
+    pub running: bool,
+    /// Those of threads that wait.
+    pub waiting: bool,
+}
+
+impl SampleFilter {
+    /// All of them.
+    pub const ALL: Self = Self { thread: None, running: true, waiting: true };
+    /// All but those of threads that wait: the nearest to processor time that samples tell.
+    pub const BUSY: Self = Self { waiting: false, ..Self::ALL };
+}
+
+/// The methods that threads spend their time in.
+#[derive(Debug, Clone)]
+pub struct MethodsSnapshot {
+    /// All samples that the filter lets through.
+    pub samples: SampleCount,
+    /// Time between two samples of a thread, as measured, nanoseconds: what a sample stands for. `None` before there are some.
+    pub interval_ns: Option<u64>,
+    /// Threads, those with the most samples first.
+    pub threads: Vec<ThreadSamples>,
+    /// Methods, those with the most samples of their own first.
+    pub methods: Vec<MethodTime>,
+    /// Samples whose method is not known (yet).
+    pub unresolved: u64,
+    /// Samples without a stack; not in the methods.
+    pub without_stack: u64,
+    /// Samples whose stack was too rare to be kept apart; not in the methods' own.
+    pub folded: u64,
+}
+
+/// Samples of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadSamples {
+    /// Number of the thread; 0 for all that are not told apart.
+    pub thread: u64,
+    /// How many.
+    pub samples: SampleCount,
+}
+
+impl Methods {
+    /// Takes a sample of a thread, of which another analysis may know that it waits for a lock.
+    pub(super) fn feed(&mut self, known: &Known<'_>, symbols: &Symbols, is_blocked: bool) -> Option<()> {
+        let sample: ThreadSample = known.payload()?;
+        let doing = match sample.kind {
+            _ if is_blocked => Doing::Blocked,
+            SampleType::Managed => Doing::Managed,
+            SampleType::External | SampleType::Error => Doing::External,
+        };
+        let stack_id = known.event.stack_id() as usize;
+        if let Some(Some(last)) = self.remembered.get(stack_id)
+            && last.thread == known.thread
+        {
+            self.samples.again(last.cell, known.at, doing);
+            return Some(());
+        }
+        let node = match self.remembered.get(stack_id) {
+            Some(Some(last)) => last.node,
+            _ => match known.event.stack() {
+                Some(stack) if !stack.is_empty() => self.tree.add(stack, symbols),
+                _ => {
+                    self.without_stack += 1;
+                    StackTree::ROOT
+                }
+            },
+        };
+        let cell = self.samples.add(node, known.thread, known.at, doing);
+        if stack_id < REMEMBERED && node != StackTree::ROOT {
+            if self.remembered.len() <= stack_id {
+                self.remembered.resize(stack_id + 1, None);
+            }
+            self.remembered[stack_id] = Some(Remembered { node, thread: known.thread, cell });
+        }
+        if self.tree.is_full() || self.samples.is_full() {
+            self.make_room(symbols);
+        }
+        Some(())
+    }
+
+    /// From here on, numbers of stacks mean others.
+    pub(super) fn forget_stacks(&mut self) {
+        self.remembered.clear();
+    }
+
+    fn make_room(&mut self, symbols: &Symbols) {
+        self.remembered.clear();
+        let weights = self.samples.by_node(self.tree.len());
+        let moved = self.tree.make_room(symbols, weights);
+        self.samples.make_room(&moved);
+    }
+
+    /// How many samples there are.
+    pub fn count(&self) -> u64 {
+        self.samples.count()
+    }
+
+    pub(super) fn snapshot(&self, symbols: &Symbols, filter: SampleFilter, limit: usize) -> MethodsSnapshot {
+        let tree = FrameTree::new(&self.tree, &self.samples, symbols, filter);
+        let mut methods = tree.methods(symbols);
+        methods.truncate(limit);
+        MethodsSnapshot {
+            samples: tree.total(),
+            interval_ns: self.samples.interval_ns(),
+            threads: tree.threads(&self.samples),
+            methods,
+            unresolved: tree.unresolved(),
+            without_stack: self.without_stack,
+            folded: tree.folded(),
+        }
+    }
+
+    pub(super) fn call_tree(&self, symbols: &Symbols, filter: SampleFilter, limit: usize) -> Vec<CallNode> {
+        FrameTree::new(&self.tree, &self.samples, symbols, filter).call_tree(symbols, limit)
+    }
+
+    pub(super) fn stacks(&self, symbols: &Symbols, filter: SampleFilter, limit: usize) -> Vec<StackGroup> {
+        FrameTree::new(&self.tree, &self.samples, symbols, filter).stacks(symbols, &self.samples, limit)
+    }
+}

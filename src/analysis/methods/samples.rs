@@ -1,0 +1,172 @@
+//! How many samples there are of each stack in each thread.
+
+use rustc_hash::FxHashMap;
+
+/// Most combinations of stack and thread.
+const CELLS: usize = 1 << 17;
+/// Most threads that are told apart.
+const THREADS: usize = 4096;
+/// The thread of what is not told apart.
+const OTHERS: u32 = 0;
+
+/// Samples by node of the tree and thread.
+#[derive(Debug)]
+pub(super) struct Samples {
+    cells: Vec<Cell>,
+    index: FxHashMap<(u32, u32), u32>,
+    threads: Vec<Thread>,
+    thread_index: FxHashMap<u64, u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cell {
+    pub(super) node: u32,
+    /// Index of the thread.
+    pub(super) thread: u32,
+    /// In managed code.
+    pub(super) managed: u32,
+    /// In native code, or in managed code that had to stop for the sample.
+    pub(super) external: u32,
+    /// Waiting for a lock.
+    pub(super) blocked: u32,
+}
+
+/// What a sample says of its thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doing {
+    Managed,
+    External,
+    Blocked,
+}
+
+impl Cell {
+    fn samples(&self) -> u64 {
+        u64::from(self.managed) + u64::from(self.external) + u64::from(self.blocked)
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Thread {
+    id: u64,
+    samples: u64,
+    first: i64,
+    last: i64,
+}
+
+impl Thread {
+    fn new(id: u64) -> Self {
+        Self { id, samples: 0, first: i64::MAX, last: i64::MIN }
+    }
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        Self { cells: Vec::new(), index: FxHashMap::default(), threads: vec![Thread::new(0)], thread_index: FxHashMap::default() }
+    }
+}
+
+impl Samples {
+    /// Counts a sample and gives its cell.
+    pub(super) fn add(&mut self, node: u32, thread: u64, at: i64, doing: Doing) -> u32 {
+        let next = self.threads.len() as u32;
+        let thread = match self.thread_index.get(&thread) {
+            Some(index) => *index,
+            None if self.threads.len() < THREADS => {
+                self.threads.push(Thread::new(thread));
+                self.thread_index.insert(thread, next);
+                next
+            }
+            None => OTHERS,
+        };
+        let cell = self.cell(node, thread);
+        self.again(cell, at, doing);
+        cell
+    }
+
+    /// Counts another sample of a cell.
+    #[inline]
+    pub(super) fn again(&mut self, cell: u32, at: i64, doing: Doing) {
+        let cell = &mut self.cells[cell as usize];
+        let count = match doing {
+            Doing::Managed => &mut cell.managed,
+            Doing::External => &mut cell.external,
+            Doing::Blocked => &mut cell.blocked,
+        };
+        *count = count.saturating_add(1);
+        let thread = &mut self.threads[cell.thread as usize];
+        thread.samples += 1;
+        thread.first = thread.first.min(at);
+        thread.last = thread.last.max(at);
+    }
+
+    fn cell(&mut self, node: u32, thread: u32) -> u32 {
+        let next = self.cells.len() as u32;
+        let cell = *self.index.entry((node, thread)).or_insert(next);
+        if cell == next {
+            self.cells.push(Cell { node, thread, managed: 0, external: 0, blocked: 0 });
+        }
+        cell
+    }
+
+    pub(super) fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// Number of a thread, by its index.
+    pub(super) fn thread(&self, index: u32) -> u64 {
+        self.threads[index as usize].id
+    }
+
+    /// Index of a thread.
+    pub(super) fn thread_index(&self, id: u64) -> Option<u32> {
+        self.thread_index.get(&id).copied()
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.samples).sum()
+    }
+
+    /// The time between two samples of a thread: of the one with the most of them, as it lived longest.
+    pub(super) fn interval_ns(&self) -> Option<u64> {
+        let most = self.threads[1..].iter().max_by_key(|thread| thread.samples).filter(|thread| thread.samples > 1)?;
+        Some(most.last.abs_diff(most.first) / (most.samples - 1))
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.cells.len() >= CELLS
+    }
+
+    /// Samples by node, of which there are so many.
+    pub(super) fn by_node(&self, nodes: usize) -> Vec<u64> {
+        let mut weights = vec![0; nodes];
+        for cell in &self.cells {
+            weights[cell.node as usize] += cell.samples();
+        }
+        weights
+    }
+
+    /// Follows nodes to where they moved, and where that is not enough no longer tells apart the threads of the lightest cells.
+    pub(super) fn make_room(&mut self, moved: &[u32]) {
+        let old = std::mem::take(&mut self.cells);
+        self.index.clear();
+        old.iter().for_each(|cell| self.merge(moved[cell.node as usize], cell.thread, cell));
+        if self.cells.len() <= CELLS / 2 {
+            return;
+        }
+        let mut weights: Vec<u64> = self.cells.iter().map(Cell::samples).collect();
+        let threshold = *weights.select_nth_unstable_by(CELLS / 4, |a, b| b.cmp(a)).1;
+        let old = std::mem::take(&mut self.cells);
+        self.index.clear();
+        for cell in &old {
+            self.merge(cell.node, if cell.samples() > threshold { cell.thread } else { OTHERS }, cell);
+        }
+    }
+
+    fn merge(&mut self, node: u32, thread: u32, cell: &Cell) {
+        let index = self.cell(node, thread);
+        let merged = &mut self.cells[index as usize];
+        merged.managed = merged.managed.saturating_add(cell.managed);
+        merged.external = merged.external.saturating_add(cell.external);
+        merged.blocked = merged.blocked.saturating_add(cell.blocked);
+    }
+}

@@ -1,0 +1,150 @@
+//! Stacks, put together where they begin alike.
+
+use rustc_hash::FxHashMap;
+
+use crate::nettrace::Stack;
+
+use super::super::Symbols;
+use super::super::symbols::MethodId;
+
+/// Most nodes.
+const NODES: usize = 1 << 17;
+/// Most frames of a stack, counted from the leaf. Runtimes write 100.
+const DEPTH: usize = 256;
+
+/// A tree of stacks from their roots on.
+#[derive(Debug)]
+pub(super) struct StackTree {
+    /// The root first, and every node behind its parent.
+    nodes: Vec<Node>,
+    children: FxHashMap<(u32, Frame), u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Node {
+    pub(super) parent: u32,
+    pub(super) frame: Frame,
+}
+
+/// What a node stands for: a method, an address whose method is not known yet, or everything that was too light to be kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Frame(u64);
+
+/// A frame, told apart.
+pub(super) enum Meaning {
+    Method(MethodId),
+    Address(u64),
+    Folded,
+}
+
+impl Frame {
+    pub(super) const FOLDED: Self = Self(u64::MAX);
+    /// No address has it: it would be in the half that belongs to the kernel.
+    const METHOD: u64 = 1 << 63;
+
+    fn of(address: u64, symbols: &Symbols) -> Self {
+        symbols.find(address).map_or(Self(address & !Self::METHOD), |method| Self(Self::METHOD | u64::from(method.0)))
+    }
+
+    pub(super) fn meaning(self) -> Meaning {
+        match self {
+            Self::FOLDED => Meaning::Folded,
+            Self(frame) if frame & Self::METHOD != 0 => Meaning::Method(MethodId(frame as u32)),
+            Self(address) => Meaning::Address(address),
+        }
+    }
+
+    /// The same, as a method where it is one by now.
+    pub(super) fn resolved(self, symbols: &Symbols) -> Self {
+        if self.0 & Self::METHOD != 0 { self } else { Self::of(self.0, symbols) }
+    }
+}
+
+impl Default for StackTree {
+    fn default() -> Self {
+        Self { nodes: vec![Node { parent: 0, frame: Frame(0) }], children: FxHashMap::default() }
+    }
+}
+
+impl StackTree {
+    /// What has no frame, and what all stacks hang on.
+    pub(super) const ROOT: u32 = 0;
+
+    pub(super) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.nodes.len() + DEPTH > NODES
+    }
+
+    /// The node of a stack's leaf.
+    pub(super) fn add(&mut self, stack: Stack<'_>, symbols: &Symbols) -> u32 {
+        let frames = stack.frames().take(DEPTH).enumerate().rev();
+        frames.fold(Self::ROOT, |parent, (depth, address)| {
+            // A return address can stand behind the last byte of its method.
+            let address = if depth == 0 { address } else { address.wrapping_sub(1) };
+            self.child(parent, Frame::of(address, symbols))
+        })
+    }
+
+    fn child(&mut self, parent: u32, frame: Frame) -> u32 {
+        let next = self.nodes.len() as u32;
+        let child = *self.children.entry((parent, frame)).or_insert(next);
+        if child == next {
+            self.nodes.push(Node { parent, frame });
+        }
+        child
+    }
+
+    /// Puts together what turned out to be the same method, and folds away the lightest stacks where that is not enough. `weights` are the samples of
+    /// each node. Gives the new node of every old one.
+    pub(super) fn make_room(&mut self, symbols: &Symbols, mut weights: Vec<u64>) -> Vec<u32> {
+        let mut merged = Self::default();
+        let moved = self.move_to(&mut merged, |node| node.frame.resolved(symbols));
+        let mut new_weights = vec![0; merged.len()];
+        for (old, new) in moved.iter().enumerate() {
+            new_weights[*new as usize] += weights[old];
+        }
+        weights = new_weights;
+        for node in (1..merged.len()).rev() {
+            weights[merged.nodes[node].parent as usize] += weights[node];
+        }
+        let keep = NODES / 4;
+        if merged.len() <= 2 * keep {
+            *self = merged;
+            return moved;
+        }
+        let mut sorted = weights.clone();
+        let (heavier, threshold, _) = sorted.select_nth_unstable_by(keep, |a, b| b.cmp(a));
+        debug_assert!(heavier.len() == keep);
+        let threshold = *threshold;
+        let mut folded = Self::default();
+        // A node is never heavier than its parent: what is kept hangs together.
+        let mut places = vec![Self::ROOT; merged.len()];
+        for (index, node) in merged.nodes.iter().enumerate().skip(1) {
+            let parent = places[node.parent as usize];
+            let is_folded = folded.nodes[parent as usize].frame == Frame::FOLDED && parent != Self::ROOT;
+            places[index] = match (is_folded, weights[index] > threshold) {
+                (true, _) => parent,
+                (false, true) => folded.child(parent, node.frame),
+                (false, false) => folded.child(parent, Frame::FOLDED),
+            };
+        }
+        *self = folded;
+        moved.into_iter().map(|node| places[node as usize]).collect()
+    }
+
+    /// Adds every node to another tree under the name it has there, and gives its number there.
+    fn move_to(&self, other: &mut Self, name: impl Fn(&Node) -> Frame) -> Vec<u32> {
+        let mut moved = vec![Self::ROOT; self.nodes.len()];
+        for (index, node) in self.nodes.iter().enumerate().skip(1) {
+            moved[index] = other.child(moved[node.parent as usize], name(node));
+        }
+        moved
+    }
+}

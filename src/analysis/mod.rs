@@ -1,0 +1,56 @@
+//! Accumulators: events in by the million, small bounded snapshots out.
+//!
+//! [`Live`] owns them all: it is a [`Sink`](crate::nettrace::Sink), fed by a decoder, cheaply, and gives plain values whenever it is asked. Memory
+//! is bounded whatever the stream holds, and an event like one before allocates nothing. Moments are nanoseconds since the start of the
+//! session (the trace header's point on the clock). Text from the stream is not sanitised here.
+//!
+//! No input or output, no clock: what time it is, the events and the callers say.
+
+mod activities;
+mod assemblies;
+mod clock;
+mod contention;
+mod counters;
+mod distribution;
+mod exceptions;
+mod gc;
+mod heap;
+mod jit;
+mod known;
+mod lints;
+mod live;
+mod logs;
+mod methods;
+mod names;
+mod ranking;
+mod rates;
+mod symbols;
+mod text;
+mod thread_pool;
+mod throughput;
+mod timeline;
+
+pub use activities::{ActivitySnapshot, ActivitySubject, OperationSnapshot, RunningActivity};
+pub use assemblies::{Assembly, AssemblySnapshot, MissingAssembly};
+pub use contention::{ContentionSite, ContentionSnapshot, LockWait};
+pub use counters::{
+    CounterKind, CounterSession, CounterSnapshot, CounterSource, CountersSnapshot, HistogramReading, Instrument, MeterLimits, MeterNotice,
+    Spread, Vitals,
+};
+pub use distribution::Distribution;
+pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
+pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, GcSnapshot, Heap, PauseSnapshot};
+pub use heap::{HeapProblem, HeapSnapshot, HeapType};
+pub use jit::{Compiled, JitSnapshot, JitTime, SlowMethod};
+pub use lints::{Lint, LintKind, Severity, Topic};
+pub use live::{Live, Snapshot};
+pub use logs::{LEVELS, LogMessage, LogSnapshot};
+pub use methods::{CallNode, MethodTime, Methods, MethodsSnapshot, SampleCount, SampleFilter, StackGroup, ThreadSamples};
+pub use rates::{Hole, RateSnapshot};
+pub use symbols::Symbols;
+pub use thread_pool::{Adjustment, ThreadPoolSnapshot};
+pub use throughput::{EventCount, Throughput, Totals};
+pub use timeline::Timeline;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Text that is kept once.
+
+use std::hash::Hasher;
+
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::wire::Utf16;
+
+/// Texts by number. Equal ones have one number, and what does not fit has that of the empty text.
+#[derive(Debug)]
+pub(super) struct Names {
+    text: String,
+    /// Where in the text each ends; it begins where the one before ends.
+    ends: Vec<u32>,
+    /// Number by hash. Texts whose hashes are equal are kept without being found again.
+    by_hash: FxHashMap<u64, u32>,
+    limit: usize,
+    full: bool,
+}
+
+/// The number of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub(super) struct NameId(u32);
+
+impl Names {
+    /// No more than so many bytes of text, and a number of texts that goes with it.
+    pub(super) fn new(limit: usize) -> Self {
+        Self { text: String::new(), ends: vec![0], by_hash: FxHashMap::default(), limit, full: false }
+    }
+
+    /// The number of a text. Allocates only where it is new.
+    pub(super) fn add(&mut self, name: Utf16<'_>) -> NameId {
+        self.add_chars(name.chars())
+    }
+
+    pub(super) fn add_chars(&mut self, chars: impl Iterator<Item = char>) -> NameId {
+        let start = self.text.len();
+        // What is longer than this is no name.
+        self.text.extend(chars.take(LONGEST));
+        let added = &self.text[start..];
+        if added.is_empty() {
+            return NameId::default();
+        }
+        let mut hasher = FxHasher::default();
+        hasher.write(added.as_bytes());
+        let hash = hasher.finish();
+        let found = self.by_hash.get(&hash).copied();
+        if let Some(id) = found
+            && self.span(id) == added
+        {
+            self.text.truncate(start);
+            return NameId(id);
+        }
+        if self.text.len() > self.limit || self.ends.len() > self.limit / 32 {
+            self.full = true;
+            self.text.truncate(start);
+            return NameId::default();
+        }
+        let id = self.ends.len() as u32;
+        self.ends.push(self.text.len() as u32);
+        if found.is_none() {
+            self.by_hash.insert(hash, id);
+        }
+        NameId(id)
+    }
+
+    pub(super) fn get(&self, id: NameId) -> &str {
+        self.span(id.0)
+    }
+
+    /// Whether a text did not fit.
+    pub(super) fn is_full(&self) -> bool {
+        self.full
+    }
+
+    fn span(&self, id: u32) -> &str {
+        let id = id as usize;
+        let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
+        &self.text[start..self.ends[id] as usize]
+    }
+}
+
+/// Characters of a name that are kept.
+const LONGEST: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Put;
+
+    fn add(names: &mut Names, text: &str) -> NameId {
+        let mut bytes = Vec::new();
+        bytes.put_utf16z(text);
+        names.add(Utf16::new(&bytes[..bytes.len() - 2]))
+    }
+
+    #[test]
+    fn equal_names_have_one_number() {
+        let mut names = Names::new(256);
+        let ids: Vec<_> = ["a.B", "", "Größe", "a.B"].into_iter().map(|text| add(&mut names, text)).collect();
+        assert_eq!((ids[0], ids[1]), (ids[3], NameId::default()));
+        assert_eq!((names.get(ids[0]), names.get(ids[1]), names.get(ids[2])), ("a.B", "", "Größe"));
+        assert!(!names.is_full());
+        assert_eq!(add(&mut names, &"x".repeat(260)), NameId::default());
+        assert!(names.is_full());
+        assert_eq!(add(&mut names, "a.B"), ids[0], "what is there is still found");
+        let short = add(&mut names, "c");
+        assert_eq!(names.get(short), "c", "and what fits still fits");
+    }
+}

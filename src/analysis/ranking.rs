@@ -1,0 +1,135 @@
+//! The heaviest of many, when there may be more than can be kept.
+
+use rustc_hash::FxHashMap;
+
+/// Bytes of a key that count.
+const KEY: usize = 1024;
+
+/// What is kept for a key.
+pub(super) trait Row: Default {
+    /// How heavy it is: the light ones make room.
+    fn weight(&self) -> u64;
+
+    /// Takes in one that is no longer told apart.
+    fn fold(&mut self, row: Self);
+}
+
+/// Rows by key, no more than a limit. When it is reached, the lighter half is folded into one row: the sum over all rows stays right, and a
+/// key that comes back begins anew.
+#[derive(Debug)]
+pub(super) struct Ranking<R> {
+    index: FxHashMap<Box<[u8]>, u32>,
+    rows: Vec<R>,
+    limit: usize,
+    rest: R,
+}
+
+impl<R: Row> Ranking<R> {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { index: FxHashMap::default(), rows: Vec::new(), limit: limit.max(2), rest: R::default() }
+    }
+
+    /// The row of a key, which is made where there is none. Allocates only then.
+    pub(super) fn row(&mut self, key: &[u8]) -> &mut R {
+        let key = &key[..key.len().min(KEY)];
+        let at = match self.index.get(key) {
+            Some(at) => *at as usize,
+            None => {
+                if self.rows.len() >= self.limit {
+                    self.make_room();
+                }
+                self.index.insert(key.into(), self.rows.len() as u32);
+                self.rows.push(R::default());
+                self.rows.len() - 1
+            }
+        };
+        &mut self.rows[at]
+    }
+
+    /// Rows and their keys, in no order.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&[u8], &R)> {
+        self.index.iter().map(|(key, at)| (&**key, &self.rows[*at as usize]))
+    }
+
+    /// The heaviest rows and their keys, heaviest first; equal ones by key.
+    pub(super) fn heaviest(&self, count: usize) -> Vec<(&[u8], &R)> {
+        let mut rows: Vec<_> = self.rows().collect();
+        rows.sort_unstable_by(|(a_key, a), (b_key, b)| b.weight().cmp(&a.weight()).then(a_key.cmp(b_key)));
+        rows.truncate(count);
+        rows
+    }
+
+    /// What is no longer told apart.
+    pub(super) fn rest(&self) -> &R {
+        &self.rest
+    }
+
+    fn make_room(&mut self) {
+        let mut weights: Vec<u64> = self.rows.iter().map(Row::weight).collect();
+        let half = weights.len() / 2;
+        let middle = *weights.select_nth_unstable(half).1;
+        // Of rows as heavy as the one in the middle as many go as it takes.
+        let lighter = weights[..half].iter().filter(|weight| **weight < middle).count();
+        let mut equal = half.saturating_sub(lighter);
+        let mut kept = Vec::with_capacity(self.limit);
+        let mut places = Vec::with_capacity(self.rows.len());
+        for row in self.rows.drain(..) {
+            let goes = row.weight() < middle || (row.weight() == middle && equal > 0);
+            if goes {
+                equal -= usize::from(row.weight() == middle);
+                self.rest.fold(row);
+                places.push(None);
+            } else {
+                places.push(Some(kept.len() as u32));
+                kept.push(row);
+            }
+        }
+        self.rows = kept;
+        self.index.retain(|_, at| match places[*at as usize] {
+            Some(place) => {
+                *at = place;
+                true
+            }
+            None => false,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    impl Row for u64 {
+        fn weight(&self) -> u64 {
+            *self
+        }
+        fn fold(&mut self, row: Self) {
+            *self += row;
+        }
+    }
+
+    #[test]
+    fn the_heavy_stay() {
+        let mut ranking = Ranking::<u64>::new(4);
+        for (key, weight) in [("a", 5), ("b", 1), ("c", 9), ("b", 1), ("d", 1), ("e", 3), ("a", 5)] {
+            *ranking.row(key.as_bytes()) += weight;
+        }
+        let heaviest: Vec<_> = ranking.heaviest(2).into_iter().map(|(key, weight)| (key, *weight)).collect();
+        assert_eq!(heaviest, [(&b"a"[..], 10), (&b"c"[..], 9)]);
+        assert_eq!((ranking.rest(), ranking.rows.len()), (&3, 3), "b and d made room for e");
+    }
+
+    proptest! {
+        #[test]
+        fn the_sum_stays_right(limit in 0_usize..20, weights: Vec<(u8, u8)>) {
+            let mut ranking = Ranking::<u64>::new(limit);
+            for (key, weight) in &weights {
+                *ranking.row(&[*key]) += u64::from(*weight);
+                prop_assert!(ranking.rows.len() <= limit.max(2) && ranking.rows.len() == ranking.index.len());
+            }
+            let sum: u64 = ranking.rows().map(|(_, weight)| weight).sum::<u64>() + ranking.rest();
+            prop_assert_eq!(sum, weights.iter().map(|(_, weight)| u64::from(*weight)).sum::<u64>());
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Which method an address is in.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+
+use crate::clr::EventKind;
+use crate::clr::payload::{MethodVerbose, ModuleLoad, Tier};
+
+use super::known::Known;
+use super::names::{NameId, Names};
+
+/// Most method bodies.
+const BODIES: usize = 1 << 18;
+/// Most methods.
+const METHODS: usize = 1 << 17;
+/// Most modules.
+const MODULES: usize = 1 << 14;
+/// Bytes of all names.
+const TEXT: usize = 12 << 20;
+
+/// The methods of a process and where their code is: from rundowns and from loads while it runs.
+///
+/// A method has one body for each tier that it was compiled in. Bodies stay known when they are thrown away, until their place is used again.
+#[derive(Debug)]
+pub struct Symbols {
+    names: Names,
+    /// By start.
+    bodies: BTreeMap<u64, Body>,
+    methods: Vec<Method>,
+    /// By method, a bit for each tier that it was compiled in.
+    tiers: Vec<u16>,
+    by_identity: FxHashMap<Method, MethodId>,
+    /// Path by module.
+    modules: FxHashMap<u64, NameId>,
+    full: bool,
+}
+
+/// A method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct MethodId(pub(super) u32);
+
+#[derive(Debug, Clone, Copy)]
+struct Body {
+    size: u32,
+    method: MethodId,
+}
+
+/// What tells methods apart: generic instantiations of a type have other namespaces. Signatures do not, where types can be unloaded they hold
+/// addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Method {
+    module: u64,
+    token: u32,
+    namespace: NameId,
+    name: NameId,
+}
+
+impl Default for Symbols {
+    fn default() -> Self {
+        Self {
+            names: Names::new(TEXT),
+            bodies: BTreeMap::new(),
+            methods: Vec::new(),
+            tiers: Vec::new(),
+            by_identity: FxHashMap::default(),
+            modules: FxHashMap::default(),
+            full: false,
+        }
+    }
+}
+
+impl Symbols {
+    /// How many method bodies are known.
+    pub fn bodies(&self) -> usize {
+        self.bodies.len()
+    }
+
+    /// How many methods are known.
+    pub fn methods(&self) -> usize {
+        self.methods.len()
+    }
+
+    /// Whether there were more than fit.
+    pub fn is_full(&self) -> bool {
+        self.full || self.names.is_full()
+    }
+
+    pub(super) fn feed(&mut self, known: &Known<'_>) -> Option<()> {
+        match known.kind {
+            EventKind::MethodLoadVerbose | EventKind::MethodRundownVerbose => self.add(&known.payload()?),
+            EventKind::ModuleLoad | EventKind::ModuleRundown => {
+                let load: ModuleLoad<'_> = known.payload()?;
+                self.module_path(load.module, load.path.chars());
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn add(&mut self, load: &MethodVerbose<'_>) {
+        let body = load.body;
+        if body.size == 0 {
+            return;
+        }
+        let (namespace, name) = (self.names.add(load.namespace), self.names.add(load.name));
+        let method = Method { module: body.module, token: body.token, namespace, name };
+        let Some(id) = self.method(method) else { return };
+        self.tiers[id.0 as usize] |= 1 << body.tier() as u16;
+        self.clear(body.start, body.size);
+        self.insert(body.start, Body { size: body.size, method: id });
+    }
+
+    /// Takes in what another table has and this one has not. Where both know a place, what was told here counts.
+    pub(super) fn absorb(&mut self, other: &Self) {
+        for (module, path) in &other.modules {
+            self.module_path(*module, other.names.get(*path).chars());
+        }
+        for (start, body) in &other.bodies {
+            let Method { module, token, namespace, name } = other.methods[body.method.0 as usize];
+            let mut copy = |id| self.names.add_chars(other.names.get(id).chars());
+            let method = Method { module, token, namespace: copy(namespace), name: copy(name) };
+            let Some(id) = self.method(method) else { return };
+            self.tiers[id.0 as usize] |= other.tiers[body.method.0 as usize];
+            let last = start.saturating_add(u64::from(body.size) - 1);
+            if !self.covers(*start, last) {
+                self.insert(*start, Body { size: body.size, method: id });
+            }
+        }
+    }
+
+    /// The number of a method; `None` where there is no room for another.
+    fn method(&mut self, method: Method) -> Option<MethodId> {
+        let next = MethodId(self.methods.len() as u32);
+        if let Some(id) = self.by_identity.get(&method) {
+            return Some(*id);
+        }
+        if self.methods.len() >= METHODS {
+            self.full = true;
+            return None;
+        }
+        self.methods.push(method);
+        self.tiers.push(0);
+        self.by_identity.insert(method, next);
+        Some(next)
+    }
+
+    fn insert(&mut self, start: u64, body: Body) {
+        if self.bodies.len() < BODIES {
+            self.bodies.insert(start, body);
+        } else {
+            self.full = true;
+        }
+    }
+
+    fn module_path(&mut self, module: u64, path: impl Iterator<Item = char>) {
+        if self.modules.len() < MODULES || self.modules.contains_key(&module) {
+            let path = self.names.add_chars(path);
+            self.modules.insert(module, path);
+        }
+    }
+
+    /// Whether a body has any of these addresses.
+    fn covers(&self, first: u64, last: u64) -> bool {
+        let before = self.bodies.range(..=last).next_back();
+        before.is_some_and(|(start, body)| start.saturating_add(u64::from(body.size) - 1) >= first)
+    }
+
+    /// Forgets the bodies whose place is used again.
+    fn clear(&mut self, start: u64, size: u32) {
+        let end = start.saturating_add(size.into());
+        while let Some((old, body)) = self.bodies.range(..end).next_back() {
+            if old.saturating_add(body.size.into()) <= start {
+                break;
+            }
+            let old = *old;
+            self.bodies.remove(&old);
+        }
+    }
+
+    /// The method that an address is in. For a return address, ask for the byte before it: a call can be the last instruction.
+    pub(super) fn find(&self, address: u64) -> Option<MethodId> {
+        self.body(address).map(|body| body.method)
+    }
+
+    fn body(&self, address: u64) -> Option<&Body> {
+        let (start, body) = self.bodies.range(..=address).next_back()?;
+        (address - start < body.size.into()).then_some(body)
+    }
+
+    /// Full name of a method's type, and its own name.
+    pub(super) fn names(&self, method: MethodId) -> (&str, &str) {
+        let method = &self.methods[method.0 as usize];
+        (self.names.get(method.namespace), self.names.get(method.name))
+    }
+
+    /// Type and name of a method with a dot between.
+    pub(super) fn full_name(&self, method: MethodId) -> String {
+        match self.names(method) {
+            ("", name) => name.to_owned(),
+            (namespace, name) => format!("{namespace}.{name}"),
+        }
+    }
+
+    /// File name of a method's module without its extension; empty where it is not known.
+    pub(super) fn module(&self, method: MethodId) -> &str {
+        let module = self.methods[method.0 as usize].module;
+        let path = self.modules.get(&module).map_or("", |path| self.names.get(*path));
+        let file = path.rsplit(['/', '\\']).next().unwrap_or_default();
+        file.strip_suffix(".dll").or_else(|| file.strip_suffix(".exe")).unwrap_or(file)
+    }
+
+    /// The tiers that a method was compiled in, so far as bodies of it came.
+    pub(super) fn tiers(&self, method: MethodId) -> Vec<Tier> {
+        let tiers = self.tiers[method.0 as usize];
+        Tier::ALL.into_iter().filter(|tier| tiers >> *tier as u16 & 1 != 0).collect()
+    }
+
+    /// The frames of a stack, leaf first, up to the first that is 0. All but the leaf are return addresses.
+    pub(super) fn frame_names(&self, frames: &[u64]) -> impl Iterator<Item = String> {
+        let frames = frames.iter().take_while(|address| **address != 0).enumerate();
+        frames.map(|(depth, address)| self.frame_name(if depth == 0 { *address } else { address - 1 }))
+    }
+
+    /// The full name of the method that an address is in, or the address.
+    fn frame_name(&self, address: u64) -> String {
+        self.find(address).map_or_else(|| format!("{address:#x}"), |method| self.full_name(method))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clr::payload::MethodBody;
+    use crate::wire::{Put, Utf16};
+
+    fn load(symbols: &mut Symbols, start: u64, size: u32, token: u32, name: &str, flags: u32) {
+        let mut text = Vec::new();
+        text.put_utf16z(name);
+        let name = Utf16::new(&text[..text.len() - 2]);
+        let body = MethodBody { method: 1, module: 1, start, size, token, flags };
+        symbols.add(&MethodVerbose { body, namespace: Utf16::new(b"T\0"), name, signature: Utf16::default() });
+    }
+
+    #[test]
+    fn bodies_of_one_method_are_one() {
+        let mut symbols = Symbols::default();
+        load(&mut symbols, 100, 10, 1, "A", 0x188);
+        load(&mut symbols, 200, 20, 1, "A", 0x208);
+        load(&mut symbols, 110, 5, 2, "B", 0x188);
+        load(&mut symbols, 100, 10, 1, "A", 0x188);
+        assert_eq!((symbols.bodies(), symbols.methods()), (3, 2));
+        let found: Vec<_> = [99, 100, 109, 110, 114, 115, 219, 220].iter().map(|address| symbols.frame_name(*address)).collect();
+        assert_eq!(found, ["0x63", "T.A", "T.A", "T.B", "T.B", "0x73", "T.A", "0xdc"]);
+        assert_eq!(symbols.tiers(symbols.find(100).unwrap()), [Tier::Tier0, Tier::Tier1]);
+        load(&mut symbols, 105, 100, 3, "C", 0x188);
+        let found: Vec<_> = [100, 105, 200, 204, 205].iter().map(|address| symbols.frame_name(*address)).collect();
+        assert_eq!(found, ["0x64", "T.C", "T.C", "T.C", "0xcd"], "a place that is used again");
+        load(&mut symbols, 105, 100, 4, "D", 0x188);
+        assert_eq!(symbols.frame_name(105), "T.D");
+        let mut other = Symbols::default();
+        load(&mut other, 50, 60, 1, "X", 0x188);
+        load(&mut other, 300, 10, 1, "A", 0x100);
+        symbols.absorb(&other);
+        assert_eq!([50, 105, 300].map(|address| symbols.frame_name(address)), ["0x32", "T.D", "T.A"], "what is known stays");
+        assert_eq!(symbols.tiers(symbols.find(300).unwrap()).len(), 3);
+        load(&mut symbols, u64::MAX - 1, 100, 5, "E", 0);
+        load(&mut symbols, 0, 0, 6, "F", 0);
+        assert_eq!(symbols.frame_name(u64::MAX), "T.E");
+        assert_eq!(symbols.frame_name(0), "0x0");
+    }
+}

@@ -1,0 +1,224 @@
+//! Exceptions, locks, the thread pool, compilation, assemblies, logs and activities.
+
+use super::script::{MS, RUNDOWN};
+use super::{Bytes, Script};
+use crate::clr::payload::Tier;
+use crate::nettrace::{FieldType, Metadata};
+
+fn throw(script: &mut Script, at: i64, name: &str, message: &str, flags: u16) {
+    script.runtime(80, 1, at, 7, Bytes::default().text(name).text(message).u64(0).u32(0x8013_1509).u16(flags).u16(0));
+}
+
+#[test]
+fn exceptions_by_type() {
+    let mut script = Script::new();
+    script.method(0x1000, 0x100, "Shop.Order", "Pay").method(0x2000, 0x100, "System.Runtime.EH", "RhThrowEx");
+    script.method(0x3000, 0x10, "Shop.Program", "Main");
+    // The last frame returns to behind the last byte of its method.
+    script.stack(&[0x2010, 0x1020, 0x3010, 0x9999]);
+    for round in 0..70 {
+        throw(&mut script, round * 100 * MS, "System.FormatException", &format!("number {round}"), 0);
+    }
+    throw(&mut script, 7000 * MS, "System.Exception", "", 4);
+    let exceptions = script.snapshot().exceptions;
+    assert_eq!((exceptions.thrown, exceptions.rethrown, exceptions.others), (71, 1, 0));
+    let types: Vec<_> = exceptions.types.iter().map(|named| (named.name.as_str(), named.count, named.last.message.as_str())).collect();
+    assert_eq!(types, [("System.FormatException", 70, "number 69"), ("System.Exception", 1, "")]);
+    assert_eq!(exceptions.recent.len(), 64);
+    let latest = &exceptions.recent[0];
+    assert_eq!((latest.at, latest.thread, latest.hresult, latest.rethrown), (7000 * MS, 7, 0x8013_1509, true));
+    assert_eq!(latest.frames, ["Shop.Order.Pay", "Shop.Program.Main", "0x9998"]);
+    assert_eq!(exceptions.over_time.whole().1.iter().sum::<f64>(), 71.0);
+    assert!((exceptions.rate - 71.0 / 7.0).abs() < 1e-9, "{}", exceptions.rate);
+}
+
+#[test]
+fn a_part_of_a_session_knows_all_methods() {
+    let mut script = Script::new();
+    script.stack(&[0x1020]);
+    (0..10).for_each(|second| throw(&mut script, second * 1000 * MS, "System.Exception", "", 0));
+    script.method(0x1000, 0x100, "Shop.Order", "Pay");
+    let mut live = crate::analysis::Live::within(2000 * MS..=4000 * MS);
+    script.play_to(&mut live);
+    let snapshot = live.snapshot(live.newest());
+    assert_eq!((snapshot.totals.events, snapshot.exceptions.thrown, live.newest()), (3, 3, 4000 * MS));
+    assert_eq!(snapshot.exceptions.recent[0].frames, ["Shop.Order.Pay"]);
+}
+
+#[test]
+fn waits_are_paired_by_thread() {
+    let mut script = Script::new();
+    script
+        .method(0x1000, 0x100, "System.Threading.Monitor", "Enter")
+        .method(0x2000, 0x100, "Bank", "Move")
+        .method(0x3000, 0x100, "Bank", "See");
+    let wait = |script: &mut Script, at, thread, flags| {
+        script.runtime(81, 2, at, thread, Bytes::default().u8(flags).u16(0).u64(0x10c).u64(0).u64(0));
+    };
+    let got = |script: &mut Script, at, thread, flags, duration| {
+        script.runtime(91, 1, at, thread, Bytes::default().u8(flags).u16(0).f64(duration));
+    };
+    script.stack(&[0x1004, 0x2008]);
+    wait(&mut script, 0, 1, 0);
+    script.stack(&[0x3004]);
+    wait(&mut script, MS, 2, 0);
+    wait(&mut script, MS, 3, 1);
+    got(&mut script, 2 * MS, 3, 1, 1e6);
+    got(&mut script, 4 * MS, 2, 0, 3e6);
+    got(&mut script, 10 * MS, 1, 0, 1e7);
+    script.stack(&[0x1004, 0x2010]);
+    wait(&mut script, 20 * MS, 1, 0);
+    got(&mut script, 22 * MS, 1, 0, 2e6);
+    wait(&mut script, 30 * MS, 1, 0);
+    got(&mut script, 31 * MS, 5, 0, 1e6);
+    let contention = script.snapshot().contention;
+    assert_eq!((contention.count, contention.native, contention.ended, contention.waiting, contention.most_waiting), (4, 1, 3, 1, 2));
+    assert_eq!((contention.wait_ns, contention.longest_ns, contention.others_ns), (15_000_000, 10_000_000, 0));
+    let sites: Vec<_> = contention.sites.iter().map(|site| (site.method.as_str(), site.count, site.wait_ns, site.longest_ns)).collect();
+    assert_eq!(sites, [("Bank.Move", 2, 12_000_000, 10_000_000), ("Bank.See", 1, 3_000_000, 3_000_000)]);
+    assert_eq!(contention.recent[0].frames, ["System.Threading.Monitor.Enter", "Bank.Move"]);
+    assert_eq!((contention.recent[0].lock, contention.recent[0].at), (Some(0x10c), 20 * MS));
+}
+
+#[test]
+fn a_wait_whose_end_was_lost_is_none() {
+    let mut script = Script::new();
+    script.runtime(81, 1, 0, 1, Bytes::default().u8(0).u16(0)).lose(1, 1);
+    script.runtime(91, 0, 1000 * MS, 1, Bytes::default().u8(0).u16(0));
+    script.runtime(81, 1, 1000 * MS, 1, Bytes::default().u8(0).u16(0));
+    script.runtime(91, 0, 1002 * MS, 1, Bytes::default().u8(0).u16(0));
+    let contention = script.snapshot().contention;
+    assert_eq!((contention.count, contention.ended, contention.wait_ns, contention.waiting), (2, 1, 2_000_000, 0));
+}
+
+#[test]
+fn the_thread_pool_starves() {
+    let mut script = Script::new();
+    script.runtime(50, 0, 0, 1, Bytes::default().u32(4).u32(0).u16(0)).runtime(
+        59,
+        0,
+        0,
+        1,
+        Bytes::default().u16(2).u16(99).u16(1).u16(1).u16(0),
+    );
+    for (at, workers, reason) in [(500, 5, 6), (1000, 6, 6), (1500, 7, 3)] {
+        script.runtime(55, 0, at * MS, 2, Bytes::default().f64(1.5).u32(workers).u32(reason).u16(0));
+        script.runtime(50, 0, at * MS, 2, Bytes::default().u32(workers).u32(0).u16(0));
+    }
+    // An older event that comes later does not say how many there are now.
+    script.runtime(57, 0, 100 * MS, 3, Bytes::default().u32(3).u32(0).u16(0)).runtime(
+        54,
+        0,
+        1500 * MS,
+        1,
+        Bytes::default().f64(2.5).u16(0),
+    );
+    let pool = script.snapshot().thread_pool;
+    assert_eq!((pool.workers, pool.bounds, pool.throughput), (Some(7), Some((2, 99)), Some(2.5)));
+    assert_eq!((pool.starvations, pool.recent_starvations), (2, 2));
+    assert_eq!(
+        pool.adjustments.iter().map(|(reason, count)| (reason.name(), *count)).collect::<Vec<_>>(),
+        [("ClimbingMove", 1), ("Starvation", 2)]
+    );
+    assert_eq!(pool.recent.iter().map(|adjustment| adjustment.workers).collect::<Vec<_>>(), [7, 6, 5]);
+    assert_eq!(pool.workers_over_time.recent(1500 * MS, 2), [5.0, 7.0]);
+}
+
+fn begin(script: &mut Script, at: i64, thread: u64, method: u64) {
+    let payload = Bytes::default().u64(method).u64(1).u32(1).u32(10).text("N.T").text("M").text("").u16(0);
+    script.runtime(145, 1, at, thread, payload);
+}
+
+fn body(script: &mut Script, at: i64, thread: u64, method: u64, name: &str, flags: u32) {
+    let payload = Bytes::default().u64(method).u64(1).u64(method << 12).u32(100).u32(1).u32(flags);
+    script.runtime(143, 1, at, thread, payload.text("N.T").text(name).text("").u16(0));
+}
+
+#[test]
+fn compiling_time_is_that_of_the_method_itself() {
+    let mut script = Script::new();
+    begin(&mut script, 0, 1, 1);
+    begin(&mut script, 2 * MS, 1, 2);
+    begin(&mut script, 3 * MS, 9, 3);
+    body(&mut script, 5 * MS, 1, 2, "Inner", 0x188);
+    body(&mut script, 10 * MS, 1, 1, "Outer", 0x208);
+    body(&mut script, 11 * MS, 1, 4, "Ready", 0x100);
+    script.runtime(144, 1, 12 * MS, 1, Bytes::default());
+    script.runtime(283, 0, 20 * MS, 5, Bytes::default().u16(0).u32(7));
+    script.runtime(284, 0, 26 * MS, 5, Bytes::default().u16(0).u32(1).u32(6));
+    let jit = script.snapshot().jit;
+    assert_eq!((jit.bodies, jit.jitted, jit.unloaded, jit.background), (3, 2, 1, Some((6_000_000, 1))));
+    assert_eq!(
+        jit.by_tier.iter().map(|(tier, compiled)| (*tier, compiled.bodies, compiled.code_bytes)).collect::<Vec<_>>(),
+        [(Tier::Tier0, 1, 100), (Tier::Tier1, 1, 100), (Tier::ReadyToRun, 1, 100)]
+    );
+    let time = jit.time.unwrap();
+    assert_eq!((time.count, time.total_ns, time.il_bytes), (2, 10_000_000, 20));
+    let slowest: Vec<_> = time.slowest.iter().map(|slow| (slow.name.as_str(), slow.time_ns, slow.tier)).collect();
+    assert_eq!(slowest, [("N.T.Outer", 7_000_000, Tier::Tier1), ("N.T.Inner", 3_000_000, Tier::Tier0)]);
+}
+
+#[test]
+fn assemblies_come_and_go() {
+    let assembly = |id, flags, name| Bytes::default().u64(id).u64(0).u64(0).u32(flags).text(name).u16(0);
+    let search =
+        |name, found| Bytes::default().u16(0).text(name).text("").text("App").text("").text("").u32(found).text("").text("").u32(0);
+    let mut script = Script::new();
+    script.runtime(154, 1, MS, 1, assembly(1, 0, "B, Version=1.0.0.0")).runtime(154, 1, MS, 1, assembly(2, 2, "A")).runtime(
+        155,
+        1,
+        MS,
+        1,
+        assembly(9, 0, ""),
+    );
+    script.runtime(291, 0, MS, 1, search("B", 1)).runtime(291, 0, 2 * MS, 1, search("A.resources", 0));
+    let rundown = Metadata { provider: RUNDOWN.into(), event_id: 156, version: 1, ..Metadata::default() };
+    script.event(rundown.clone(), 5 * MS, 1, 1, assembly(3, 0, "Core")).event(rundown, 5 * MS, 1, 1, assembly(1, 0, "B, Version=1.0.0.0"));
+    let assemblies = script.snapshot().assemblies;
+    let loaded: Vec<_> = assemblies.loaded.iter().map(|one| (one.full_name.as_str(), one.at, one.is_dynamic)).collect();
+    assert_eq!(loaded, [("A", Some(MS), true), ("B, Version=1.0.0.0", Some(MS), false), ("Core", None, false)]);
+    assert_eq!((assemblies.loads, assemblies.unloads, assemblies.searches, assemblies.failures), (2, 1, 2, 1));
+    assert_eq!((assemblies.missing[0].name.as_str(), assemblies.missing[0].requested_by.as_str()), ("A.resources", "App"));
+}
+
+#[test]
+fn messages_of_loggers() {
+    let fields = [
+        ("Level", FieldType::Int32),
+        ("FactoryID", FieldType::Int32),
+        ("LoggerName", FieldType::String),
+        ("EventId", FieldType::Int32),
+        ("EventName", FieldType::String),
+        ("FormattedMessage", FieldType::String),
+    ];
+    let mut script = Script::new();
+    for (round, (level, logger, text)) in [(2, "Web", "hello"), (4, "Db", "broken"), (2, "Web", "bye")].into_iter().enumerate() {
+        let payload = Bytes::default().u32(level).u32(1).text(logger).u32(42).text("").text(text);
+        script.described("Microsoft-Extensions-Logging", "FormattedMessage", &fields, round as i64 * MS, payload);
+    }
+    let logs = script.snapshot().logs;
+    assert_eq!(logs.by_level, [0, 0, 2, 0, 1, 0, 0]);
+    assert_eq!(logs.loggers, [("Web".to_owned(), 2, 0), ("Db".to_owned(), 1, 1)]);
+    let latest = &logs.recent[1];
+    assert_eq!((latest.level, latest.logger.as_str(), latest.event_id, latest.text.as_str()), (4, "Db", 42, "broken"));
+}
+
+#[test]
+fn requests_are_paired_by_activity() {
+    let fields = [("scheme", FieldType::String), ("host", FieldType::String), ("port", FieldType::Int32), ("path", FieldType::String)];
+    let start = |path| Bytes::default().text("http").text("shop").u32(80).text(path);
+    let mut script = Script::new();
+    script.activity(1).described("System.Net.Http", "RequestStart", &fields, 0, start("/a?user=7"));
+    script.activity(2).described("System.Net.Http", "RequestStart", &fields, MS, start("/b"));
+    script.activity(1).described("System.Net.Http", "RequestStop", &[], 5 * MS, Bytes::default());
+    script.activity(3).described("System.Net.Http", "RequestStart", &fields, 6 * MS, start("/a?user=8"));
+    script.activity(3).described("System.Net.Http", "RequestStop", &[], 7 * MS, Bytes::default());
+    script.activity(9).described("System.Net.Http", "RequestStop", &[], 7 * MS, Bytes::default());
+    script.activity(0).described("System.Net.Http", "RequestStart", &fields, 8 * MS, start("/c"));
+    let activities = script.snapshot().activities;
+    let [http] = &activities.operations[..] else { panic!("{activities:?}") };
+    assert_eq!((http.name.as_str(), http.started, http.ended, http.running, http.longest_ns), ("Request", 4, 2, 1, 5_000_000));
+    let subjects: Vec<_> = http.subjects.iter().map(|subject| (subject.text.as_str(), subject.count, subject.total_ns)).collect();
+    assert_eq!(subjects, [("http shop /a", 2, 6_000_000)]);
+    assert_eq!((activities.running.len(), activities.running[0].subject.as_str(), activities.running[0].since), (1, "http shop /b", MS));
+}

@@ -1,0 +1,127 @@
+//! Pauses, collections, the heap and allocations.
+
+use super::script::MS;
+use super::{Bytes, Script};
+
+fn suspend(script: &mut Script, at: i64, thread: u64, reason: u32) {
+    script.runtime(9, 1, at, thread, Bytes::default().u32(reason).u32(0).u16(0));
+}
+
+fn restart(script: &mut Script, at: i64, thread: u64) {
+    script.runtime(3, 1, at, thread, Bytes::default().u16(0));
+}
+
+fn start(script: &mut Script, at: i64, thread: u64, number: u32, generation: u32, reason: u32, kind: u32) {
+    script.runtime(1, 2, at, thread, Bytes::default().u32(number).u32(generation).u32(reason).u32(kind).u16(0).u64(0));
+}
+
+fn end(script: &mut Script, at: i64, thread: u64, number: u32, generation: u32) {
+    script.runtime(2, 1, at, thread, Bytes::default().u32(number).u32(generation).u16(0));
+}
+
+fn heap(script: &mut Script, at: i64, thread: u64, sizes: [u64; 5]) {
+    let mut payload = Bytes::default();
+    for size in &sizes[..4] {
+        payload = payload.u64(*size).u64(1);
+    }
+    let payload = payload.u64(0).u64(3).u32(4).u32(0).u32(5).u16(0).u64(sizes[4]).u64(1);
+    script.runtime(4, 2, at, thread, payload);
+}
+
+#[test]
+fn only_suspensions_for_the_collector_are_pauses() {
+    let mut script = Script::new();
+    let (sampler, collector, background) = (9, 1, 2);
+    suspend(&mut script, MS, collector, 1);
+    // The sampler wants to suspend meanwhile, and has to wait.
+    suspend(&mut script, 2 * MS, sampler, 0);
+    restart(&mut script, 4 * MS, collector);
+    restart(&mut script, 5 * MS, sampler);
+    for tick in 10..100 {
+        suspend(&mut script, tick * MS, sampler, 0);
+        restart(&mut script, tick * MS + 100, sampler);
+    }
+    suspend(&mut script, 100 * MS, background, 6);
+    restart(&mut script, 110 * MS, background);
+    restart(&mut script, 111 * MS, collector);
+    for reason in [2, 3, 4, 5, 7] {
+        suspend(&mut script, 200 * MS, collector, reason);
+        restart(&mut script, 300 * MS, collector);
+    }
+    let pauses = script.snapshot().gc.pauses;
+    assert_eq!((pauses.count, pauses.total_ns, pauses.longest_ns, pauses.last_ns), (2, 13_000_000, 10_000_000, Some(10_000_000)));
+    assert_eq!(pauses.total.whole().1.iter().sum::<f64>(), 13e6);
+    assert!((pauses.recent_share - 0.013).abs() < 1e-9, "of the second that there is: {}", pauses.recent_share);
+}
+
+#[test]
+fn collections_are_paired_by_number() {
+    let mut script = Script::new();
+    // A background collection (7) begins, one in front of it (8) is done within its first pause.
+    suspend(&mut script, 0, 1, 1);
+    start(&mut script, MS, 1, 7, 2, 0, 1);
+    start(&mut script, 2 * MS, 1, 8, 1, 0, 0);
+    end(&mut script, 5 * MS, 1, 8, 1);
+    heap(&mut script, 5 * MS, 1, [1, 2, 3, 4, 5]);
+    restart(&mut script, 6 * MS, 1);
+    suspend(&mut script, 20 * MS, 2, 6);
+    restart(&mut script, 22 * MS, 2);
+    end(&mut script, 30 * MS, 2, 7, 2);
+    heap(&mut script, 30 * MS, 2, [10, 20, 30, 40, 50]);
+    // The server's collector: the thread that tells the start comes behind the one that tells the end.
+    suspend(&mut script, 40 * MS, 3, 1);
+    end(&mut script, 44 * MS, 3, 9, 0);
+    heap(&mut script, 44 * MS, 3, [0, 0, 0, 0, 7]);
+    restart(&mut script, 45 * MS, 3);
+    start(&mut script, 41 * MS, 4, 9, 0, 1, 0);
+    let gc = script.snapshot().gc;
+    assert_eq!((gc.collections, gc.induced, gc.running), ([1, 1, 1], 1, 0));
+    assert_eq!(gc.causes.iter().map(|cause| cause.count).sum::<u64>(), 3);
+    let found: Vec<_> =
+        gc.recent.iter().map(|c| (c.number, (c.end - c.start) / MS, c.pause_ns.unwrap() as i64 / MS, c.heap_after)).collect();
+    assert_eq!(found, [(9, 3, 5, Some(7)), (8, 3, 6, Some(15)), (7, 29, 2, Some(150))]);
+    assert_eq!(found.iter().map(|row| row.2).sum::<i64>(), gc.pauses.total_ns as i64 / MS, "no pause counts twice");
+    let heap = gc.heap.unwrap();
+    assert_eq!((heap.size(), heap.pinned, heap.finalization, heap.pinned_objects, heap.handles), (7, Some(7), 3, 4, 5));
+}
+
+#[test]
+fn what_was_lost_makes_no_long_pauses() {
+    let mut script = Script::new();
+    suspend(&mut script, 0, 1, 1);
+    start(&mut script, MS, 1, 1, 0, 0, 0);
+    script.lose(1, 3);
+    restart(&mut script, 5000 * MS, 1);
+    start(&mut script, 6000 * MS, 1, 5, 0, 0, 0);
+    end(&mut script, 6001 * MS, 1, 5, 0);
+    let snapshot = script.snapshot();
+    assert_eq!((snapshot.gc.pauses.count, snapshot.gc.running, snapshot.gc.recent.len()), (0, 0, 1));
+    assert_eq!((snapshot.rates.total_lost, snapshot.totals.dropped), (3, 3));
+    assert_eq!(snapshot.rates.holes.iter().map(|hole| (hole.at, hole.count, hole.capture_thread)).collect::<Vec<_>>(), [(5000 * MS, 3, 1)]);
+}
+
+#[test]
+fn allocations_by_type() {
+    let mut script = Script::new();
+    for (tick, (name, bytes, kind)) in [("A", 100, 0), ("B", 300, 1), ("A", 100, 0), ("C", 50, 2)].into_iter().enumerate() {
+        let payload = Bytes::default().u32(0).u32(kind).u16(0).u64(bytes).u64(1).text(name).u32(0).u64(2).u64(bytes / 2);
+        script.runtime(10, 4, tick as i64 * 1000 * MS, 1, payload);
+    }
+    let allocations = script.snapshot().gc.allocations.unwrap();
+    let top: Vec<_> = allocations.top.iter().map(|named| (named.name.as_str(), named.bytes, named.ticks, named.largest)).collect();
+    assert_eq!(top, [("B", 300, 1, 150), ("A", 200, 2, 50), ("C", 50, 1, 25)]);
+    assert_eq!((allocations.bytes, allocations.by_kind, allocations.ticks, allocations.others), (550, [200, 300, 50], 4, 0));
+    assert_eq!((allocations.rate, allocations.is_random), (550.0 / 3.0, false));
+}
+
+#[test]
+fn samples_stand_for_all_allocations() {
+    let mut script = Script::new();
+    for (name, size) in [("Small", 24), ("Small", 24), ("Large", 10_000_000)] {
+        script.runtime(303, 0, 0, 1, Bytes::default().u32(0).u16(0).u64(1).text(name).u64(2).u64(size).u64(0));
+    }
+    let allocations = script.snapshot().gc.allocations.unwrap();
+    let top: Vec<_> = allocations.top.iter().map(|named| (named.name.as_str(), named.bytes / 1000)).collect();
+    assert_eq!(top, [("Large", 10_000), ("Small", 204)]);
+    assert!(allocations.is_random);
+}

@@ -1,0 +1,101 @@
+//! Walks over the heap.
+
+use super::{Bytes, Script};
+use crate::analysis::{HeapProblem, HeapSnapshot};
+
+fn types(script: &mut Script, named: &[(u64, &str)]) {
+    let mut payload = Bytes::default().u32(named.len() as u32).u16(0);
+    for (id, name) in named {
+        payload = payload.u64(*id).u64(1).u32(0).u32(0).u8(0).text(name).u32(1).u64(9);
+    }
+    script.runtime(15, 0, 0, 1, payload);
+}
+
+/// Objects: type, bytes, references.
+fn nodes(script: &mut Script, index: u32, objects: &[(u64, u64, u64)]) {
+    let mut payload = Bytes::default().u32(index).u32(objects.len() as u32).u16(0);
+    for (type_id, bytes, edges) in objects {
+        payload = payload.u64(0x1000).u64(*bytes).u64(*type_id).u64(*edges);
+    }
+    script.runtime(18, 0, 0, 1, payload);
+}
+
+fn edges(script: &mut Script, index: u32, count: u32) {
+    let payload = (0..count).fold(Bytes::default().u32(index).u32(count).u16(0), |payload, _| payload.u64(0x1000).u32(0));
+    script.runtime(19, 0, 0, 1, payload);
+}
+
+fn collection(script: &mut Script, number: u32, generation: u32, walk: impl FnOnce(&mut Script)) {
+    script.runtime(1, 2, 0, 1, Bytes::default().u32(number).u32(generation).u32(1).u32(0).u16(0).u64(0));
+    walk(script);
+    script.runtime(2, 1, 0, 1, Bytes::default().u32(number).u32(generation).u16(0));
+}
+
+fn heap(script: &mut Script) -> HeapSnapshot {
+    script.play().heap().expect("a walk")
+}
+
+#[test]
+fn objects_by_type() {
+    let mut script = Script::new();
+    types(&mut script, &[(1, "A"), (2, "B")]);
+    collection(&mut script, 7, 2, |script| {
+        edges(script, 0, 3);
+        nodes(script, 0, &[(1, 24, 2), (2, 100, 1)]);
+        types(script, &[(3, "A")]);
+        nodes(script, 1, &[(3, 24, 0), (2, 50, 1)]);
+        edges(script, 1, 1);
+    });
+    collection(&mut script, 8, 1, |_| {});
+    let heap = heap(&mut script);
+    assert_eq!((heap.objects, heap.bytes, heap.references, heap.is_finished), (4, 198, 4, true));
+    assert!(heap.is_exact(), "{:?}", heap.problems);
+    let found: Vec<_> = heap.types.iter().map(|named| (named.name.as_str(), named.objects, named.bytes)).collect();
+    assert_eq!(found, [("B", 2, 150), ("A", 2, 48)], "types of one name are one");
+}
+
+#[test]
+fn a_walk_that_does_not_add_up_is_not_exact() {
+    let mut script = Script::new();
+    types(&mut script, &[(1, "A")]);
+    collection(&mut script, 1, 2, |script| {
+        nodes(script, 0, &[(1, 24, 2), (9, 24, 0)]);
+        script.lose(1, 2);
+        nodes(script, 2, &[(1, 24, 1)]);
+        edges(script, 0, 2);
+    });
+    let heap = heap(&mut script);
+    let expected = [
+        HeapProblem::EventsMissing(1),
+        HeapProblem::EventsLost(2),
+        HeapProblem::ReferencesDoNotAddUp { promised: 3, told: 2 },
+        HeapProblem::TypesUnknown(1),
+    ];
+    assert_eq!(heap.problems, expected);
+    assert!(heap.is_finished && !heap.is_exact());
+}
+
+#[test]
+fn an_unfinished_walk_tells_how_far_it_came() {
+    let mut script = Script::new();
+    script.runtime(1, 2, 0, 1, Bytes::default().u32(1).u32(2).u32(1).u32(0).u16(0).u64(0));
+    nodes(&mut script, 0, &[(1, 10, 0); 5]);
+    let live = script.play();
+    assert_eq!((live.heap_progress(), live.heap().unwrap().is_finished), (Some((5, 50)), false));
+}
+
+#[test]
+fn a_new_walk_begins_anew() {
+    let mut script = Script::new();
+    collection(&mut script, 1, 2, |script| nodes(script, 0, &[(1, 10, 1); 5]));
+    collection(&mut script, 2, 2, |script| nodes(script, 0, &[(1, 10, 0); 2]));
+    let heap = heap(&mut script);
+    assert_eq!((heap.objects, heap.is_finished, heap.problems), (2, true, vec![HeapProblem::TypesUnknown(2)]));
+}
+
+#[test]
+fn without_a_walk_there_is_none() {
+    let mut script = Script::new();
+    collection(&mut script, 1, 2, |_| {});
+    assert!(script.play().heap().is_none());
+}

@@ -1,0 +1,160 @@
+//! Samples by method, thread and stack.
+
+use super::script::{MS, RUNTIME};
+use super::{Bytes, Script};
+use crate::analysis::{Live, SampleCount, SampleFilter};
+use crate::clr::payload::Tier;
+use crate::nettrace::Metadata;
+
+const MANAGED: u32 = 2;
+const EXTERNAL: u32 = 1;
+const SAMPLER: u64 = 99;
+
+fn sample(script: &mut Script, at: i64, thread: u64, kind: u32, frames: &[u64]) {
+    let record = Metadata { provider: "Microsoft-DotNETCore-SampleProfiler".into(), ..Metadata::default() };
+    script.stack(frames).event(record, at, thread, SAMPLER, Bytes::default().u32(kind));
+}
+
+/// Main calls Work and Idle; Work calls itself; Idle sleeps.
+fn program(script: &mut Script) {
+    script.method(0x1000, 0x100, "App", "Main").method(0x2000, 0x100, "App", "Work").method(0x3000, 0x100, "App", "Idle");
+    script.method(0x4000, 0x100, "System.Threading.Thread", "Sleep").method(0x5000, 0x100, "dynamicClass", "IL_STUB_PInvoke");
+}
+
+fn samples(script: &mut Script) {
+    for tick in 0..10 {
+        sample(script, tick * MS, 1, MANAGED, &[0x2001, 0x2050, 0x2060, 0x1010]);
+        sample(script, tick * MS, 2, EXTERNAL, &[0x4001, 0x3010, 0x1020]);
+    }
+    sample(script, 10 * MS, 1, EXTERNAL, &[0x5001, 0x2050, 0x1010]);
+    sample(script, 10 * MS, 1, EXTERNAL, &[0x2070, 0x1010]);
+    // The address behind Main, to which its last call returns.
+    sample(script, 11 * MS, 2, MANAGED, &[0x9000, 0x1100]);
+    sample(script, 11 * MS, 3, EXTERNAL, &[]);
+}
+
+fn check(live: &Live) {
+    let all = live.methods(SampleFilter::ALL, 100);
+    assert_eq!((all.samples, all.unresolved, all.without_stack, all.folded), (SampleCount { running: 14, waiting: 10 }, 1, 1, 0));
+    assert_eq!(
+        all.threads.iter().map(|thread| (thread.thread, thread.samples.running, thread.samples.waiting)).collect::<Vec<_>>(),
+        [(1, 12, 0), (2, 1, 10), (3, 1, 0)]
+    );
+    let found: Vec<_> = all.methods.iter().map(|method| (method.name.as_str(), method.own.all(), method.total.all())).collect();
+    let expected =
+        [("App.Work", 12, 12), ("System.Threading.Thread.Sleep", 10, 10), ("0x9000", 1, 1), ("App.Main", 0, 23), ("App.Idle", 0, 10)];
+    assert_eq!(found, expected, "recursion counts once, a stub is its caller's");
+    assert_eq!(all.methods[0].tiers, [Tier::Tier1]);
+    let busy = live.methods(SampleFilter { thread: Some(2), ..SampleFilter::BUSY }, 100);
+    assert_eq!((busy.samples, busy.methods.len()), (SampleCount { running: 1, waiting: 0 }, 2));
+    assert_eq!(live.methods(SampleFilter { thread: Some(77), ..SampleFilter::ALL }, 100).samples.all(), 0);
+
+    let tree: Vec<_> = live.call_tree(SampleFilter::ALL, 100).into_iter().map(|n| (n.depth, n.name, n.own.all(), n.total.all())).collect();
+    let node = |depth, name: &str, own, total| (depth, name.to_owned(), own, total);
+    assert_eq!(
+        tree,
+        [
+            node(0, "App.Main", 0, 23),
+            node(1, "App.Work", 2, 12),
+            node(2, "App.Work", 0, 10),
+            node(3, "App.Work", 10, 10),
+            node(1, "App.Idle", 0, 10),
+            node(2, "System.Threading.Thread.Sleep", 10, 10),
+            node(1, "0x9000", 1, 1),
+        ]
+    );
+    assert_eq!(live.call_tree(SampleFilter::ALL, 3).len(), 3);
+    let stacks = live.stacks(SampleFilter::ALL, 2);
+    assert_eq!(stacks[0].frames, ["App.Work", "App.Work", "App.Work", "App.Main"]);
+    assert_eq!((stacks[0].samples.all(), &stacks[0].threads[..]), (10, &[(1, 10)][..]));
+    assert_eq!(stacks[1].frames, ["System.Threading.Thread.Sleep", "App.Idle", "App.Main"]);
+}
+
+#[test]
+fn methods_may_be_told_before_or_after_or_elsewhere() {
+    let mut before = Script::new();
+    program(&mut before);
+    samples(&mut before);
+    check(&before.play());
+
+    let mut after = Script::new();
+    samples(&mut after);
+    program(&mut after);
+    check(&after.play());
+
+    let mut live = Live::default();
+    samples_only().play_to(&mut live);
+    assert_eq!(live.methods(SampleFilter::ALL, 100).unresolved, 23);
+    let mut rundown = Live::only_symbols();
+    let mut script = Script::new();
+    program(&mut script);
+    samples(&mut script);
+    script.play_to(&mut rundown);
+    assert_eq!(rundown.methods(SampleFilter::ALL, 100).samples.all(), 0);
+    live.add_symbols(&rundown.into_symbols());
+    check(&live);
+}
+
+fn samples_only() -> Script {
+    let mut script = Script::new();
+    samples(&mut script);
+    script
+}
+
+#[test]
+fn a_number_means_another_stack_behind_a_sequence_point() {
+    let mut script = Script::new();
+    program(&mut script);
+    sample(&mut script, 0, 1, MANAGED, &[0x1001]);
+    script.sequence_point(0);
+    sample(&mut script, MS, 1, MANAGED, &[0x2001]);
+    let methods = script.play().methods(SampleFilter::ALL, 100);
+    assert_eq!(methods.methods.iter().map(|method| method.own.all()).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!(methods.interval_ns, Some(1_000_000));
+}
+
+#[test]
+fn who_waits_for_a_lock_does_not_run() {
+    let mut script = Script::new();
+    program(&mut script);
+    let lock = |id, version| Metadata { provider: RUNTIME.into(), event_id: id, version, ..Metadata::default() };
+    sample(&mut script, 0, 1, EXTERNAL, &[0x2001]);
+    script.event(lock(81, 1), MS, 1, 1, Bytes::default().u8(0).u16(0));
+    sample(&mut script, 2 * MS, 1, EXTERNAL, &[0x2001]);
+    sample(&mut script, 2 * MS, 2, EXTERNAL, &[0x2001]);
+    script.event(lock(91, 0), 3 * MS, 1, 1, Bytes::default().u8(0).u16(0));
+    sample(&mut script, 4 * MS, 1, EXTERNAL, &[0x2001]);
+    assert_eq!(script.play().methods(SampleFilter::ALL, 1).samples, SampleCount { running: 3, waiting: 1 });
+}
+
+#[test]
+fn too_many_stacks_are_folded() {
+    let mut script = Script::new();
+    let heavy: Vec<u64> = (0..100).map(|frame| 0x1000_0000 + frame).collect();
+    for round in 0..1000_u64 {
+        let rare: Vec<u64> = (0..200).map(|frame| 0x10_0000_0000 + round * 1000 + frame).collect();
+        sample(&mut script, 0, 1, MANAGED, &rare);
+        (0..3).for_each(|_| sample(&mut script, 0, 1, MANAGED, &heavy));
+        if round % 100 == 0 {
+            script.sequence_point(0);
+        }
+    }
+    let live = script.play();
+    let methods = live.methods(SampleFilter::ALL, usize::MAX);
+    assert_eq!(methods.samples.all(), 4000);
+    assert_eq!(methods.methods[0].own.all(), 3000);
+    assert!(methods.folded > 300, "{}", methods.folded);
+    assert_eq!(methods.methods.iter().map(|method| method.own.all()).sum::<u64>() + methods.folded, 4000);
+}
+
+#[test]
+fn too_many_threads_are_put_together() {
+    let mut script = Script::new();
+    for thread in 0..5000 {
+        (0..40).for_each(|frame| sample(&mut script, 0, thread, MANAGED, &[0x1000 + frame]));
+    }
+    let methods = script.play().methods(SampleFilter::ALL, 1);
+    assert_eq!((methods.samples.all(), methods.methods[0].own.all()), (200_000, 5000));
+    assert_eq!(methods.threads.iter().map(|thread| thread.samples.all()).sum::<u64>(), 200_000);
+    assert!(methods.threads.iter().any(|thread| thread.thread == 0 && thread.samples.all() > 30_000));
+}

@@ -1,0 +1,12 @@
+//! Scripted sessions: what is written is what the analyses must find.
+
+mod counters;
+mod events;
+mod gc;
+mod heap;
+mod hostile;
+mod lints;
+mod methods;
+mod script;
+
+use script::{Bytes, Script};

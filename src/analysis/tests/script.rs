@@ -1,0 +1,151 @@
+//! Writes sessions, and plays them to every analysis.
+
+use std::collections::HashMap;
+
+use crate::analysis::{Live, Snapshot};
+use crate::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, NewEvent, TraceHeader};
+use crate::wire::Put;
+
+pub(super) const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+pub(super) const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+/// Where the session's clock begins.
+const ORIGIN: i64 = 5_000_000_000;
+pub(super) const MS: i64 = 1_000_000;
+
+/// A session that is being written.
+pub(super) struct Script {
+    encoder: Encoder,
+    records: HashMap<(String, u32, u32, String), u32>,
+    stack: Vec<u64>,
+    activity: [u8; 16],
+    /// Tells records of one name apart.
+    pub(super) shape: u32,
+}
+
+/// A payload that is being written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bytes(pub(super) Vec<u8>);
+
+impl Bytes {
+    pub(super) fn u8(mut self, value: u8) -> Self {
+        self.0.put_u8(value);
+        self
+    }
+    pub(super) fn u16(mut self, value: u16) -> Self {
+        self.0.put_u16(value);
+        self
+    }
+    pub(super) fn u32(mut self, value: u32) -> Self {
+        self.0.put_u32(value);
+        self
+    }
+    pub(super) fn u64(mut self, value: u64) -> Self {
+        self.0.put_u64(value);
+        self
+    }
+    pub(super) fn f64(self, value: f64) -> Self {
+        self.u64(value.to_bits())
+    }
+    pub(super) fn text(mut self, text: &str) -> Self {
+        self.0.put_utf16z(text);
+        self
+    }
+}
+
+impl Script {
+    pub(super) fn new() -> Self {
+        let header = TraceHeader {
+            format_version: 4,
+            sync_utc: None,
+            sync_ticks: ORIGIN,
+            ticks_per_second: 1_000_000_000,
+            pointer_size: 8,
+            process_id: 1,
+            processors: 2,
+            sampling_interval_ns: 1_000_000,
+        };
+        Self { encoder: Encoder::new(header), records: HashMap::new(), stack: Vec::new(), activity: [0; 16], shape: 0 }
+    }
+
+    /// The stack of the events to come, leaf first.
+    pub(super) fn stack(&mut self, frames: &[u64]) -> &mut Self {
+        self.stack = frames.to_vec();
+        self
+    }
+
+    /// The activity of the events to come.
+    pub(super) fn activity(&mut self, id: u8) -> &mut Self {
+        self.activity = [id; 16];
+        self
+    }
+
+    /// An event of the runtime.
+    pub(super) fn runtime(&mut self, id: u32, version: u32, at: i64, thread: u64, payload: Bytes) -> &mut Self {
+        self.event(Metadata { provider: RUNTIME.into(), event_id: id, version, ..Metadata::default() }, at, thread, thread, payload)
+    }
+
+    /// An event that its metadata describe.
+    pub(super) fn described(&mut self, provider: &str, name: &str, fields: &[(&str, FieldType)], at: i64, payload: Bytes) -> &mut Self {
+        let fields = fields.iter().map(|(name, kind)| Field { name: (*name).into(), kind: kind.clone() }).collect();
+        let record = Metadata { provider: provider.into(), event_id: self.shape, name: name.into(), fields, ..Metadata::default() };
+        self.event(record, at, 1, 1, payload)
+    }
+
+    pub(super) fn event(&mut self, record: Metadata, at: i64, thread: u64, capture_thread: u64, payload: Bytes) -> &mut Self {
+        let key = (record.provider.clone(), record.event_id, record.version, record.name.clone());
+        let Self { encoder, records, .. } = self;
+        let metadata = *records.entry(key).or_insert_with(|| encoder.metadata(&record));
+        let stack = self.encoder.stack(&self.stack);
+        self.encoder.event(&NewEvent {
+            metadata,
+            timestamp: ORIGIN.saturating_add(at),
+            thread,
+            capture_thread,
+            stack,
+            activity_id: self.activity,
+            payload: &payload.0,
+            ..NewEvent::default()
+        });
+        self
+    }
+
+    /// A method whose code is at an address.
+    pub(super) fn method(&mut self, start: u64, size: u32, namespace: &str, name: &str) -> &mut Self {
+        let payload = Bytes::default().u64(start).u64(1).u64(start).u32(size).u32(start as u32).u32(0x208);
+        let payload = payload.text(namespace).text(name).text("void  ()").u16(0).u64(0);
+        let record = Metadata { provider: RUNDOWN.into(), event_id: 144, version: 2, ..Metadata::default() };
+        self.event(record, 0, 1, 1, payload)
+    }
+
+    pub(super) fn lose(&mut self, capture_thread: u64, count: u32) -> &mut Self {
+        self.encoder.lose(capture_thread, count);
+        self
+    }
+
+    pub(super) fn sequence_point(&mut self, at: i64) -> &mut Self {
+        self.encoder.sequence_point(ORIGIN + at);
+        self
+    }
+
+    /// Plays what was written to every analysis.
+    pub(super) fn play(&mut self) -> Live {
+        let mut live = Live::default();
+        self.play_to(&mut live);
+        live
+    }
+
+    pub(super) fn play_to(&mut self, live: &mut Live) {
+        self.encoder.end();
+        let mut decoder = Decoder::new(Limits::default());
+        decoder.feed(&self.encoder.take(), live).unwrap();
+        assert!(decoder.finish(live).is_complete());
+    }
+
+    /// What there is to say at the end, where every payload makes sense.
+    pub(super) fn snapshot(&mut self) -> Snapshot {
+        let live = self.play();
+        let snapshot = live.snapshot(live.newest());
+        assert_eq!(snapshot.unreadable, 0);
+        snapshot
+    }
+}

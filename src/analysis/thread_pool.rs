@@ -1,0 +1,155 @@
+//! The thread pool: how many workers, why, and whether they are enough. And threads that come and go.
+
+use std::collections::VecDeque;
+
+use crate::clr::EventKind;
+use crate::clr::payload::{self, AdjustmentReason, AdjustmentSample, MinMaxThreads, Workers};
+
+use super::known::{Analysis, Known, View};
+use super::timeline::{Merge, Timeline};
+
+/// Adjustments that are kept one by one.
+const RECENT: usize = 64;
+/// Reasons that are told apart; the last stands for all that are not known.
+const REASONS: usize = 16;
+
+/// Watches the thread pool.
+#[derive(Debug)]
+pub(super) struct ThreadPool {
+    workers: Option<(i64, u32)>,
+    workers_over_time: Timeline,
+    adjustments: [u64; REASONS],
+    starvation_over_time: Timeline,
+    recent: VecDeque<Adjustment>,
+    throughput: Option<f64>,
+    bounds: Option<MinMaxThreads>,
+    enqueued: u64,
+    dequeued: u64,
+    threads_created: u64,
+    threads_ended: u64,
+}
+
+/// The thread pool and the threads.
+#[derive(Debug, Clone)]
+pub struct ThreadPoolSnapshot {
+    /// Workers, as the latest event says; `None` where none said.
+    pub workers: Option<u32>,
+    /// Workers over time: the most of each step.
+    pub workers_over_time: Timeline,
+    /// Fewest and most workers, as the program set them.
+    pub bounds: Option<(u16, u16)>,
+    /// Work items a second, as the pool last measured them.
+    pub throughput: Option<f64>,
+    /// Changes of the wanted number of workers by reason, those that happened.
+    pub adjustments: Vec<(AdjustmentReason, u64)>,
+    /// Times that the pool was starved: work waited for half a second and no worker came free.
+    pub starvations: u64,
+    /// Of these, those of the last thirty seconds.
+    pub recent_starvations: u64,
+    /// Starvations by step.
+    pub starvation_over_time: Timeline,
+    /// The latest changes, newest first: no more than 64.
+    pub recent: Vec<Adjustment>,
+    /// Work items that went into the queue and came out; 0 where the session does not ask for that (keyword threadtransfer, verbose).
+    pub work_items: (u64, u64),
+    /// Managed threads that were made.
+    pub threads_created: u64,
+    /// Managed threads that ended.
+    pub threads_ended: u64,
+}
+
+/// A change of the number of workers that the pool wants.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Adjustment {
+    /// Nanoseconds since the start of the session.
+    pub at: i64,
+    /// Workers from then on.
+    pub workers: u32,
+    /// Work items a second.
+    pub throughput: f64,
+    /// Why.
+    pub reason: AdjustmentReason,
+}
+
+impl Default for ThreadPool {
+    fn default() -> Self {
+        Self {
+            workers: None,
+            workers_over_time: Timeline::new(Merge::Max),
+            adjustments: [0; REASONS],
+            starvation_over_time: Timeline::new(Merge::Sum),
+            recent: VecDeque::with_capacity(RECENT),
+            throughput: None,
+            bounds: None,
+            enqueued: 0,
+            dequeued: 0,
+            threads_created: 0,
+            threads_ended: 0,
+        }
+    }
+}
+
+impl ThreadPool {
+    fn workers(&mut self, at: i64, count: u32) {
+        self.workers_over_time.add(at, f64::from(count));
+        // Events of different threads come out of order.
+        if self.workers.is_none_or(|(last, _)| last <= at) {
+            self.workers = Some((at, count));
+        }
+    }
+
+    fn adjusted(&mut self, at: i64, adjustment: payload::Adjustment) {
+        let payload::Adjustment { throughput, workers, reason } = adjustment;
+        self.adjustments[(reason.0 as usize).min(REASONS - 1)] += 1;
+        if reason == AdjustmentReason::STARVATION {
+            self.starvation_over_time.add(at, 1.0);
+        }
+        if self.recent.len() >= RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Adjustment { at, workers, throughput, reason });
+    }
+}
+
+impl Analysis for ThreadPool {
+    type Snapshot = ThreadPoolSnapshot;
+
+    fn feed(&mut self, known: &Known<'_>) -> Option<()> {
+        match known.kind {
+            EventKind::Workers => {
+                let Workers { active, .. } = known.payload()?;
+                self.workers(known.at, active);
+            }
+            EventKind::Adjustment => self.adjusted(known.at, known.payload()?),
+            EventKind::AdjustmentSample => {
+                let AdjustmentSample { throughput } = known.payload()?;
+                self.throughput = Some(throughput);
+            }
+            EventKind::MinMaxThreads => self.bounds = Some(known.payload()?),
+            EventKind::WorkEnqueue => self.enqueued += 1,
+            EventKind::WorkDequeue => self.dequeued += 1,
+            EventKind::ThreadCreated => self.threads_created += 1,
+            EventKind::ThreadTerminated => self.threads_ended += 1,
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn snapshot(&self, view: &View<'_>) -> ThreadPoolSnapshot {
+        let happened = self.adjustments.iter().enumerate().filter(|(_, count)| **count > 0);
+        ThreadPoolSnapshot {
+            workers: self.workers.map(|(_, count)| count),
+            workers_over_time: self.workers_over_time.clone(),
+            bounds: self.bounds.map(|bounds| (bounds.min_workers, bounds.max_workers)),
+            throughput: self.throughput,
+            adjustments: happened.map(|(reason, count)| (AdjustmentReason(reason as u32), *count)).collect(),
+            starvations: self.adjustments[AdjustmentReason::STARVATION.0 as usize],
+            recent_starvations: self.starvation_over_time.sum(view.now, 30) as u64,
+            starvation_over_time: self.starvation_over_time.clone(),
+            recent: self.recent.iter().rev().copied().collect(),
+            work_items: (self.enqueued, self.dequeued),
+            threads_created: self.threads_created,
+            threads_ended: self.threads_ended,
+        }
+    }
+}

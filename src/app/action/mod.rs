@@ -1,0 +1,253 @@
+//! Everything that a person can do: one table, from which key map, hint line, help, palette and manual are made.
+
+mod key;
+mod status;
+mod table;
+
+use crossterm::event::KeyEvent;
+
+pub use key::Key;
+pub use status::Status;
+pub use table::TABLE;
+
+/// Something that a person can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// One line up.
+    Up,
+    /// One line down.
+    Down,
+    /// One page up.
+    PageUp,
+    /// One page down.
+    PageDown,
+    /// To the first line.
+    First,
+    /// To the last line.
+    Last,
+    /// Give the keys to the details of the selected process, or go to what is selected there.
+    Open,
+    /// Step back.
+    Back,
+    /// Next tab.
+    NextTab,
+    /// Previous tab.
+    PreviousTab,
+    /// The tab, or the column to sort by, that the digit counts to.
+    Digit,
+    /// Filter the table.
+    Filter,
+    /// Sort by the column to the left.
+    SortLeft,
+    /// Sort by the column to the right.
+    SortRight,
+    /// Sort the other way round.
+    Reverse,
+    /// Look again at once.
+    Refresh,
+    /// Freeze what is shown.
+    Pause,
+    /// Give the focused pane the whole screen.
+    Zoom,
+    /// Search in what is open.
+    Search,
+    /// Show or hide one secret value.
+    Reveal,
+    /// Count threads that wait, or not.
+    Waiting,
+    /// Show methods as a call tree, or as a list.
+    Tree,
+    /// Show the environment.
+    Environment,
+    /// Start recording, or stop it.
+    Trace,
+    /// Choose what to record.
+    Profiles,
+    /// End a recording without waiting for the rest.
+    Abandon,
+    /// Write a dump.
+    Dump,
+    /// Turn the perf map on or off.
+    PerfMap,
+    /// Let a process run that waits at start-up.
+    Resume,
+    /// Choose what to copy.
+    Copy,
+    /// Show all keys.
+    Help,
+    /// Show what was said.
+    Messages,
+    /// Find an action or a process by name.
+    Palette,
+    /// Leave.
+    Quit,
+    /// Leave, from wherever.
+    Interrupt,
+    /// Stop the program as shells know it.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+    /// Do what is selected.
+    Accept,
+    /// Do nothing.
+    Cancel,
+    /// Next field.
+    NextField,
+    /// Previous field.
+    PreviousField,
+    /// Option to the left.
+    Left,
+    /// Option to the right.
+    Right,
+    /// Choose, or not.
+    Toggle,
+    /// Yes.
+    Yes,
+    /// No.
+    No,
+}
+
+/// What the keys go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Context {
+    /// The process table.
+    List,
+    /// Facts of a process.
+    Info,
+    /// Its environment.
+    Environment,
+    /// Its recordings.
+    Trace,
+    /// What is in a recording: collections, exceptions, threads.
+    Analysis,
+    /// Where threads spend their time.
+    Methods,
+    /// Which events came.
+    Events,
+    /// What was and is being done.
+    Operations,
+    /// A line of text for a filter or a search.
+    Line,
+    /// A list to choose from.
+    Pick,
+    /// A list to choose several from.
+    PickMany,
+    /// A dialog.
+    Form,
+    /// A line of text in a dialog.
+    FormText,
+    /// The palette.
+    Palette,
+    /// A text to read.
+    Reader,
+    /// The end, while recordings are being finished.
+    Ending,
+}
+
+impl Context {
+    /// Whether the keys go to one of the two panes.
+    pub fn is_pane(self) -> bool {
+        use Context::{Analysis, Environment, Events, Info, List, Methods, Operations, Trace};
+        matches!(self, List | Info | Environment | Trace | Analysis | Methods | Events | Operations)
+    }
+
+    /// Whether letters are text here, not keys.
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Line | Self::FormText | Self::Palette)
+    }
+}
+
+/// A set of contexts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Places(u16);
+
+impl Places {
+    const fn of(contexts: &[Context]) -> Self {
+        let (mut bits, mut at) = (0, 0);
+        while at < contexts.len() {
+            bits |= 1 << contexts[at] as u16;
+            at += 1;
+        }
+        Self(bits)
+    }
+
+    const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether the context is one of them.
+    pub fn contains(self, context: Context) -> bool {
+        self.0 & 1 << context as u16 != 0
+    }
+}
+
+/// Under which heading an action stands in the help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Getting about.
+    Move,
+    /// The process table.
+    Table,
+    /// The details of a process.
+    Details,
+    /// What is done to or with a process.
+    Process,
+    /// The program.
+    Program,
+    /// Dialogs, lists and lines of text.
+    Dialogs,
+}
+
+impl Group {
+    /// All, in the order of the help.
+    pub const ALL: [Self; 6] = [Self::Process, Self::Table, Self::Details, Self::Move, Self::Program, Self::Dialogs];
+
+    /// The heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Move => "Moving",
+            Self::Table => "Process table",
+            Self::Details => "Details",
+            Self::Process => "The selected process",
+            Self::Program => "Program",
+            Self::Dialogs => "Dialogs and lists",
+        }
+    }
+}
+
+/// A line of the action table.
+#[derive(Debug)]
+pub struct Entry {
+    /// What it does.
+    pub action: Action,
+    /// Its keys, the one to show first.
+    pub keys: &'static [Key],
+    /// One or two words for the hint line and the palette.
+    pub label: &'static str,
+    /// A sentence for the help.
+    pub help: &'static str,
+    /// Where its keys work.
+    pub places: Places,
+    /// Its heading in the help.
+    pub group: Group,
+    /// How much it belongs into the hint line; 0 is never.
+    pub hint: u8,
+    /// Whether it changes the process it is done to: not with `--readonly`.
+    pub changes: bool,
+}
+
+/// The action that a key stands for.
+pub fn lookup(context: Context, event: &KeyEvent) -> Option<Action> {
+    let here = TABLE.iter().filter(|entry| entry.places.contains(context));
+    here.flat_map(|entry| entry.keys.iter().map(move |key| (key, entry.action)))
+        .find(|(key, _)| key.matches(event))
+        .map(|(_, action)| action)
+}
+
+/// The first line of the table for an action.
+pub fn entry(action: Action) -> Option<&'static Entry> {
+    TABLE.iter().find(|entry| entry.action == action)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! Which actions are possible now, and why the others are not.
+
+use crate::app::State;
+use crate::app::capability::missing;
+use crate::app::dialog::Overlay;
+use crate::app::list::Row;
+use crate::app::pane::Tab;
+use crate::app::toast::Level;
+use crate::ipc::CommandCode;
+use crate::model::RunState;
+
+use super::{Action, Context, Entry};
+
+/// Whether an action is possible now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Status {
+    /// It is.
+    Ready,
+    /// There is nothing to do it to; no need to say so.
+    Idle,
+    /// It is not, and this is why, in a sentence.
+    Refused(String),
+}
+
+impl Entry {
+    /// Whether this is possible now.
+    pub fn status(&self, state: &State) -> Status {
+        if self.changes && state.options.readonly {
+            return refused("dn-top was started with --readonly: it looks, and changes nothing.");
+        }
+        self.action.status(state)
+    }
+}
+
+fn refused(reason: impl Into<String>) -> Status {
+    Status::Refused(reason.into())
+}
+
+fn ready_if(possible: bool) -> Status {
+    if possible { Status::Ready } else { Status::Idle }
+}
+
+impl Action {
+    /// Whether this is possible now, `--readonly` aside.
+    pub fn status(self, state: &State) -> Status {
+        match self {
+            Self::Trace | Self::Profiles | Self::Dump | Self::PerfMap | Self::Resume | Self::Environment => {
+                let Some(row) = state.selected() else { return refused("No process is selected.") };
+                if self == Self::Trace && state.recordings.is_recording(row.process.key) {
+                    return stop(state, row);
+                }
+                attach(state, row).unwrap_or_else(|| self.on(state, row))
+            }
+            Self::Abandon => {
+                let stopping = state.shown_recording().is_some_and(|tracked| tracked.is_stopping());
+                ready_if(stopping || state.ending.is_some())
+            }
+            Self::Copy | Self::Open => match state.context() {
+                Context::Operations => ready_if(state.activities() > 0),
+                _ => ready_if(state.selected().is_some()),
+            },
+            Self::Reveal => {
+                ready_if(state.tab == Tab::Environment && state.details.variable().is_some_and(|(_, variable)| variable.is_secret()))
+            }
+            Self::Search => match state.context() {
+                Context::Environment => ready_if(state.details.environment.get().is_some()),
+                Context::Methods => ready_if(state.has_samples()),
+                Context::Events => ready_if(state.findings().is_some()),
+                _ => ready_if(matches!(state.overlay, Some(Overlay::Help(_) | Overlay::Messages(_)))),
+            },
+            Self::Waiting | Self::Tree => ready_if(state.has_samples()),
+            Self::SortLeft | Self::SortRight if state.context() == Context::Methods => ready_if(state.has_samples() && !state.views.tree),
+            Self::Back if state.context() == Context::List => {
+                let errors = state.toasts.shown(state.now.elapsed).any(|toast| toast.level == Level::Error);
+                ready_if(!state.list.filter().text().is_empty() || errors)
+            }
+            _ => Status::Ready,
+        }
+    }
+
+    /// What the runtime's version and state say about doing this to a process that can be talked to.
+    fn on(self, state: &State, row: &Row) -> Status {
+        let process = &row.process;
+        let needs = |command| missing(process, command).map(refused);
+        let busy =
+            || state.jobs.running(process.key).map(|job| refused(format!("{} is still busy with the {}.", job.subject, job.what.title())));
+        match self {
+            Self::Environment => needs(CommandCode::ProcessEnvironment),
+            Self::PerfMap if process.run_state == RunState::Suspended => {
+                Some(refused(format!("{} waits at start-up: a perf map now would crash it. Let it start first.", process.name)))
+            }
+            Self::PerfMap => needs(CommandCode::EnablePerfMap).or_else(busy),
+            Self::Resume if process.run_state == RunState::Running => {
+                Some(refused(format!("{} is not suspended at start-up.", process.name)))
+            }
+            Self::Resume => needs(CommandCode::ResumeRuntime).or_else(busy),
+            Self::Dump => busy(),
+            _ => None,
+        }
+        .unwrap_or(Status::Ready)
+    }
+}
+
+/// Why a process cannot be talked to.
+fn attach(state: &State, row: &Row) -> Option<Status> {
+    let process = &row.process;
+    if row.gone_at.is_some() || !state.is_alive(process.key) {
+        return Some(refused(format!("{} ({}) has ended.", process.name, process.key.pid)));
+    }
+    if process.contact.is_attachable() {
+        return None;
+    }
+    let reason = process.contact.reason().unwrap_or("It cannot be talked to.");
+    Some(refused(format!("{} ({}): {reason}", process.name, process.key.pid)))
+}
+
+/// Whether a recording of the process can be stopped.
+fn stop(state: &State, row: &Row) -> Status {
+    let key = row.process.key;
+    if state.recordings.all().iter().any(|tracked| tracked.value.key == key && tracked.is_stoppable()) {
+        Status::Ready
+    } else {
+        refused("The runtime still sends the last of its data; x abandons that.")
+    }
+}

@@ -1,0 +1,155 @@
+//! The action table itself.
+
+use crossterm::event::KeyCode;
+
+use super::key::char;
+use super::{Action, Context, Entry, Group, Key, Places};
+
+const LIST: Places = Places::of(&[Context::List]);
+const INFO: Places = Places::of(&[Context::Info]);
+const ENVIRONMENT: Places = Places::of(&[Context::Environment]);
+const TRACE: Places = Places::of(&[Context::Trace]);
+const OPERATIONS: Places = Places::of(&[Context::Operations]);
+const METHODS: Places = Places::of(&[Context::Methods]);
+const EVENTS: Places = Places::of(&[Context::Events]);
+const ANALYSES: Places = Places::of(&[Context::Analysis]).and(METHODS).and(EVENTS);
+const DETAIL: Places = INFO.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(OPERATIONS);
+const PANES: Places = LIST.and(DETAIL);
+const LINE: Places = Places::of(&[Context::Line]);
+const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
+const PICK_MANY: Places = Places::of(&[Context::PickMany]);
+const FORM: Places = Places::of(&[Context::Form]);
+const FORM_TEXT: Places = Places::of(&[Context::FormText]);
+const PALETTE: Places = Places::of(&[Context::Palette]);
+const READER: Places = Places::of(&[Context::Reader]);
+const ENDING: Places = Places::of(&[Context::Ending]);
+const LISTS: Places = PICK.and(PALETTE);
+const EVERYWHERE: Places = PANES.and(LINE).and(PICK).and(FORM).and(FORM_TEXT).and(PALETTE).and(READER).and(ENDING);
+
+const ENTER: Key = Key::Plain(KeyCode::Enter);
+const ESC: Key = Key::Plain(KeyCode::Esc);
+const TAB: Key = Key::Plain(KeyCode::Tab);
+const BACK_TAB: Key = Key::Plain(KeyCode::BackTab);
+const UP: Key = Key::Plain(KeyCode::Up);
+const DOWN: Key = Key::Plain(KeyCode::Down);
+const LEFT: Key = Key::Plain(KeyCode::Left);
+const RIGHT: Key = Key::Plain(KeyCode::Right);
+const PAGE_UP: Key = Key::Plain(KeyCode::PageUp);
+const PAGE_DOWN: Key = Key::Plain(KeyCode::PageDown);
+const HOME: Key = Key::Plain(KeyCode::Home);
+const END: Key = Key::Plain(KeyCode::End);
+
+/// Every action. An action may stand here more than once, with other words in another place.
+pub static TABLE: &[Entry] = &[
+    // What is done to or with a process.
+    acts(Action::Trace, &[char('t')], "trace", "Record at once with the profiles used last; stop when it is being recorded.", PANES, 90)
+        .changing(),
+    acts(Action::Profiles, &[char('T')], "profiles", "Choose what to record, then record.", PANES, 60).changing(),
+    acts(Action::Abandon, &[char('x')], "abandon", "End a recording that is being finished, now; the file stays readable.", PANES, 95),
+    acts(Action::Dump, &[char('d')], "dump", "Have the process write a dump. Asks first.", PANES, 80).changing(),
+    acts(Action::PerfMap, &[char('p')], "perf map", "Turn the perf map on or off. Asks first.", PANES, 70).changing(),
+    acts(Action::Resume, &[char('R')], "resume", "Let a process run that is suspended at start-up, or all of them. Asks first.", PANES, 92)
+        .changing(),
+    acts(Action::Environment, &[char('e')], "environment", "Show the environment; secrets stay masked.", PANES, 50),
+    acts(Action::Copy, &[char('y')], "copy", "Copy the pid, command line, a path or a value.", PANES, 45),
+    // The process table.
+    table(Action::Open, &[ENTER], "details", "Give the keys to the details of the selected process.", LIST, 85),
+    table(Action::Filter, &[char('/')], "filter", "Filter; words must all match, !word must not.", LIST, 75),
+    table(Action::Back, &[ESC], "clear", "Clear the filter, or put away an error.", LIST, 0),
+    table(Action::SortRight, &[char('>')], "sort", "Sort by the next column.", LIST, 40),
+    table(Action::SortLeft, &[char('<')], "sort", "Sort by the previous column.", LIST, 0),
+    table(Action::Reverse, &[char('r')], "reverse", "Sort the other way round.", LIST, 0),
+    table(Action::Digit, &[Key::Digit], "sort by", "Sort by the column counted from the left; again: reversed.", LIST, 0),
+    table(Action::Refresh, &[Key::Plain(KeyCode::F(5)), Key::Ctrl('r')], "refresh", "Look at all processes again, now.", PANES, 0),
+    // The details.
+    details(Action::Back, &[ESC, char('q')], "back", "Give the keys back to the process table.", DETAIL, 85),
+    details(Action::NextTab, &[TAB, RIGHT], "tabs", "Next tab.", PANES, 55),
+    details(Action::PreviousTab, &[BACK_TAB, LEFT], "tabs", "Previous tab.", PANES, 0),
+    details(Action::Digit, &[Key::Digit], "tab", "The tab counted from the left.", DETAIL, 0),
+    details(Action::Search, &[char('/')], "search", "Search names and values that are shown.", ENVIRONMENT, 80),
+    details(Action::Reveal, &[char('v')], "reveal", "Show or hide the selected secret value.", ENVIRONMENT, 82),
+    details(Action::Search, &[char('/')], "filter", "Filter what is listed by name.", METHODS.and(EVENTS), 80),
+    details(Action::Waiting, &[char('w')], "waiting", "Count threads that wait, too, or only those that run.", METHODS, 82),
+    details(Action::Tree, &[char('f')], "tree", "Show methods as a call tree, or as a list.", METHODS, 81),
+    details(Action::SortRight, &[char('>')], "sort", "Sort methods by their own time, or by that of all they call.", METHODS, 79),
+    details(Action::SortLeft, &[char('<')], "sort", "Sort methods the other way.", METHODS, 0),
+    details(Action::Open, &[ENTER], "go to", "Go to the process of the selected operation.", OPERATIONS, 80),
+    // Getting about.
+    moves(Action::Up, &[UP, char('k')], "up", "One line up.", PANES.and(PICK).and(READER)),
+    moves(Action::Down, &[DOWN, char('j')], "down", "One line down.", PANES.and(PICK).and(READER)),
+    moves(Action::Up, &[UP], "up", "One line up.", LINE.and(PALETTE)),
+    moves(Action::Down, &[DOWN], "down", "One line down.", LINE.and(PALETTE)),
+    moves(Action::PageUp, &[PAGE_UP, Key::Ctrl('b')], "page up", "One page up.", PANES.and(LISTS).and(READER).and(LINE)),
+    moves(Action::PageDown, &[PAGE_DOWN, Key::Ctrl('f')], "page down", "One page down.", PANES.and(LISTS).and(READER).and(LINE)),
+    moves(Action::First, &[HOME, char('g')], "first", "To the first line.", PANES.and(PICK).and(READER)),
+    moves(Action::Last, &[END, char('G')], "last", "To the last line.", PANES.and(PICK).and(READER)),
+    // The program.
+    program(Action::Pause, &[char(' ')], "pause", "Freeze what is shown; recordings go on.", PANES, 35),
+    program(Action::Zoom, &[char('z')], "zoom", "Give this pane the whole screen, or share it again.", PANES, 20),
+    program(Action::Palette, &[char(':')], "find", "Find an action or a process by name.", PANES, 25),
+    program(Action::Messages, &[char('!')], "messages", "Show all that was said in the corner.", PANES, 15),
+    program(Action::Help, &[char('?')], "more", "Show all keys.", PANES, 100),
+    program(Action::Quit, &[char('q')], "quit", "Leave; asks while something is being recorded.", LIST, 30),
+    program(Action::Interrupt, &[Key::Ctrl('c')], "quit", "Leave, from wherever; asks while something is being recorded.", EVERYWHERE, 0),
+    program(Action::Suspend, &[Key::Ctrl('z')], "suspend", "Stop the program; the shell's fg brings it back.", EVERYWHERE, 0),
+    program(Action::Redraw, &[Key::Ctrl('l')], "redraw", "Draw everything anew.", EVERYWHERE, 0),
+    // Dialogs, lists and lines of text.
+    dialogs(Action::Accept, &[ENTER], "choose", "Do what is selected.", PICK.and(FORM).and(FORM_TEXT).and(PALETTE), 90),
+    dialogs(Action::Accept, &[ENTER], "keep", "Keep the filter and go back to the table.", LINE, 90),
+    dialogs(Action::Cancel, &[ESC], "clear", "Clear the line and go back.", LINE, 85),
+    dialogs(Action::Cancel, &[ESC, char('q')], "cancel", "Do nothing and close.", PICK.and(FORM), 85),
+    dialogs(Action::Cancel, &[ESC], "cancel", "Do nothing and close.", FORM_TEXT.and(PALETTE), 85),
+    dialogs(Action::Cancel, &[ESC, char('q'), char('?')], "close", "Close.", READER, 85),
+    dialogs(Action::Toggle, &[char(' ')], "pick", "Choose this one too, or not.", PICK_MANY, 88),
+    dialogs(Action::NextField, &[TAB, DOWN], "next field", "Next field.", FORM.and(FORM_TEXT), 60),
+    dialogs(Action::PreviousField, &[BACK_TAB, UP], "previous", "Previous field.", FORM.and(FORM_TEXT), 0),
+    dialogs(Action::Left, &[LEFT, char('h')], "change", "Option or button to the left.", FORM, 0),
+    dialogs(Action::Right, &[RIGHT, char('l')], "change", "Option or button to the right.", FORM, 0),
+    dialogs(Action::Yes, &[char('y')], "yes", "Do it.", FORM, 80),
+    dialogs(Action::No, &[char('n')], "no", "Do nothing and close.", FORM, 0),
+    dialogs(Action::Search, &[char('/')], "search", "Search in this text.", READER, 80),
+    dialogs(Action::Abandon, &[char('x')], "leave now", "Do not wait for the rest; the files stay readable.", ENDING, 90),
+];
+
+const fn new(
+    action: Action,
+    keys: &'static [Key],
+    label: &'static str,
+    help: &'static str,
+    places: Places,
+    group: Group,
+    hint: u8,
+) -> Entry {
+    Entry { action, keys, label, help, places, group, hint, changes: false }
+}
+
+const fn acts(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, hint: u8) -> Entry {
+    new(action, keys, label, help, places, Group::Process, hint)
+}
+
+const fn table(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, hint: u8) -> Entry {
+    new(action, keys, label, help, places, Group::Table, hint)
+}
+
+const fn details(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, hint: u8) -> Entry {
+    new(action, keys, label, help, places, Group::Details, hint)
+}
+
+const fn moves(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places) -> Entry {
+    new(action, keys, label, help, places, Group::Move, 0)
+}
+
+const fn program(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, hint: u8) -> Entry {
+    new(action, keys, label, help, places, Group::Program, hint)
+}
+
+const fn dialogs(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, hint: u8) -> Entry {
+    new(action, keys, label, help, places, Group::Dialogs, hint)
+}
+
+impl Entry {
+    const fn changing(mut self) -> Self {
+        self.changes = true;
+        self
+    }
+}

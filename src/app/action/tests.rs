@@ -1,0 +1,112 @@
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::*;
+use crate::app::world::World;
+
+const CONTEXTS: [Context; 16] = [
+    Context::List,
+    Context::Info,
+    Context::Environment,
+    Context::Trace,
+    Context::Analysis,
+    Context::Methods,
+    Context::Events,
+    Context::Operations,
+    Context::Line,
+    Context::Pick,
+    Context::PickMany,
+    Context::Form,
+    Context::FormText,
+    Context::Palette,
+    Context::Reader,
+    Context::Ending,
+];
+
+#[test]
+fn no_key_means_two_things_in_one_place() {
+    for context in CONTEXTS {
+        let mut taken: Vec<(Key, Action)> = Vec::new();
+        for entry in TABLE.iter().filter(|entry| entry.places.contains(context)) {
+            for key in entry.keys {
+                let other = taken.iter().find(|(other, _)| other == key);
+                assert!(other.is_none(), "{context:?}: {key:?} is {:?} and {other:?}", entry.action);
+                taken.push((*key, entry.action));
+            }
+        }
+    }
+}
+
+#[test]
+fn letters_are_text_where_text_is_typed() {
+    for context in CONTEXTS.into_iter().filter(|context| context.is_text()) {
+        for c in ' '..='~' {
+            assert_eq!(lookup(context, &KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)), None, "{context:?} {c:?}");
+        }
+    }
+}
+
+#[test]
+fn everywhere_there_is_a_way_out() {
+    for context in CONTEXTS {
+        assert_eq!(lookup(context, &KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Some(Action::Interrupt), "{context:?}");
+        if context != Context::Ending {
+            let escape = lookup(context, &KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
+            assert!(matches!(escape, Some(Action::Back | Action::Cancel)), "{context:?}: {escape:?}");
+        }
+    }
+}
+
+#[test]
+fn keys_match_as_terminals_send_them() {
+    let event = |code, modifiers| KeyEvent::new(code, modifiers);
+    for (key, code, modifiers, matches) in [
+        (Key::Plain(KeyCode::Char('T')), KeyCode::Char('T'), KeyModifiers::SHIFT, true),
+        (Key::Plain(KeyCode::Char('T')), KeyCode::Char('T'), KeyModifiers::NONE, true),
+        (Key::Plain(KeyCode::Char('t')), KeyCode::Char('T'), KeyModifiers::SHIFT, false),
+        (Key::Plain(KeyCode::Char('t')), KeyCode::Char('t'), KeyModifiers::ALT, false),
+        (Key::Plain(KeyCode::Char('t')), KeyCode::Char('t'), KeyModifiers::CONTROL, false),
+        (Key::Plain(KeyCode::BackTab), KeyCode::BackTab, KeyModifiers::SHIFT, true),
+        (Key::Ctrl('c'), KeyCode::Char('c'), KeyModifiers::CONTROL, true),
+        (Key::Ctrl('c'), KeyCode::Char('C'), KeyModifiers::CONTROL.union(KeyModifiers::SHIFT), true),
+        (Key::Ctrl('c'), KeyCode::Char('c'), KeyModifiers::NONE, false),
+        (Key::Digit, KeyCode::Char('7'), KeyModifiers::NONE, true),
+        (Key::Digit, KeyCode::Char('x'), KeyModifiers::NONE, false),
+    ] {
+        assert_eq!(key.matches(&event(code, modifiers)), matches, "{key:?} {code:?} {modifiers:?}");
+    }
+}
+
+#[test]
+fn every_line_of_the_table_is_fit_to_be_read() {
+    for entry in TABLE {
+        assert!(entry.help.ends_with('.') && entry.help.chars().next().is_some_and(char::is_uppercase), "{}", entry.help);
+        assert!(entry.label.len() <= 14 && !entry.keys.is_empty(), "{}", entry.label);
+        // The mouse and the view measure hints alike because they hold no arrow.
+        assert!(entry.hint == 0 || entry.keys[0].name(false) == entry.keys[0].name(true), "{}", entry.label);
+    }
+}
+
+#[test]
+fn hints_fit_are_possible_and_end_with_more() {
+    for width in [0, 1, 10, 40, 80, 200] {
+        let world = World::populated(width.max(40), 24);
+        let hints = world.state.hints(width);
+        assert!(hints.iter().all(|hint| hint.x + hint.width < width.max(1)), "{hints:?}");
+        assert!(hints.windows(2).all(|pair| pair[0].x + pair[0].width < pair[1].x));
+        if width >= 40 {
+            assert_eq!(hints.last().map(|hint| hint.action), Some(Action::Help));
+        }
+    }
+}
+
+#[test]
+fn readonly_refuses_what_changes_and_says_why() {
+    let mut world = World::with(crate::app::Options { readonly: true, ..crate::app::world::options() }, 120, 40);
+    world.send(crate::app::Msg::Processes(crate::app::world::fleet()));
+    for entry in TABLE.iter().filter(|entry| entry.changes) {
+        assert!(matches!(entry.status(&world.state), Status::Refused(reason) if reason.contains("--readonly")), "{}", entry.label);
+    }
+    world.press("t d p T");
+    assert_eq!(world.take_effects(), []);
+    assert!(world.state.overlay.is_none());
+}

@@ -1,0 +1,98 @@
+//! A selected line of a list, and how far the list is scrolled.
+
+use std::ops::Range;
+
+/// A selected line of a list, and how far the list is scrolled. The list's length is given when it is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cursor {
+    /// The selected line.
+    pub at: usize,
+    offset: usize,
+}
+
+/// A move of a cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// By lines.
+    By(isize),
+    /// By pages.
+    Page(isize),
+    /// To the first line.
+    First,
+    /// To the last line.
+    Last,
+}
+
+impl Step {
+    /// As a number of lines, `page` being how many are shown.
+    pub(super) fn lines(self, page: usize) -> isize {
+        match self {
+            Self::By(lines) => lines,
+            Self::Page(pages) => pages.saturating_mul(page.saturating_sub(1).max(1) as isize),
+            Self::First => isize::MIN,
+            Self::Last => isize::MAX,
+        }
+    }
+}
+
+impl Cursor {
+    /// At this line.
+    pub(super) fn at(at: usize) -> Self {
+        Self { at, offset: 0 }
+    }
+
+    /// At another line, scrolled as it is.
+    pub(super) fn moved_to(self, at: usize) -> Self {
+        Self { at, ..self }
+    }
+
+    /// Moves in a list of `len` lines, of which `page` are shown.
+    pub(super) fn go(&mut self, step: Step, len: usize, page: usize) {
+        self.at = self.at.saturating_add_signed(step.lines(page)).min(len.saturating_sub(1));
+        self.fit(len, page);
+    }
+
+    /// Keeps the selected line inside the list and on the screen.
+    pub(super) fn fit(&mut self, len: usize, page: usize) {
+        self.at = self.at.min(len.saturating_sub(1));
+        self.offset = self.offset.min(len.saturating_sub(page)).min(self.at);
+        if page > 0 && self.at >= self.offset + page {
+            self.offset = self.at + 1 - page;
+        }
+    }
+
+    /// The lines that are shown when `page` fit.
+    pub fn window(&self, len: usize, page: usize) -> Range<usize> {
+        let mut fitted = *self;
+        fitted.fit(len, page);
+        fitted.offset..len.min(fitted.offset + page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_stays_in_its_list_and_on_the_screen() {
+        let mut cursor = Cursor::default();
+        for (step, at, window) in [
+            (Step::By(1), 1, 0..3),
+            (Step::By(2), 3, 1..4),
+            (Step::Page(1), 5, 3..6),
+            (Step::Last, 9, 7..10),
+            (Step::By(5), 9, 7..10),
+            (Step::Page(-1), 7, 7..10),
+            (Step::First, 0, 0..3),
+            (Step::By(-1), 0, 0..3),
+        ] {
+            cursor.go(step, 10, 3);
+            assert_eq!((cursor.at, cursor.window(10, 3)), (at, window), "{step:?}");
+        }
+        cursor.go(Step::Last, 10, 3);
+        cursor.fit(2, 3);
+        assert_eq!((cursor.at, cursor.window(2, 3)), (1, 0..2));
+        cursor.go(Step::By(1), 0, 0);
+        assert_eq!((cursor.at, cursor.window(0, 0)), (0, 0..0));
+    }
+}

@@ -1,0 +1,74 @@
+//! What lies over the panes: dialogs, lists to choose from, texts to read.
+
+mod dump;
+mod form;
+mod menu;
+mod palette;
+mod perf_map;
+mod picker;
+mod quit;
+mod resume;
+
+use std::fmt;
+
+use tui_input::Input;
+
+use crate::model::ProcessKey;
+
+pub use form::{Choice, Field, Form, Purpose};
+pub use menu::{CopyItem, CopyMenu};
+pub use palette::{Found, Palette};
+pub use picker::Picker;
+pub(super) use quit::QuitAnswer;
+
+/// Which process something is about. A dialog keeps this, never a row: rows move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// Which process.
+    pub key: ProcessKey,
+    /// Its name.
+    pub name: String,
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.key.pid)
+    }
+}
+
+/// What lies over the panes.
+#[derive(Debug)]
+pub enum Overlay {
+    /// All keys.
+    Help(Reader),
+    /// All that was said.
+    Messages(Reader),
+    /// Find an action or a process.
+    Palette(Palette),
+    /// Choose what to record.
+    Profiles(Picker),
+    /// Choose what to copy.
+    Copy(CopyMenu),
+    /// A dialog that asks before something is done.
+    Form(Form),
+}
+
+/// A text to read.
+#[derive(Debug, Default)]
+pub struct Reader {
+    /// How many lines are above the first one shown.
+    pub scroll: usize,
+    /// What is searched for: lines without it are left out.
+    pub search: Input,
+}
+
+impl Overlay {
+    /// The process that this is about.
+    pub fn subject(&self) -> Option<&Subject> {
+        match self {
+            Self::Profiles(picker) => Some(&picker.subject),
+            Self::Form(form) => form.subject.as_ref(),
+            Self::Help(_) | Self::Messages(_) | Self::Palette(_) | Self::Copy(_) => None,
+        }
+    }
+}

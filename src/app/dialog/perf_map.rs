@@ -1,0 +1,61 @@
+//! The perf map dialog.
+
+use crate::ipc::PerfMapKind;
+use crate::model::Process;
+
+use super::{Choice, Form, Purpose, Subject};
+
+/// What the perf map dialog knows of the target.
+#[derive(Debug)]
+pub struct PerfMap {
+    ns_pid: u32,
+    known: Option<PerfMapKind>,
+}
+
+const KINDS: [Option<PerfMapKind>; 4] = [Some(PerfMapKind::PerfMap), Some(PerfMapKind::JitDump), Some(PerfMapKind::All), None];
+
+const OPTIONS: &[(&str, &str)] = &[
+    ("on: perf map", "names of compiled methods, for perf report"),
+    ("on: jit dump", "their code as well, for perf inject"),
+    ("on: both", "perf map and jit dump"),
+    ("off", "write no more; the files stay"),
+];
+
+impl Form {
+    /// Asks about the perf map of a process, of which `known` was turned on by this program.
+    pub(in crate::app) fn perf_map(process: &Process, known: Option<PerfMapKind>) -> Self {
+        let subject = Subject { key: process.key, name: process.name.clone() };
+        let mut form = Self::new(Some(subject), Purpose::PerfMap(PerfMap { ns_pid: process.ns_pid, known }));
+        form.choice = Some(Choice { label: "Turn", options: OPTIONS, at: if known.is_some() { KINDS.len() - 1 } else { 0 } });
+        form
+    }
+
+    /// What is asked for: a kind, or off.
+    pub(in crate::app) fn perf_map_request(&self) -> Option<PerfMapKind> {
+        KINDS[self.chosen()]
+    }
+}
+
+impl PerfMap {
+    pub(super) fn effects(&self, form: &Form) -> Vec<String> {
+        let pid = self.ns_pid;
+        let files = match KINDS[form.chosen()] {
+            Some(PerfMapKind::PerfMap) => format!("perf-{pid}.map"),
+            Some(PerfMapKind::JitDump) => format!("jit-{pid}.dump"),
+            Some(PerfMapKind::All) => format!("perf-{pid}.map and jit-{pid}.dump"),
+            None => {
+                let known = match self.known {
+                    Some(_) => "dn-top turned it on before.",
+                    None => "dn-top did not turn it on; a start-up setting or another tool may have.",
+                };
+                return vec!["The runtime writes no more names. The files stay.".to_owned(), known.to_owned()];
+            }
+        };
+        vec![
+            format!(
+                "The runtime writes {files} to /tmp, or where its DOTNET_PerfMapJitDumpPath says, and goes on until this is turned off."
+            ),
+            "Every method it compiles from now on costs a little more time and disk.".to_owned(),
+        ]
+    }
+}

@@ -1,0 +1,64 @@
+//! The dialog that asks before the program ends while something is under way.
+
+use super::{Form, Purpose};
+
+/// What is under way.
+#[derive(Debug)]
+pub struct Quit {
+    recordings: usize,
+    jobs: usize,
+}
+
+/// What a person wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::app) enum QuitAnswer {
+    /// Stay.
+    Stay,
+    /// Stop the recordings, wait for the last of their data, then leave.
+    Finish,
+    /// Leave the dashboard; recordings go on in this terminal.
+    Keep,
+}
+
+impl Form {
+    /// Asks whether to leave while this many recordings and other commands are under way.
+    pub(in crate::app) fn quit(recordings: usize, jobs: usize) -> Self {
+        Self::new(None, Purpose::Quit(Quit { recordings, jobs }))
+    }
+
+    /// What the button that has the focus stands for.
+    pub(in crate::app) fn quit_answer(&self, button: usize) -> QuitAnswer {
+        match (&self.purpose, button) {
+            (_, 1) => QuitAnswer::Finish,
+            (Purpose::Quit(Quit { recordings: 1.., .. }), 2) => QuitAnswer::Keep,
+            _ => QuitAnswer::Stay,
+        }
+    }
+}
+
+impl Quit {
+    pub(super) fn buttons(&self) -> &'static [&'static str] {
+        if self.recordings > 0 { &["Cancel", "Stop and finish", "Keep recording"] } else { &["Cancel", "Quit"] }
+    }
+
+    pub(super) fn effects(&self) -> Vec<String> {
+        let mut effects = Vec::new();
+        if self.recordings > 0 {
+            effects.push(match self.recordings {
+                1 => "A recording is under way.".to_owned(),
+                n => format!("{n} recordings are under way."),
+            });
+            effects.push("Stop and finish: ask the runtimes to stop, take in the last of their data, then leave.".to_owned());
+            effects.push(
+                "Keep recording: leave the dashboard; the recordings go on in this terminal until Ctrl-C or their process ends.".to_owned(),
+            );
+        }
+        if self.jobs > 0 {
+            effects.push(
+                "A process is still carrying out a command; it will finish that without dn-top, but nobody will say how it went."
+                    .to_owned(),
+            );
+        }
+        effects
+    }
+}

@@ -1,0 +1,42 @@
+//! The resume dialog.
+
+use crate::model::Process;
+
+use super::{Choice, Form, Purpose, Subject};
+
+/// What the resume dialog knows.
+#[derive(Debug)]
+pub struct Resume {
+    name: String,
+    /// How many processes wait, this one among them.
+    waiting: usize,
+}
+
+const OPTIONS: &[(&str, &str)] =
+    &[("this process", "the others go on waiting"), ("all that wait", "every process that is suspended at start-up and can be talked to")];
+
+impl Form {
+    /// Asks about a process that waits at start-up, as `waiting` processes do.
+    pub(in crate::app) fn resume(process: &Process, waiting: usize) -> Self {
+        let subject = Subject { key: process.key, name: process.name.clone() };
+        let mut form = Self::new(Some(subject), Purpose::Resume(Resume { name: process.name.clone(), waiting }));
+        form.choice = Some(Choice { label: "Run", options: OPTIONS, at: 0 });
+        form
+    }
+
+    /// Whether all are meant.
+    pub(in crate::app) fn resumes_all(&self) -> bool {
+        self.chosen() == 1
+    }
+}
+
+impl Resume {
+    pub(super) fn effects(&self, form: &Form) -> Vec<String> {
+        let who = if form.resumes_all() {
+            format!("{} processes run their first instructions.", self.waiting)
+        } else {
+            format!("{} runs its first instructions.", self.name)
+        };
+        vec![who, "What is to be set up before that, variables, profilers, a recording, has to be there by now.".to_owned()]
+    }
+}

@@ -1,0 +1,83 @@
+//! What the program wants done. The runner does it and answers with a message.
+
+use crate::ipc::{DumpKind, PerfMapKind, TargetPath};
+use crate::model::{ProcessKey, RecordingId};
+
+use super::Ticket;
+
+/// Something to do outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Look at all processes now, without waiting for the next round. Answer: `Msg::Processes`.
+    Refresh,
+    /// Read a process's environment. Answer: `Msg::Environment`.
+    ReadEnvironment {
+        /// Which process.
+        key: ProcessKey,
+        /// To be sent back.
+        ticket: Ticket,
+    },
+    /// Record a process into a new file. Answers: `Msg::Recording` until its phase is done, or `Msg::TraceFailed`.
+    StartTrace {
+        /// The number of the recording, given out by the state.
+        id: RecordingId,
+        /// Which process.
+        key: ProcessKey,
+        /// Names of the profiles to record.
+        profiles: Vec<String>,
+    },
+    /// Stop a recording and take in all that the runtime still sends.
+    StopTrace {
+        /// Which recording.
+        id: RecordingId,
+    },
+    /// End a recording at once. What was written stays, readable.
+    AbandonTrace {
+        /// Which recording.
+        id: RecordingId,
+    },
+    /// Have a process write a dump. Answer: `Msg::JobDone`.
+    Dump {
+        /// Which process.
+        key: ProcessKey,
+        /// How much goes into it.
+        kind: DumpKind,
+        /// Where to, as the target sees it; always absolute.
+        path: TargetPath,
+        /// To be sent back.
+        ticket: Ticket,
+    },
+    /// Turn a process's perf map on (as the kind says) or off. Answer: `Msg::JobDone`.
+    PerfMap {
+        /// Which process.
+        key: ProcessKey,
+        /// What to write; `None` turns it off.
+        kind: Option<PerfMapKind>,
+        /// To be sent back.
+        ticket: Ticket,
+    },
+    /// Let a process run that waits at start-up. Answer: `Msg::JobDone`.
+    Resume {
+        /// Which process.
+        key: ProcessKey,
+        /// To be sent back.
+        ticket: Ticket,
+    },
+    /// Put text into the clipboard. Answer: `Msg::Copied` or `Msg::Failed`.
+    Copy {
+        /// The text.
+        text: String,
+        /// What it is, to be sent back.
+        label: String,
+    },
+    /// Clear the terminal and draw everything anew.
+    Redraw,
+    /// Restore the terminal and stop the program as Ctrl-Z does.
+    Suspend,
+    /// Leave the dashboard.
+    Quit {
+        /// Recordings go on without the dashboard, until their target ends or the person interrupts.
+        /// Otherwise none is active any more, or the wait for them took too long.
+        keep_recording: bool,
+    },
+}

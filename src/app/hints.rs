@@ -1,0 +1,57 @@
+//! The hint line: what is possible now, the most useful first, as much as there is room for.
+
+use super::State;
+use super::action::{Action, Entry, Status, TABLE};
+
+/// A hint, and where it stands in the line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hint {
+    /// What it does.
+    pub action: Action,
+    /// The key's name. No hint has an arrow key, so that this is the same with and without Unicode.
+    pub key: String,
+    /// What it says behind the key.
+    pub label: &'static str,
+    /// How far from the left end it begins.
+    pub x: u16,
+    /// How wide it is.
+    pub width: u16,
+}
+
+/// Blanks between two hints.
+const GAP: u16 = 2;
+
+impl State {
+    /// The hint line for a terminal this wide.
+    pub fn hints(&self, width: u16) -> Vec<Hint> {
+        let context = self.context();
+        let mut entries: Vec<&Entry> =
+            TABLE.iter().filter(|entry| entry.hint > 0 && entry.places.contains(context) && entry.status(self) == Status::Ready).collect();
+        entries.sort_by_key(|entry| std::cmp::Reverse(entry.hint));
+        let (help, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.action == Action::Help);
+        let mut hints: Vec<Hint> = Vec::new();
+        let mut x = 1;
+        let end = width.saturating_sub(1);
+        let reserved: u16 = help.iter().map(|entry| hint(self, entry, 0).width + GAP).sum();
+        for (entry, reserved) in others.into_iter().map(|entry| (entry, reserved)).chain(help.into_iter().map(|entry| (entry, 0))) {
+            let hint = hint(self, entry, x);
+            if x + hint.width + reserved <= end && !hints.iter().any(|other| other.action == hint.action && other.label == hint.label) {
+                x += hint.width + GAP;
+                hints.push(hint);
+            }
+        }
+        hints
+    }
+}
+
+fn hint(state: &State, entry: &Entry, x: u16) -> Hint {
+    let key = entry.keys.first().map(|key| key.name(true).into_owned()).unwrap_or_default();
+    let label = match entry.action {
+        Action::Trace if state.list.selected().is_some_and(|key| state.recordings.is_recording(key)) => "stop",
+        Action::Pause if state.pause.is_some() => "go on",
+        Action::Reveal if state.details.variable().is_some_and(|(index, _)| state.details.is_readable(index)) => "hide",
+        _ => entry.label,
+    };
+    let width = (key.chars().count() + 1 + label.chars().count()) as u16;
+    Hint { action: entry.action, key, label, x, width }
+}

@@ -1,0 +1,294 @@
+//! Where everything is on the screen: one answer for the view and for the mouse.
+
+use ratatui::layout::{Position, Rect};
+
+use super::list::{Column, Trend};
+use super::pane::Tab;
+
+/// The smallest terminal that the dashboard can be shown in.
+pub const MIN_WIDTH: u16 = 40;
+/// The smallest terminal that the dashboard can be shown in.
+pub const MIN_HEIGHT: u16 = 10;
+
+/// How the two panes share the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Panes {
+    /// Side by side.
+    Beside,
+    /// Table above, details below.
+    Stacked,
+    /// The one that has the focus.
+    Single,
+}
+
+/// What the layout depends on, apart from the size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wish {
+    /// Whether the details have the focus.
+    pub detail_focused: bool,
+    /// Whether the focused pane takes all.
+    pub zoomed: bool,
+    /// Whether some process is in a container.
+    pub containers: bool,
+}
+
+/// Where everything is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// The whole terminal.
+    pub screen: Rect,
+    /// Whether the terminal is too small for anything else in here to be used.
+    pub too_small: bool,
+    /// First line.
+    pub header: Rect,
+    /// Last line.
+    pub hints: Rect,
+    /// The process table.
+    pub list: Option<ListLayout>,
+    /// The details of the selected process.
+    pub detail: Option<DetailLayout>,
+}
+
+/// The process table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListLayout {
+    /// With its border.
+    pub frame: Rect,
+    /// Line of column titles.
+    pub head: Rect,
+    /// Lines of processes.
+    pub rows: Rect,
+    /// The columns that have room, left to right.
+    pub columns: Vec<Slot>,
+}
+
+/// A column on the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    /// Which.
+    pub column: Column,
+    /// Where it begins.
+    pub x: u16,
+    /// How wide it is.
+    pub width: u16,
+}
+
+/// The details of the selected process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DetailLayout {
+    /// With its border.
+    pub frame: Rect,
+    /// Inside the border.
+    pub body: Rect,
+    /// The tabs, in the upper border.
+    pub tabs: [TabSlot; Tab::ALL.len()],
+}
+
+/// A tab on the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TabSlot {
+    /// Which.
+    pub tab: Tab,
+    /// Where: its title, with a blank on each side where there is room.
+    pub place: Rect,
+    /// Its title, as long as there is room for.
+    pub title: &'static str,
+}
+
+/// What is at a place on the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spot {
+    /// A column's title.
+    Title(Column),
+    /// A row of the table, counted from the first one shown.
+    Row(usize),
+    /// A tab.
+    Tab(Tab),
+    /// A line of the details, counted from the top.
+    Detail(usize),
+    /// The hint line, and how far from its left end.
+    Hints(u16),
+    /// Nothing that answers.
+    Nothing,
+}
+
+impl Layout {
+    /// Lays out a terminal of this size.
+    pub fn new(width: u16, height: u16, wish: Wish) -> Self {
+        let screen = Rect::new(0, 0, width, height);
+        let too_small = width < MIN_WIDTH || height < MIN_HEIGHT;
+        let header = Rect { height: height.min(1), ..screen };
+        let hints = Rect { y: height.saturating_sub(1), height: height.min(1), ..screen };
+        let body = Rect { y: 1, height: height.saturating_sub(2), ..screen };
+        let (list, detail) = if too_small { (None, None) } else { split(body, wish) };
+        Self {
+            screen,
+            too_small,
+            header,
+            hints,
+            list: list.map(|frame| ListLayout::new(frame, wish.containers)),
+            detail: detail.map(DetailLayout::new),
+        }
+    }
+
+    /// How many processes can be shown.
+    pub fn list_height(&self) -> usize {
+        self.list.as_ref().map_or(0, |list| usize::from(list.rows.height))
+    }
+
+    /// Where a text to read, or a list to choose from, is shown at its largest.
+    pub fn reader(&self) -> Rect {
+        self.centred(100, self.screen.height.saturating_sub(4))
+    }
+
+    /// How many lines of it are shown.
+    pub fn reader_height(&self) -> usize {
+        usize::from(inside(self.reader()).height)
+    }
+
+    /// A box in the middle of the screen, not larger than that.
+    pub fn centred(&self, width: u16, height: u16) -> Rect {
+        let (width, height) = (width.min(self.screen.width), height.min(self.screen.height));
+        let x = (self.screen.width - width) / 2;
+        let y = (self.screen.height - height) / 2;
+        Rect { x, y, width, height }
+    }
+
+    /// What is at this place.
+    pub fn spot(&self, x: u16, y: u16) -> Spot {
+        let here = Position::new(x, y);
+        if self.too_small {
+            return Spot::Nothing;
+        }
+        if self.hints.contains(here) {
+            return Spot::Hints(x);
+        }
+        if let Some(list) = &self.list {
+            if list.head.contains(here) {
+                let slot = list.columns.iter().find(|slot| (slot.x..slot.x + slot.width).contains(&x));
+                return slot.map_or(Spot::Nothing, |slot| Spot::Title(slot.column));
+            }
+            if list.rows.contains(here) {
+                return Spot::Row(usize::from(y - list.rows.y));
+            }
+        }
+        if let Some(detail) = &self.detail {
+            if let Some(slot) = detail.tabs.iter().find(|slot| slot.place.contains(here)) {
+                return Spot::Tab(slot.tab);
+            }
+            if detail.body.contains(here) {
+                return Spot::Detail(usize::from(y - detail.body.y));
+            }
+        }
+        Spot::Nothing
+    }
+}
+
+fn split(body: Rect, wish: Wish) -> (Option<Rect>, Option<Rect>) {
+    let panes = match body.width {
+        _ if wish.zoomed => Panes::Single,
+        160.. => Panes::Beside,
+        60.. if body.height >= 18 => Panes::Stacked,
+        _ => Panes::Single,
+    };
+    match panes {
+        Panes::Single if wish.detail_focused => (None, Some(body)),
+        Panes::Single => (Some(body), None),
+        Panes::Beside => {
+            let left = body.width * 11 / 20;
+            (Some(Rect { width: left, ..body }), Some(Rect { x: left, width: body.width - left, ..body }))
+        }
+        Panes::Stacked => {
+            // The details need some ten lines to be worth looking at; the table gets the odd line.
+            let upper = (body.height * 9 / 20).max(8);
+            let lower = Rect { y: body.y + upper, height: body.height - upper, ..body };
+            (Some(Rect { height: upper, ..body }), Some(lower))
+        }
+    }
+}
+
+fn inside(frame: Rect) -> Rect {
+    Rect { x: frame.x + 1, y: frame.y + 1, width: frame.width.saturating_sub(2), height: frame.height.saturating_sub(2) }
+}
+
+impl ListLayout {
+    fn new(frame: Rect, containers: bool) -> Self {
+        let inner = inside(frame);
+        Self {
+            frame,
+            head: Rect { height: 1, ..inner },
+            rows: Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner },
+            columns: slots(inner, containers),
+        }
+    }
+}
+
+/// Below this, states are signs without words.
+const NARROW: u16 = 46;
+/// Columns of those signs, and of their title.
+const SIGNS: u16 = 5;
+
+/// Gives room to the columns that always stay, then to the others by need, then what is left to the command line, or the name.
+fn slots(inner: Rect, containers: bool) -> Vec<Slot> {
+    const ALWAYS: [Column; 4] = [Column::Pid, Column::Name, Column::Cpu, Column::State];
+    // In the narrowest terminals, states are signs.
+    let width = |column: Column| if column == Column::State && inner.width < NARROW { SIGNS } else { column.width() };
+    let mut chosen = ALWAYS.to_vec();
+    // One blank before each column, and one at the end.
+    let mut free = inner.width.saturating_sub(1 + ALWAYS.iter().map(|column| width(*column) + 1).sum::<u16>());
+    for column in Column::BY_NEED {
+        if column == Column::Container && !containers {
+            continue;
+        }
+        if column.width() < free {
+            free -= column.width() + 1;
+            chosen.push(column);
+        }
+    }
+    chosen.sort_unstable();
+    let trend = if free > Trend::WIDTH { Trend::WIDTH + 1 } else { 0 };
+    free -= trend;
+    let has_command = chosen.contains(&Column::Command);
+    // A wide terminal shows longer names, too.
+    let name = if has_command { (free / 4).min(16) } else { free };
+    let mut x = inner.x + 1;
+    let mut slots = Vec::with_capacity(chosen.len());
+    for column in chosen {
+        let more = match column {
+            Column::Name => name,
+            Column::Command => free - name,
+            Column::Cpu => trend,
+            _ => 0,
+        };
+        let width = width(column) + more;
+        slots.push(Slot { column, x, width });
+        x += width + 1;
+    }
+    slots
+}
+
+impl DetailLayout {
+    fn new(frame: Rect) -> Self {
+        let (length, blanks) = match frame.width {
+            TABS.. => (0, 1),
+            SHORT_TABS.. => (1, 1),
+            _ => (2, 0),
+        };
+        let mut x = frame.x + 1 + blanks;
+        let right = frame.right().saturating_sub(1);
+        let tabs = Tab::ALL.map(|tab| {
+            let title = tab.titles()[length];
+            let width = title.len() as u16 + 2 * blanks;
+            let place = Rect::new(x.min(right), frame.y, width.min(right.saturating_sub(x)), 1);
+            // A line between two tabs.
+            x += width + 1;
+            TabSlot { tab, place, title }
+        });
+        Self { frame, body: inside(frame), tabs }
+    }
+}
+
+/// From here on, tabs have their whole titles, and beside them there is room for a process's name.
+const TABS: u16 = 112;
+/// From here on, they have short ones, and blanks around them.
+const SHORT_TABS: u16 = 70;

@@ -1,0 +1,173 @@
+//! What in a recording asks for a look: each says what is seen, why it matters, and what to press.
+
+use super::pane::Tab;
+use crate::analysis::Snapshot;
+use crate::clr::payload::GcType;
+use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
+
+/// Share of the time in collections from which on it is much.
+const GC_SHARE: f64 = 0.1;
+/// Exceptions a second from which on they are a storm.
+const STORM: f64 = 50.0;
+/// Threads that wait for locks at any moment, on average, from which on it is a convoy.
+const CONVOY: f64 = 2.0;
+/// Full collections that have to agree before the heap counts as growing, and by how much.
+const GROWING: (usize, f64) = (4, 1.3);
+
+/// Something to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lint {
+    /// Where it can be looked at.
+    pub tab: Tab,
+    /// What is seen, in a few words.
+    pub finding: String,
+    /// Why it matters.
+    pub why: &'static str,
+    /// What to do.
+    pub advice: String,
+}
+
+/// What asks for a look: over the last seconds, or over all of a recording that has ended.
+pub fn lints(snapshot: &Snapshot, over: bool) -> Vec<Lint> {
+    let mut found = Vec::new();
+    let mut add = |tab: Tab, finding: String, why: &'static str, advice: &str| {
+        let advice = if tab == Tab::Trace { advice.to_owned() } else { format!("{}: {advice}", tab.digit()) };
+        found.push(Lint { tab, finding, why, advice });
+    };
+    let duration = snapshot.totals.duration_ns.max(1) as f64;
+    let per_second = |count: u64, recent: f64| if over { count as f64 * 1e9 / duration } else { recent };
+
+    let lost = if over { snapshot.rates.total_lost } else { snapshot.rates.recent_lost };
+    if lost > 0 {
+        let finding = format!("{} events lost", Count(lost));
+        add(Tab::Trace, finding, "what is shown is too little", "T: record less");
+    }
+    let pauses = &snapshot.gc.pauses;
+    let share = if over { pauses.total_ns as f64 / duration } else { pauses.recent_share };
+    if share > GC_SHARE {
+        let finding = format!("{} of the time in collections", Percent(share));
+        add(Tab::Gc, finding, "all threads stand meanwhile", "which and why; profile gc-verbose (T): who allocates");
+    }
+    let pool = &snapshot.thread_pool;
+    let starved = if over { pool.starvations } else { pool.recent_starvations };
+    if starved > 0 {
+        let finding = format!("thread pool starved {starved} times");
+        add(Tab::Threads, finding, "work waits, all workers are held up", "its size; 7 and w: where they wait");
+    }
+    let exceptions = &snapshot.exceptions;
+    let rate = per_second(exceptions.thrown, exceptions.rate);
+    if rate > STORM {
+        add(
+            Tab::Exceptions,
+            format!("{} exceptions", CountRate(rate)),
+            "each costs time, and hides those that matter",
+            "which and from where",
+        );
+    }
+    let contention = &snapshot.contention;
+    let waiters = if over { contention.wait_ns as f64 / duration } else { contention.recent_waiters };
+    if waiters > CONVOY {
+        let finding = format!("{waiters:.0} threads at a time wait for locks");
+        add(Tab::Threads, finding, "they run one after the other", "which method holds them up");
+    }
+    if let Some((from, to, span)) = growth(snapshot) {
+        let finding = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
+        add(Tab::Gc, finding, "every full collection leaves more", "its history; d: a dump tells what stays");
+    }
+    found
+}
+
+/// Whether the latest full collections each left more than the one before: how much, and in what time.
+fn growth(snapshot: &Snapshot) -> Option<(u64, u64, u64)> {
+    let full = snapshot.gc.recent.iter().filter(|collection| collection.generation == 2 && collection.kind != GcType::FOREGROUND);
+    let sizes: Vec<(u64, i64)> = full.filter_map(|collection| Some((collection.heap_after?, collection.end))).take(GROWING.0).collect();
+    let ((to, end), (from, begin)) = (*sizes.first()?, *sizes.last()?);
+    let grows = sizes.len() == GROWING.0 && sizes.is_sorted_by(|newer, older| newer.0 > older.0) && to as f64 > from as f64 * GROWING.1;
+    grows.then_some((from, to, end.abs_diff(begin)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{Collection, Live};
+    use crate::clr::payload::GcReason;
+
+    fn quiet() -> Snapshot {
+        let mut snapshot = Live::default().snapshot(20_000_000_000);
+        snapshot.totals.duration_ns = 20_000_000_000;
+        snapshot
+    }
+
+    fn findings(change: impl Fn(&mut Snapshot), over: bool) -> Vec<(Tab, String)> {
+        let mut snapshot = quiet();
+        change(&mut snapshot);
+        lints(&snapshot, over).into_iter().map(|lint| (lint.tab, lint.finding)).collect()
+    }
+
+    #[test]
+    fn nothing_is_said_of_a_quiet_program() {
+        assert_eq!(lints(&quiet(), false), []);
+        assert_eq!(lints(&quiet(), true), []);
+    }
+
+    /// A change, where it belongs, what is said while it goes on, and what when it is over.
+    type Case = (fn(&mut Snapshot), Tab, &'static str, &'static str);
+
+    #[test]
+    fn each_has_its_limit_live_and_over_all() {
+        let cases: [Case; 5] = [
+            (|snapshot| (snapshot.rates.recent_lost, snapshot.rates.total_lost) = (7, 318), Tab::Trace, "7 events lost", "318 events lost"),
+            (
+                |snapshot| (snapshot.gc.pauses.recent_share, snapshot.gc.pauses.total_ns) = (0.18, 3_000_000_000),
+                Tab::Gc,
+                "18 % of the time in collections",
+                "15 % of the time in collections",
+            ),
+            (
+                |snapshot| (snapshot.thread_pool.recent_starvations, snapshot.thread_pool.starvations) = (2, 9),
+                Tab::Threads,
+                "thread pool starved 2 times",
+                "thread pool starved 9 times",
+            ),
+            (
+                |snapshot| (snapshot.exceptions.rate, snapshot.exceptions.thrown) = (120.0, 1_100),
+                Tab::Exceptions,
+                "120/s exceptions",
+                "55/s exceptions",
+            ),
+            (
+                |snapshot| (snapshot.contention.recent_waiters, snapshot.contention.wait_ns) = (5.0, 80_000_000_000),
+                Tab::Threads,
+                "5 threads at a time wait for locks",
+                "4 threads at a time wait for locks",
+            ),
+        ];
+        for (change, tab, live, over) in cases {
+            assert_eq!(findings(change, false), [(tab, live.to_owned())]);
+            assert_eq!(findings(change, true), [(tab, over.to_owned())]);
+        }
+    }
+
+    #[test]
+    fn a_heap_grows_when_every_full_collection_leaves_more() {
+        let full = |number: u32, heap_after: u64| Collection {
+            number,
+            generation: 2,
+            reason: GcReason(0),
+            kind: GcType::BLOCKING,
+            start: i64::from(number) * 1_000_000_000,
+            end: i64::from(number) * 1_000_000_000,
+            pause_ns: None,
+            heap_after: Some(heap_after),
+            promoted: None,
+        };
+        let with = |sizes: [u64; 4]| {
+            // Newest first.
+            let recent: Vec<_> = sizes.into_iter().zip([1, 2, 3, 4]).map(|(size, number)| full(number, size * 1_000_000)).rev().collect();
+            findings(move |snapshot| snapshot.gc.recent.clone_from(&recent), false)
+        };
+        assert_eq!(with([100, 120, 130, 150]), [(Tab::Gc, "heap grew from 100 MB to 150 MB in 3.0 s".to_owned())]);
+        assert_eq!(with([100, 101, 102, 103]), []);
+        assert_eq!(with([100, 160, 120, 170]), []);
+    }
+}

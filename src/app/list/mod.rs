@@ -1,0 +1,306 @@
+//! The process table: rows, their order, and which one is selected.
+//!
+//! The selection belongs to a process, not to a row: it stays with it when the table is sorted anew, and moves to a
+//! neighbour only when the process leaves the table. Order and marks are worked out when something changes, never while drawing.
+
+mod column;
+mod filter;
+mod trend;
+
+use std::cmp::Ordering;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+pub use column::Column;
+pub use filter::{Filter, Marks};
+pub use trend::Trend;
+
+use crate::model::{Contact, Process, ProcessKey, RunState};
+
+/// How long a new row is marked.
+const NEW: Duration = Duration::from_millis(1500);
+/// How long the row of a process that ended stays, dimmed.
+const GONE: Duration = Duration::from_secs(3);
+
+/// A process in the table.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The process as it was last seen.
+    pub process: Process,
+    /// Whether it is being recorded.
+    pub recording: bool,
+    /// Until when it counts as new.
+    pub new_until: Option<Duration>,
+    /// When it was found to have ended.
+    pub gone_at: Option<Duration>,
+    /// Its processor time over the last looks.
+    pub trend: Trend,
+    /// What the filter matched.
+    pub marks: Marks,
+}
+
+impl Row {
+    /// How the process is, in a word.
+    pub fn word(&self) -> &'static str {
+        match (&self.process.contact, self.process.run_state) {
+            _ if self.gone_at.is_some() => "ended",
+            _ if self.recording => "recording",
+            (Contact::Trouble { kind, .. }, _) => kind.word(),
+            (_, RunState::Suspended) => "suspended",
+            (Contact::Unknown, _) => "asking",
+            (Contact::Ok, RunState::Running) => "running",
+        }
+    }
+}
+
+/// By what the table is sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sort {
+    /// The column.
+    pub column: Column,
+    /// Whether the largest comes first.
+    pub descending: bool,
+}
+
+/// The process table.
+pub struct ProcessList {
+    rows: Vec<Row>,
+    /// Indexes into `rows`: what the filter lets through, sorted.
+    order: Vec<usize>,
+    /// The selected process and its place in `order`; `None` when nothing is shown.
+    selected: Option<(ProcessKey, usize)>,
+    /// Whether the selection is a person's: until somebody does something it is the first row, whichever process that becomes.
+    pinned: bool,
+    offset: usize,
+    sort: Sort,
+    filter: Filter,
+    loaded: bool,
+}
+
+impl ProcessList {
+    /// An empty table with this filter.
+    pub fn new(filter: &str) -> Self {
+        let mut list = Self {
+            rows: Vec::new(),
+            order: Vec::new(),
+            selected: None,
+            pinned: false,
+            offset: 0,
+            sort: Sort { column: Column::Cpu, descending: true },
+            filter: Filter::default(),
+            loaded: false,
+        };
+        list.filter.set(filter);
+        list
+    }
+
+    /// Whether the processes were looked at yet.
+    pub fn is_loaded(&self) -> bool {
+        self.loaded
+    }
+
+    /// All rows, in no order, those of ended processes included.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The rows that are shown when `height` fit, each with whether it is selected.
+    pub fn window(&self, height: usize) -> impl Iterator<Item = (&Row, bool)> {
+        let cursor = self.cursor();
+        let shown = self.order.iter().enumerate().skip(self.offset).take(height);
+        shown.map(move |(place, &index)| (&self.rows[index], Some(place) == cursor))
+    }
+
+    /// How many rows the filter lets through.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether the filter lets no row through.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// How many rows are above the first one shown.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// By what it is sorted.
+    pub fn sort(&self) -> Sort {
+        self.sort
+    }
+
+    /// The filter.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// Which process is selected.
+    pub fn selected(&self) -> Option<ProcessKey> {
+        self.selected.map(|(key, _)| key)
+    }
+
+    /// Place of the selected row among those that are shown.
+    pub fn cursor(&self) -> Option<usize> {
+        self.selected.map(|(_, place)| place)
+    }
+
+    /// The row of the selected process.
+    pub fn selected_row(&self) -> Option<&Row> {
+        self.cursor().map(|place| &self.rows[self.order[place]])
+    }
+
+    /// The row of a process.
+    pub fn find(&self, key: ProcessKey) -> Option<&Row> {
+        self.rows.iter().find(|row| row.process.key == key)
+    }
+
+    /// Takes in what is there now. Says whether anything changed.
+    pub(super) fn replace(&mut self, processes: Vec<Process>, now: Duration) -> bool {
+        let mut changed = !self.loaded;
+        let mut fresh: FxHashMap<ProcessKey, Process> = processes.into_iter().map(|process| (process.key, process)).collect();
+        for row in &mut self.rows {
+            match fresh.remove(&row.process.key) {
+                Some(process) => {
+                    changed |= row.trend.push(process.usage.cpu_percent) || row.process != process || row.gone_at.is_some();
+                    row.process = process;
+                    row.gone_at = None;
+                }
+                None if row.gone_at.is_none() => {
+                    row.gone_at = Some(now);
+                    changed = true;
+                }
+                None => {}
+            }
+        }
+        changed |= !fresh.is_empty();
+        let new_until = self.loaded.then_some(now + NEW);
+        self.rows.extend(fresh.into_values().map(|process| Row {
+            trend: Trend::new(process.usage.cpu_percent),
+            process,
+            recording: false,
+            new_until,
+            gone_at: None,
+            marks: Marks::default(),
+        }));
+        self.loaded = true;
+        if changed {
+            self.rebuild();
+        }
+        changed
+    }
+
+    /// Ends marks of new rows and drops rows of ended processes. Says whether anything changed.
+    pub(super) fn expire(&mut self, now: Duration) -> bool {
+        let mut changed = false;
+        for row in &mut self.rows {
+            if row.new_until.is_some_and(|until| until <= now) {
+                row.new_until = None;
+                changed = true;
+            }
+        }
+        let before = self.rows.len();
+        self.rows.retain(|row| row.gone_at.is_none_or(|at| at + GONE > now));
+        if self.rows.len() != before {
+            self.rebuild();
+            changed = true;
+        }
+        changed
+    }
+
+    /// When [`Self::expire`] has something to do.
+    pub(super) fn deadline(&self) -> Option<Duration> {
+        self.rows.iter().flat_map(|row| [row.new_until, row.gone_at.map(|at| at + GONE)]).flatten().min()
+    }
+
+    /// Sets which processes are being recorded.
+    pub(super) fn mark_recordings(&mut self, is_recorded: impl Fn(ProcessKey) -> bool) {
+        let mut changed = false;
+        for row in &mut self.rows {
+            let recording = is_recorded(row.process.key);
+            changed |= std::mem::replace(&mut row.recording, recording) != recording;
+        }
+        if changed && (self.sort.column == Column::State || !self.filter.is_empty()) {
+            self.rebuild();
+        }
+    }
+
+    /// Takes a new filter.
+    pub(super) fn set_filter(&mut self, text: &str) {
+        self.filter.set(text);
+        self.rebuild();
+    }
+
+    /// Sorts by a column, in its useful direction; by the same again, the other way round.
+    pub(super) fn sort_by(&mut self, column: Column) {
+        let descending = if self.sort.column == column { !self.sort.descending } else { column.is_descending_first() };
+        self.sort = Sort { column, descending };
+        self.rebuild();
+    }
+
+    /// Sorts the other way round.
+    pub(super) fn reverse(&mut self) {
+        self.sort.descending = !self.sort.descending;
+        self.rebuild();
+    }
+
+    /// Selects a process, if the filter lets it through.
+    pub(super) fn select(&mut self, key: ProcessKey) -> bool {
+        let place = self.order.iter().position(|&index| self.rows[index].process.key == key);
+        if let Some(place) = place {
+            self.select_place(place);
+        }
+        place.is_some()
+    }
+
+    /// Selects the row at this place, or the last.
+    pub(super) fn select_place(&mut self, place: usize) {
+        let place = place.min(self.order.len().saturating_sub(1));
+        self.selected = self.order.get(place).map(|&index| (self.rows[index].process.key, place));
+    }
+
+    /// Holds the selection to the process that it is on.
+    pub(super) fn pin(&mut self) {
+        self.pinned = true;
+    }
+
+    /// Moves the selection, stopping at the ends.
+    pub(super) fn move_by(&mut self, rows: isize) {
+        self.select_place(self.cursor().unwrap_or(0).saturating_add_signed(rows));
+    }
+
+    /// Scrolls so that the selected row is among `height` shown ones, and no room is wasted at the end.
+    pub(super) fn scroll_to_selection(&mut self, height: usize) {
+        let cursor = self.cursor().unwrap_or(0);
+        self.offset = self.offset.min(self.order.len().saturating_sub(height)).min(cursor);
+        if height > 0 && cursor >= self.offset + height {
+            self.offset = cursor + 1 - height;
+        }
+    }
+
+    fn rebuild(&mut self) {
+        let Self { rows, order, filter, sort, .. } = self;
+        order.clear();
+        order.extend(rows.iter_mut().enumerate().filter_map(|(index, row)| filter.matches(row).then_some(index)));
+        order.sort_unstable_by(|&a, &b| sort.compare(&rows[a], &rows[b]));
+        let place = self.selected.filter(|_| self.pinned).map_or(0, |(key, place)| {
+            let same = self.order.iter().position(|&index| self.rows[index].process.key == key);
+            same.unwrap_or(place)
+        });
+        self.select_place(place);
+    }
+}
+
+impl Sort {
+    /// Equal rows stand by pid, so that they never change places.
+    fn compare(self, a: &Row, b: &Row) -> Ordering {
+        let order = self.column.compare(a, b);
+        let order = if self.descending { order.reverse() } else { order };
+        order.then_with(|| a.process.key.cmp(&b.process.key))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,166 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::app::world::{fleet, process};
+
+fn names(list: &ProcessList) -> Vec<&str> {
+    list.order.iter().map(|&index| list.rows[index].process.name.as_str()).collect()
+}
+
+fn list(filter: &str) -> ProcessList {
+    let mut list = ProcessList::new(filter);
+    list.replace(fleet(), Duration::ZERO);
+    list
+}
+
+#[test]
+fn it_sorts_by_every_column_both_ways() {
+    for column in Column::ALL {
+        let mut list = list("");
+        // Once for the column, once more for the other direction.
+        if list.sort().column != column {
+            list.sort_by(column);
+        }
+        assert_eq!(list.sort().descending, column.is_descending_first());
+        let ordered = |list: &ProcessList| {
+            let pairs = list.order.windows(2).map(|pair| column.compare(&list.rows[pair[0]], &list.rows[pair[1]])).collect::<Vec<_>>();
+            let wrong = if list.sort().descending { Ordering::Less } else { Ordering::Greater };
+            !pairs.contains(&wrong) && pairs.iter().any(|order| *order != Ordering::Equal)
+        };
+        assert!(ordered(&list), "{column:?}");
+        list.sort_by(column);
+        assert_ne!(list.sort().descending, column.is_descending_first());
+        assert!(ordered(&list), "{column:?}");
+    }
+}
+
+#[test]
+fn the_first_row_is_selected_until_somebody_does_something() {
+    let mut list = list("");
+    let busiest = list.selected().unwrap();
+    let calm = |key| {
+        fleet().into_iter().map(move |mut process| {
+            if process.key == key {
+                process.usage.cpu_percent = Some(0.0);
+            }
+            process
+        })
+    };
+    list.replace(calm(busiest).collect(), Duration::ZERO);
+    assert_eq!(list.cursor(), Some(0));
+    let next = list.selected().unwrap();
+    assert_ne!(next, busiest);
+    list.pin();
+    list.replace(calm(next).collect(), Duration::ZERO);
+    assert_eq!(list.selected(), Some(next));
+    assert_ne!(list.cursor(), Some(0));
+}
+
+#[test]
+fn filters_are_words_and_exclamations() {
+    for (filter, found) in [
+        ("web", vec!["WebGateway"]),
+        ("rdsvc", vec!["OrderService"]),
+        ("WEB", vec![]),
+        ("4242", vec!["OrderService"]),
+        ("root", vec!["NodeAgent"]),
+        ("denied", vec!["NodeAgent"]),
+        ("3f9a", vec!["WebGateway"]),
+        ("9.0 !app", vec![]),
+        ("pwsh.dll", vec!["pwsh"]),
+        ("!pwsh !Service !Web !Inventory !Legacy !Report !Search", vec!["NodeAgent"]),
+        ("!", vec!["pwsh", "OrderService", "WebGateway", "NodeAgent", "LegacyBilling", "InventoryApi", "ReportWorker", "Search.Indexer"]),
+        ("no such thing", vec![]),
+    ] {
+        let list = list(filter);
+        let (mut names, mut found) = (names(&list), found);
+        names.sort_unstable();
+        found.sort_unstable();
+        assert_eq!(names, found, "{filter}");
+    }
+}
+
+#[test]
+fn what_matched_is_marked() {
+    let list = list("web");
+    assert_eq!(list.selected_row().map(|row| &row.marks), Some(&Marks { name: vec![0, 1, 2], command: vec![21, 22, 23] }));
+    let list = self::list("Gateway.dll");
+    let row = list.selected_row().unwrap();
+    let marked: String = row.marks.command.iter().map(|at| row.process.command_line.as_bytes()[*at as usize] as char).collect();
+    assert_eq!(marked, "Gateway.dll");
+}
+
+#[test]
+fn the_selection_follows_the_process() {
+    let mut list = list("");
+    list.pin();
+    assert_eq!(names(&list)[0], "OrderService");
+    list.select_place(2);
+    let key = list.selected().unwrap();
+    list.sort_by(Column::Name);
+    assert_eq!(list.selected(), Some(key));
+    list.reverse();
+    assert_eq!(list.selected(), Some(key));
+    // It stays where it was when its process is hidden, and when that goes.
+    list.set_filter("Order");
+    assert_eq!(names(&list), ["OrderService"]);
+    assert_eq!(list.selected_row().unwrap().process.name, "OrderService");
+    list.set_filter("");
+    list.select_place(usize::MAX);
+    assert_eq!(list.cursor(), Some(7));
+    list.replace(fleet().into_iter().take(2).collect(), Duration::from_secs(1));
+    assert_eq!(list.len(), 8, "those that ended stay for a while");
+    assert!(list.expire(Duration::from_secs(5)));
+    assert_eq!((list.len(), list.cursor()), (2, Some(1)));
+}
+
+#[test]
+fn new_rows_are_marked_and_gone_rows_fade() {
+    let mut list = ProcessList::new("");
+    assert!(!list.is_loaded());
+    (0..6).for_each(|_| _ = list.replace(vec![process(1, "a")], Duration::ZERO));
+    assert!(list.rows().iter().all(|row| row.new_until.is_none()), "not everything is new at first");
+    assert!(list.replace(vec![process(1, "a"), process(2, "b")], Duration::from_secs(1)));
+    assert_eq!(list.find(process(2, "b").key).unwrap().new_until, Some(Duration::from_secs(1) + NEW));
+    assert_eq!(list.deadline(), Some(Duration::from_secs(1) + NEW));
+    (0..5).for_each(|_| _ = list.replace(vec![process(1, "a"), process(2, "b")], Duration::from_secs(2)));
+    assert!(!list.replace(vec![process(1, "a"), process(2, "b")], Duration::from_secs(2)), "nothing changed");
+    assert!(list.expire(Duration::from_secs(3)));
+    assert!(list.replace(vec![process(1, "a")], Duration::from_secs(4)));
+    assert!(!list.expire(Duration::from_secs(6)));
+    // The same pid with another start time is another process.
+    let mut reused = process(2, "b");
+    reused.key.started += 1;
+    list.replace(vec![process(1, "a"), reused], Duration::from_secs(6));
+    assert_eq!(list.len(), 3);
+    assert!(list.expire(Duration::from_secs(7)));
+    assert_eq!(list.len(), 2);
+}
+
+proptest! {
+    #[test]
+    fn the_selection_is_always_a_row_that_is_shown(steps in prop::collection::vec((0_u8..8, 0_usize..12), 1..60)) {
+        let all = fleet();
+        let mut list = ProcessList::new("");
+        for (now, (step, number)) in steps.into_iter().enumerate() {
+            match step {
+                0 => { list.replace(all.iter().skip(number).cloned().collect(), Duration::from_secs(now as u64)); }
+                1 => { list.expire(Duration::from_secs(now as u64)); }
+                2 => list.set_filter(["", "e", "e !w", "x", "app", "9", "!a", "order", "!", "ü", "zz", " "][number]),
+                3 => list.sort_by(Column::ALL[number % 11]),
+                4 => list.move_by(number as isize - 6),
+                5 => list.select_place(number),
+                6 => list.scroll_to_selection(number),
+                _ => list.mark_recordings(|key| key.pid as usize % 12 == number),
+            }
+            prop_assert_eq!(list.selected().is_none(), list.is_empty());
+            if let Some(place) = list.cursor() {
+                prop_assert!(place < list.len());
+                prop_assert_eq!(list.selected(), Some(list.rows[list.order[place]].process.key));
+            }
+            if step == 6 && number > 0 && !list.is_empty() {
+                prop_assert_eq!(list.window(number).filter(|(_, selected)| *selected).count(), 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What can happen to the program.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyEvent, MouseEvent};
+
+use crate::model::{Process, Recording, RecordingId, Variable};
+
+/// The time, as the runner reads it before each message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Now {
+    /// Time since the program began; never goes back.
+    pub elapsed: Duration,
+    /// Milliseconds since the Unix epoch; may jump.
+    pub unix_ms: u64,
+    /// How far the local clock is ahead of UTC, in seconds.
+    pub utc_offset: i32,
+}
+
+impl Now {
+    /// The time of day on the local clock, in seconds since midnight.
+    pub fn second_of_day(self) -> u64 {
+        let local = (self.unix_ms / 1000) as i64 + i64::from(self.utc_offset);
+        local.rem_euclid(86_400) as u64
+    }
+}
+
+/// Which question a reply answers. Replies with an old ticket are dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
+/// Something happened. Text in here that comes from a target need not be sanitised: `update` does that.
+#[derive(Debug, Clone)]
+pub enum Msg {
+    /// A key was pressed, is held, or was let go.
+    Key(KeyEvent),
+    /// The mouse did something.
+    Mouse(MouseEvent),
+    /// Text was pasted.
+    Paste(String),
+    /// The terminal has this many columns and rows.
+    Resize(u16, u16),
+    /// The deadline is reached that [`State::next_deadline`](super::State::next_deadline) asked for.
+    Tick,
+    /// All processes, as they are now.
+    Processes(Vec<Process>),
+    /// A process's environment.
+    Environment {
+        /// The question.
+        ticket: Ticket,
+        /// All variables, or a sentence that says why there are none.
+        result: Result<Vec<Variable>, String>,
+    },
+    /// How a recording stands.
+    Recording(Recording),
+    /// A recording could not be started.
+    TraceFailed {
+        /// Which recording.
+        id: RecordingId,
+        /// A sentence: what was tried, what the answer was, what to do next.
+        reason: String,
+    },
+    /// A dump or perf map command is over.
+    JobDone {
+        /// The command.
+        ticket: Ticket,
+        /// What came of it, or a sentence that says why nothing did.
+        result: Result<JobResult, String>,
+    },
+    /// Text was copied.
+    Copied {
+        /// What it was, as given in [`Effect::Copy`](super::Effect::Copy).
+        label: String,
+        /// Where it went.
+        to: Clipboard,
+    },
+    /// Something failed that no other message is for: a sentence for a person.
+    Failed(String),
+    /// A signal asks the program to end (`SIGTERM`, `SIGHUP`).
+    Terminate,
+    /// A task panicked; the program goes on.
+    TaskPanicked(String),
+}
+
+/// What came of a dump or perf map command.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct JobResult {
+    /// Files that were written, as this program sees them where it can, else as the target does.
+    pub files: Vec<String>,
+    /// Size of the dump, bytes, where the file can be seen from here.
+    pub bytes: Option<u64>,
+    /// A further sentence, such as what could not be checked.
+    pub note: Option<String>,
+}
+
+/// Where copied text went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Clipboard {
+    /// The desktop's clipboard.
+    Desktop,
+    /// The terminal's clipboard (OSC 52), which does not answer.
+    Terminal,
+}

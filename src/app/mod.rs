@@ -1,0 +1,52 @@
+//! The pure state machine of the dashboard: messages in, effects out.
+//!
+//! [`update`] takes a [`Msg`] and the time, changes the [`State`], and returns what is to be done outside as [`Effect`]s. It
+//! reads no clock, no file and no socket, so that every rule of the program can be tested as a table. One [`action`] table
+//! holds everything that a person can do; [`layout`] says where everything is, to the view and to the mouse.
+//!
+//! A runner loops: [`update`] with everything that is there; draw if [`State::take_dirty`]; sleep until a message comes or
+//! [`State::next_deadline`] is over, then send [`Msg::Tick`].
+
+pub mod action;
+mod activity;
+mod capability;
+mod cursor;
+mod details;
+mod dialog;
+mod effect;
+pub mod help;
+mod hints;
+mod jobs;
+pub mod layout;
+mod lints;
+mod list;
+mod message;
+mod pane;
+mod recordings;
+mod source;
+mod state;
+mod toast;
+mod typing;
+mod update;
+mod views;
+#[cfg(test)]
+pub(crate) mod world;
+
+pub use activity::Activity;
+pub use capability::capabilities;
+pub use cursor::Cursor;
+pub use details::{Answer, Details, Variables};
+pub use dialog::{Choice, CopyItem, CopyMenu, Field, Form, Found, Overlay, Palette, Picker, Purpose, Reader, Subject};
+pub use effect::Effect;
+pub use hints::Hint;
+pub use jobs::{Job, JobKind, Jobs};
+pub use lints::{Lint, lints};
+pub use list::{Column, Filter, Marks, ProcessList, Row, Sort, Trend};
+pub use message::{Clipboard, JobResult, Msg, Now, Ticket};
+pub use pane::{Focus, Tab};
+pub use recordings::{Recordings, Tracked};
+pub use source::Source;
+pub use state::{Ending, Line, Options, Pause, State, Typing};
+pub use toast::{Level, Toast, Toasts};
+pub use update::update;
+pub use views::Views;

@@ -1,0 +1,171 @@
+//! The recordings of this run of the program.
+
+use std::time::Duration;
+
+use crate::model::{Outcome, Phase, ProcessKey, Recording, RecordingId};
+
+/// How many recordings that ended are kept.
+const KEPT: usize = 100;
+
+/// A recording as it was last heard of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tracked {
+    /// What was heard.
+    pub value: Recording,
+    /// When it began.
+    pub began: Duration,
+    /// When that was heard.
+    pub heard: Duration,
+}
+
+/// All recordings, oldest first.
+#[derive(Debug, Default)]
+pub struct Recordings {
+    all: Vec<Tracked>,
+    frozen: Option<(Duration, Vec<Tracked>)>,
+    last: u32,
+}
+
+/// What a snapshot changed.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Change {
+    Nothing,
+    Numbers,
+    Phase,
+    Ended(Outcome),
+}
+
+impl Tracked {
+    /// Whether it is not over.
+    pub fn is_active(&self) -> bool {
+        !matches!(self.value.phase, Phase::Done(_))
+    }
+
+    /// Whether it can be stopped.
+    pub fn is_stoppable(&self) -> bool {
+        matches!(self.value.phase, Phase::Starting | Phase::Recording)
+    }
+
+    /// Whether it waits for the last of its data.
+    pub fn is_stopping(&self) -> bool {
+        matches!(self.value.phase, Phase::Stopping { .. })
+    }
+
+    /// Its running time, counting on since it was last heard of.
+    pub fn elapsed(&self, now: Duration) -> Duration {
+        if self.is_active() { self.value.elapsed + now.saturating_sub(self.heard) } else { self.value.elapsed }
+    }
+}
+
+fn rank(phase: &Phase) -> u8 {
+    match phase {
+        Phase::Starting => 0,
+        Phase::Recording => 1,
+        Phase::Stopping { .. } => 2,
+        Phase::Done(_) => 3,
+    }
+}
+
+impl Recordings {
+    /// All, as shown: while the display is frozen, the numbers of that time.
+    pub fn shown(&self) -> &[Tracked] {
+        self.frozen.as_ref().map_or(&self.all, |(_, frozen)| frozen)
+    }
+
+    /// The time by which running times are shown.
+    pub fn shown_at(&self, now: Duration) -> Duration {
+        self.frozen.as_ref().map_or(now, |(at, _)| *at)
+    }
+
+    /// All, as they are.
+    pub fn all(&self) -> &[Tracked] {
+        &self.all
+    }
+
+    /// Those of a process, newest first.
+    pub fn of(&self, key: ProcessKey) -> impl Iterator<Item = &Tracked> {
+        self.shown().iter().rev().filter(move |tracked| tracked.value.key == key)
+    }
+
+    /// Whether a process is being recorded.
+    pub fn is_recording(&self, key: ProcessKey) -> bool {
+        self.all.iter().any(|tracked| tracked.value.key == key && tracked.is_active())
+    }
+
+    /// How many are not over.
+    pub fn active(&self) -> usize {
+        self.all.iter().filter(|tracked| tracked.is_active()).count()
+    }
+
+    pub(super) fn next_id(&mut self) -> RecordingId {
+        self.last += 1;
+        RecordingId(self.last)
+    }
+
+    pub(super) fn begin(&mut self, value: Recording, now: Duration) {
+        let over = self.all.iter().filter(|tracked| !tracked.is_active()).count();
+        if over >= KEPT
+            && let Some(oldest) = self.all.iter().position(|tracked| !tracked.is_active())
+        {
+            self.all.remove(oldest);
+        }
+        self.all.push(Tracked { value, began: now, heard: now });
+        self.thaw_last();
+    }
+
+    /// Takes in a snapshot. A life goes only forward: what is older than what is known is dropped.
+    pub(super) fn hear(&mut self, mut value: Recording, now: Duration) -> Change {
+        let Some(at) = self.all.iter().position(|tracked| tracked.value.id == value.id) else { return Change::Nothing };
+        let tracked = &mut self.all[at];
+        if !tracked.is_active() {
+            return Change::Nothing;
+        }
+        value.history.truncate(Recording::HISTORY);
+        let change = match (rank(&value.phase), rank(&tracked.value.phase)) {
+            (new, old) if new < old => {
+                value.phase = tracked.value.phase.clone();
+                Change::Numbers
+            }
+            (new, old) if new == old => Change::Numbers,
+            _ => match &value.phase {
+                Phase::Done(outcome) => Change::Ended(outcome.clone()),
+                _ => Change::Phase,
+            },
+        };
+        tracked.value = value;
+        tracked.heard = now;
+        if !matches!(change, Change::Numbers) {
+            self.thaw(at);
+        }
+        change
+    }
+
+    /// Marks that a recording was asked to stop, before anything is heard of it.
+    pub(super) fn stop(&mut self, id: RecordingId) {
+        if let Some(at) = self.all.iter().position(|tracked| tracked.value.id == id && tracked.is_stoppable()) {
+            self.all[at].value.phase = Phase::Stopping { since: Duration::ZERO, bytes: 0 };
+            self.thaw(at);
+        }
+    }
+
+    /// Freezes what is shown, or shows what is.
+    pub(super) fn freeze(&mut self, at: Option<Duration>) {
+        self.frozen = at.map(|at| (at, self.all.clone()));
+    }
+
+    /// Where a recording is in its life is always shown as it is.
+    fn thaw(&mut self, at: usize) {
+        let Some((_, frozen)) = &mut self.frozen else { return };
+        let current = &self.all[at];
+        match frozen.iter_mut().find(|tracked| tracked.value.id == current.value.id) {
+            Some(shown) => shown.clone_from(current),
+            None => frozen.push(current.clone()),
+        }
+    }
+
+    fn thaw_last(&mut self) {
+        if let Some(last) = self.all.len().checked_sub(1) {
+            self.thaw(last);
+        }
+    }
+}

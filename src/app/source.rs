@@ -1,0 +1,84 @@
+//! What it takes for a recording to hold something: an empty screen says so.
+
+use crate::clr::{RUNTIME, profile};
+
+/// Something that a recording can hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Collections and pauses.
+    Collections,
+    /// What is allocated.
+    Allocations,
+    /// Exceptions.
+    Exceptions,
+    /// Waits for locks.
+    Contention,
+    /// The thread pool.
+    ThreadPool,
+    /// Samples of what threads do.
+    Samples,
+}
+
+impl Source {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Collections, Self::Allocations, Self::Exceptions, Self::Contention, Self::ThreadPool, Self::Samples];
+
+    /// Provider, keyword and level (reference: .NET runtime provider, keywords).
+    fn needs(self) -> (&'static str, u64, u32) {
+        match self {
+            Self::Collections => (RUNTIME, 0x1, 4),
+            Self::Allocations => (RUNTIME, 0x1, 5),
+            Self::Exceptions => (RUNTIME, 0x8000, 2),
+            Self::Contention => (RUNTIME, 0x4000, 4),
+            Self::ThreadPool => (RUNTIME, 0x1_0000, 4),
+            Self::Samples => ("Microsoft-DotNETCore-SampleProfiler", 0, 4),
+        }
+    }
+
+    /// The profile that is made for it.
+    pub fn profile(self) -> &'static str {
+        match self {
+            Self::Collections => "dotnet-common",
+            Self::Allocations => "gc-verbose",
+            Self::Exceptions => "exceptions",
+            Self::Contention => "contention",
+            Self::ThreadPool => "threadpool",
+            Self::Samples => "dotnet-sampled-thread-time",
+        }
+    }
+
+    /// Whether a recording of these profiles, as [`Recording::what`](crate::model::Recording::what) has them, can hold it; `None` where it is not
+    /// made of profiles alone.
+    pub fn is_in(self, what: &str) -> Option<bool> {
+        let (name, keyword, level) = self.needs();
+        let mut found = false;
+        for word in what.split(" + ") {
+            let asks = |provider: &crate::ipc::Provider| {
+                let all = keyword == 0 || provider.keywords() & keyword != 0;
+                provider.name() == name && all && provider.level().number() >= level
+            };
+            found |= profile(word).ok()?.providers.iter().any(asks);
+        }
+        Some(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_source_names_a_profile_that_holds_it() {
+        for source in Source::ALL {
+            assert_eq!(source.is_in(source.profile()), Some(true), "{source:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_recording_cannot_hold_is_known() {
+        let usual = "dotnet-common + dotnet-sampled-thread-time";
+        let held = Source::ALL.map(|source| source.is_in(usual).unwrap());
+        assert_eq!(held, [true, false, true, false, true, true]);
+        assert_eq!(Source::Collections.is_in("dotnet-common + My-Own:1:5"), None);
+    }
+}

@@ -1,0 +1,224 @@
+//! All that the dashboard knows.
+
+use std::time::Duration;
+
+use tui_input::Input;
+
+use super::action::Context;
+use super::cursor::Cursor;
+use super::details::Details;
+use super::dialog::{Overlay, Subject};
+use super::jobs::Jobs;
+use super::layout::{Layout, Wish};
+use super::list::{ProcessList, Row};
+use super::pane::{Focus, Tab};
+use super::recordings::{Recordings, Tracked};
+use super::toast::{Level, Toasts};
+use super::views::Views;
+use super::{Now, Ticket};
+use crate::clr::DEFAULT_PROFILES;
+use crate::model::{Process, ProcessKey, RecordingId, RunState};
+
+/// What is settled when the program starts.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Nothing may be done that changes a process.
+    pub readonly: bool,
+    /// The processes are simulated.
+    pub demo: bool,
+    /// The table's filter.
+    pub filter: String,
+    /// Where diagnostic sockets are looked for, in words, for a person who sees no process.
+    pub searched: Vec<String>,
+    /// Who we are, for the same person.
+    pub user: String,
+}
+
+/// All that the dashboard knows. Only [`update`](super::update()) changes it.
+pub struct State {
+    pub(crate) options: Options,
+    pub(crate) size: (u16, u16),
+    pub(crate) now: Now,
+    pub(crate) list: ProcessList,
+    pub(crate) focus: Focus,
+    pub(crate) tab: Tab,
+    pub(crate) zoomed: bool,
+    pub(crate) details: Details,
+    pub(crate) recordings: Recordings,
+    /// The recording that was chosen among several of a process.
+    pub(crate) chosen: Option<RecordingId>,
+    /// How recordings are looked at.
+    pub(crate) views: Views,
+    pub(crate) jobs: Jobs,
+    pub(crate) operation: Cursor,
+    pub(crate) line: Option<Line>,
+    pub(crate) overlay: Option<Overlay>,
+    pub(crate) toasts: Toasts,
+    pub(crate) pause: Option<Pause>,
+    pub(crate) ending: Option<Ending>,
+    /// The profiles that were recorded last.
+    pub(super) last_profiles: Vec<String>,
+    pub(super) last_ticket: u64,
+    /// The wall clock when the processes were last taken in.
+    pub(super) listed_unix_ms: u64,
+    /// The program was told to leave; nothing counts any more.
+    pub(super) left: bool,
+    pub(super) dirty: bool,
+}
+
+/// A line of text that is being typed.
+#[derive(Debug)]
+pub struct Line {
+    /// What it is for.
+    pub purpose: Typing,
+    /// The text.
+    pub input: Input,
+}
+
+/// What a line of text is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Typing {
+    /// The table's filter.
+    Filter,
+    /// The search in the environment.
+    Environment,
+    /// The filter of methods and events.
+    Analysis,
+    /// The search in a text to read.
+    Reader,
+}
+
+/// The display is frozen.
+#[derive(Debug)]
+pub struct Pause {
+    /// Since when.
+    pub since: Now,
+    /// The newest processes, to be shown when the display goes on.
+    pub(super) pending: Option<Vec<Process>>,
+}
+
+/// The program ends once its recordings are finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ending {
+    /// When the recordings are abandoned; after that, when the wait ends.
+    pub limit: Duration,
+    /// Whether they were abandoned.
+    pub abandoned: bool,
+}
+
+impl State {
+    /// The state before anything happened, for a terminal of this size in columns and rows.
+    pub fn new(options: Options, size: (u16, u16), now: Now) -> Self {
+        Self {
+            list: ProcessList::new(&options.filter),
+            last_profiles: DEFAULT_PROFILES.map(str::to_owned).to_vec(),
+            options,
+            size,
+            now,
+            focus: Focus::default(),
+            tab: Tab::default(),
+            zoomed: false,
+            details: Details::default(),
+            recordings: Recordings::default(),
+            chosen: None,
+            views: Views::default(),
+            jobs: Jobs::default(),
+            operation: Cursor::default(),
+            line: None,
+            overlay: None,
+            toasts: Toasts::default(),
+            pause: None,
+            ending: None,
+            last_ticket: 0,
+            listed_unix_ms: now.unix_ms,
+            left: false,
+            dirty: true,
+        }
+    }
+
+    /// Whether the picture changed since this was last asked.
+    pub fn take_dirty(&mut self) -> bool {
+        std::mem::take(&mut self.dirty)
+    }
+
+    /// Where everything is on the screen.
+    pub fn layout(&self) -> Layout {
+        let containers = self.list.rows().iter().any(|row| row.process.container.is_some());
+        let wish = Wish { detail_focused: self.focus == Focus::Detail, zoomed: self.zoomed, containers };
+        Layout::new(self.size.0, self.size.1, wish)
+    }
+
+    /// What the keys go to.
+    pub fn context(&self) -> Context {
+        if self.ending.is_some() {
+            return Context::Ending;
+        }
+        if self.line.is_some() {
+            return Context::Line;
+        }
+        match &self.overlay {
+            Some(Overlay::Help(_) | Overlay::Messages(_)) => Context::Reader,
+            Some(Overlay::Palette(_)) => Context::Palette,
+            Some(Overlay::Profiles(_)) => Context::PickMany,
+            Some(Overlay::Copy(_)) => Context::Pick,
+            Some(Overlay::Form(form)) if form.focus == super::dialog::Field::Path => Context::FormText,
+            Some(Overlay::Form(_)) => Context::Form,
+            None => match (self.focus, self.tab) {
+                (Focus::List, _) => Context::List,
+                (Focus::Detail, Tab::Info) => Context::Info,
+                (Focus::Detail, Tab::Environment) => Context::Environment,
+                (Focus::Detail, Tab::Trace) => Context::Trace,
+                (Focus::Detail, Tab::Gc | Tab::Exceptions | Tab::Threads) => Context::Analysis,
+                (Focus::Detail, Tab::Methods) => Context::Methods,
+                (Focus::Detail, Tab::Events) => Context::Events,
+                (Focus::Detail, Tab::Operations) => Context::Operations,
+            },
+        }
+    }
+
+    /// The selected process, with its row.
+    pub fn selected(&self) -> Option<&Row> {
+        self.list.selected_row()
+    }
+
+    /// The recording of the selected process that is shown: the one that was chosen, else the newest.
+    pub fn shown_recording(&self) -> Option<&Tracked> {
+        let key = self.list.selected()?;
+        let chosen = self.recordings.of(key).find(|tracked| Some(tracked.value.id) == self.chosen);
+        chosen.or_else(|| self.recordings.of(key).next())
+    }
+
+    /// The profiles that are recorded when nothing else is chosen: those of the last time.
+    pub fn profiles(&self) -> &[String] {
+        &self.last_profiles
+    }
+
+    /// Whether a process is known to live, even while the display is frozen.
+    pub(super) fn is_alive(&self, key: ProcessKey) -> bool {
+        match self.pause.as_ref().and_then(|pause| pause.pending.as_ref()) {
+            Some(pending) => pending.iter().any(|process| process.key == key),
+            None => self.list.find(key).is_some_and(|row| row.gone_at.is_none()),
+        }
+    }
+
+    pub(super) fn ticket(&mut self) -> Ticket {
+        self.last_ticket += 1;
+        Ticket(self.last_ticket)
+    }
+
+    pub(super) fn say(&mut self, level: Level, text: impl Into<String>) {
+        self.toasts.push(level, text.into(), self.now);
+        self.dirty = true;
+    }
+
+    /// The processes that wait at start-up and can be talked to.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = Subject> {
+        let waits =
+            |row: &&Row| row.gone_at.is_none() && row.process.run_state == RunState::Suspended && row.process.contact.is_attachable();
+        self.list.rows().iter().filter(waits).map(|row| Subject { key: row.process.key, name: row.process.name.clone() })
+    }
+
+    pub(super) fn selected_subject(&self) -> Option<Subject> {
+        self.selected().map(|row| Subject { key: row.process.key, name: row.process.name.clone() })
+    }
+}

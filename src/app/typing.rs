@@ -1,0 +1,40 @@
+//! A line of text that is being typed.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use tui_input::{Input, InputRequest};
+
+use crate::model::sanitise;
+
+/// Longer lines are cut: a path or a filter is never that long.
+const LONGEST: usize = 4096;
+
+/// Puts a key into the line. Says whether the text changed.
+pub(super) fn key(input: &mut Input, event: &KeyEvent) -> bool {
+    let control = event.modifiers.contains(KeyModifiers::CONTROL);
+    let request = match (event.code, control) {
+        (KeyCode::Char('a'), true) | (KeyCode::Home, _) => InputRequest::GoToStart,
+        (KeyCode::Char('e'), true) | (KeyCode::End, _) => InputRequest::GoToEnd,
+        (KeyCode::Char('w'), true) | (KeyCode::Backspace, true) => InputRequest::DeletePrevWord,
+        (KeyCode::Char('u'), true) => InputRequest::DeleteLine,
+        (KeyCode::Char('k'), true) => InputRequest::DeleteTillEnd,
+        (KeyCode::Left, true) => InputRequest::GoToPrevWord,
+        (KeyCode::Right, true) => InputRequest::GoToNextWord,
+        (KeyCode::Left, false) => InputRequest::GoToPrevChar,
+        (KeyCode::Right, false) => InputRequest::GoToNextChar,
+        (KeyCode::Backspace, false) => InputRequest::DeletePrevChar,
+        (KeyCode::Delete, _) => InputRequest::DeleteNextChar,
+        (KeyCode::Char(c), false) if sanitise(c.encode_utf8(&mut [0; 4])) == c.to_string() && input.value().len() < LONGEST => {
+            InputRequest::InsertChar(c)
+        }
+        _ => return false,
+    };
+    input.handle(request).is_some_and(|change| change.value)
+}
+
+/// Puts pasted text into the line, as one line.
+pub(super) fn paste(input: &mut Input, text: &str) {
+    let room = LONGEST.saturating_sub(input.value().len());
+    for c in sanitise(text.trim_matches(['\r', '\n'])).chars().take(room) {
+        input.handle(InputRequest::InsertChar(if c == char::REPLACEMENT_CHARACTER { ' ' } else { c }));
+    }
+}

@@ -1,0 +1,153 @@
+//! Keys: to an action, or into a line of text.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
+
+use crate::app::action::{self, Action, Context, Entry, Status, TABLE};
+use crate::app::dialog::{Overlay, Palette};
+use crate::app::state::Typing;
+use crate::app::{Effect, State, typing};
+
+use super::{leaving, overlays, panes, warn};
+
+pub(super) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
+    // Repeats count; terminals that report the key going up again must not act twice.
+    if event.kind == KeyEventKind::Release {
+        return Vec::new();
+    }
+    state.dirty = true;
+    state.toasts.see(state.now.elapsed);
+    let context = state.context();
+    let digit = match event.code {
+        KeyCode::Char(c) => c.to_digit(10),
+        _ => None,
+    };
+    match action::lookup(context, event) {
+        Some(action) => perform(state, action, digit),
+        None => {
+            let changed = line_input(state).is_some_and(|input| typing::key(input, event));
+            if changed { typed(state) } else { Vec::new() }
+        }
+    }
+}
+
+pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
+    let Some(input) = line_input(state) else { return Vec::new() };
+    typing::paste(input, text);
+    state.dirty = true;
+    typed(state)
+}
+
+/// Does an action where it is, if it is possible now.
+pub(super) fn perform(state: &mut State, action: Action, digit: Option<u32>) -> Vec<Effect> {
+    let context = state.context();
+    // Nobody may change anything on a screen that shows nothing.
+    if state.layout().too_small && !matches!(action, Action::Interrupt | Action::Quit | Action::Suspend | Action::Redraw) {
+        return Vec::new();
+    }
+    let here = |entry: &&Entry| entry.action == action && entry.places.contains(context);
+    match TABLE.iter().find(here).map(|entry| entry.status(state)) {
+        Some(Status::Refused(reason)) => return warn(state, reason),
+        Some(Status::Idle) | None => return Vec::new(),
+        Some(Status::Ready) => {}
+    }
+    match (action, context) {
+        (Action::Interrupt, _) => leaving::interrupt(state),
+        (Action::Suspend, _) => vec![Effect::Suspend],
+        (Action::Redraw, _) => vec![Effect::Redraw],
+        (Action::Abandon, Context::Ending) => leaving::abandon_all(state),
+        (_, Context::Line) => line(state, action),
+        (_, context) if context.is_pane() => panes::act(state, action, digit),
+        _ => overlays::act(state, action),
+    }
+}
+
+/// The line of text that the keys go to.
+fn line_input(state: &mut State) -> Option<&mut tui_input::Input> {
+    match state.context() {
+        Context::Line => state.line.as_mut().map(|line| &mut line.input),
+        Context::FormText | Context::Palette => match state.overlay.as_mut() {
+            Some(Overlay::Form(form)) => form.path.as_mut(),
+            Some(Overlay::Palette(palette)) => Some(&mut palette.input),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What was typed takes effect at once.
+fn typed(state: &mut State) -> Vec<Effect> {
+    if let Some(line) = &state.line {
+        let (purpose, input) = (line.purpose, line.input.clone());
+        apply(state, purpose, input);
+        return Vec::new();
+    }
+    match state.overlay.take() {
+        Some(Overlay::Palette(palette)) => {
+            let palette = searched(state, palette);
+            state.overlay = Some(Overlay::Palette(palette));
+        }
+        Some(Overlay::Form(mut form)) => {
+            form.disarm();
+            state.overlay = Some(Overlay::Form(form));
+        }
+        other => state.overlay = other,
+    }
+    Vec::new()
+}
+
+/// Searches for what the palette's line says, among what could be done without the palette.
+pub(super) fn searched(state: &State, mut palette: Palette) -> Palette {
+    debug_assert!(state.overlay.is_none(), "the palette asks what is possible beneath it");
+    let context = state.context();
+    let offers = |index: usize| {
+        let entry: &Entry = &TABLE[index];
+        let earlier = TABLE[..index].iter().any(|other| other.action == entry.action && other.places.contains(context));
+        entry.places.contains(context)
+            && !earlier
+            && !matches!(entry.action, Action::Digit | Action::Palette)
+            && entry.status(state) != Status::Idle
+    };
+    palette.search(offers, state.list.rows());
+    palette
+}
+
+fn apply(state: &mut State, purpose: Typing, input: tui_input::Input) {
+    match purpose {
+        Typing::Filter => state.list.set_filter(input.value()),
+        Typing::Environment => {
+            state.details.variables.search = input;
+            state.details.search();
+        }
+        Typing::Analysis => state.filter_views(input),
+        Typing::Reader => {
+            if let Some(Overlay::Help(reader) | Overlay::Messages(reader)) = &mut state.overlay {
+                reader.scroll = 0;
+                reader.search = input;
+            }
+        }
+    }
+}
+
+/// Actions while a line is being typed.
+fn line(state: &mut State, action: Action) -> Vec<Effect> {
+    let Some(line) = &state.line else { return Vec::new() };
+    let purpose = line.purpose;
+    match action {
+        Action::Accept => state.line = None,
+        Action::Cancel => {
+            state.line = None;
+            apply(state, purpose, tui_input::Input::default());
+        }
+        // The list beneath can be moved in while its filter is typed.
+        _ => {
+            let line = state.line.take();
+            let effects = match state.overlay {
+                Some(_) => overlays::act(state, action),
+                None => panes::act(state, action, None),
+            };
+            state.line = line;
+            return effects;
+        }
+    }
+    Vec::new()
+}

@@ -1,0 +1,100 @@
+//! Leaving: never without the recordings, unless someone says so.
+
+use std::time::Duration;
+
+use crate::app::dialog::QuitAnswer;
+use crate::app::{Effect, Ending, Form, Overlay, State};
+use crate::model::RecordingId;
+
+/// How long recordings may take to finish when a person leaves: the rundown of a large process takes a while.
+const PATIENT: Duration = Duration::from_secs(60);
+/// How long they may take when a signal ends the program: what comes after it is less patient.
+const HURRIED: Duration = Duration::from_secs(8);
+/// How long an abandoned recording may take to close its file.
+const CLOSING: Duration = Duration::from_secs(3);
+
+/// A person wants to leave.
+pub(super) fn quit(state: &mut State) -> Vec<Effect> {
+    let (recordings, jobs) = (state.recordings.active(), state.jobs.active());
+    if recordings + jobs == 0 {
+        return leave(state, false);
+    }
+    state.line = None;
+    state.overlay = Some(Overlay::Form(Form::quit(recordings, jobs)));
+    Vec::new()
+}
+
+/// Ctrl-C: leave, finish, or leave at once, depending on how often it was pressed.
+pub(super) fn interrupt(state: &mut State) -> Vec<Effect> {
+    match &state.overlay {
+        _ if state.ending.is_some() => abandon_all(state),
+        Some(Overlay::Form(form)) if form.is_quit() => answer(state, QuitAnswer::Finish),
+        _ => quit(state),
+    }
+}
+
+/// The dialog was answered.
+pub(super) fn answer(state: &mut State, answer: QuitAnswer) -> Vec<Effect> {
+    state.overlay = None;
+    match answer {
+        QuitAnswer::Stay => Vec::new(),
+        QuitAnswer::Keep => leave(state, true),
+        QuitAnswer::Finish => finish(state, PATIENT),
+    }
+}
+
+/// A signal asks the program to end.
+pub(super) fn terminate(state: &mut State) -> Vec<Effect> {
+    match &mut state.ending {
+        Some(ending) => {
+            ending.limit = ending.limit.min(state.now.elapsed + HURRIED);
+            Vec::new()
+        }
+        None => finish(state, HURRIED),
+    }
+}
+
+fn finish(state: &mut State, limit: Duration) -> Vec<Effect> {
+    state.overlay = None;
+    state.line = None;
+    state.dirty = true;
+    state.ending = Some(Ending { limit: state.now.elapsed + limit, abandoned: false });
+    let ids: Vec<RecordingId> =
+        state.recordings.all().iter().filter(|tracked| tracked.is_stoppable()).map(|tracked| tracked.value.id).collect();
+    ids.into_iter()
+        .map(|id| {
+            state.recordings.stop(id);
+            Effect::StopTrace { id }
+        })
+        .collect()
+}
+
+/// Waits no longer for the last of the data.
+pub(super) fn abandon_all(state: &mut State) -> Vec<Effect> {
+    let Some(ending) = &mut state.ending else { return Vec::new() };
+    if ending.abandoned {
+        return Vec::new();
+    }
+    *ending = Ending { limit: state.now.elapsed + CLOSING, abandoned: true };
+    state.dirty = true;
+    let active = state.recordings.all().iter().filter(|tracked| tracked.is_active());
+    active.map(|tracked| Effect::AbandonTrace { id: tracked.value.id }).collect()
+}
+
+/// Leaves once everything is finished, or the wait is over.
+pub(super) fn settle(state: &mut State) -> Vec<Effect> {
+    let Some(ending) = state.ending else { return Vec::new() };
+    if state.recordings.active() == 0 {
+        return leave(state, false);
+    }
+    match state.now.elapsed >= ending.limit {
+        true if ending.abandoned => leave(state, false),
+        true => abandon_all(state),
+        false => Vec::new(),
+    }
+}
+
+fn leave(state: &mut State, keep_recording: bool) -> Vec<Effect> {
+    state.left = true;
+    vec![Effect::Quit { keep_recording }]
+}

@@ -1,0 +1,59 @@
+//! What a message does.
+
+mod keys;
+mod leaving;
+mod mouse;
+mod overlays;
+mod panes;
+mod process;
+mod replies;
+mod time;
+
+use super::toast::Level;
+use super::{Effect, Msg, Now, State};
+
+/// Takes in a message: changes the state, and says what is to be done outside.
+pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
+    if state.left {
+        return Vec::new();
+    }
+    // Whatever was to change on the screen by now has changed.
+    let due = time::next_change(state);
+    state.now = now;
+    state.dirty |= due.is_some_and(|due| due <= now.elapsed);
+
+    if matches!(msg, Msg::Key(_) | Msg::Mouse(_) | Msg::Paste(_)) {
+        // From now on somebody has seen what is selected.
+        state.list.pin();
+    }
+    let mut effects = match msg {
+        Msg::Key(event) => keys::key(state, &event),
+        Msg::Mouse(event) => mouse::mouse(state, event),
+        Msg::Paste(text) => keys::paste(state, &text),
+        Msg::Resize(width, height) => {
+            state.size = (width, height);
+            state.dirty = true;
+            Vec::new()
+        }
+        Msg::Tick => Vec::new(),
+        Msg::Processes(processes) => replies::processes(state, processes),
+        Msg::Environment { ticket, result } => replies::environment(state, ticket, result),
+        Msg::Recording(recording) => replies::recording(state, recording),
+        Msg::TraceFailed { id, reason } => replies::trace_failed(state, id, &reason),
+        Msg::JobDone { ticket, result } => replies::job_done(state, ticket, result),
+        Msg::Copied { label, to } => replies::copied(state, &label, to),
+        Msg::Failed(reason) => replies::failed(state, &reason),
+        Msg::Terminate => leaving::terminate(state),
+        Msg::TaskPanicked(text) => replies::task_panicked(state, &text),
+    };
+    effects.extend(time::settle(state));
+    effects
+}
+
+fn warn(state: &mut State, text: impl Into<String>) -> Vec<Effect> {
+    state.say(Level::Warning, text);
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! The mouse: what can be clicked is what can be pressed.
+
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+
+use crate::app::action::Action;
+use crate::app::layout::Spot;
+use crate::app::{Effect, Focus, State, Tab};
+
+use super::keys;
+
+/// Lines that a turn of the wheel moves.
+const WHEEL: usize = 3;
+
+pub(super) fn mouse(state: &mut State, event: MouseEvent) -> Vec<Effect> {
+    let (x, y) = (event.column, event.row);
+    match event.kind {
+        MouseEventKind::ScrollUp => wheel(state, x, y, Action::Up),
+        MouseEventKind::ScrollDown => wheel(state, x, y, Action::Down),
+        MouseEventKind::Down(MouseButton::Left) => click(state, x, y),
+        _ => Vec::new(),
+    }
+}
+
+fn wheel(state: &mut State, x: u16, y: u16, action: Action) -> Vec<Effect> {
+    state.dirty = true;
+    if state.context().is_pane() {
+        match state.layout().spot(x, y) {
+            Spot::Row(_) | Spot::Title(_) => state.focus = Focus::List,
+            Spot::Detail(_) | Spot::Tab(_) => state.focus = Focus::Detail,
+            Spot::Hints(_) | Spot::Nothing => return Vec::new(),
+        }
+    }
+    (0..WHEEL).flat_map(|_| keys::perform(state, action, None)).collect()
+}
+
+fn click(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
+    state.dirty = true;
+    let layout = state.layout();
+    let spot = layout.spot(x, y);
+    if let Spot::Hints(at) = spot {
+        let hit = state.hints(layout.screen.width).into_iter().find(|hint| (hint.x..hint.x + hint.width).contains(&at));
+        return hit.map(|hint| keys::perform(state, hint.action, None)).unwrap_or_default();
+    }
+    if !state.context().is_pane() {
+        return Vec::new();
+    }
+    match spot {
+        Spot::Title(column) => {
+            state.focus = Focus::List;
+            state.list.sort_by(column);
+        }
+        Spot::Row(line) => {
+            state.focus = Focus::List;
+            let place = state.list.offset() + line;
+            if place < state.list.len() {
+                state.list.select_place(place);
+            }
+        }
+        Spot::Tab(tab) => {
+            state.focus = Focus::Detail;
+            state.tab = tab;
+        }
+        Spot::Detail(line) => {
+            state.focus = Focus::Detail;
+            select_line(state, line, layout.detail.map_or(0, |detail| usize::from(detail.body.height)));
+        }
+        Spot::Hints(_) | Spot::Nothing => {}
+    }
+    Vec::new()
+}
+
+/// Selects a line of the list in the details; the first line is its heading.
+fn select_line(state: &mut State, line: usize, height: usize) {
+    let operations = state.activities();
+    let (cursor, len) = match state.tab {
+        Tab::Environment => (&mut state.details.variables.cursor, state.details.variables.matches.len()),
+        Tab::Operations => (&mut state.operation, operations),
+        _ => return,
+    };
+    let window = cursor.window(len, height.saturating_sub(1));
+    if let Some(line) = line.checked_sub(1)
+        && let Some(index) = window.clone().nth(line)
+    {
+        cursor.at = index;
+    }
+}

@@ -1,0 +1,167 @@
+//! What comes from outside: processes, answers, how recordings stand.
+
+use crate::app::dialog::Subject;
+use crate::app::recordings::Change;
+use crate::app::toast::Level;
+use crate::app::{Clipboard, Effect, JobResult, State, Ticket};
+use crate::model::{Bytes, Contact, Count, Outcome, Phase, Process, Recording, RecordingId, StoppedBy, Variable, sanitise};
+
+use super::process::mark_recordings;
+
+/// Makes text safe to show, where it is not already.
+fn clean(text: &mut String) {
+    if !text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        *text = sanitise(text);
+    }
+}
+
+fn clean_process(process: &mut Process) {
+    let Process { name, os, arch, rid, command_line, user, container, contact, .. } = process;
+    [name, command_line].into_iter().chain([os, arch, rid, user, container].into_iter().flatten()).for_each(clean);
+    if let Contact::Trouble { reason, .. } = contact {
+        clean(reason);
+    }
+}
+
+/// All processes, as they are now.
+pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<Effect> {
+    processes.iter_mut().for_each(clean_process);
+    let alive = |key| processes.iter().any(|process| process.key == key);
+    // A dialog about a process that ended must not be answered.
+    let orphan = state.overlay.as_ref().and_then(|overlay| overlay.subject()).filter(|subject| !alive(subject.key)).cloned();
+    if let Some(subject) = orphan {
+        state.overlay = None;
+        state.say(Level::Warning, format!("{subject} has ended; nothing was done."));
+    }
+    if let Some(pause) = &mut state.pause {
+        pause.pending = Some(processes);
+        return Vec::new();
+    }
+    let before = state.selected().map(|row| (row.process.key, row.process.contact.clone(), row.process.runtime.clone()));
+    let aged = state.list.rows().iter().any(|row| ages(&row.process, state.listed_unix_ms) != ages(&row.process, state.now.unix_ms));
+    state.listed_unix_ms = state.now.unix_ms;
+    state.dirty |= state.list.replace(processes, state.now.elapsed) || aged;
+    mark_recordings(state);
+    let after = state.selected().map(|row| (row.process.key, row.process.contact.clone(), row.process.runtime.clone()));
+    if before != after {
+        state.details.retry();
+    }
+    Vec::new()
+}
+
+/// How old a process is shown to be: in seconds at first, then in minutes.
+fn ages(process: &Process, unix_ms: u64) -> u64 {
+    let seconds = unix_ms.saturating_sub(process.started_unix_ms) / 1000;
+    if seconds < 60 { seconds } else { seconds / 60 * 60 }
+}
+
+pub(super) fn environment(state: &mut State, ticket: Ticket, mut result: Result<Vec<Variable>, String>) -> Vec<Effect> {
+    match &mut result {
+        Ok(variables) => {
+            for variable in variables.iter_mut() {
+                clean(&mut variable.name);
+                clean(&mut variable.value);
+            }
+            variables.sort_by(|a, b| a.name.cmp(&b.name));
+        }
+        Err(reason) => clean(reason),
+    }
+    if state.details.environment.take(ticket, result) {
+        state.details.search();
+        state.dirty = true;
+    }
+    Vec::new()
+}
+
+/// How a recording stands.
+pub(super) fn recording(state: &mut State, mut recording: Recording) -> Vec<Effect> {
+    clean(&mut recording.name);
+    clean(&mut recording.what);
+    if let Phase::Done(Outcome { trouble: Some(trouble), .. }) = &mut recording.phase {
+        clean(trouble);
+    }
+    let subject = Subject { key: recording.key, name: recording.name.clone() };
+    let (bytes, events, dropped) = (recording.bytes, recording.events, recording.dropped);
+    match state.recordings.hear(recording, state.now.elapsed) {
+        Change::Nothing => return Vec::new(),
+        Change::Numbers if state.pause.is_some() => return Vec::new(),
+        Change::Numbers | Change::Phase => {}
+        Change::Ended(outcome) => {
+            mark_recordings(state);
+            let (level, text) = ended(&subject, &outcome, bytes, events, dropped);
+            state.say(level, text);
+        }
+    }
+    state.dirty = true;
+    Vec::new()
+}
+
+/// What to say of a recording that ended.
+fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped: u64) -> (Level, String) {
+    let trouble = outcome.trouble.as_deref().map(|trouble| format!(" {trouble}")).unwrap_or_default();
+    let Some(file) = &outcome.file else {
+        return (Level::Error, format!("{subject}: nothing was recorded.{trouble}"));
+    };
+    let loss = if dropped > 0 { format!(", {} dropped", Count(dropped)) } else { String::new() };
+    let what = format!("{}, {} events{loss}, in {}", Bytes(bytes), Count(events), sanitise(&file.to_string_lossy()));
+    match (outcome.stopped_by, outcome.complete) {
+        (StoppedBy::Error, _) => (Level::Error, format!("{subject}: the recording broke off.{trouble} Kept: {what}")),
+        (StoppedBy::TargetExit, _) => (Level::Warning, format!("{subject} ended while it was recorded.{trouble} Kept: {what}")),
+        (_, false) => (Level::Warning, format!("{subject}: recorded, without its last part.{trouble} Kept: {what}")),
+        (_, true) => (Level::Good, format!("{subject}: recorded {what}.{trouble}")),
+    }
+}
+
+pub(super) fn trace_failed(state: &mut State, id: RecordingId, reason: &str) -> Vec<Effect> {
+    let Some(tracked) = state.recordings.all().iter().find(|tracked| tracked.value.id == id) else { return Vec::new() };
+    let mut failed = tracked.value.clone();
+    failed.elapsed = tracked.elapsed(state.now.elapsed);
+    failed.phase = Phase::Done(Outcome { stopped_by: StoppedBy::Error, complete: false, file: None, trouble: Some(reason.to_owned()) });
+    recording(state, failed)
+}
+
+/// A dump or perf map command is over.
+pub(super) fn job_done(state: &mut State, ticket: Ticket, mut result: Result<JobResult, String>) -> Vec<Effect> {
+    match &mut result {
+        Ok(JobResult { files, note, .. }) => files.iter_mut().chain(note).for_each(clean),
+        // What createdump says comes in lines.
+        Err(reason) => {
+            *reason = reason.lines().map(|line| sanitise(line.trim())).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" · ")
+        }
+    }
+    let now = state.now.elapsed;
+    let Some(job) = state.jobs.end(ticket, result, now) else { return Vec::new() };
+    let title = format!("{}: {}", job.subject, job.what.title());
+    let (level, text) = match &job.ended {
+        Some((_, Err(reason))) => (Level::Error, format!("{title} failed. {reason}")),
+        Some((_, Ok(JobResult { files, bytes, note }))) => {
+            let size = bytes.map(|bytes| format!(", {}", Bytes(bytes))).unwrap_or_default();
+            let files = if files.is_empty() { String::new() } else { format!(": {}", files.join(", ")) };
+            let level = if note.is_some() { Level::Warning } else { Level::Good };
+            let note = note.as_deref().map(|note| format!(". {note}")).unwrap_or_default();
+            (level, format!("{title} done{files}{size}{note}"))
+        }
+        None => return Vec::new(),
+    };
+    state.say(level, text);
+    Vec::new()
+}
+
+pub(super) fn copied(state: &mut State, label: &str, to: Clipboard) -> Vec<Effect> {
+    let place = match to {
+        Clipboard::Desktop => "copied",
+        Clipboard::Terminal => "sent to the terminal's clipboard",
+    };
+    state.say(Level::Good, format!("{} {place}", sanitise(label)));
+    Vec::new()
+}
+
+pub(super) fn failed(state: &mut State, reason: &str) -> Vec<Effect> {
+    state.say(Level::Error, sanitise(reason));
+    Vec::new()
+}
+
+pub(super) fn task_panicked(state: &mut State, text: &str) -> Vec<Effect> {
+    state.say(Level::Error, format!("A part of dn-top broke: {}. The rest goes on; please report it.", sanitise(text)));
+    Vec::new()
+}

@@ -1,0 +1,26 @@
+//! Every rule of the program, as keys and messages on the one side and effects and state on the other.
+
+mod keys;
+mod leaving;
+mod processes;
+mod random;
+mod recordings;
+mod time;
+mod views;
+
+use crate::app::world::World;
+
+impl World {
+    /// What is said in the corner, newest first.
+    fn said(&self) -> Vec<String> {
+        self.state.toasts.shown(self.now.elapsed).map(|toast| toast.text.clone()).collect()
+    }
+
+    fn said_last(&self) -> String {
+        self.said().into_iter().next().unwrap_or_default()
+    }
+
+    fn selected_name(&self) -> String {
+        self.state.selected().map(|row| row.process.name.clone()).unwrap_or_default()
+    }
+}

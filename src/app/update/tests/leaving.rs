@@ -1,0 +1,120 @@
+use std::time::Duration;
+
+use crate::app::world::{World, recording};
+use crate::app::{Effect, Msg};
+use crate::model::{Outcome, Phase, RecordingId, StoppedBy};
+
+const ID: RecordingId = RecordingId(1);
+
+fn recorded() -> World {
+    let mut world = World::populated(120, 40);
+    world.press("t");
+    world.take_effects();
+    world.send(Msg::Recording(recording(1, 5, Phase::Recording)));
+    world
+}
+
+fn finished() -> Msg {
+    let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some("/x".into()), trouble: None };
+    Msg::Recording(recording(1, 6, Phase::Done(outcome)))
+}
+
+#[test]
+fn with_nothing_under_way_leaving_is_at_once() {
+    for keys in ["q", "⌃c", "?⌃c", "/⌃c", "e⌃c", "d⌃c", "⏎qq"] {
+        let mut world = World::populated(120, 40);
+        world.press(keys);
+        let effects: Vec<_> = world.take_effects().into_iter().filter(|effect| !matches!(effect, Effect::ReadEnvironment { .. })).collect();
+        assert_eq!(effects, [Effect::Quit { keep_recording: false }], "{keys}");
+        // Whatever comes after that is nobody's.
+        world.press("t");
+        world.send(Msg::Failed("late".to_owned()));
+        assert_eq!(world.take_effects(), []);
+    }
+}
+
+#[test]
+fn while_recording_leaving_is_asked_about() {
+    let quit = |keep_recording| Effect::Quit { keep_recording };
+    for (keys, effects) in [
+        ("q", vec![]),
+        ("q⏎", vec![]),
+        ("q⎋", vec![]),
+        ("qn", vec![]),
+        ("q→⏎", vec![Effect::StopTrace { id: ID }]),
+        ("qy", vec![Effect::StopTrace { id: ID }]),
+        ("⌃c⌃c", vec![Effect::StopTrace { id: ID }]),
+        ("⌃c⌃c⌃c", vec![Effect::StopTrace { id: ID }, Effect::AbandonTrace { id: ID }]),
+        ("qyx", vec![Effect::StopTrace { id: ID }, Effect::AbandonTrace { id: ID }]),
+        ("q→→⏎", vec![quit(true)]),
+    ] {
+        let mut world = recorded();
+        world.press(keys);
+        assert_eq!(world.take_effects(), effects, "{keys}");
+    }
+}
+
+#[test]
+fn it_leaves_when_the_recordings_are_finished() {
+    let mut world = recorded();
+    world.press("qy");
+    world.take_effects();
+    world.wait(2000);
+    world.send(Msg::Recording(recording(1, 6, Phase::Stopping { since: Duration::from_secs(2), bytes: 1 })));
+    // Nothing else is to be done on the way out.
+    world.press("t d q ?");
+    assert_eq!(world.take_effects(), []);
+    world.send(finished());
+    assert_eq!(world.take_effects(), [Effect::Quit { keep_recording: false }]);
+}
+
+#[test]
+fn it_does_not_wait_for_ever() {
+    let mut world = recorded();
+    world.press("qy");
+    world.take_effects();
+    world.wait(59_000);
+    assert_eq!(world.take_effects(), []);
+    world.wait(1_000);
+    assert_eq!(world.take_effects(), [Effect::AbandonTrace { id: ID }]);
+    world.wait(2_999);
+    assert_eq!(world.take_effects(), []);
+    world.wait(1);
+    assert_eq!(world.take_effects(), [Effect::Quit { keep_recording: false }]);
+}
+
+#[test]
+fn a_signal_asks_nobody_and_waits_less() {
+    let mut world = recorded();
+    world.press("dq");
+    world.send(Msg::Terminate);
+    assert_eq!(world.take_effects(), [Effect::StopTrace { id: ID }]);
+    world.wait(8_000);
+    assert_eq!(world.take_effects(), [Effect::AbandonTrace { id: ID }]);
+    world.send(finished());
+    assert_eq!(world.take_effects(), [Effect::Quit { keep_recording: false }]);
+
+    // While a person already waits, it only shortens the wait.
+    let mut world = recorded();
+    world.press("qy");
+    world.take_effects();
+    world.send(Msg::Terminate);
+    assert_eq!(world.take_effects(), []);
+    world.wait(8_000);
+    assert_eq!(world.take_effects(), [Effect::AbandonTrace { id: ID }]);
+
+    let mut world = World::populated(120, 40);
+    world.send(Msg::Terminate);
+    assert_eq!(world.take_effects(), [Effect::Quit { keep_recording: false }]);
+}
+
+#[test]
+fn a_dump_under_way_is_asked_about_too() {
+    let mut world = World::populated(120, 40);
+    world.press("dy");
+    world.take_effects();
+    world.press("q");
+    assert_eq!(world.take_effects(), []);
+    world.press("→⏎");
+    assert_eq!(world.take_effects(), [Effect::Quit { keep_recording: false }]);
+}

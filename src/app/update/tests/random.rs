@@ -1,0 +1,99 @@
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use proptest::prelude::*;
+use std::time::Duration;
+
+use crate::app::world::{World, fleet, recording, variables};
+use crate::app::{Clipboard, Effect, JobResult, Msg, Ticket};
+use crate::model::{Outcome, Phase, Recording, RecordingId, StoppedBy};
+use crate::ui::tests::findings::{empty, scripted};
+
+fn any_key() -> impl Strategy<Value = Msg> {
+    let code = prop_oneof![
+        8 => prop::sample::select(vec!['t', 'T', 'x', 'd', 'p', 'e', 'y', 'n', 'v', '/', '?', ':', '!', ' ', 'z', '<', '>', 'r', 'g', 'G', 'j', 'k', 'h', 'l', '0', '1', '3', '4', '5', '6', '7', '8', '9', 'f', 'w', 'o', 'ü', '日'])
+            .prop_map(KeyCode::Char),
+        4 => prop::sample::select(vec![
+            KeyCode::Enter, KeyCode::Esc, KeyCode::Tab, KeyCode::BackTab, KeyCode::Up, KeyCode::Down, KeyCode::Left, KeyCode::Right,
+            KeyCode::PageUp, KeyCode::PageDown, KeyCode::Home, KeyCode::End, KeyCode::Backspace, KeyCode::Delete, KeyCode::F(5), KeyCode::Null,
+        ]),
+    ];
+    let control = prop_oneof![9 => Just(KeyModifiers::NONE), 1 => Just(KeyModifiers::CONTROL)];
+    (code, control).prop_map(|(code, modifiers)| Msg::Key(KeyEvent::new(code, modifiers)))
+}
+
+fn any_phase() -> impl Strategy<Value = Phase> {
+    prop_oneof![
+        Just(Phase::Starting),
+        Just(Phase::Recording),
+        any::<u16>().prop_map(|bytes| Phase::Stopping { since: Duration::from_millis(bytes.into()), bytes: bytes.into() }),
+        any::<(bool, bool)>().prop_map(|(complete, file)| {
+            let file = file.then(|| "/x".into());
+            Phase::Done(Outcome { stopped_by: StoppedBy::Size, complete, file, trouble: Some("\u{1b}".to_owned()) })
+        }),
+    ]
+}
+
+fn any_msg() -> impl Strategy<Value = Msg> {
+    let ticket = || (0_u64..6).prop_map(Ticket);
+    let mouse = prop::sample::select(vec![
+        MouseEventKind::Down(MouseButton::Left),
+        MouseEventKind::ScrollUp,
+        MouseEventKind::ScrollDown,
+        MouseEventKind::Moved,
+    ]);
+    prop_oneof![
+        12 => any_key(),
+        2 => (mouse, 0_u16..220, 0_u16..70).prop_map(|(kind, column, row)| Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE })),
+        1 => any::<String>().prop_map(Msg::Paste),
+        1 => (0_u16..210, 0_u16..70).prop_map(|(width, height)| Msg::Resize(width, height)),
+        2 => Just(Msg::Tick),
+        2 => prop::sample::subsequence(fleet(), 0..=8).prop_map(Msg::Processes),
+        1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::Environment { ticket, result: if good { Ok(variables()) } else { Err("no".to_owned()) } }),
+        2 => (0_u32..4, 0_u64..200, any_phase()).prop_map(|(id, seconds, phase)| Msg::Recording(recording(id, seconds, phase))),
+        2 => (0_u32..4, any::<bool>(), any_phase()).prop_map(|(id, full, phase)| {
+            let findings = Some(if full { scripted() } else { empty() });
+            Msg::Recording(Recording { findings, ..recording(id, 42, phase) })
+        }),
+        1 => (0_u32..4).prop_map(|id| Msg::TraceFailed { id: RecordingId(id), reason: "no".to_owned() }),
+        1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::JobDone { ticket, result: if good { Ok(JobResult::default()) } else { Err("no".to_owned()) } }),
+        1 => Just(Msg::Copied { label: "pid".to_owned(), to: Clipboard::Desktop }),
+        1 => any::<String>().prop_map(Msg::Failed),
+        1 => any::<String>().prop_map(Msg::TaskPanicked),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Whatever happens: no panic, a selection that is valid, effects only for what can be acted on, a deadline that is
+    /// over once it was reached, and a picture.
+    #[test]
+    fn anything_may_happen(messages in prop::collection::vec((any_msg(), 0_u64..5000), 1..80), readonly: bool) {
+        let options = crate::app::Options { readonly, ..crate::app::world::options() };
+        let mut world = World::with(options, 120, 40);
+        world.send(Msg::Processes(fleet()));
+        for (msg, wait) in messages {
+            world.send(msg);
+            for effect in world.take_effects() {
+                let changes = matches!(effect, Effect::StartTrace { .. } | Effect::Dump { .. } | Effect::PerfMap { .. });
+                prop_assert!(!(readonly && changes), "{effect:?}");
+                if let Effect::Dump { key, .. } | Effect::PerfMap { key, .. } | Effect::StartTrace { key, .. } = &effect {
+                    let row = world.state.list.find(*key);
+                    prop_assert!(row.is_some_and(|row| row.process.contact.is_attachable()), "{effect:?}");
+                }
+            }
+            let list = &world.state.list;
+            prop_assert_eq!(list.selected().is_none(), list.is_empty());
+            prop_assert!(list.cursor().is_none_or(|cursor| cursor < list.len()));
+            if world.state.left {
+                return Ok(());
+            }
+            let deadline = world.state.next_deadline(world.now).unwrap_or_default();
+            prop_assert!(deadline > Duration::ZERO, "it would never sleep");
+            world.wait((deadline.as_millis() as u64 + 1).min(wait));
+        }
+        let theme = crate::ui::Theme::dark();
+        let (width, height) = world.state.size;
+        let backend = ratatui::backend::TestBackend::new(width.max(1), height.max(1));
+        ratatui::Terminal::new(backend).unwrap().draw(|frame| crate::ui::view(&world.state, &theme, frame)).unwrap();
+    }
+}

@@ -1,0 +1,103 @@
+use crate::app::action::Context;
+use crate::app::world::{World, recording};
+use crate::app::{Effect, Msg, Tab};
+use crate::model::{Outcome, Phase, Recording, StoppedBy};
+use crate::ui::tests::findings::{empty, scripted};
+
+fn analysed(keys: &str) -> World {
+    let mut world = World::populated(120, 40);
+    world.press("⏎t");
+    world.send(Msg::Recording(Recording { findings: Some(scripted()), ..recording(1, 42, Phase::Recording) }));
+    world.press(keys);
+    world
+}
+
+fn done() -> Phase {
+    Phase::Done(Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: None, trouble: None })
+}
+
+#[test]
+fn every_view_has_its_digit_and_its_place_in_the_row_of_tabs() {
+    let mut world = analysed("1");
+    for tab in Tab::ALL {
+        world.press(&tab.digit().to_string());
+        assert_eq!(world.state.tab, tab);
+    }
+    for tab in Tab::ALL {
+        world.press("⇥");
+        assert_eq!(world.state.tab, tab);
+    }
+}
+
+#[test]
+fn methods_are_counted_sorted_and_filtered_as_asked() {
+    let first = |world: &World| world.state.methods()[0].name.clone();
+    let mut world = analysed("7");
+    assert_eq!(first(&world), "Shop.Pricing.PriceEngine.PriceBasket");
+    world.press("w");
+    assert_eq!(first(&world), "System.Threading.WaitHandle.WaitOneNoCheck");
+    world.press("w>");
+    assert_eq!(first(&world), "System.Threading.Thread.StartCallback");
+    world.press("</discounts");
+    assert_eq!((first(&world).as_str(), world.state.methods().len()), ("Shop.Pricing.Discounts.Apply", 1));
+    world.press("⎋");
+    assert!(world.state.methods().len() > 4);
+    assert!(!world.state.views.tree);
+    world.press("f");
+    assert!(world.state.views.tree);
+}
+
+#[test]
+fn what_needs_samples_is_not_offered_without() {
+    let mut world = World::populated(120, 40);
+    for keys in ["⏎7", "t7"] {
+        world.press(keys);
+        assert_eq!(world.state.context(), Context::Methods);
+        world.press("wf>/");
+        assert!(!world.state.views.tree && !world.state.views.waiting && world.state.line.is_none());
+    }
+    world.send(Msg::Recording(Recording { findings: Some(empty()), ..recording(1, 1, Phase::Recording) }));
+    world.press("f");
+    assert!(!world.state.views.tree);
+}
+
+#[test]
+fn a_selected_line_stays_selected_when_others_come_before_it() {
+    let mut world = analysed("5↓");
+    let name = |world: &World| {
+        let at = world.state.view_cursor(Tab::Exceptions).at;
+        world.state.findings().unwrap().snapshot.exceptions.types[at].name.clone()
+    };
+    assert_eq!(name(&world), "System.TimeoutException");
+    let mut findings = (*scripted()).clone();
+    findings.snapshot.exceptions.types.reverse();
+    world.send(Msg::Recording(Recording { findings: Some(findings.into()), ..recording(1, 43, Phase::Recording) }));
+    assert_eq!((name(&world).as_str(), world.state.view_cursor(Tab::Exceptions).at), ("System.TimeoutException", 0));
+    // What is gone leaves the place where it was; the first line is the first, whatever it is.
+    world.send(Msg::Recording(Recording { findings: Some(empty()), ..recording(1, 44, Phase::Recording) }));
+    world.press("↓G g");
+    world.send(Msg::Recording(Recording { findings: Some(scripted()), ..recording(1, 45, done()) }));
+    assert_eq!(world.state.view_cursor(Tab::Exceptions).at, 0);
+}
+
+#[test]
+fn findings_outlive_the_recording_and_stand_still_while_paused() {
+    let mut world = analysed("8␣");
+    let events = |world: &World| world.state.findings().map(|findings| findings.snapshot.totals.events);
+    let before = events(&world);
+    world.send(Msg::Recording(Recording { findings: Some(empty()), ..recording(1, 43, Phase::Recording) }));
+    assert_eq!(events(&world), before);
+    world.press("␣");
+    assert_eq!(events(&world), Some(0));
+    world.send(Msg::Recording(Recording { findings: Some(scripted()), ..recording(1, 44, done()) }));
+    assert_eq!(events(&world), before);
+}
+
+#[test]
+fn the_selected_exception_is_copied_with_its_stack() {
+    let mut world = analysed("5y⏎");
+    let effects = world.take_effects();
+    let Some(Effect::Copy { text, .. }) = effects.last() else { panic!("{effects:?}") };
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines[..2], ["System.InvalidOperationException: Order 4711 has been shipped already", "   at Shop.Pricing.Discounts.Apply"]);
+}

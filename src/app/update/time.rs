@@ -1,0 +1,82 @@
+//! What time changes: ages on the screen, messages that go, rows that fade, questions that wait.
+
+use std::time::Duration;
+
+use crate::app::action::{Action, Status};
+use crate::app::{Answer, Effect, Now, State, Tab};
+
+use super::leaving;
+
+impl State {
+    /// How long to sleep before the next [`Msg::Tick`](crate::app::Msg::Tick); `None` when nothing changes by itself.
+    pub fn next_deadline(&self, now: Now) -> Option<Duration> {
+        next_change(self).map(|due| due.saturating_sub(now.elapsed))
+    }
+}
+
+/// When something next changes by itself, after the last message.
+pub(super) fn next_change(state: &State) -> Option<Duration> {
+    let Now { elapsed, unix_ms, .. } = state.now;
+    let next_second = Duration::from_secs(elapsed.as_secs() + 1);
+    let next_minute = elapsed + Duration::from_millis(60_000 - unix_ms % 60_000);
+    let paused_for = state.pause.as_ref().map(|pause| elapsed.saturating_sub(pause.since.elapsed));
+    let counts_seconds = state.jobs.active() > 0
+        || state.ending.is_some()
+        || match paused_for {
+            Some(paused_for) => paused_for < Duration::from_secs(60),
+            None => state.recordings.active() > 0 || has_young_process(state),
+        };
+    [
+        Some(next_minute),
+        counts_seconds.then_some(next_second),
+        state.list.deadline(),
+        state.toasts.deadline(elapsed),
+        state.details.settles,
+        state.ending.map(|ending| ending.limit),
+    ]
+    .into_iter()
+    .flatten()
+    .min()
+}
+
+/// The age of a process counts in seconds in its first minute.
+fn has_young_process(state: &State) -> bool {
+    state.list.rows().iter().any(|row| row.gone_at.is_none() && state.now.unix_ms.saturating_sub(row.process.started_unix_ms) < 60_000)
+}
+
+/// Brings everything up to the current time and selection.
+pub(super) fn settle(state: &mut State) -> Vec<Effect> {
+    let now = state.now.elapsed;
+    if state.list.expire(now) {
+        state.dirty = true;
+    }
+    let layout = state.layout();
+    state.list.scroll_to_selection(layout.list_height());
+    let selected = state.list.selected();
+    if state.details.key != selected {
+        state.details.turn_to(selected, now);
+        state.chosen = None;
+        state.dirty = true;
+    }
+    let mut effects = leaving::settle(state);
+    if state.details.settles.is_some_and(|at| at <= now) {
+        state.details.settles = None;
+    }
+    if state.details.settles.is_none() && layout.detail.is_some() {
+        effects.extend(ask(state));
+    }
+    effects
+}
+
+/// Asks the selected process what the open tab shows.
+fn ask(state: &mut State) -> Option<Effect> {
+    let key = state.list.selected()?;
+    let wanted = state.tab == Tab::Environment && state.details.environment == Answer::Unasked;
+    if !wanted || Action::Environment.status(state) != Status::Ready {
+        return None;
+    }
+    let ticket = state.ticket();
+    state.details.environment = Answer::Asked(ticket);
+    state.dirty = true;
+    Some(Effect::ReadEnvironment { key, ticket })
+}

@@ -1,0 +1,143 @@
+//! How the recordings are looked at: what is selected, filtered and sorted in the tabs that show what is in them.
+
+use tui_input::Input;
+
+use super::cursor::{Cursor, Step};
+use super::pane::Tab;
+use super::state::State;
+use crate::analysis::{MethodTime, SampleCount};
+use crate::model::{EventRate, Findings, sanitise};
+
+/// How the recordings are looked at.
+#[derive(Debug, Default)]
+pub struct Views {
+    /// The filter of methods and events.
+    pub filter: Input,
+    /// Whether samples of threads that wait count.
+    pub waiting: bool,
+    /// Whether methods are sorted by the time of all they call.
+    pub by_total: bool,
+    /// Whether methods are shown as a call tree.
+    pub tree: bool,
+    /// By tab.
+    picks: [Pick; Tab::ALL.len()],
+}
+
+/// A selected line that stays selected when lines before it come and go.
+#[derive(Debug, Clone, Default)]
+struct Pick {
+    cursor: Cursor,
+    /// What is selected; `None` for the first line, whatever that is.
+    name: Option<String>,
+}
+
+impl Views {
+    /// The samples that count.
+    pub fn counted(&self, samples: SampleCount) -> u64 {
+        if self.waiting { samples.all() } else { samples.running }
+    }
+}
+
+impl State {
+    /// What is in the shown recording, as far as it was looked at.
+    pub fn findings(&self) -> Option<&Findings> {
+        self.shown_recording()?.value.findings.as_deref()
+    }
+
+    pub(super) fn has_samples(&self) -> bool {
+        self.findings().is_some_and(|findings| findings.methods.samples.all() > 0)
+    }
+
+    /// The methods that the filter lets through and that have samples that count, in their order.
+    pub fn methods(&self) -> Vec<&MethodTime> {
+        let weight = |method: &MethodTime| {
+            let (own, total) = (self.views.counted(method.own), self.views.counted(method.total));
+            std::cmp::Reverse(if self.views.by_total { (total, own) } else { (own, total) })
+        };
+        let is_shown = |method: &&MethodTime| self.views.counted(method.total) > 0 && self.passes([&method.name, &method.module]);
+        let all = self.findings().map(|findings| findings.methods.methods.as_slice()).unwrap_or_default();
+        let mut methods: Vec<_> = all.iter().filter(is_shown).collect();
+        methods.sort_by_key(|method| weight(method));
+        methods
+    }
+
+    /// The events that the filter lets through, most first.
+    pub fn events(&self) -> Vec<&EventRate> {
+        let all = self.findings().map(|findings| findings.events.as_slice()).unwrap_or_default();
+        all.iter().filter(|rate| self.passes([&rate.event.provider, &rate.event.name])).collect()
+    }
+
+    /// Whether every word of the filter is in one of the texts.
+    fn passes(&self, texts: [&String; 2]) -> bool {
+        let wanted = self.views.filter.value().to_lowercase();
+        wanted.split_whitespace().all(|word| texts.iter().any(|text| text.to_lowercase().contains(word)))
+    }
+
+    /// The lines of a tab's list, by what tells them apart.
+    fn names(&self, tab: Tab) -> Vec<String> {
+        let Some(findings) = self.findings() else { return Vec::new() };
+        let snapshot = &findings.snapshot;
+        match tab {
+            Tab::Gc => snapshot.gc.recent.iter().map(|collection| collection.number.to_string()).collect(),
+            Tab::Exceptions => snapshot.exceptions.types.iter().map(|kind| kind.name.clone()).collect(),
+            Tab::Threads => snapshot.contention.sites.iter().map(|site| site.method.clone()).collect(),
+            // A method can be at many places of the tree.
+            Tab::Methods if self.views.tree => {
+                findings.tree.iter().enumerate().map(|(index, node)| format!("{index} {}", node.name)).collect()
+            }
+            Tab::Methods => self.methods().into_iter().map(|method| method.name.clone()).collect(),
+            Tab::Events => self
+                .events()
+                .into_iter()
+                .map(|rate| format!("{} {} {}", rate.event.provider, rate.event.event_id, rate.event.name))
+                .collect(),
+            Tab::Info | Tab::Environment | Tab::Trace | Tab::Operations => Vec::new(),
+        }
+    }
+
+    /// The selected line of a tab's list, wherever it is by now.
+    pub fn view_cursor(&self, tab: Tab) -> Cursor {
+        let Pick { cursor, name } = &self.views.picks[tab as usize];
+        match name {
+            Some(name) => cursor.moved_to(self.names(tab).iter().position(|other| other == name).unwrap_or(cursor.at)),
+            None => Cursor::default(),
+        }
+    }
+
+    /// Moves in the list of the open tab, of which about `page` lines are shown.
+    pub(super) fn step_view(&mut self, step: Step, page: usize) {
+        let names = self.names(self.tab);
+        let mut cursor = self.view_cursor(self.tab);
+        cursor.go(step, names.len(), page.max(1));
+        let name = if step == Step::First { None } else { names.into_iter().nth(cursor.at) };
+        self.views.picks[self.tab as usize] = Pick { cursor, name };
+    }
+
+    pub(super) fn filter_views(&mut self, filter: Input) {
+        self.views.filter = filter;
+    }
+
+    /// What is selected in the open tab, and what to call it, for somebody who copies it.
+    pub(super) fn shown_name(&self) -> Option<(&'static str, String)> {
+        let (findings, at) = (self.findings()?, self.view_cursor(self.tab).at);
+        let (label, text) = match self.tab {
+            Tab::Exceptions => {
+                let last = &findings.snapshot.exceptions.types.get(at)?.last;
+                (
+                    "exception with its stack",
+                    [format!("{}: {}", last.type_name, last.message)]
+                        .into_iter()
+                        .chain(last.frames.clone())
+                        .collect::<Vec<_>>()
+                        .join("\n   at "),
+                )
+            }
+            Tab::Threads => ("method", findings.snapshot.contention.sites.get(at)?.method.clone()),
+            Tab::Methods if self.views.tree => ("method", findings.tree.get(at)?.name.clone()),
+            Tab::Methods => ("method", self.methods().get(at)?.name.clone()),
+            Tab::Events => self.events().get(at).map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name)))?,
+            Tab::Gc | Tab::Info | Tab::Environment | Tab::Trace | Tab::Operations => return None,
+        };
+        Some((label, text.lines().map(sanitise).collect::<Vec<_>>().join("\n")))
+    }
+}

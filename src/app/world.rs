@@ -1,0 +1,212 @@
+//! A small world for tests: processes, a state, and keys to press.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::app::{Effect, Msg, Now, Options, State, Ticket, update};
+use crate::ipc::RuntimeVersion;
+use crate::model::{Contact, Phase, Process, ProcessKey, Rate, Recording, RecordingId, RunState, Trouble, Usage, Variable};
+
+/// 2026-11-21, 08:30:21 UTC.
+pub(crate) const START_UNIX_MS: u64 = 1_795_249_821_000;
+
+/// A state, the time, and the effects that nobody carried out yet.
+pub(crate) struct World {
+    pub(crate) state: State,
+    pub(crate) now: Now,
+    pub(crate) effects: Vec<Effect>,
+}
+
+pub(crate) fn options() -> Options {
+    Options { searched: vec!["/tmp".to_owned(), "/run/user/1000".to_owned()], user: "app".to_owned(), ..Options::default() }
+}
+
+/// A healthy process.
+pub(crate) fn process(pid: u32, name: &str) -> Process {
+    Process {
+        key: ProcessKey { pid, started: u64::from(pid) * 10 },
+        ns_pid: pid,
+        name: name.to_owned(),
+        runtime: Some(RuntimeVersion::new("9.0.7")),
+        os: Some("Linux".to_owned()),
+        arch: Some("x64".to_owned()),
+        rid: Some("linux-x64".to_owned()),
+        command_line: format!("/usr/bin/dotnet /srv/{name}/{name}.dll --urls http://*:8080"),
+        cookie: None,
+        uid: 1000,
+        user: Some("app".to_owned()),
+        container: None,
+        socket: Some(PathBuf::from(format!("/tmp/dotnet-diagnostic-{pid}-{}-socket", u64::from(pid) * 10))),
+        started_unix_ms: START_UNIX_MS - 11_520_000,
+        usage: Usage { cpu_percent: Some(1.5), rss_bytes: 187_000_000, threads: 23 },
+        run_state: RunState::Running,
+        contact: Contact::Ok,
+    }
+}
+
+/// Some processes in every state.
+pub(crate) fn fleet() -> Vec<Process> {
+    let trouble = |kind, reason: &str| Contact::Trouble { kind, reason: reason.to_owned() };
+    let mut all = vec![
+        Process { usage: Usage { cpu_percent: Some(87.4), rss_bytes: 1_240_000_000, threads: 64 }, ..process(4242, "OrderService") },
+        Process { started_unix_ms: START_UNIX_MS - 187_200_000, ..process(901, "WebGateway") },
+        Process { runtime: Some(RuntimeVersion::new("10.0.0-preview.3")), ..process(17_311, "InventoryApi") },
+        Process { runtime: None, os: None, arch: None, rid: None, ..process(660, "LegacyBilling") },
+        Process {
+            run_state: RunState::Suspended,
+            started_unix_ms: START_UNIX_MS - 12_000,
+            usage: Usage { cpu_percent: Some(0.0), rss_bytes: 21_000_000, threads: 4 },
+            ..process(20_002, "ReportWorker")
+        },
+        Process {
+            user: Some("root".to_owned()),
+            uid: 0,
+            contact: trouble(Trouble::Denied, "it belongs to root: run dn-top as root, or with sudo"),
+            runtime: None,
+            ..process(733, "NodeAgent")
+        },
+        Process {
+            contact: trouble(Trouble::Slow, "it answers late: a long command may be under way"),
+            usage: Usage { cpu_percent: Some(12.3), rss_bytes: 422_000_000, threads: 310 },
+            ..process(5150, "Search.Indexer")
+        },
+        Process {
+            contact: trouble(Trouble::Disabled, "diagnostics are switched off in it (DOTNET_EnableDiagnostics=0)"),
+            runtime: None,
+            usage: Usage { cpu_percent: Some(0.3), rss_bytes: 64_000_000, threads: 17 },
+            ..process(1201, "pwsh")
+        },
+    ];
+    all[1].container = Some("3f9a1c77be02".to_owned());
+    all[1].ns_pid = 1;
+    all
+}
+
+/// An environment with secrets in it.
+pub(crate) fn variables() -> Vec<Variable> {
+    [
+        ("ASPNETCORE_ENVIRONMENT", "Production"),
+        ("ConnectionStrings__Main", "Server=db;User=app;Password=hunter2"),
+        ("DOTNET_gcServer", "1"),
+        ("HOME", "/srv/app"),
+        ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
+        ("PAYMENT_API_KEY", "sk-live-0123456789"),
+        ("TMPDIR", "/var/tmp/app"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otel:4317"),
+    ]
+    .map(|(name, value)| Variable { name: name.to_owned(), value: value.to_owned() })
+    .to_vec()
+}
+
+/// A recording of the process `OrderService` (4242), as it stands after some seconds.
+pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
+    let steps = (seconds * 1000 / Recording::STEP.as_millis() as u64).min(Recording::HISTORY as u64);
+    let history = (0..steps)
+        .map(|step| {
+            let wave = (step as f64 / 9.0).sin() + (step as f64 / 2.3).sin() / 4.0;
+            Rate { bytes: 260_000.0 + 150_000.0 * wave, events: 9_000.0 + 4_000.0 * wave, dropped: step % 97 == 60 }
+        })
+        .collect::<Vec<_>>();
+    Recording {
+        id: RecordingId(id),
+        key: ProcessKey { pid: 4242, started: 42_420 },
+        name: "OrderService".to_owned(),
+        file: PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace"),
+        what: "dotnet-common + dotnet-sampled-thread-time".to_owned(),
+        phase,
+        elapsed: Duration::from_secs(seconds),
+        bytes: seconds * 262_144,
+        events: seconds * 9_113,
+        dropped: seconds / 24 * 318,
+        history,
+        findings: None,
+    }
+}
+
+impl World {
+    pub(crate) fn new(width: u16, height: u16) -> Self {
+        Self::with(options(), width, height)
+    }
+
+    pub(crate) fn with(options: Options, width: u16, height: u16) -> Self {
+        let now = Now { elapsed: Duration::ZERO, unix_ms: START_UNIX_MS, utc_offset: 0 };
+        Self { state: State::new(options, (width, height), now), now, effects: Vec::new() }
+    }
+
+    /// With some processes, and all questions about the selected one answered.
+    pub(crate) fn populated(width: u16, height: u16) -> Self {
+        let mut world = Self::new(width, height);
+        // Some looks, so that there is something to see over time.
+        for look in [0.2, 0.9, 0.4, 0.6, 1.1, 1.0] {
+            let mut processes = fleet();
+            for process in &mut processes {
+                process.usage.cpu_percent = process.usage.cpu_percent.map(|percent| percent * look);
+            }
+            world.send(Msg::Processes(processes));
+        }
+        world.wait(500);
+        world.answer();
+        world
+    }
+
+    pub(crate) fn send(&mut self, msg: Msg) {
+        self.effects.extend(update(&mut self.state, msg, self.now));
+    }
+
+    /// Lets time go by.
+    pub(crate) fn wait(&mut self, milliseconds: u64) {
+        self.now.elapsed += Duration::from_millis(milliseconds);
+        self.now.unix_ms += milliseconds;
+        self.send(Msg::Tick);
+    }
+
+    /// Answers every question about an environment.
+    pub(crate) fn answer(&mut self) {
+        for effect in std::mem::take(&mut self.effects) {
+            match effect {
+                Effect::ReadEnvironment { ticket, .. } => self.send(Msg::Environment { ticket, result: Ok(variables()) }),
+                other => self.effects.push(other),
+            }
+        }
+    }
+
+    /// Presses keys: characters as they are, `⏎ ⎋ ⇥ ⇤ ↑ ↓ ← → ␣`, and `⌃` before a letter for Ctrl. Blanks are for reading only.
+    pub(crate) fn press(&mut self, keys: &str) {
+        let mut modifiers = KeyModifiers::NONE;
+        for c in keys.chars() {
+            let code = match c {
+                ' ' => continue,
+                '⌃' => {
+                    modifiers = KeyModifiers::CONTROL;
+                    continue;
+                }
+                '⏎' => KeyCode::Enter,
+                '⎋' => KeyCode::Esc,
+                '⇥' => KeyCode::Tab,
+                '⇤' => KeyCode::BackTab,
+                '↑' => KeyCode::Up,
+                '↓' => KeyCode::Down,
+                '←' => KeyCode::Left,
+                '→' => KeyCode::Right,
+                '␣' => KeyCode::Char(' '),
+                c => KeyCode::Char(c),
+            };
+            self.send(Msg::Key(KeyEvent::new(code, std::mem::replace(&mut modifiers, KeyModifiers::NONE))));
+        }
+    }
+
+    /// The effects since this was last asked.
+    pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// The ticket of the last command that was sent.
+    pub(crate) fn last_ticket(&self) -> Option<Ticket> {
+        self.effects.iter().rev().find_map(|effect| match effect {
+            Effect::Dump { ticket, .. } | Effect::PerfMap { ticket, .. } | Effect::Resume { ticket, .. } => Some(*ticket),
+            _ => None,
+        })
+    }
+}

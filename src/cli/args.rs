@@ -1,0 +1,431 @@
+//! What the command line may say.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::size::parse_size;
+use crate::ipc::{Guid, Invalid};
+
+/// A terminal dashboard for .NET processes: see, inspect, trace, dump and perf-map them, without .NET, agent or restart.
+#[derive(Debug, Parser)]
+#[command(name = "dn-top", version, max_term_width = 100, subcommand_negates_reqs = true)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+    #[command(flatten)]
+    pub(super) dashboard: Dashboard,
+}
+
+/// Options of the dashboard, which opens when no command is given.
+#[derive(Debug, Args)]
+pub(super) struct Dashboard {
+    /// Show a small fleet of simulated runtimes instead of this machine's processes
+    #[arg(long)]
+    pub(super) demo: bool,
+    /// Show the processes of `dn-top sim COUNT DIR`
+    #[arg(long, value_name = "DIR", hide = true, conflicts_with = "demo")]
+    pub(super) sim: Option<PathBuf>,
+    /// Allow nothing that changes a process
+    #[arg(long)]
+    pub(super) readonly: bool,
+    /// Serve a diagnostic port as well: list the runtimes that connect to it
+    #[arg(long, value_name = "PATH")]
+    pub(super) port: Option<PathBuf>,
+    /// Time between two looks at the processes
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_refresh)]
+    pub(super) refresh: Duration,
+    /// Begin with this filter
+    #[arg(long, value_name = "TEXT")]
+    pub(super) filter: Option<String>,
+    /// Colours of the dashboard
+    #[arg(long, value_name = "NAME", default_value = "dark")]
+    pub(super) theme: String,
+    /// When to use colours; NO_COLOR in the environment means never
+    #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
+    pub(super) color: Color,
+    /// Draw with ASCII characters only
+    #[arg(long)]
+    pub(super) ascii: bool,
+    /// Leave the mouse to the terminal
+    #[arg(long)]
+    pub(super) no_mouse: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// List every .NET process that can be seen, attachable or not, and why not
+    Ps {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show all facts of a process and what its runtime can do
+    Info {
+        #[command(flatten)]
+        target: Target,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show the environment of a process; secret-looking values are masked
+    Env {
+        #[command(flatten)]
+        target: Target,
+        /// Show the values of secret-looking names as well
+        #[arg(long)]
+        reveal: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Record a trace until the duration, the size, Ctrl-C or the target's end
+    Trace(Trace),
+    /// Start a program, record it from its first instruction, and end with its code
+    Run(Run),
+    /// Let a process run that is suspended at start-up
+    Resume {
+        #[command(flatten)]
+        target: Target,
+    },
+    /// Set or unset an environment variable of a process
+    SetEnv {
+        #[command(flatten)]
+        target: Target,
+        /// The variable and its new value
+        #[arg(value_name = "NAME=VALUE", required_unless_present = "unset", conflicts_with = "unset")]
+        assignment: Option<String>,
+        /// The variable to unset
+        #[arg(long, value_name = "NAME")]
+        unset: Option<String>,
+    },
+    /// Have a process load a startup hook
+    StartupHook {
+        #[command(flatten)]
+        target: Target,
+        /// The hook's assembly, as the target sees paths
+        path: PathBuf,
+    },
+    /// Have a runtime load a CLR profiler
+    #[command(subcommand)]
+    Profiler(Profiler),
+    /// Show counters and meters as they are published, until the duration or Ctrl-C
+    Counters(Counters),
+    /// Show what every thread is doing at one moment, those with the same stack together
+    Stacks {
+        #[command(flatten)]
+        target: Target,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show the live objects by type; forces a full collection
+    Heap(Heap),
+    /// Have the runtime write a core dump
+    Dump(Dump),
+    /// Turn perf maps on or off
+    Perfmap {
+        #[command(flatten)]
+        target: Target,
+        /// What to do
+        #[arg(value_enum)]
+        switch: Switch,
+        /// Which files the runtime writes
+        #[arg(long, value_enum, default_value = "perfmap")]
+        kind: PerfMapKind,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// List the trace profiles and what each turns on
+    Profiles {
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show what is in a nettrace file
+    Stats {
+        /// The file
+        file: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Show the methods of a nettrace file that threads spend their time in
+    Report(Report),
+    /// Make a whole, readable file out of one that was cut off
+    Salvage {
+        /// The file that was cut off; it stays as it is
+        file: PathBuf,
+        /// The whole file to make; with mode 0600, never over another
+        #[arg(short, value_name = "OUT")]
+        output: PathBuf,
+    },
+    /// Serve COUNT simulated runtimes below DIR until killed
+    #[command(hide = true)]
+    Sim {
+        /// How many
+        count: usize,
+        /// Where their sockets and facts go
+        dir: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Output {
+    /// Print one JSON document and nothing else on stdout
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Target {
+    /// A pid, the name of an entry assembly, or the path of a diagnostic socket (PATH or PATH,connect)
+    #[arg(value_name = "TARGET")]
+    pub(super) target: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Trace {
+    #[command(flatten)]
+    pub(super) target: Target,
+    #[command(flatten)]
+    pub(super) record: Record,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    #[command(flatten)]
+    pub(super) record: Record,
+    /// Show what the program writes
+    #[arg(long)]
+    pub(super) show_output: bool,
+    /// Let the program go on when the recording ends first
+    #[arg(long)]
+    pub(super) keep_running: bool,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(super) command: Vec<OsString>,
+}
+
+/// What to record, and until when.
+#[derive(Debug, Args)]
+pub(super) struct Record {
+    /// The file to record into; made with mode 0600, never over another [default: NAME_PID_yyyymmdd_hhmmss.nettrace]
+    #[arg(short, value_name = "FILE")]
+    pub(super) output_file: Option<PathBuf>,
+    /// A trace profile; `dn-top profiles` lists them
+    #[arg(long, value_name = "NAME")]
+    pub(super) profile: Vec<String>,
+    /// A provider to turn on
+    #[arg(long, value_name = "NAME[:KEYWORDS[:LEVEL[:ARGS]]]")]
+    pub(super) provider: Vec<String>,
+    /// Keywords of the runtime's own provider, such as gc+exception
+    #[arg(long, value_name = "NAME+NAME")]
+    pub(super) clr_events: Option<String>,
+    /// Stop after this time, such as 30s
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(super) duration: Option<Duration>,
+    /// Stop once the file is this large, such as 64MB
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(super) max_size: Option<u64>,
+    /// The most memory the runtime may hold events in, in MB
+    #[arg(long, value_name = "MB", default_value = "256")]
+    pub(super) buffer_mb: u32,
+    /// What the runtime tells of methods and modules at the end: full, none, or a keyword such as 0x38 (.NET 9) [default: what the profiles need]
+    #[arg(long, value_name = "full|none|0xHEX")]
+    pub(super) rundown: Option<String>,
+    /// Record events without their stacks (.NET 8)
+    #[arg(long)]
+    pub(super) no_stacks: bool,
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Profiler {
+    /// Load it into a process that runs
+    Attach {
+        #[command(flatten)]
+        library: ProfilerLibrary,
+        /// A file whose bytes the profiler is handed
+        #[arg(long, value_name = "FILE")]
+        data: Option<PathBuf>,
+        /// How long the target may take to load it
+        #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+        timeout: Duration,
+    },
+    /// Load it into a process that is suspended at start-up
+    Startup {
+        #[command(flatten)]
+        library: ProfilerLibrary,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ProfilerLibrary {
+    #[command(flatten)]
+    pub(super) target: Target,
+    /// The profiler's class: 8-4-4-4-12 hexadecimal digits
+    #[arg(long, value_name = "GUID", value_parser = parse_guid)]
+    pub(super) guid: Guid,
+    /// Its library, as the target sees paths
+    #[arg(long, value_name = "PATH")]
+    pub(super) path: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Dump {
+    #[command(flatten)]
+    pub(super) target: Target,
+    /// Where the target is to write it, as the target sees paths [default: /tmp/NAME_PID_yyyymmdd_hhmmss.dmp]
+    #[arg(short, value_name = "PATH")]
+    pub(super) output_path: Option<String>,
+    /// How much of the process
+    #[arg(long = "type", value_enum, default_value = "full")]
+    pub(super) kind: DumpKind,
+    /// Have createdump write a crash report as well (.NET 6)
+    #[arg(long)]
+    pub(super) crash_report: bool,
+    /// Have createdump log what it does on the target's console
+    #[arg(long)]
+    pub(super) diag: bool,
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Counters {
+    #[command(flatten)]
+    pub(super) target: Target,
+    /// Providers and meters, each with the counters that are wanted of it, or all
+    #[arg(long, value_name = "NAME[COUNTER,..],NAME", default_value = "System.Runtime")]
+    pub(super) counters: String,
+    /// Time between two values
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_refresh)]
+    pub(super) interval: Duration,
+    /// Stop after this time, such as 30s
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(super) duration: Option<Duration>,
+    /// How values are written; json is one object a line
+    #[arg(long, value_enum, default_value = "text")]
+    pub(super) format: CounterFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum CounterFormat {
+    Text,
+    Csv,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Heap {
+    #[command(flatten)]
+    pub(super) target: Target,
+    /// How many types, at most 1000
+    #[arg(short = 'n', value_name = "N", default_value = "20")]
+    pub(super) count: usize,
+    /// Do not ask: the full collection that this forces is all right
+    #[arg(long)]
+    pub(super) yes: bool,
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Report {
+    /// The file
+    pub(super) file: PathBuf,
+    /// How many methods
+    #[arg(short = 'n', value_name = "N", default_value = "20")]
+    pub(super) count: usize,
+    /// Sort by the time in a method and in everything that it calls
+    #[arg(long)]
+    pub(super) inclusive: bool,
+    /// Count threads that wait as well
+    #[arg(long)]
+    pub(super) waiting: bool,
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum PerfMapKind {
+    All,
+    Jitdump,
+    Perfmap,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum DumpKind {
+    Mini,
+    Heap,
+    Triage,
+    Full,
+}
+
+fn parse_guid(text: &str) -> Result<Guid, Invalid> {
+    text.parse()
+}
+
+/// A refresh faster than 100 ms shows nothing new and only costs.
+fn parse_refresh(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if time >= Duration::from_millis(100) => Ok(time),
+        Ok(_) => Err("the shortest time is 100ms".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn options_are_read() {
+        let arguments = Arguments::parse_from([
+            "dn-top",
+            "trace",
+            "web",
+            "--duration",
+            "1m 30s",
+            "--max-size",
+            "64MB",
+            "--provider",
+            "A:1",
+            "--provider",
+            "B",
+        ]);
+        let Some(Command::Trace(Trace { record: trace, .. })) = arguments.command else { panic!("not trace") };
+        assert_eq!((trace.duration, trace.max_size), (Some(Duration::from_secs(90)), Some(64_000_000)));
+        assert_eq!(trace.provider, ["A:1", "B"]);
+        for wrong in [
+            vec!["dn-top", "--refresh", "1ms"],
+            vec!["dn-top", "trace"],
+            vec!["dn-top", "perfmap", "1", "maybe"],
+            vec!["dn-top", "trace", "1", "--max-size", "big"],
+            vec!["dn-top", "run", "dotnet", "app.dll"],
+            vec!["dn-top", "run", "--"],
+            vec!["dn-top", "set-env", "1"],
+            vec!["dn-top", "set-env", "1", "A=1", "--unset", "B"],
+            vec!["dn-top", "profiler", "attach", "1", "--guid", "1234", "--path", "/p.so"],
+        ] {
+            assert!(Arguments::try_parse_from(&wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

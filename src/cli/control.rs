@@ -1,0 +1,126 @@
+//! `resume`, `set-env`, `startup-hook` and `profiler`: what is changed in a runtime.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+use super::args::{Profiler, ProfilerLibrary};
+use super::exit::{Exit, Failure};
+use super::print;
+use super::target::{absolute, called, connect, find, refused};
+use crate::ipc::{Capabilities, ClientData, Command, EnvironmentName, EnvironmentValue, TargetPath};
+use crate::model::{Process, RunState};
+
+/// More would not fit a message.
+const MOST_DATA: u64 = 65_000;
+
+/// After its resume a runtime has its next thread at once, unless it waits for somebody else as well.
+const STARTED: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(50);
+
+pub(super) async fn resume(target: &str) -> Result<Exit, Failure> {
+    let (process, client) = connect(target).await?;
+    client.run(&Command::ResumeRuntime).await.map_err(refused)?;
+    let name = called(&process);
+    if process.run_state == RunState::Running {
+        print::say(format_args!("{name} was not suspended; nothing changed"));
+        return Ok(Exit::Done);
+    }
+    let began = Instant::now();
+    while began.elapsed() < STARTED {
+        if !matches!(find(target).await, Ok(found) if found.process.run_state == RunState::Suspended) {
+            print::say(format_args!("{name} was resumed"));
+            return Ok(Exit::Done);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    let why = "still waits: it is suspended on a diagnostic port too that another program serves, or nobody (DOTNET_DiagnosticPorts in its \
+               environment); it has to be resumed there";
+    Err(anyhow::anyhow!("{name} {why}").into())
+}
+
+/// Sets a variable (`NAME=VALUE`), or unsets one.
+pub(super) async fn set_env(target: &str, assignment: Option<&str>, unset: Option<&str>) -> Result<Exit, Failure> {
+    let (name, value) = match (assignment, unset) {
+        (Some(assignment), _) => {
+            let usage = || Failure::usage(format!("'{}' has no '=': give NAME=VALUE, or --unset NAME", assignment.escape_debug()));
+            let (name, value) = assignment.split_once('=').ok_or_else(usage)?;
+            (name, Some(EnvironmentValue::new(value).map_err(Failure::usage)?))
+        }
+        (None, unset) => (unset.unwrap_or_default(), None),
+    };
+    let done = format!("{name} was {}", if value.is_some() { "set" } else { "unset" });
+    let name = EnvironmentName::new(name).map_err(Failure::usage)?;
+    let command = Command::SetEnvironmentVariable { name, value };
+    change(
+        target,
+        |_| Ok(command),
+        |process| match process.run_state {
+            RunState::Suspended => done,
+            RunState::Running => format!("{done}; what the program has read before it does not read again"),
+        },
+    )
+    .await
+}
+
+pub(super) async fn startup_hook(target: &str, path: &Path) -> Result<Exit, Failure> {
+    let command = |process: &Process| Ok(Command::ApplyStartupHook { path: target_path(process, path)? });
+    change(target, command, |process| match process.run_state {
+        RunState::Suspended => "has the startup hook and runs it when it is resumed".to_owned(),
+        RunState::Running => "ran the startup hook".to_owned(),
+    })
+    .await
+}
+
+pub(super) async fn profiler(profiler: Profiler) -> Result<Exit, Failure> {
+    match profiler {
+        Profiler::Attach { library: ProfilerLibrary { target, guid, path }, data, timeout } => {
+            let data = data.map_or_else(|| Ok(ClientData::default()), |file| read(&file))?;
+            let timeout_ms = u32::try_from(timeout.as_millis()).map_err(|_| Failure::usage("--timeout is 49 days at most"))?;
+            let command =
+                |process: &Process| Ok(Command::AttachProfiler { timeout_ms, profiler: guid, path: target_path(process, &path)?, data });
+            change(&target.target, command, |_| "has loaded the profiler".to_owned()).await
+        }
+        Profiler::Startup { library: ProfilerLibrary { target, guid, path } } => {
+            let command = |process: &Process| {
+                if process.run_state == RunState::Running {
+                    // Runtimes say "done" to this and do nothing.
+                    let why = "is not suspended at start-up: a profiler can only be attached to it now (`dn-top profiler attach`)";
+                    return Err(anyhow::anyhow!("{} {why}", called(process)).into());
+                }
+                Ok(Command::StartupProfiler { profiler: guid, path: target_path(process, &path)? })
+            };
+            change(&target.target, command, |_| "loads the profiler when it is resumed".to_owned()).await
+        }
+    }
+}
+
+/// Sends a command and says what it did.
+async fn change(
+    target: &str,
+    command: impl FnOnce(&Process) -> Result<Command, Failure>,
+    done: impl FnOnce(&Process) -> String,
+) -> Result<Exit, Failure> {
+    let (process, client) = connect(target).await?;
+    let command = command(&process)?;
+    if let Some(needs) = Capabilities::of(process.runtime.as_ref()).missing(command.code()) {
+        return Err(anyhow::anyhow!("{}: {} {needs}", called(&process), command.name()).into());
+    }
+    client.run(&command).await.map_err(refused)?;
+    print::say(format_args!("{}: {}", called(&process), done(&process)));
+    Ok(Exit::Done)
+}
+
+fn target_path(process: &Process, path: &Path) -> Result<TargetPath, Failure> {
+    TargetPath::new(absolute(process, path)?.to_string_lossy()).map_err(Failure::usage)
+}
+
+fn read(file: &Path) -> Result<ClientData, Failure> {
+    let shown = || format!("the profiler's data cannot be read from {}", file.display());
+    let bytes = std::fs::metadata(file).with_context(shown)?.len();
+    if bytes > MOST_DATA {
+        return Err(Failure::usage(format!("{} has {bytes} bytes, and a profiler can be handed {MOST_DATA}", file.display())));
+    }
+    Ok(ClientData(std::fs::read(file).with_context(shown)?))
+}

@@ -1,0 +1,301 @@
+//! Values as text, CSV or JSON.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use super::wanted::Wanted;
+use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, MeterNotice};
+use crate::cli::args::CounterFormat;
+use crate::cli::print;
+use crate::model::sanitise;
+
+/// Prints every value once.
+pub(super) struct Printer {
+    format: CounterFormat,
+    /// When the latest value that was printed came, by group, name and tags.
+    printed: FxHashMap<(String, String, String), i64>,
+    /// What was said already.
+    said: HashSet<String>,
+    headed: bool,
+}
+
+/// One line of JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    time: &'a str,
+    source: &'static str,
+    provider: &'a str,
+    name: &'a str,
+    display_name: &'a str,
+    unit: &'a str,
+    tags: &'a str,
+    kind: &'static str,
+    value: Option<f64>,
+    /// How much it changed in the interval.
+    delta: Option<f64>,
+    /// The same for each second.
+    rate: Option<f64>,
+    interval_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    histogram: Option<Histogram<'a>>,
+}
+
+#[derive(Serialize)]
+struct Histogram<'a> {
+    /// Shares and the values that so many do not exceed.
+    quantiles: &'a [(f64, f64)],
+    count: Option<u64>,
+    sum: Option<f64>,
+}
+
+/// A value as text and CSV have it.
+struct Row<'a> {
+    counter: &'a CounterSnapshot,
+    /// What is counted in which time.
+    unit: String,
+    tags: String,
+    kind: &'static str,
+    value: Option<f64>,
+}
+
+impl Printer {
+    pub(super) fn new(format: CounterFormat) -> Self {
+        Self { format, printed: FxHashMap::default(), said: HashSet::new(), headed: false }
+    }
+
+    /// A session begins: its clock is another one.
+    pub(super) fn begin(&mut self) {
+        self.printed.clear();
+    }
+
+    /// Says something about the values, once.
+    pub(super) fn say(&mut self, notice: &MeterNotice) {
+        let words = match notice {
+            MeterNotice::TimeSeriesLimit => "there are more combinations of tags than are told: some are missing".to_owned(),
+            MeterNotice::HistogramLimit => "there are more histograms than are told: some are missing".to_owned(),
+            MeterNotice::Error(words) => format!("the meters failed: {words}"),
+            MeterNotice::CallbackError(words) => format!("the program failed to tell a value: {words}"),
+            MeterNotice::OtherSession(id) => format!("session {id} reads the meters, and they serve only one: their values may not come"),
+            MeterNotice::OtherLimits(_) => return,
+        };
+        if self.said.insert(words.clone()) {
+            print::say(words);
+        }
+    }
+
+    /// Prints what is new of what is wanted; whether there was anything, and whether anybody still reads.
+    pub(super) fn counters(&mut self, counters: &[CounterSnapshot], wanted: &Wanted) -> anyhow::Result<(bool, bool)> {
+        // What publishes both ways is shown once, as dotnet-counters does.
+        let is_meter = |group: &str| counters.iter().any(|other| other.group == group && other.source == CounterSource::Meter);
+        let is_shown =
+            |counter: &&CounterSnapshot| wanted.has(counter) && (counter.source == CounterSource::Meter || !is_meter(&counter.group));
+        let new: Vec<_> = counters.iter().filter(is_shown).filter(|counter| self.is_new(counter)).collect();
+        if new.is_empty() {
+            return Ok((false, true));
+        }
+        let now = Timestamp::now();
+        let (format, headed) = (self.format, std::mem::replace(&mut self.headed, true));
+        let is_read = print::more(|out| match format {
+            CounterFormat::Json => json(out, now, &new),
+            CounterFormat::Csv => csv(out, now, &new, headed),
+            CounterFormat::Text => text(out, now, &new, headed),
+        })?;
+        Ok((true, is_read))
+    }
+
+    fn is_new(&mut self, counter: &CounterSnapshot) -> bool {
+        let key = (counter.group.clone(), counter.name.clone(), counter.tags.clone());
+        self.printed.insert(key, counter.at) != Some(counter.at)
+    }
+}
+
+fn json(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot]) -> io::Result<()> {
+    let time = format!("{now:.3}");
+    for counter in counters {
+        let histogram = counter.histogram.as_ref();
+        let line = Line {
+            time: &time,
+            source: match counter.source {
+                CounterSource::EventCounter => "event-counter",
+                CounterSource::Meter => "meter",
+            },
+            provider: &counter.group,
+            name: &counter.name,
+            display_name: &counter.display_name,
+            unit: &counter.unit,
+            tags: &counter.tags,
+            kind: match counter.kind {
+                CounterKind::Gauge => "gauge",
+                CounterKind::Counter => "counter",
+                CounterKind::UpDownCounter => "up-down-counter",
+                CounterKind::Histogram => "histogram",
+            },
+            value: counter.value,
+            delta: counter.delta,
+            rate: counter.rate,
+            interval_s: counter.interval_s,
+            histogram: histogram.map(|told| Histogram { quantiles: &told.quantiles, count: told.count, sum: told.sum }),
+        };
+        serde_json::to_writer(&mut *out, &line)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// The columns of dotnet-counters.
+fn csv(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], headed: bool) -> io::Result<()> {
+    if !headed {
+        writeln!(out, "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment")?;
+    }
+    let time = now.to_zoned(TimeZone::system()).strftime("%m/%d/%Y %H:%M:%S").to_string();
+    for Row { counter, unit, tags, kind, value } in counters.iter().flat_map(|counter| rows(counter)) {
+        let name = format!("{}{}{}", counter.display_name, bracketed(" (", &unit, ")"), bracketed("[", &tags, "]"));
+        // No value, and not 0, where nothing was measured.
+        let value = value.map_or(String::new(), |value| value.to_string());
+        writeln!(out, "{time},{},{},{kind},{value}", quoted(&counter.group), quoted(&name))?;
+    }
+    Ok(())
+}
+
+fn text(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], headed: bool) -> io::Result<()> {
+    let gap = if headed { "\n" } else { "" };
+    writeln!(out, "{gap}{}", now.to_zoned(TimeZone::system()).strftime("%H:%M:%S"))?;
+    let mut group = None;
+    for Row { counter, unit, tags, value, .. } in counters.iter().flat_map(|counter| rows(counter)) {
+        if group != Some(&counter.group) {
+            group = Some(&counter.group);
+            writeln!(out, "[{}]", sanitise(&counter.group))?;
+        }
+        let value = value.map_or("-".to_owned(), plain);
+        let name = format!("{}{}{}", counter.display_name, bracketed(" (", &unit, ")"), bracketed(" [", &tags, "]"));
+        writeln!(out, "    {value:>15}  {}", sanitise(&name))?;
+    }
+    Ok(())
+}
+
+/// A counter has a row for its change in time, a gauge for its value, a histogram for each of its quantiles.
+fn rows(counter: &CounterSnapshot) -> Vec<Row<'_>> {
+    let row = |unit: String, tags: String, kind, value| Row { counter, unit, tags, kind, value };
+    let (unit, tags) = (counter.unit.clone(), counter.tags.clone());
+    match (counter.kind, &counter.histogram) {
+        (CounterKind::Histogram, Some(told)) => {
+            let percentile = |share: f64| format!("Percentile={}", (share * 1e4).round() / 100.0);
+            let tagged = |share| if tags.is_empty() { percentile(share) } else { format!("{tags},{}", percentile(share)) };
+            told.quantiles.iter().map(|(share, value)| row(unit.clone(), tagged(*share), "Metric", Some(*value))).collect()
+        }
+        (CounterKind::Counter, _) => {
+            let (rate, seconds) = counter.scaled_rate.map_or((None, 1.0), |(rate, seconds)| (Some(rate), seconds));
+            let unit = if unit.is_empty() { "Count" } else { &unit };
+            vec![row(format!("{unit} / {seconds} sec"), tags, "Rate", rate)]
+        }
+        _ => vec![row(unit, tags, "Metric", counter.value)],
+    }
+}
+
+fn bracketed(open: &str, inside: &str, close: &str) -> String {
+    if inside.is_empty() { String::new() } else { format!("{open}{inside}{close}") }
+}
+
+/// A field of CSV. Control characters would end a line, or reach the terminal.
+fn quoted(text: &str) -> String {
+    let text = sanitise(text);
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+/// A number with its thousands apart, and no more digits behind the point than tell something.
+fn plain(value: f64) -> String {
+    let text = format!("{value:.3}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    let (whole, rest) = text.split_once('.').map_or((text, String::new()), |(whole, rest)| (whole, format!(".{rest}")));
+    let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.to_owned();
+    }
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(|group| String::from_utf8_lossy(group)).collect();
+    format!("{sign}{}{rest}", groups.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::HistogramReading;
+
+    fn counter(kind: CounterKind, name: &str, tags: &str) -> CounterSnapshot {
+        CounterSnapshot {
+            source: CounterSource::Meter,
+            kind,
+            group: "App".into(),
+            name: name.into(),
+            display_name: name.into(),
+            unit: String::new(),
+            tags: tags.into(),
+            value: Some(1_234_567.25),
+            delta: Some(3.0),
+            rate: Some(1.5),
+            scaled_rate: Some((3.0, 2.0)),
+            spread: None,
+            histogram: (kind == CounterKind::Histogram).then(|| HistogramReading {
+                quantiles: vec![(0.5, 49.0), (0.95, 94.0)],
+                count: Some(200),
+                sum: Some(9900.0),
+                total_count: 200,
+                total_sum: 9900.0,
+            }),
+            interval_s: Some(2.0),
+            at: 7,
+            history: Vec::new(),
+        }
+    }
+
+    fn written(write: impl FnOnce(&mut dyn Write, &[&CounterSnapshot]) -> io::Result<()>) -> String {
+        let counters = [
+            counter(CounterKind::Counter, "hits", "route=/a,\"b\""),
+            CounterSnapshot { unit: "ms".into(), ..counter(CounterKind::Histogram, "lat", "") },
+            CounterSnapshot { value: None, ..counter(CounterKind::Gauge, "g\u{1b}[2J", "") },
+            counter(CounterKind::UpDownCounter, "u", ""),
+        ];
+        let mut out = Vec::new();
+        write(&mut out, &counters.each_ref()).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn three_formats() {
+        let now = Timestamp::from_second(1_700_000_000).unwrap();
+        let csv = written(|out, counters| csv(out, now, counters, false));
+        let rows: Vec<_> = csv.lines().map(|line| line.split_once(',').unwrap().1).collect();
+        let expected = [
+            "Provider,Counter Name,Counter Type,Mean/Increment",
+            "App,\"hits (Count / 2 sec)[route=/a,\"\"b\"\"]\",Rate,3",
+            "App,lat (ms)[Percentile=50],Metric,49",
+            "App,lat (ms)[Percentile=95],Metric,94",
+            "App,g\u{fffd}[2J,Metric,",
+            "App,u,Metric,1234567.25",
+        ];
+        assert_eq!(rows, expected);
+        let text = written(|out, counters| text(out, now, counters, true));
+        let rows: Vec<_> = text.lines().skip(2).map(str::trim).collect();
+        assert_eq!(rows[..3], ["[App]", "3  hits (Count / 2 sec) [route=/a,\"b\"]", "49  lat (ms) [Percentile=50]"]);
+        assert_eq!(rows[4..], ["-  g\u{fffd}[2J", "1,234,567.25  u"]);
+        let json = written(|out, counters| json(out, now, counters));
+        let lines: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), 4);
+        assert_eq!((&lines[0]["time"], &lines[0]["delta"]), (&"2023-11-14T22:13:20.000Z".into(), &3.0.into()));
+        assert_eq!(lines[1]["histogram"]["quantiles"], serde_json::json!([[0.5, 49.0], [0.95, 94.0]]));
+        assert_eq!((&lines[2]["value"], lines[2].get("histogram")), (&serde_json::Value::Null, None));
+    }
+
+    #[test]
+    fn numbers_are_plain() {
+        for (value, text) in
+            [(0.0, "0"), (42.0, "42"), (-1234.5, "-1,234.5"), (1e6, "1,000,000"), (0.0004, "0"), (f64::NAN, "NaN"), (999.0, "999")]
+        {
+            assert_eq!(plain(value), text);
+        }
+    }
+}

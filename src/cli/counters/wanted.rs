@@ -1,0 +1,108 @@
+//! Which counters a person wants: `Provider[a,b],Meter`.
+
+use crate::analysis::CounterSnapshot;
+
+/// The runtime's own, which publishes both ways since .NET 9.
+const RUNTIME: &str = "System.Runtime";
+/// How the names of the runtime's instruments begin; those of its EventCounters do not.
+const INSTRUMENT: &str = "dotnet.";
+
+/// Providers of EventCounters and meters. From its name nobody can tell which of the two something is: both are asked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Wanted(Vec<Group>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Group {
+    name: String,
+    /// None for all.
+    counters: Vec<String>,
+}
+
+impl Wanted {
+    /// Reads what a person wrote.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut groups = Vec::new();
+        let mut rest = text;
+        loop {
+            let end = rest.find([',', '[']).unwrap_or(rest.len());
+            let (name, behind) = rest.split_at(end);
+            let (counters, behind) = match behind.strip_prefix('[') {
+                None => (Vec::new(), behind),
+                Some(inside) => {
+                    let (list, behind) = inside.split_once(']').ok_or_else(|| format!("'{}': the '[' has no ']'", text.escape_debug()))?;
+                    (list.split(',').map(checked).collect::<Result<Vec<_>, _>>()?, behind)
+                }
+            };
+            groups.push(Group { name: checked(name)?, counters });
+            match behind.strip_prefix(',') {
+                Some(next) => rest = next,
+                None if behind.is_empty() => return Ok(Self(groups)),
+                None => return Err(format!("'{}': expected a comma before '{}'", text.escape_debug(), behind.escape_debug())),
+            }
+        }
+    }
+
+    /// Providers that a runtime of this version is to turn EventCounters on for.
+    pub(super) fn event_counters(&self, major: u32) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |group| group.has_event_counters(major)).map(|group| group.name.as_str())
+    }
+
+    /// Meters and instruments, as the runtime takes them; empty for none.
+    pub(super) fn metrics(&self, major: u32) -> String {
+        let mut metrics = Vec::new();
+        for group in self.0.iter().filter(|group| group.has_instruments(major)) {
+            match group.counters.as_slice() {
+                [] => metrics.push(group.name.clone()),
+                counters => metrics.extend(counters.iter().map(|counter| format!(r"{}\{counter}", group.name))),
+            }
+        }
+        metrics.join(",")
+    }
+
+    /// Whether a counter is among them.
+    pub(super) fn has(&self, counter: &CounterSnapshot) -> bool {
+        self.0.iter().any(|group| group.name == counter.group && (group.counters.is_empty() || group.counters.contains(&counter.name)))
+    }
+}
+
+impl Group {
+    fn has_event_counters(&self, major: u32) -> bool {
+        self.name != RUNTIME || major < 9 || self.counters.iter().any(|name| !name.starts_with(INSTRUMENT))
+    }
+
+    fn has_instruments(&self, major: u32) -> bool {
+        let all = self.counters.is_empty() || self.name != RUNTIME;
+        if self.name == RUNTIME && major < 9 { false } else { all || self.counters.iter().any(|name| name.starts_with(INSTRUMENT)) }
+    }
+}
+
+/// A name that can be told to a runtime: nothing that it would read as an end of the name.
+fn checked(name: &str) -> Result<String, String> {
+    let name = name.trim();
+    match name.find(|c: char| c.is_control() || matches!(c, ';' | '=' | '"' | '\\' | '[' | ']')) {
+        _ if name.is_empty() => Err("expected the name of a provider, a meter or a counter, and there is none".to_owned()),
+        Some(_) => Err(format!("'{}' is no name of a provider, a meter or a counter", name.escape_debug())),
+        None => Ok(name.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_read() {
+        let group =
+            |name: &str, counters: &[&str]| Group { name: name.into(), counters: counters.iter().map(|name| (*name).into()).collect() };
+        for (text, expected) in [
+            ("A", vec![group("A", &[])]),
+            ("A[x]", vec![group("A", &["x"])]),
+            (" A [ x , y ],B,C[z]", vec![group("A", &["x", "y"]), group("B", &[]), group("C", &["z"])]),
+        ] {
+            assert_eq!(Wanted::parse(text), Ok(Wanted(expected)), "{text}");
+        }
+        for wrong in ["", ",", "A,", "A[", "A[x", "A[]", "A[x]B", "A]", "A;B", "A\\b", "A[x=y]", "A\u{1b}"] {
+            assert!(Wanted::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The dashboard, from its options.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use anyhow::Context;
+use tempfile::TempDir;
+
+use super::args::{Color, Dashboard};
+use super::exit::{Exit, Failure};
+use crate::app::Options;
+use crate::net::discovery::Sources;
+use crate::net::port::Port;
+use crate::sim::Fleet;
+use crate::tui;
+use crate::ui::Theme;
+
+pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
+    let theme = theme(&options)?;
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "the dashboard needs a terminal; in scripts use `dn-top ps --json` and the other commands of `dn-top --help`",
+        ));
+    }
+    let runtime = super::runtime()?;
+    let left = runtime.block_on(async {
+        let demo = if options.demo { Some(Demo::start()?) } else { None };
+        let fleet = demo.as_ref().map(|demo| demo.dir.path()).or(options.sim.as_deref());
+        let sources = fleet.map_or_else(Sources::machine, Sources::below);
+        let port = options.port.as_deref().map(|path| Port::serve(path, &sources)).transpose().map_err(anyhow::Error::from)?;
+        let dashboard = tui::Dashboard {
+            options: app_options(&options, &sources),
+            theme,
+            sources,
+            port,
+            refresh: options.refresh,
+            mouse: !options.no_mouse,
+        };
+        tui::run(dashboard).await?;
+        Ok::<_, Failure>(Exit::Done)
+    });
+    // A task that still waits for a slow runtime must not hold the shell prompt back.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    left
+}
+
+fn theme(options: &Dashboard) -> Result<Theme, Failure> {
+    let named = Theme::named(&options.theme);
+    let named = named.ok_or_else(|| {
+        Failure::usage(format!("there is no theme '{}': take one of {}", options.theme.escape_debug(), Theme::NAMES.join(", ")))
+    })?;
+    let plain = match options.color {
+        Color::Always => false,
+        Color::Never => true,
+        Color::Auto => std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
+    };
+    let theme = if plain { Theme::mono() } else { named };
+    Ok(if options.ascii || !speaks_utf8() { theme.ascii() } else { theme })
+}
+
+/// Whether the locale has more than ASCII. Without any locale the terminal is taken for a modern one.
+fn speaks_utf8() -> bool {
+    let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set);
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
+}
+
+fn app_options(options: &Dashboard, sources: &Sources) -> Options {
+    Options {
+        readonly: options.readonly,
+        demo: options.demo,
+        filter: options.filter.clone().unwrap_or_default(),
+        searched: sources.usual_directories().map(|folder| folder.display().to_string()).collect(),
+        user: user(),
+    }
+}
+
+fn user() -> String {
+    let uid = rustix::process::geteuid();
+    std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| uid.as_raw().to_string())
+}
+
+/// The demo's fleet of simulated runtimes, and the folder that it lives in.
+struct Demo {
+    _fleet: Fleet,
+    dir: TempDir,
+}
+
+impl Demo {
+    fn start() -> Result<Self, Failure> {
+        let dir = tempfile::Builder::new().prefix("dn-top-demo-").tempdir().context("the demo needs a temporary folder")?;
+        let fleet = Fleet::demo(dir.path());
+        let fleet = fleet.with_context(|| format!("the demo's runtimes cannot be started in {}", dir.path().display()))?;
+        Ok(Self { _fleet: fleet, dir })
+    }
+}

@@ -1,0 +1,100 @@
+//! A process as the command line contract writes it in JSON.
+
+use serde::Serialize;
+
+use crate::ipc::{Capabilities, RuntimeVersion};
+use crate::model::{Contact, Process, RunState};
+
+/// One element of `ps --json`. Facts that a runtime is too old to give are null, and those of a process that is not seen.
+#[derive(Debug, Serialize)]
+pub(super) struct ProcessDocument<'a> {
+    pid: u32,
+    ns_pid: u32,
+    name: &'a str,
+    runtime_version: Option<&'a str>,
+    os: Option<&'a str>,
+    arch: Option<&'a str>,
+    rid: Option<&'a str>,
+    command_line: &'a str,
+    cookie: Option<String>,
+    uid: u32,
+    user: Option<&'a str>,
+    container: Option<&'a str>,
+    socket: Option<String>,
+    start_time_unix_ms: Option<u64>,
+    cpu_percent: Option<f32>,
+    rss_bytes: Option<u64>,
+    threads: Option<u32>,
+    state: &'static str,
+    contact: &'static str,
+    reason: Option<&'a str>,
+}
+
+/// `info --json`: one process, and what its runtime can do, if that is known.
+#[derive(Debug, Serialize)]
+pub(super) struct InfoDocument<'a> {
+    #[serde(flatten)]
+    process: ProcessDocument<'a>,
+    capabilities: Option<Capabilities>,
+}
+
+impl<'a> ProcessDocument<'a> {
+    pub(super) fn new(process: &'a Process) -> Self {
+        let seen = is_seen(process);
+        Self {
+            pid: process.key.pid,
+            ns_pid: process.ns_pid,
+            name: &process.name,
+            runtime_version: process.runtime.as_ref().map(RuntimeVersion::as_str),
+            os: process.os.as_deref(),
+            arch: process.arch.as_deref(),
+            rid: process.rid.as_deref(),
+            command_line: &process.command_line,
+            cookie: process.cookie.map(|cookie| cookie.to_string()),
+            uid: process.uid,
+            user: process.user.as_deref(),
+            container: process.container.as_deref(),
+            socket: process.socket.as_ref().map(|socket| socket.to_string_lossy().into_owned()),
+            start_time_unix_ms: (process.started_unix_ms > 0).then_some(process.started_unix_ms),
+            cpu_percent: process.usage.cpu_percent,
+            rss_bytes: seen.then_some(process.usage.rss_bytes),
+            threads: seen.then_some(process.usage.threads),
+            state: state(process),
+            contact: contact(process),
+            reason: process.contact.reason(),
+        }
+    }
+}
+
+impl<'a> InfoDocument<'a> {
+    pub(super) fn new(process: &'a Process) -> Self {
+        Self { process: ProcessDocument::new(process), capabilities: capabilities(process) }
+    }
+}
+
+/// Whether /proc shows the process: a socket may be there without one, or that of one that we cannot see.
+pub(super) fn is_seen(process: &Process) -> bool {
+    process.usage.threads > 0
+}
+
+/// What its runtime can do. A runtime that answers and does not say its version is an old one; of one that does not answer nothing is known.
+pub(super) fn capabilities(process: &Process) -> Option<Capabilities> {
+    let known = process.runtime.is_some() || process.contact == Contact::Ok;
+    known.then(|| Capabilities::of(process.runtime.as_ref()))
+}
+
+/// The word of the `state` field.
+pub(super) fn state(process: &Process) -> &'static str {
+    match process.run_state {
+        RunState::Running => "running",
+        RunState::Suspended => "suspended",
+    }
+}
+
+/// The word of the `contact` field. A process that was not asked in time has no trouble that is known.
+pub(super) fn contact(process: &Process) -> &'static str {
+    match &process.contact {
+        Contact::Unknown | Contact::Ok => "ok",
+        Contact::Trouble { kind, .. } => kind.word(),
+    }
+}

@@ -1,0 +1,94 @@
+//! `dump` and `perfmap`: what a runtime is asked to write.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use super::args;
+use super::exit::{Exit, Failure};
+use super::print;
+use super::target::{absolute, called, connect, exit_of, refused};
+use crate::ipc::{Capabilities, CommandCode, DumpFlags, DumpKind, DumpRequest, PerfMapKind, TargetPath};
+use crate::model::{Bytes, sanitise};
+use crate::session::{self, DumpError};
+
+#[derive(Serialize)]
+struct DumpDocument {
+    path: String,
+    path_seen_here: String,
+    bytes: Option<u64>,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    duration_ms: u64,
+}
+
+pub(super) async fn dump(arguments: args::Dump) -> Result<Exit, Failure> {
+    let (process, client) = connect(&arguments.target.target).await?;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let path = match arguments.output_path {
+        Some(path) => absolute(&process, Path::new(&path))?,
+        None => session::default_dump_path(&process, now.as_millis() as u64),
+    };
+    let kind = match arguments.kind {
+        args::DumpKind::Mini => DumpKind::Mini,
+        args::DumpKind::Heap => DumpKind::Heap,
+        args::DumpKind::Triage => DumpKind::Triage,
+        args::DumpKind::Full => DumpKind::Full,
+    };
+    let flags = DumpFlags { crash_report: arguments.crash_report, log: arguments.diag, ..DumpFlags::default() };
+    let path = TargetPath::new(path.to_string_lossy()).map_err(Failure::usage)?;
+    print::say(format_args!("{} stands still while it writes {}", called(&process), path.as_str()));
+    let request = DumpRequest { path, kind, flags };
+    let dumped = session::dump(&client, &process, &request).await.map_err(|error| {
+        let exit = if let DumpError::Exchange(error) = &error { exit_of(error) } else { Exit::Failed };
+        Failure::new(exit, error)
+    })?;
+    if arguments.output.json {
+        print::json(&DumpDocument {
+            path: dumped.path.to_string_lossy().into_owned(),
+            path_seen_here: dumped.seen_here.to_string_lossy().into_owned(),
+            bytes: dumped.bytes,
+            kind: kind.word(),
+            duration_ms: dumped.took.as_millis() as u64,
+        })?;
+    } else {
+        let size = dumped.bytes.map_or("of unknown size".to_owned(), |bytes| Bytes(bytes).to_string());
+        print::say(format_args!("{size} in {:.1} s", dumped.took.as_secs_f64()));
+        print::text(|out| writeln!(out, "{}", sanitise(&dumped.seen_here.to_string_lossy())))?;
+    }
+    Ok(Exit::Done)
+}
+
+#[derive(Serialize)]
+struct PerfMapDocument {
+    enabled: bool,
+    kind: &'static str,
+    files: Vec<String>,
+}
+
+pub(super) async fn perf_map(target: &str, switch: args::Switch, kind: args::PerfMapKind, json: bool) -> Result<Exit, Failure> {
+    let (process, client) = connect(target).await?;
+    let code = if switch == args::Switch::On { CommandCode::EnablePerfMap } else { CommandCode::DisablePerfMap };
+    if let Some(needs) = Capabilities::of(process.runtime.as_ref()).missing(code) {
+        return Err(anyhow::anyhow!("{}: turning perf maps on and off {needs}", called(&process)).into());
+    }
+    let kind = match kind {
+        args::PerfMapKind::All => PerfMapKind::All,
+        args::PerfMapKind::Jitdump => PerfMapKind::JitDump,
+        args::PerfMapKind::Perfmap => PerfMapKind::PerfMap,
+    };
+    let enabled = switch == args::Switch::On;
+    let files = session::perf_map(&client, &process, enabled.then_some(kind)).await.map_err(refused)?;
+    let files: Vec<String> = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
+    if json {
+        print::json(&PerfMapDocument { enabled, kind: kind.word(), files })?;
+        return Ok(Exit::Done);
+    }
+    print::say(format_args!("perf maps of {} are {}", called(&process), if enabled { "on" } else { "off" }));
+    if enabled && files.is_empty() {
+        print::say("no file is to be seen from here yet; DOTNET_PerfMapJitDumpPath of the target may point elsewhere");
+    }
+    print::text(|out| files.iter().try_for_each(|file| writeln!(out, "{}", sanitise(file))))?;
+    Ok(Exit::Done)
+}

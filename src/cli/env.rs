@@ -1,0 +1,44 @@
+//! `env`: the environment of a process, secrets masked.
+
+use serde::Serialize;
+
+use super::exit::{Exit, Failure};
+use super::print;
+use super::target::{called, connect, refused};
+use crate::ipc::{Capabilities, CommandCode};
+use crate::model::sanitise;
+
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    value: Option<String>,
+    masked: bool,
+}
+
+pub(super) async fn run(target: &str, reveal: bool, json: bool) -> Result<Exit, Failure> {
+    let (process, client) = connect(target).await?;
+    if let Some(needs) = Capabilities::of(process.runtime.as_ref()).missing(CommandCode::ProcessEnvironment) {
+        let why = anyhow::anyhow!("{}: reading the environment {needs}", called(&process));
+        return Err(why.into());
+    }
+    let variables = client.environment().await.map_err(refused)?;
+    let row = |variable: crate::model::Variable| {
+        let masked = variable.is_secret() && !reveal;
+        // In JSON control characters are escaped, so the text may stay as it is.
+        Row { masked, value: (!masked).then_some(variable.value), name: variable.name }
+    };
+    let mut rows: Vec<Row> = variables.into_iter().map(row).collect();
+    rows.sort_by(|a, b| a.name.cmp(&b.name));
+    if json {
+        print::json(&rows)?;
+    } else {
+        print::text(|out| {
+            for Row { name, value, .. } in &rows {
+                let value = value.as_deref().map_or("(masked: --reveal shows it)".into(), sanitise);
+                writeln!(out, "{}={value}", sanitise(name))?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(Exit::Done)
+}

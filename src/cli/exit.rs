@@ -1,0 +1,60 @@
+//! How a command ends: the exit codes of the command line contract.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// Why a command ended the way it did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// Done.
+    Done,
+    /// The operation failed: the target's answer, a file that could not be written.
+    Failed,
+    /// The arguments make no sense, or there is no terminal.
+    Usage,
+    /// No such target, or more than one.
+    NoTarget,
+    /// Not permitted.
+    Denied,
+    /// Interrupted; what was gathered is kept.
+    Interrupted,
+    /// A program that was started ended with this code, and so do we.
+    Child(u8),
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::NoTarget => 3,
+            Exit::Denied => 4,
+            Exit::Interrupted => 130,
+            Exit::Child(code) => code,
+        })
+    }
+}
+
+/// A command that did not do what was asked.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) exit: Exit,
+    pub(super) error: anyhow::Error,
+}
+
+impl Failure {
+    pub(super) fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self { exit, error: error.into() }
+    }
+
+    pub(super) fn usage(message: impl Display) -> Self {
+        Self { exit: Exit::Usage, error: anyhow::anyhow!("{message}") }
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self { exit: Exit::Failed, error }
+    }
+}

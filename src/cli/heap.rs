@@ -1,0 +1,216 @@
+//! `heap TARGET`: what is on the heap, by type.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use tokio::time::sleep;
+
+use super::args;
+use super::exit::{Exit, Failure};
+use super::print;
+use super::target::{called, connect_running, not_started};
+use crate::analysis::{HeapProblem, HeapSnapshot, Live};
+use crate::clr::RUNTIME;
+use crate::ipc::{BufferMb, Level, Provider, Rundown, SessionConfig};
+use crate::model::{Bytes, Count, Process, sanitise};
+use crate::net::client::Client;
+use crate::session::Listener;
+
+/// Collect now, tell of every object and reference, and of their types: GC, GCHeapCollect, GCHeapDump, GCHeapAndTypeNames, Type.
+const WALK: u64 = 0x198_0001;
+/// A keyword that has no event of the level "critical": a session that nothing comes of.
+const LOADER: u64 = 8;
+/// The walk is told faster than it can be sent. As much as dotnet-gcdump allows; it is taken only as far as it is needed.
+const BUFFER_MB: u32 = 1024;
+/// How long nothing may come before the walk counts as broken off. A collection of a large heap takes seconds before the first object is told.
+const SILENCE: Duration = Duration::from_secs(30);
+const STOP: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(100);
+
+#[derive(Serialize)]
+struct Document {
+    objects: u64,
+    bytes: u64,
+    references: u64,
+    /// Whether the walk came to its end.
+    complete: bool,
+    /// Why the figures may be wrong; none where everything adds up.
+    problems: Vec<String>,
+    types: Vec<Type>,
+    /// What is not among the types.
+    others: Others,
+}
+
+#[derive(Serialize)]
+struct Type {
+    name: String,
+    objects: u64,
+    bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Others {
+    types: u64,
+    objects: u64,
+    bytes: u64,
+}
+
+pub(super) async fn run(arguments: &args::Heap) -> Result<Exit, Failure> {
+    let asks = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    if !arguments.yes && !asks {
+        let why = "walking the heap forces a full collection, during which the program stands still: --yes allows that";
+        return Err(Failure::usage(why));
+    }
+    let (process, client) = connect_running(&arguments.target.target).await?;
+    if !arguments.yes && !is_allowed(&process)? {
+        print::say("nothing was asked of it");
+        return Ok(Exit::Done);
+    }
+    forget_types(&client).await?;
+    let provider = Provider::new(RUNTIME, WALK, Level::Verbose).map_err(Failure::usage)?;
+    let mut config = SessionConfig::new(provider.into());
+    config.rundown = Rundown::None;
+    config.buffer = BufferMb::new(BUFFER_MB).map_err(Failure::usage)?;
+    let mut listener = Listener::start(client, &config, Live::default()).await.map_err(not_started)?;
+    let heap = walk(&listener).await;
+    listener.stop(STOP).await;
+    // Figures of what was lost may have come last.
+    let Some(heap) = listener.look(Live::heap).or(heap) else {
+        return Err(anyhow::anyhow!("{} told of no object within {} s", called(&process), SILENCE.as_secs()).into());
+    };
+    report(&heap, arguments)
+}
+
+/// Asks the person.
+fn is_allowed(process: &Process) -> anyhow::Result<bool> {
+    let (name, size) = (called(process), Bytes(process.usage.rss_bytes));
+    let question =
+        format!("{name} has {size} of memory. Walking its heap forces a full collection, and it stands still meanwhile. Go on? [y/N] ");
+    print::rewrite_line(sanitise(&question));
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// A runtime tells the name of a type once, and forgets that it did when a session asks its provider for something else. dotnet-gcdump has a session
+/// of the sampler do that, which 3.1 does not forget anything for (seen on 3.1 and 9).
+async fn forget_types(client: &Client) -> Result<(), Failure> {
+    let provider = Provider::new(RUNTIME, LOADER, Level::Critical).map_err(Failure::usage)?;
+    let mut config = SessionConfig::new(provider.into());
+    config.rundown = Rundown::None;
+    let mut listener = Listener::start(client.clone(), &config, Live::only_symbols()).await.map_err(not_started)?;
+    listener.stop(STOP).await;
+    Ok(())
+}
+
+/// Waits until the walk is over, or nothing comes any more.
+async fn walk(listener: &Listener<Live>) -> Option<HeapSnapshot> {
+    let line = std::io::stderr().is_terminal();
+    let (mut heard, mut at) = (None, Instant::now());
+    let heap = loop {
+        sleep(POLL).await;
+        let (over, progress) = (listener.is_over(), listener.look(Live::heap_progress));
+        if progress != heard && !over {
+            (heard, at) = (progress, Instant::now());
+            if let (true, Some((objects, bytes))) = (line, progress) {
+                print::rewrite_line(format_args!("{} objects, {}", Count(objects), Bytes(bytes)));
+            }
+            continue;
+        }
+        // Whether it is finished is asked only while it is quiet: the answer takes all types.
+        let heap = progress.and_then(|_| listener.look(Live::heap));
+        if over || at.elapsed() > SILENCE || heap.as_ref().is_some_and(|heap| heap.is_finished) {
+            break heap;
+        }
+    };
+    if line {
+        print::rewrite_line("");
+    }
+    heap
+}
+
+fn report(heap: &HeapSnapshot, arguments: &args::Heap) -> Result<Exit, Failure> {
+    let document = document(heap, arguments.count);
+    if arguments.output.json {
+        print::json(&document)?;
+    } else {
+        print::text(|out| write_text(out, &document))?;
+    }
+    for problem in &document.problems {
+        print::say(problem);
+    }
+    if !document.complete {
+        print::say("the walk broke off: the figures are of what was told up to there");
+    }
+    Ok(if document.complete { Exit::Done } else { Exit::Failed })
+}
+
+fn document(heap: &HeapSnapshot, count: usize) -> Document {
+    let (shown, more) = heap.types.split_at(count.min(heap.types.len()));
+    let (types, objects, bytes) = heap.others;
+    Document {
+        objects: heap.objects,
+        bytes: heap.bytes,
+        references: heap.references,
+        complete: heap.is_finished,
+        problems: heap.problems.iter().map(problem).collect(),
+        types: shown.iter().map(|named| Type { name: sanitise(&named.name), objects: named.objects, bytes: named.bytes }).collect(),
+        others: Others {
+            types: types + more.len() as u64,
+            objects: objects + more.iter().map(|named| named.objects).sum::<u64>(),
+            bytes: bytes + more.iter().map(|named| named.bytes).sum::<u64>(),
+        },
+    }
+}
+
+fn problem(problem: &HeapProblem) -> String {
+    match problem {
+        HeapProblem::ReferencesDoNotAddUp { promised, told } => {
+            format!("the figures do not add up: objects hold {promised} references, and {told} were told")
+        }
+        HeapProblem::EventsMissing(count) => format!("{count} events are missing: there are more objects than these"),
+        HeapProblem::EventsLost(count) => format!("the runtime dropped {count} events: there may be more objects than these"),
+        HeapProblem::TypesUnknown(count) => {
+            format!("the types of {count} objects were not told: another session may have asked for them before")
+        }
+    }
+}
+
+fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
+    let Document { objects, bytes, references, types, others, .. } = document;
+    writeln!(out, "{objects} objects, {} ({bytes} bytes), {references} references\n", Bytes(*bytes))?;
+    writeln!(out, "{:>12} {:>10}  TYPE", "BYTES", "OBJECTS")?;
+    for Type { name, objects, bytes } in types {
+        writeln!(out, "{bytes:>12} {objects:>10}  {}", if name.is_empty() { "(not told)" } else { name })?;
+    }
+    if others.types > 0 {
+        writeln!(out, "{:>12} {:>10}  in {} other types", others.bytes, others.objects, others.types)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::HeapType;
+
+    #[test]
+    fn what_is_not_shown_is_counted() {
+        let named = |name: &str, objects, bytes| HeapType { name: name.into(), objects, bytes };
+        let heap = HeapSnapshot {
+            objects: 16,
+            bytes: 160,
+            references: 3,
+            types: vec![named("A\u{1b}[2J", 5, 100), named("B", 4, 40), named("", 3, 15)],
+            others: (2, 4, 5),
+            is_finished: true,
+            problems: vec![HeapProblem::ReferencesDoNotAddUp { promised: 4, told: 3 }],
+        };
+        let document = document(&heap, 1);
+        assert_eq!((document.others.types, document.others.objects, document.others.bytes), (4, 11, 60));
+        assert_eq!(document.types[0].name, "A\u{fffd}[2J");
+        assert_eq!(document.problems, ["the figures do not add up: objects hold 4 references, and 3 were told"]);
+        assert_eq!(super::document(&heap, 99).types.len(), 3);
+    }
+}

@@ -1,0 +1,42 @@
+//! Writing: results to stdout, words for a person to stderr.
+
+use std::fmt::Display;
+use std::io::{self, BufWriter, ErrorKind, Write};
+
+use anyhow::Context;
+use serde::Serialize;
+
+use crate::model::sanitise;
+
+/// Prints one JSON document and a line end.
+pub(super) fn json(document: &impl Serialize) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(document).context("the result cannot be written as JSON")?;
+    self::text(|out| writeln!(out, "{text}"))
+}
+
+/// Prints text. A reader that has seen enough (`| head`) is no error.
+pub(super) fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
+    more(write).map(drop)
+}
+
+/// Prints text of which more may come; whether anybody still reads.
+pub(super) fn more(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<bool> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        result => result.context("cannot write to stdout").map(|()| true),
+    }
+}
+
+/// Says something to the person on stderr, whatever paths and names from outside the words hold. Nobody need be there any more: a terminal that
+/// was closed must not end what is being done, as `eprintln!` would.
+pub(super) fn say(words: impl Display) {
+    let lines: Vec<_> = words.to_string().lines().map(sanitise).collect();
+    let _ = writeln!(io::stderr(), "dn-top: {}", lines.join("\n"));
+}
+
+/// Writes the line that the cursor is on anew.
+pub(super) fn rewrite_line(words: impl Display) {
+    let mut stderr = io::stderr().lock();
+    let _ = write!(stderr, "\r\x1b[K{words}").and_then(|()| stderr.flush());
+}

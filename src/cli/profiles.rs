@@ -1,0 +1,49 @@
+//! `profiles`: the built-in trace profiles and what each turns on.
+
+use serde::Serialize;
+
+use super::exit::{Exit, Failure};
+use super::print;
+use crate::clr::{Profile, format_provider, profiles};
+
+#[derive(Serialize)]
+struct Row {
+    name: &'static str,
+    about: &'static str,
+    cost: &'static str,
+    warning: Option<&'static str>,
+    providers: Vec<String>,
+}
+
+impl From<&'static Profile> for Row {
+    fn from(profile: &'static Profile) -> Self {
+        Self {
+            name: &profile.name,
+            about: &profile.about,
+            cost: &profile.cost,
+            warning: profile.warning.as_deref(),
+            providers: profile.providers.iter().map(format_provider).collect(),
+        }
+    }
+}
+
+pub(super) fn run(json: bool) -> Result<Exit, Failure> {
+    let rows: Vec<Row> = profiles().iter().map(Row::from).collect();
+    if json {
+        print::json(&rows)?;
+        return Ok(Exit::Done);
+    }
+    print::text(|out| {
+        for Row { name, about, cost, warning, providers } in rows {
+            writeln!(out, "{name}\n    {about}\n    Cost: {cost}.")?;
+            if let Some(warning) = warning {
+                writeln!(out, "    Mind: {warning}")?;
+            }
+            for provider in providers {
+                writeln!(out, "    {provider}")?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,97 @@
+//! `ps` and `info`: who is there, and all that is known of one.
+
+use std::time::{Duration, SystemTime};
+
+use super::document::{InfoDocument, ProcessDocument, capabilities, is_seen, state};
+use super::exit::{Exit, Failure};
+use super::print;
+use super::target::{Found, PATIENCE, directory, find};
+use crate::model::{Age, Bytes, Capability, Contact, Process, sanitise};
+
+/// Between the two looks that a figure for processor time takes.
+const LOOK: Duration = Duration::from_millis(500);
+
+pub(super) async fn ps(json: bool) -> Result<Exit, Failure> {
+    let mut directory = directory()?;
+    directory.refresh(PATIENCE).await.map_err(anyhow::Error::from)?;
+    tokio::time::sleep(LOOK).await;
+    let rows = directory.refresh(PATIENCE).await.map_err(anyhow::Error::from)?;
+    if json {
+        print::json(&rows.iter().map(ProcessDocument::new).collect::<Vec<_>>())?;
+        return Ok(Exit::Done);
+    }
+    if rows.is_empty() {
+        print::say("no .NET process can be seen by this user; `sudo dn-top ps` sees those of others and of containers");
+        return Ok(Exit::Done);
+    }
+    print::text(|out| {
+        writeln!(
+            out,
+            "{:>7}  {:<24} {:<10} {:>5} {:>7} {:>4}  {:<10} {:>8}  STATE",
+            "PID", "NAME", "RUNTIME", "CPU%", "MEM", "THR", "USER", "UP"
+        )?;
+        for row in &rows {
+            let runtime = row.runtime.as_ref().map_or("-", |version| version.as_str());
+            let cpu = row.usage.cpu_percent.map_or("-".to_owned(), |percent| format!("{percent:.1}"));
+            let user = row.user.clone().unwrap_or_else(|| row.uid.to_string());
+            let state = row.contact.reason().map_or(state(row).to_owned(), str::to_owned);
+            let (pid, name) = (row.key.pid, &row.name);
+            let seen = |fact: String| if is_seen(row) { fact } else { "-".to_owned() };
+            let (memory, threads) = (seen(Bytes(row.usage.rss_bytes).to_string()), seen(row.usage.threads.to_string()));
+            writeln!(out, "{pid:>7}  {name:<24} {runtime:<10} {cpu:>5} {memory:>7} {threads:>4}  {user:<10} {:>8}  {state}", age(row))?;
+        }
+        Ok(())
+    })?;
+    Ok(Exit::Done)
+}
+
+pub(super) async fn info(target: &str, json: bool) -> Result<Exit, Failure> {
+    let Found { process, .. } = find(target).await?;
+    if json {
+        print::json(&InfoDocument::new(&process))?;
+        return Ok(Exit::Done);
+    }
+    print::text(|out| {
+        for (name, fact) in facts(&process) {
+            writeln!(out, "{name:<14}{fact}")?;
+        }
+        let Some(can) = capabilities(&process) else { return Ok(()) };
+        writeln!(out, "\nWhat this runtime can do")?;
+        for row in Capability::table(&can) {
+            let how = row.available.unwrap_or_else(|why| format!("no: {why}"));
+            writeln!(out, "  {:<22}{how}", row.name)?;
+        }
+        Ok(())
+    })?;
+    Ok(Exit::Done)
+}
+
+fn facts(process: &Process) -> [(&'static str, String); 14] {
+    let unsaid = if process.contact == Contact::Ok { "not known: the runtime is too old to say" } else { "not known: it has not answered" };
+    let said = |fact: Option<String>| fact.unwrap_or_else(|| unsaid.to_owned());
+    let unseen = "not known: the process is not seen from here";
+    let seen = |fact: String| if is_seen(process) { fact } else { unseen.to_owned() };
+    let platform = || Some(format!("{}-{}", process.os.as_ref()?, process.arch.as_ref()?));
+    let named = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    [
+        ("Process", process.key.pid.to_string()),
+        ("Started", seen(format!("{} ago", age(process)))),
+        ("Pid inside", process.ns_pid.to_string()),
+        ("Name", said(named(&process.name))),
+        ("Runtime", said(process.runtime.as_ref().map(ToString::to_string))),
+        ("Platform", said(process.rid.clone().or_else(platform))),
+        ("Command line", said(named(&process.command_line))),
+        ("User", process.user.clone().map_or_else(|| process.uid.to_string(), |user| format!("{user} ({})", process.uid))),
+        ("Container", seen(process.container.clone().unwrap_or_else(|| "none".to_owned()))),
+        ("Cookie", said(process.cookie.map(|cookie| cookie.to_string()))),
+        ("Socket", process.socket.as_ref().map_or_else(|| "none".to_owned(), |socket| sanitise(&socket.to_string_lossy()))),
+        ("Memory", seen(format!("{} resident, {} threads", Bytes(process.usage.rss_bytes), process.usage.threads))),
+        ("State", state(process).to_owned()),
+        ("Contact", process.contact.reason().unwrap_or("ok").to_owned()),
+    ]
+}
+
+fn age(process: &Process) -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Age(now.saturating_sub(Duration::from_millis(process.started_unix_ms))).to_string()
+}

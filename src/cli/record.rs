@@ -1,0 +1,242 @@
+//! A recording at the command line, for `trace` and `run`: what is wanted, the line on stderr, the result.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::args;
+use super::exit::Failure;
+use super::print;
+use super::target::not_started;
+use crate::clr::select;
+use crate::ipc::{BufferMb, Rundown, SessionConfig};
+use crate::model::{ByteRate, Bytes, Count, CountRate, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy, Stopwatch};
+use crate::net::client::Client;
+use crate::session::{Plan, Recorder, new_file};
+
+/// How often the line on stderr is written anew.
+const PROGRESS: Duration = Duration::from_millis(500);
+
+/// The document of the command line contract.
+#[derive(Serialize)]
+struct Document {
+    file: Option<String>,
+    bytes: u64,
+    duration_ms: u64,
+    events: u64,
+    dropped: u64,
+    complete: bool,
+    session_id: String,
+    stopped_by: &'static str,
+}
+
+/// A recording that is wanted: what to ask the runtime for, and the options of the command line.
+pub(super) struct Order {
+    config: SessionConfig,
+    what: String,
+    options: args::Record,
+}
+
+impl Order {
+    /// Understands the options; warns of what would not be recorded.
+    pub(super) fn new(options: args::Record) -> Result<Self, Failure> {
+        let (config, what) = session(&options)?;
+        Ok(Self { config, what, options })
+    }
+
+    /// Begins to record the process.
+    pub(super) async fn begin(&self, client: Client, key: ProcessKey, name: &str) -> Result<Recorder, Failure> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let default_file = || new_file(Path::new(""), name, key.pid, now.as_millis() as u64);
+        let plan = Plan {
+            id: RecordingId(0),
+            key,
+            name: name.to_owned(),
+            what: self.what.clone(),
+            config: self.config.clone(),
+            file: self.options.output_file.clone().unwrap_or_else(default_file),
+            duration: self.options.duration,
+            max_bytes: self.options.max_size,
+            analysed: false,
+        };
+        Recorder::start(client, plan).await.map_err(not_started)
+    }
+
+    /// Shows how it goes until the recording is over, and says what came of it.
+    pub(super) async fn follow(&self, recorder: Recorder, interrupts: &mut Interrupts) -> Result<Followed, Failure> {
+        let session_id = format!("{:#x}", recorder.session().0);
+        let interrupted = watch(&recorder, interrupts).await;
+        let recording = recorder.finished().await;
+        let reported = report(&recording, session_id, self.options.output.json);
+        let Phase::Done(outcome) = recording.phase else {
+            return Err(anyhow::anyhow!("the recording came to no end").into());
+        };
+        if !interrupted {
+            // What closed the terminal may have been what interrupted: then nobody is left to report to.
+            reported?;
+        }
+        Ok(Followed { outcome, interrupted })
+    }
+}
+
+/// How a recording ended.
+pub(super) struct Followed {
+    pub(super) outcome: Outcome,
+    /// Whether a signal asked for it.
+    pub(super) interrupted: bool,
+}
+
+impl Followed {
+    /// Whether what was asked for is not in the file.
+    pub(super) fn failed(&self) -> bool {
+        match self.outcome.stopped_by {
+            StoppedBy::Error => true,
+            StoppedBy::TargetExit => false,
+            _ => !self.outcome.complete && self.outcome.trouble.is_some(),
+        }
+    }
+}
+
+/// What to ask for, and in which words.
+fn session(arguments: &args::Record) -> Result<(SessionConfig, String), Failure> {
+    let selected = select(&arguments.profile, &arguments.provider, arguments.clr_events.as_deref()).map_err(Failure::usage)?;
+    for warning in &selected.warnings {
+        print::say(warning);
+    }
+    let mut config = selected.config;
+    config.buffer = BufferMb::new(arguments.buffer_mb).map_err(Failure::usage)?;
+    config.stacks = !arguments.no_stacks;
+    if let Some(rundown) = &arguments.rundown {
+        config.rundown = parse_rundown(rundown).map_err(Failure::usage)?;
+    }
+    Ok((config, selected.what))
+}
+
+fn parse_rundown(text: &str) -> Result<Rundown, String> {
+    match text {
+        "full" => Ok(Rundown::Default),
+        "none" => Ok(Rundown::None),
+        _ => {
+            let keyword = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+            keyword
+                .map(Rundown::Keyword)
+                .ok_or_else(|| format!("--rundown takes full, none or a keyword such as 0x38, not '{}'", text.escape_debug()))
+        }
+    }
+}
+
+/// Signals that ask for the end.
+pub(super) struct Interrupts([tokio::signal::unix::Signal; 3]);
+
+impl Interrupts {
+    pub(super) fn new() -> anyhow::Result<Self> {
+        Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?]))
+    }
+
+    /// Waits for the next.
+    pub(super) async fn next(&mut self) {
+        let Self([interrupt, terminate, hangup]) = self;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+}
+
+/// Shows how it goes until the recording is over; whether a signal ended it.
+async fn watch(recorder: &Recorder, interrupts: &mut Interrupts) -> bool {
+    let mut progress = recorder.progress();
+    let line = std::io::stderr().is_terminal();
+    let mut ticks = tokio::time::interval(PROGRESS);
+    let mut asked = false;
+    loop {
+        tokio::select! {
+            () = interrupts.next() => {
+                if asked {
+                    recorder.abandon();
+                } else {
+                    recorder.stop();
+                    if line {
+                        print::rewrite_line("");
+                    }
+                    print::say("stopping: the runtime sends its rundown; a second Ctrl-C does without");
+                }
+                asked = true;
+            }
+            _ = ticks.tick() => if line {
+                show(&progress.borrow());
+            },
+            changed = progress.changed() => {
+                if changed.is_err() || matches!(progress.borrow_and_update().phase, Phase::Done(_)) {
+                    break;
+                }
+            }
+        }
+    }
+    if line {
+        // The line makes room for the result.
+        print::rewrite_line("");
+    }
+    asked
+}
+
+fn show(recording: &Recording) {
+    let rate = recording.history.last().copied().unwrap_or_default();
+    let state = match &recording.phase {
+        Phase::Starting => "waiting for the first event".to_owned(),
+        Phase::Stopping { since, bytes } => format!("stopping: {} of rundown in {}", Bytes(*bytes), Stopwatch(*since)),
+        _ => format!("{}, {}", ByteRate(rate.bytes), CountRate(rate.events)),
+    };
+    let dropped = if recording.dropped > 0 { format!(", {} DROPPED", Count(recording.dropped)) } else { String::new() };
+    let (elapsed, bytes, events) = (Stopwatch(recording.elapsed), Bytes(recording.bytes), Count(recording.events));
+    print::rewrite_line(format_args!("{elapsed}  {bytes}, {events} events{dropped}  {state}"));
+}
+
+fn report(recording: &Recording, session_id: String, json: bool) -> anyhow::Result<()> {
+    let Phase::Done(outcome) = &recording.phase else { return Ok(()) };
+    if let Some(trouble) = &outcome.trouble {
+        print::say(trouble);
+    }
+    let file = outcome.file.as_ref().map(|file: &PathBuf| file.to_string_lossy().into_owned());
+    if json {
+        return print::json(&Document {
+            file,
+            bytes: recording.bytes,
+            duration_ms: recording.elapsed.as_millis() as u64,
+            events: recording.events,
+            dropped: recording.dropped,
+            complete: outcome.complete,
+            session_id,
+            stopped_by: outcome.stopped_by.word(),
+        });
+    }
+    let whole = if outcome.complete { "complete" } else { "NOT complete" };
+    let (elapsed, bytes) = (Stopwatch(recording.elapsed), Bytes(recording.bytes));
+    print::say(format_args!("{bytes}, {} events, {} dropped in {elapsed}; {whole}", recording.events, recording.dropped));
+    match file {
+        Some(file) => print::text(|out| writeln!(out, "{file}")),
+        None => {
+            print::say("not a byte came, so no file was kept");
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rundowns_are_read() {
+        assert_eq!(parse_rundown("full"), Ok(Rundown::Default));
+        assert_eq!(parse_rundown("none"), Ok(Rundown::None));
+        assert_eq!(parse_rundown("0x38"), Ok(Rundown::Keyword(0x38)));
+        for wrong in ["", "38", "0x", "0xg", "all"] {
+            assert!(parse_rundown(wrong).is_err(), "{wrong}");
+        }
+    }
+}

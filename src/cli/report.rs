@@ -1,0 +1,108 @@
+//! `report FILE`: the methods that threads spend their time in.
+
+use std::cmp::Reverse;
+use std::io::Write;
+
+use serde::Serialize;
+
+use super::args;
+use super::exit::{Exit, Failure};
+use super::print;
+use super::recorded::Recorded;
+use crate::analysis::{Live, MethodTime, SampleFilter};
+use crate::model::{Count, sanitise};
+
+/// The document of the command line contract. `self` and `total` are samples, as are `waiting` and the rest of the whole.
+#[derive(Serialize)]
+struct Report {
+    /// Samples that count.
+    samples: u64,
+    /// Samples of threads that waited; they count only where that was asked for.
+    waiting: u64,
+    /// Nanoseconds of a thread's time that a sample stands for.
+    interval_ns: Option<u64>,
+    /// Samples whose method is not known.
+    unresolved: u64,
+    /// Samples without a stack; in no method.
+    without_stack: u64,
+    dropped_events: u64,
+    methods: Vec<Method>,
+}
+
+#[derive(Serialize)]
+struct Method {
+    name: String,
+    module: String,
+    #[serde(rename = "self")]
+    own: u64,
+    total: u64,
+}
+
+pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
+    let mut recorded = Recorded::open(&arguments.file)?;
+    // Names come last in a file. With all of them known, samples are told apart by method from the first one on, which takes less room.
+    let mut symbols = Live::only_symbols();
+    recorded.read(&mut symbols)?;
+    recorded.rewind()?;
+    let mut live = Live::default();
+    live.add_symbols(&symbols.into_symbols());
+    let pass = recorded.read(&mut live)?;
+
+    let report = report(&live, arguments);
+    if arguments.output.json {
+        print::json(&report)?;
+    } else {
+        print::text(|out| write_text(out, &report))?;
+    }
+    if let Some(trouble) = recorded.trouble(&pass.ending) {
+        print::say(trouble);
+    }
+    if report.samples + report.waiting == 0 {
+        print::say(format_args!("{} holds no samples: record with --profile dotnet-sampled-thread-time", arguments.file.display()));
+    } else if report.unresolved > 0 {
+        print::say(format_args!("{} samples are in methods whose names the file does not hold", Count(report.unresolved)));
+    }
+    if report.dropped_events > 0 {
+        print::say(format_args!("the runtime dropped {} events, samples perhaps among them", Count(report.dropped_events)));
+    }
+    Ok(Exit::Done)
+}
+
+fn report(live: &Live, arguments: &args::Report) -> Report {
+    let all = live.methods(SampleFilter::ALL, 0);
+    let filter = if arguments.waiting { SampleFilter::ALL } else { SampleFilter::BUSY };
+    // The analysis gives those first that are hot themselves.
+    let mut found = live.methods(filter, if arguments.inclusive { usize::MAX } else { arguments.count });
+    if arguments.inclusive {
+        found.methods.sort_by_key(|method| Reverse(method.total.all()));
+        found.methods.truncate(arguments.count);
+    }
+    let method = |method: &MethodTime| Method {
+        name: sanitise(&method.name),
+        module: sanitise(&method.module),
+        own: method.own.all(),
+        total: method.total.all(),
+    };
+    Report {
+        samples: found.samples.all(),
+        waiting: all.samples.waiting,
+        interval_ns: all.interval_ns,
+        unresolved: found.unresolved,
+        without_stack: found.without_stack,
+        dropped_events: live.throughput().snapshot().dropped,
+        methods: found.methods.iter().map(method).collect(),
+    }
+}
+
+fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
+    let Report { samples, waiting, methods, .. } = report;
+    let share = |count: u64| if *samples == 0 { 0.0 } else { count as f64 * 100.0 / *samples as f64 };
+    let interval = report.interval_ns.map_or(String::new(), |ns| format!(", one each {:.1} ms", ns as f64 / 1e6));
+    writeln!(out, "thread time, not processor time: {} samples{interval}; {} of waiting threads", Count(*samples), Count(*waiting))?;
+    writeln!(out, "\n{:>7} {:>7} {:>10}  METHOD", "SELF", "TOTAL", "SAMPLES")?;
+    for Method { name, module, own, total } in methods {
+        let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
+        writeln!(out, "{:>6.1}% {:>6.1}% {:>10}  {name}{module}", share(*own), share(*total), Count(*own))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,118 @@
+//! `run`: start a program suspended, record it from its first instruction, and end with its exit code.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::args;
+use super::exit::{Exit, Failure};
+use super::print;
+use super::record::{Interrupts, Order};
+use crate::ipc::Command;
+use crate::model::{StoppedBy, sanitise};
+use crate::net::port::Guest;
+use crate::session::{Launch, Passage};
+
+/// After this time without a runtime it is said that there is none.
+const USUAL_START: Duration = Duration::from_secs(10);
+
+pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
+    let passage = match (arguments.show_output, arguments.record.output.json) {
+        (false, _) => Passage::Dropped,
+        (true, false) => Passage::Passed,
+        (true, true) => Passage::Aside,
+    };
+    let order = Order::new(arguments.record)?;
+    let mut interrupts = Interrupts::new()?;
+    let (mut launch, connected) = Launch::start(&arguments.command, passage).map_err(anyhow::Error::from)?;
+    let path = Path::new(arguments.command.first().map_or(OsStr::new(""), OsString::as_os_str));
+    let program = format!("{} ({})", sanitise(&path.to_string_lossy()), launch.pid());
+
+    let mut connected = std::pin::pin!(connected);
+    let guest = tokio::select! {
+        guest = late(connected.as_mut(), &program) => guest,
+        code = launch.wait() => {
+            print::say(format_args!("{program} ended with {code}, and nothing was recorded: no .NET runtime in it connected{}", others(&launch)));
+            return Ok(Exit::Child(code));
+        }
+        () = interrupts.next() => {
+            launch.end().await;
+            print::say(format_args!("{program} was ended, and nothing was recorded"));
+            return Ok(Exit::Interrupted);
+        }
+    };
+    let recorded = record(&order, guest, path, &mut interrupts).await;
+    let (stopped_by, failed) = match recorded {
+        Ok(recorded) => recorded,
+        Err(failure) => {
+            // It has not done anything yet, or nobody would know what it does.
+            launch.end().await;
+            return Err(failure);
+        }
+    };
+    if stopped_by != StoppedBy::TargetExit && !arguments.keep_running {
+        launch.end().await;
+        return Ok(if failed { Exit::Failed } else { Exit::Done });
+    }
+    if stopped_by != StoppedBy::TargetExit {
+        print::say(format_args!("{program} goes on; dn-top ends with it"));
+    }
+    tokio::select! {
+        code = launch.wait() => Ok(Exit::Child(code)),
+        () = interrupts.next() => {
+            if arguments.keep_running {
+                print::say(format_args!("{program} goes on alone; .NET programs that it starts from now on wait for a port that is gone"));
+            } else {
+                launch.end().await;
+            }
+            Ok(Exit::Interrupted)
+        }
+    }
+}
+
+/// Waits for the program's runtime, and says when that takes longer than usual.
+async fn late(mut connected: impl Future<Output = Result<Guest, tokio::sync::oneshot::error::RecvError>> + Unpin, program: &str) -> Guest {
+    let guest = match timeout(USUAL_START, &mut connected).await {
+        Ok(guest) => guest,
+        Err(_) => {
+            print::say(format_args!(
+                "{program} runs unrecorded: in {} s no .NET runtime in it has connected. It is no .NET program, or one older than .NET 5, or \
+                 its diagnostics are switched off (DOTNET_EnableDiagnostics=0)",
+                USUAL_START.as_secs()
+            ));
+            connected.await
+        }
+    };
+    match guest {
+        Ok(guest) => guest,
+        // Nobody listens for it any more.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// Records a runtime that waits to be resumed, from its first instruction. Gives what ended the recording, and whether that was a failure.
+async fn record(order: &Order, guest: Guest, program: &Path, interrupts: &mut Interrupts) -> Result<(StoppedBy, bool), Failure> {
+    let (client, key) = (guest.client.clone(), guest.key());
+    let info = client.process_info().await.map_err(super::target::refused)?;
+    let name = info.and_then(|info| info.entry_assembly).filter(|name| !name.is_empty());
+    let name = name.unwrap_or_else(|| program.file_stem().unwrap_or_default().to_string_lossy().into_owned());
+    let recorder = order.begin(client.clone(), key, &sanitise(&name)).await?;
+    if let Err(error) = client.run(&Command::ResumeRuntime).await {
+        recorder.abandon();
+        recorder.finished().await;
+        return Err(super::target::refused(error));
+    }
+    print::say(format_args!("recording process {} ({}) from its start; Ctrl-C stops it", key.pid, sanitise(&name)));
+    let followed = order.follow(recorder, interrupts).await?;
+    Ok((followed.outcome.stopped_by, followed.failed()))
+}
+
+fn others(launch: &Launch) -> String {
+    match launch.others() {
+        0 => String::new(),
+        1 => "; a .NET program that it started ran unrecorded".to_owned(),
+        many => format!("; {many} .NET programs that it started ran unrecorded"),
+    }
+}

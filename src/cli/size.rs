@@ -1,0 +1,42 @@
+//! Sizes as people write them.
+
+/// Reads `4096`, `64MB` (powers of 1000) or `1GiB` (powers of 1024), into bytes.
+///
+/// # Errors
+/// A sentence that says what was expected.
+pub(super) fn parse_size(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = unit.trim().to_ascii_lowercase();
+    let factor = match unit.strip_suffix('b').unwrap_or(&unit) {
+        "" => 1,
+        "k" => 1_000,
+        "m" => 1_000_000,
+        "g" => 1_000_000_000,
+        "ki" => 1 << 10,
+        "mi" => 1 << 20,
+        "gi" => 1 << 30,
+        _ => return Err(format!("{unit:?} is no unit of size; use kB, MB, GB, KiB, MiB or GiB")),
+    };
+    match number.parse::<f64>() {
+        Ok(number) if number > 0.0 && number * (factor as f64) < u64::MAX as f64 => Ok((number * factor as f64) as u64),
+        _ => Err("expected a size above zero, such as 64MB or 1GiB".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        let good = [("1", 1), ("64MB", 64_000_000), ("1GiB", 1 << 30), ("1.5 kB", 1_500), ("2k", 2_000), ("7mi", 7 << 20)];
+        for (text, bytes) in good {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "0", "MB", "-1", "1XB", "1e3", "99999999999999999999GB", "1.2.3"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+}

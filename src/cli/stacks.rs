@@ -1,0 +1,230 @@
+//! `stacks TARGET`: what every thread is doing at one moment.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+use tokio::time::sleep;
+
+use super::exit::{Exit, Failure};
+use super::print;
+use super::target::{called, connect_running, not_started};
+use crate::analysis::{Live, SampleFilter, StackGroup};
+use crate::clr::{EventKind, select};
+use crate::ipc::{Capabilities, CommandCode, Rundown};
+use crate::model::{Process, sanitise};
+use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader, Trouble};
+use crate::session::Listener;
+
+/// Names of methods and modules are all that is needed of a rundown.
+const NAMES: u64 = 0x38;
+/// How long the first look at all threads may take to come; runtimes send what they have every tenth of a second.
+const LOOK: Duration = Duration::from_secs(5);
+/// How long the names may take. The largest programs seen take some seconds.
+const RUNDOWN: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(20);
+
+#[derive(Serialize)]
+struct Document {
+    pid: u32,
+    name: String,
+    threads: usize,
+    /// Whether all names came.
+    complete: bool,
+    stacks: Vec<Stack>,
+}
+
+/// Threads with the same stack.
+#[derive(Serialize)]
+struct Stack {
+    threads: Vec<ThreadName>,
+    /// How many of them wait, as far as is known.
+    waiting: u64,
+    /// Leaf first.
+    frames: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ThreadName {
+    /// As the process numbers it.
+    id: u64,
+    name: Option<String>,
+}
+
+pub(super) async fn run(target: &str, json: bool) -> Result<Exit, Failure> {
+    let (process, client) = connect_running(target).await?;
+    let mut config = select(&["dotnet-sampled-thread-time"], &[] as &[&str], None).map_err(Failure::usage)?.config;
+    let chooses = Capabilities::of(process.runtime.as_ref()).missing(CommandCode::CollectTracing4).is_none();
+    config.rundown = if chooses { Rundown::Keyword(NAMES) } else { Rundown::Default };
+    let mut listener = Listener::start(client.clone(), &config, FirstLook::default()).await.map_err(not_started)?;
+    let began = Instant::now();
+    while !listener.look(|look| look.is_over) && !listener.is_over() && began.elapsed() < LOOK {
+        sleep(POLL).await;
+    }
+    // Threads may end as soon as they have been looked at.
+    let names = client.thread_names();
+    let complete = listener.stop(RUNDOWN).await;
+    let groups = listener.look(|look| look.live.stacks(SampleFilter::ALL, usize::MAX));
+    let document = document(&process, complete, groups, &names);
+    if document.threads == 0 {
+        return Err(anyhow::anyhow!("{} showed no thread within {} s", called(&process), LOOK.as_secs()).into());
+    }
+    if json {
+        print::json(&document)?;
+    } else {
+        print::text(|out| write_text(out, &document))?;
+    }
+    if !complete {
+        print::say("the runtime did not send all names of methods: those that are missing are shown as addresses");
+    }
+    Ok(Exit::Done)
+}
+
+fn document(process: &Process, complete: bool, groups: Vec<StackGroup>, names: &FxHashMap<u64, String>) -> Document {
+    let thread = |(id, _): (u64, u64)| ThreadName { id, name: names.get(&id).cloned() };
+    let stack = |group: StackGroup| Stack {
+        waiting: group.samples.waiting,
+        frames: group.frames.iter().map(|frame| sanitise(frame)).collect(),
+        threads: group.threads.into_iter().map(thread).collect(),
+    };
+    let stacks: Vec<_> = groups.into_iter().map(stack).collect();
+    Document {
+        pid: process.key.pid,
+        name: process.name.clone(),
+        threads: stacks.iter().map(|stack| stack.threads.len()).sum(),
+        complete,
+        stacks,
+    }
+}
+
+fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
+    let Document { pid, name, threads, stacks, .. } = document;
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    writeln!(
+        out,
+        "{name} ({pid}): {threads} thread{}, {} stack{}. Thread time: who waits is here as well.",
+        plural(*threads),
+        stacks.len(),
+        plural(stacks.len())
+    )?;
+    for Stack { threads, waiting, frames } in stacks {
+        let state = match *waiting as usize {
+            0 => String::new(),
+            count if count == threads.len() => ", waiting".to_owned(),
+            count => format!(", {count} waiting"),
+        };
+        let thread = |thread: &ThreadName| match &thread.name {
+            Some(name) => format!("{} {name}", thread.id),
+            None => thread.id.to_string(),
+        };
+        let who: Vec<_> = threads.iter().map(thread).collect();
+        writeln!(out, "\n{} thread{}{state}: {}", threads.len(), plural(threads.len()), who.join(", "))?;
+        if frames.is_empty() {
+            writeln!(out, "    (no managed code)")?;
+        }
+        frames.iter().try_for_each(|frame| writeln!(out, "    {frame}"))?;
+    }
+    Ok(())
+}
+
+/// Lets through what the sampler saw when it first looked at all threads, which it stops for that: one moment. It is over when a thread comes again.
+#[derive(Debug, Default)]
+struct FirstLook {
+    live: Live,
+    /// By metadata index; the first is never used.
+    is_sample: Vec<bool>,
+    seen: FxHashSet<u64>,
+    is_over: bool,
+}
+
+impl Sink for FirstLook {
+    fn trace(&mut self, header: &TraceHeader) {
+        Sink::trace(&mut self.live, header);
+    }
+
+    fn metadata(&mut self, metadata: &Metadata) {
+        let index = metadata.index as usize;
+        self.is_sample.resize(self.is_sample.len().max(index + 1), false);
+        self.is_sample[index] = EventKind::of(metadata) == EventKind::ThreadSample;
+        self.live.metadata(metadata);
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        if self.is_sample.get(event.metadata.index as usize) == Some(&true) {
+            self.is_over |= !self.seen.insert(event.thread());
+            if self.is_over {
+                return;
+            }
+        }
+        self.live.event(event);
+    }
+
+    fn stacks(&mut self, count: u32) {
+        Sink::stacks(&mut self.live, count);
+    }
+
+    fn thread(&mut self, thread: &Thread) {
+        self.live.thread(thread);
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        self.live.loss(loss);
+    }
+
+    fn sequence_point(&mut self, point: &SequencePoint) {
+        self.live.sequence_point(point);
+    }
+
+    fn trouble(&mut self, trouble: &Trouble) {
+        Sink::trouble(&mut self.live, trouble);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nettrace::{Decoder, Encoder, Limits, NewEvent};
+
+    #[test]
+    fn every_thread_is_looked_at_once() {
+        let header = TraceHeader {
+            format_version: 4,
+            sync_utc: None,
+            sync_ticks: 0,
+            ticks_per_second: 1_000_000_000,
+            pointer_size: 8,
+            process_id: 7,
+            processors: 1,
+            sampling_interval_ns: 0,
+        };
+        let mut encoder = Encoder::new(header);
+        let sample = Metadata { provider: "Microsoft-DotNETCore-SampleProfiler".into(), ..Metadata::default() };
+        let sample = encoder.metadata(&sample);
+        // Threads 1 and 3 have the same stack; 1 has another when it is looked at again, and 4 comes too late.
+        for (at, thread, frame) in [(0, 1, 0x10), (1, 2, 0x20), (2, 3, 0x10), (3, 1, 0x30), (4, 4, 0x10)] {
+            let stack = encoder.stack(&[frame]);
+            encoder.event(&NewEvent {
+                metadata: sample,
+                timestamp: at,
+                thread,
+                capture_thread: 9,
+                stack,
+                payload: &[2, 0, 0, 0],
+                ..NewEvent::default()
+            });
+        }
+        encoder.end();
+        let mut look = FirstLook::default();
+        Decoder::new(Limits::default()).feed(&encoder.take(), &mut look).unwrap();
+        assert!(look.is_over);
+        let groups = look.live.stacks(SampleFilter::ALL, usize::MAX);
+        let names = FxHashMap::from_iter([(3, "Worker".to_owned())]);
+        let process = Process::new(crate::model::ProcessKey { pid: 7, started: 1 });
+        let document = document(&process, true, groups, &names);
+        let mut text = Vec::new();
+        write_text(&mut text, &document).unwrap();
+        let expected = " (7): 3 threads, 2 stacks. Thread time: who waits is here as well.\n\n2 threads: 1, 3 Worker\n    0x10\n\n1 thread: 2\n    0x20\n";
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+}

@@ -1,0 +1,103 @@
+//! `stats FILE`: what is in a nettrace file.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::exit::{Exit, Failure};
+use super::print;
+use super::recorded::{Pass, Recorded};
+use crate::analysis::{EventCount, Throughput};
+use crate::model::{Bytes, Count, sanitise};
+
+/// The document of the command line contract.
+#[derive(Serialize)]
+struct Stats {
+    format_version: u32,
+    complete: bool,
+    pointer_size: u8,
+    process_id: u32,
+    processors: u32,
+    start_utc: Option<String>,
+    duration_ms: u64,
+    bytes: u64,
+    events: u64,
+    dropped: u64,
+    stacks: u64,
+    threads: u64,
+    sequence_points: u64,
+    counts: Vec<EventStats>,
+}
+
+#[derive(Serialize)]
+struct EventStats {
+    provider: String,
+    id: u32,
+    name: String,
+    count: u64,
+    bytes: u64,
+}
+
+pub(super) fn run(path: &Path, json: bool) -> Result<Exit, Failure> {
+    let mut recorded = Recorded::open(path)?;
+    let mut tally = Throughput::default();
+    let pass = recorded.read(&mut tally)?;
+    let stats = stats(&tally, &pass);
+    if json {
+        print::json(&stats)?;
+    } else {
+        print::text(|out| write_text(out, &stats))?;
+    }
+    if let Some(trouble) = recorded.trouble(&pass.ending) {
+        print::say(trouble);
+    }
+    Ok(Exit::Done)
+}
+
+fn stats(tally: &Throughput, pass: &Pass) -> Stats {
+    let (header, totals) = (pass.header, tally.snapshot());
+    let count = |count: EventCount| EventStats {
+        provider: sanitise(&count.provider),
+        id: count.event_id,
+        name: sanitise(&count.name),
+        count: count.count,
+        bytes: count.bytes,
+    };
+    Stats {
+        format_version: header.format_version,
+        complete: pass.ending.is_complete(),
+        pointer_size: header.pointer_size,
+        process_id: header.process_id,
+        processors: header.processors,
+        start_utc: header.sync_utc.map(|time| time.to_string()),
+        duration_ms: totals.duration_ns / 1_000_000,
+        bytes: pass.bytes,
+        events: totals.events,
+        dropped: totals.dropped,
+        stacks: totals.stacks,
+        threads: totals.threads,
+        sequence_points: totals.sequence_points,
+        counts: tally.counts().into_iter().map(count).collect(),
+    }
+}
+
+fn write_text(out: &mut dyn Write, stats: &Stats) -> std::io::Result<()> {
+    let whole = if stats.complete { "complete" } else { "CUT OFF" };
+    writeln!(out, "nettrace {} · {whole} · {} · process {}", stats.format_version, Bytes(stats.bytes), stats.process_id)?;
+    if let Some(start) = &stats.start_utc {
+        writeln!(out, "started {start}, {:.3} s of events, {} processors", stats.duration_ms as f64 / 1e3, stats.processors)?;
+    }
+    writeln!(
+        out,
+        "{} events, {} dropped, {} stacks, {} threads, {} sequence points\n",
+        stats.events, stats.dropped, stats.stacks, stats.threads, stats.sequence_points
+    )?;
+    writeln!(out, "{:>10} {:>9}  {:>5}  EVENT", "COUNT", "BYTES", "ID")?;
+    let mut counts: Vec<_> = stats.counts.iter().collect();
+    counts.sort_by_key(|count| std::cmp::Reverse(count.count));
+    for EventStats { provider, id, name, count, bytes } in counts {
+        writeln!(out, "{:>10} {:>9}  {id:>5}  {provider}/{}", Count(*count), Bytes(*bytes), if name.is_empty() { "-" } else { name })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! From a word on the command line to a process that can be talked to.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::exit::{Exit, Failure};
+use crate::model::{Contact, Process, RunState, Trouble};
+use crate::net::client::{ANSWER_LIMIT, Client};
+use crate::net::discovery::Sources;
+use crate::net::{Directory, ExchangeError, TargetError};
+use crate::session::{self, StartError};
+
+/// How long a command waits for processes to say who they are: a little longer than a client does, so that silence is told from lateness.
+pub(super) const PATIENCE: Duration = ANSWER_LIMIT.saturating_add(Duration::from_millis(500));
+
+/// A process, and the way to it where there is one.
+pub(super) struct Found {
+    pub(super) process: Process,
+    pub(super) client: Option<Client>,
+}
+
+pub(super) fn directory() -> Result<Directory, Failure> {
+    Ok(Directory::new(Sources::machine()).context("the processes of this machine cannot be listed")?)
+}
+
+/// The process that is meant, attachable or not.
+pub(super) async fn find(target: &str) -> Result<Found, Failure> {
+    let mut directory = directory()?;
+    let process = directory.resolve(target, PATIENCE).await.map_err(|error| match error {
+        TargetError::List(_) => Failure::new(Exit::Failed, error),
+        _ => Failure::new(Exit::NoTarget, error),
+    })?;
+    let client = directory.clients().of(&process);
+    Ok(Found { process, client })
+}
+
+/// The process that is meant, if it can be talked to.
+pub(super) async fn connect(target: &str) -> Result<(Process, Client), Failure> {
+    let Found { process, client } = find(target).await?;
+    let name = called(&process);
+    if !process.contact.is_attachable() {
+        let reason = process.contact.reason().unwrap_or("it cannot be talked to");
+        let exit = match process.contact {
+            Contact::Trouble { kind: Trouble::Denied, .. } => Exit::Denied,
+            Contact::Trouble { kind: Trouble::Stale, .. } => Exit::NoTarget,
+            _ => Exit::Failed,
+        };
+        return Err(Failure::new(exit, anyhow::anyhow!("{name}: {reason}")));
+    }
+    match client {
+        Some(client) => Ok((process, client)),
+        None => Err(anyhow::anyhow!("{name} serves no diagnostic socket").into()),
+    }
+}
+
+/// The process that is meant, if its program runs: one that is suspended at start-up sends nothing.
+pub(super) async fn connect_running(target: &str) -> Result<(Process, Client), Failure> {
+    let (process, client) = connect(target).await?;
+    if process.run_state == RunState::Suspended {
+        let name = called(&process);
+        return Err(anyhow::anyhow!("{name} is suspended at start-up and sends nothing until it is resumed (`dn-top resume`)").into());
+    }
+    Ok((process, client))
+}
+
+/// How a command ends whose session was not opened.
+pub(super) fn not_started(error: StartError) -> Failure {
+    let exit = match &error {
+        StartError::Output(error) if error.is_denied() => Exit::Denied,
+        StartError::Exchange(error) => exit_of(error),
+        _ => Exit::Failed,
+    };
+    Failure::new(exit, error)
+}
+
+/// A process in a sentence. One that was given by its socket, and has not said who it is, has no name; or not even a pid.
+pub(super) fn called(process: &Process) -> String {
+    match (process.key.pid, process.name.as_str(), &process.socket) {
+        (0, _, Some(socket)) => format!("the process at {}", socket.display()),
+        (pid, "", _) => format!("process {pid}"),
+        (pid, name, _) => format!("process {pid} ({name})"),
+    }
+}
+
+/// How a command ends whose exchange failed.
+pub(super) fn refused(error: ExchangeError) -> Failure {
+    Failure::new(exit_of(&error), error)
+}
+
+pub(super) fn exit_of(error: &ExchangeError) -> Exit {
+    if error.trouble() == Some(Trouble::Denied) { Exit::Denied } else { Exit::Failed }
+}
+
+/// A relative path is meant from where the person stands, which the target does not know.
+pub(super) fn absolute(process: &Process, path: &Path) -> Result<PathBuf, Failure> {
+    if path.is_absolute() {
+        return Ok(path.to_owned());
+    }
+    if session::is_elsewhere(process) {
+        let why = "the target has a file system of its own: give an absolute path as it is there";
+        return Err(Failure::usage(why));
+    }
+    Ok(std::path::absolute(path).with_context(|| format!("{} cannot be made absolute", path.display()))?)
+}

@@ -1,0 +1,21 @@
+//! `trace`: record until the duration, the size, Ctrl-C or the target's end.
+
+use super::args;
+use super::exit::{Exit, Failure};
+use super::print;
+use super::record::{Interrupts, Order};
+use super::target::{called, connect};
+
+pub(super) async fn run(arguments: args::Trace) -> Result<Exit, Failure> {
+    let order = Order::new(arguments.record)?;
+    let (process, client) = connect(&arguments.target.target).await?;
+    let mut interrupts = Interrupts::new()?;
+    let recorder = order.begin(client, process.key, &process.name).await?;
+    print::say(format_args!("recording {}; Ctrl-C stops it", called(&process)));
+    let followed = order.follow(recorder, &mut interrupts).await?;
+    Ok(match followed {
+        _ if followed.interrupted => Exit::Interrupted,
+        _ if followed.failed() => Exit::Failed,
+        _ => Exit::Done,
+    })
+}

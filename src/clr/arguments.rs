@@ -1,0 +1,149 @@
+//! A provider's arguments: `key=value;key="value with ; or ="`.
+
+use super::spec::Problem;
+
+/// Checks arguments and brings them into the form that runtimes read: no quotes but where a value needs them, no `;` at the end.
+///
+/// Before anything else `\"`, `\\`, `\r`, `\n` and `\t` stand for what they stand for in dotnet-trace. An escaped quote is a quote like any other.
+///
+/// # Errors
+/// What is wrong, and at which character of `text`, counted from 0.
+pub(super) fn normalise(text: &str) -> Result<String, (usize, Problem)> {
+    let characters = unescape(text)?;
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    let mut rest = characters.as_slice();
+    let end = text.chars().count();
+    while let Some((at, _)) = rest.first() {
+        let (key, value);
+        (key, rest) = read_key(rest, end)?;
+        if pairs.iter().any(|(known, _)| *known == key) {
+            return Err((*at, Problem::KeyTwice(key)));
+        }
+        (value, rest) = read_value(rest, end)?;
+        pairs.push((key, value));
+    }
+    let quoted = |text: &str| if text.contains([';', '=']) { format!("\"{text}\"") } else { text.to_owned() };
+    let pairs: Vec<_> = pairs.iter().map(|(key, value)| format!("{key}={}", quoted(value))).collect();
+    Ok(pairs.join(";"))
+}
+
+/// Arguments as they are typed: what a shell or a terminal would spoil is escaped.
+pub(super) fn escape(arguments: &str) -> String {
+    let mut out = String::with_capacity(arguments.len());
+    for c in arguments.chars() {
+        match ESCAPES.iter().find(|(_, plain)| *plain == c && c != '"') {
+            Some((letter, _)) => out.extend(['\\', *letter]),
+            None => out.push(c),
+        }
+    }
+    out
+}
+
+/// A character and where it stands in the text.
+type At = (usize, char);
+
+const ESCAPES: [(char, char); 5] = [('\\', '\\'), ('"', '"'), ('r', '\r'), ('n', '\n'), ('t', '\t')];
+
+fn unescape(text: &str) -> Result<Vec<At>, (usize, Problem)> {
+    let mut out = Vec::new();
+    let mut characters = text.chars().enumerate();
+    while let Some((at, c)) = characters.next() {
+        if c == '\\' {
+            let letter = characters.next().map(|(_, letter)| letter);
+            let escape = ESCAPES.iter().find(|(known, _)| Some(*known) == letter).ok_or((at, Problem::Escape))?;
+            out.push((at, escape.1));
+        } else {
+            out.push((at, c));
+        }
+    }
+    Ok(out)
+}
+
+/// Up to the `=`, which is taken too.
+fn read_key(rest: &[At], end: usize) -> Result<(String, &[At]), (usize, Problem)> {
+    let start = rest.first().map_or(end, |(at, _)| *at);
+    let length = rest.iter().position(|(_, c)| matches!(c, '=' | ';' | '"')).ok_or((end, Problem::NoValue))?;
+    match rest[length] {
+        (_, '=') if length > 0 => Ok((collect(&rest[..length]), &rest[length + 1..])),
+        (_, '=') => Err((start, Problem::NoKey)),
+        (at, _) => Err((at, Problem::NoValue)),
+    }
+}
+
+/// Up to the `;` outside quotes, which is taken too.
+fn read_value(rest: &[At], end: usize) -> Result<(String, &[At]), (usize, Problem)> {
+    let (value, behind) = match rest.first() {
+        Some((at, '"')) => {
+            let length = rest[1..].iter().position(|(_, c)| *c == '"').ok_or((*at, Problem::OpenQuote))?;
+            (&rest[1..=length], &rest[length + 2..])
+        }
+        _ => rest.split_at(rest.iter().position(|(_, c)| matches!(c, ';' | '=' | '"')).unwrap_or(rest.len())),
+    };
+    match behind.first() {
+        None => Ok((collect(value), behind)),
+        Some((_, ';')) => Ok((collect(value), &behind[1..])),
+        Some((at, _)) => Err(((*at).min(end), Problem::NeedsQuotes)),
+    }
+}
+
+fn collect(characters: &[At]) -> String {
+    characters.iter().map(|(_, c)| *c).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_runtimes_read() {
+        let table = [
+            ("", ""),
+            ("k=v", "k=v"),
+            ("k=v;", "k=v"),
+            ("k=", "k="),
+            ("k=;j=2", "k=;j=2"),
+            ("EventCounterIntervalSec=1;k2=v2", "EventCounterIntervalSec=1;k2=v2"),
+            (r#"k="v""#, "k=v"),
+            (r#"k="v;x=1";j=2"#, r#"k="v;x=1";j=2"#),
+            (r#"FilterSpecs=\"A:5;B:4\""#, r#"FilterSpecs="A:5;B:4""#),
+            (r"k=a\\b\r\n\t", "k=a\\b\r\n\t"),
+            ("k=[AS]*", "k=[AS]*"),
+        ];
+        for (typed, read) in table {
+            assert_eq!(normalise(typed).as_deref(), Ok(read), "{typed}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_and_where() {
+        let table = [
+            ("k", 1, Problem::NoValue),
+            ("k;j=1", 1, Problem::NoValue),
+            ("a=1;k", 5, Problem::NoValue),
+            ("=v", 0, Problem::NoKey),
+            ("a=1;=v", 4, Problem::NoKey),
+            (";", 0, Problem::NoValue),
+            ("k=\"v", 2, Problem::OpenQuote),
+            ("k=\"v\"x", 5, Problem::NeedsQuotes),
+            ("k=a=b", 3, Problem::NeedsQuotes),
+            ("k=a\"b\"", 3, Problem::NeedsQuotes),
+            ("k=1;k=2", 4, Problem::KeyTwice("k".to_owned())),
+            (r"k=\q", 2, Problem::Escape),
+            (r"k=\", 2, Problem::Escape),
+        ];
+        for (typed, at, problem) in table {
+            assert_eq!(normalise(typed), Err((at, problem)), "{typed}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_safe_and_the_form_is_final(text in r#"[a-c=;"\\rnt \r\n]{0,24}|.*"#) {
+            match normalise(&text) {
+                Ok(read) => prop_assert_eq!(normalise(&escape(&read)), Ok(read)),
+                Err((at, _)) => prop_assert!(at <= text.chars().count()),
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Names of the runtime's own events, which their metadata does not give.
+//!
+//! Source: `ClrEtwAll.man` of the runtime, symbols without their version suffix, as Microsoft's documentation lists them.
+
+/// What the runtime calls an event of one of its native providers.
+pub fn name(provider: &str, event_id: u32) -> Option<&'static str> {
+    let names = match provider {
+        "Microsoft-Windows-DotNETRuntime" => RUNTIME,
+        "Microsoft-Windows-DotNETRuntimeRundown" => RUNDOWN,
+        "Microsoft-DotNETCore-SampleProfiler" => &[(0, "ThreadSample")],
+        "Microsoft-DotNETCore-EventPipe" => &[(1, "ProcessInfo")],
+        _ => return None,
+    };
+    let found = names.binary_search_by_key(&event_id, |(id, _)| *id).ok()?;
+    Some(names[found].1)
+}
+
+const RUNTIME: &[(u32, &str)] = &[
+    (1, "GCStart"),
+    (2, "GCEnd"),
+    (3, "GCRestartEEEnd"),
+    (4, "GCHeapStats"),
+    (5, "GCCreateSegment"),
+    (6, "GCFreeSegment"),
+    (7, "GCRestartEEBegin"),
+    (8, "GCSuspendEEEnd"),
+    (9, "GCSuspendEEBegin"),
+    (10, "GCAllocationTick"),
+    (11, "GCCreateConcurrentThread"),
+    (12, "GCTerminateConcurrentThread"),
+    (13, "GCFinalizersEnd"),
+    (14, "GCFinalizersBegin"),
+    (15, "BulkType"),
+    (16, "GCBulkRootEdge"),
+    (17, "GCBulkRootConditionalWeakTableElementEdge"),
+    (18, "GCBulkNode"),
+    (19, "GCBulkEdge"),
+    (20, "GCSampledObjectAllocationHigh"),
+    (21, "GCBulkSurvivingObjectRanges"),
+    (22, "GCBulkMovedObjectRanges"),
+    (23, "GCGenerationRange"),
+    (25, "GCMarkStackRoots"),
+    (26, "GCMarkFinalizeQueueRoots"),
+    (27, "GCMarkHandles"),
+    (28, "GCMarkOlderGenerationRoots"),
+    (29, "FinalizeObject"),
+    (30, "SetGCHandle"),
+    (31, "DestroyGCHandle"),
+    (32, "GCSampledObjectAllocationLow"),
+    (33, "PinObjectAtGCTime"),
+    (35, "GCTriggered"),
+    (36, "GCBulkRootCCW"),
+    (37, "GCBulkRCW"),
+    (38, "GCBulkRootStaticVar"),
+    (39, "GCDynamicEvent"),
+    (50, "ThreadPoolWorkerThreadStart"),
+    (51, "ThreadPoolWorkerThreadStop"),
+    (52, "ThreadPoolWorkerThreadRetirementStart"),
+    (53, "ThreadPoolWorkerThreadRetirementStop"),
+    (54, "ThreadPoolWorkerThreadAdjustmentSample"),
+    (55, "ThreadPoolWorkerThreadAdjustmentAdjustment"),
+    (56, "ThreadPoolWorkerThreadAdjustmentStats"),
+    (57, "ThreadPoolWorkerThreadWait"),
+    (58, "YieldProcessorMeasurement"),
+    (59, "ThreadPoolMinMaxThreads"),
+    (60, "ThreadPoolWorkingThreadCount"),
+    (61, "ThreadPoolEnqueue"),
+    (62, "ThreadPoolDequeue"),
+    (63, "ThreadPoolIOEnqueue"),
+    (64, "ThreadPoolIODequeue"),
+    (65, "ThreadPoolIOPack"),
+    (70, "ThreadCreating"),
+    (71, "ThreadRunning"),
+    (72, "MethodDetails"),
+    (73, "TypeLoadStart"),
+    (74, "TypeLoadStop"),
+    (80, "ExceptionThrown"),
+    (81, "ContentionStart"),
+    (85, "ThreadCreated"),
+    (90, "ContentionLockCreated"),
+    (91, "ContentionStop"),
+    (141, "MethodLoad"),
+    (142, "MethodUnload"),
+    (143, "MethodLoadVerbose"),
+    (144, "MethodUnloadVerbose"),
+    (145, "MethodJittingStarted"),
+    (146, "MethodJitMemoryAllocatedForCode"),
+    (151, "DomainModuleLoad"),
+    (152, "ModuleLoad"),
+    (153, "ModuleUnload"),
+    (154, "AssemblyLoad"),
+    (155, "AssemblyUnload"),
+    (156, "AppDomainLoad"),
+    (157, "AppDomainUnload"),
+    (185, "MethodJitInliningSucceeded"),
+    (186, "MethodJitInliningFailedAnsi"),
+    (187, "RuntimeInformationStart"),
+    (188, "MethodJitTailCallSucceeded"),
+    (189, "MethodJitTailCallFailedAnsi"),
+    (190, "MethodILToNativeMap"),
+    (191, "MethodJitTailCallFailed"),
+    (192, "MethodJitInliningFailed"),
+    (202, "GCMarkWithType"),
+    (203, "GCJoin"),
+    (204, "GCPerHeapHistory"),
+    (205, "GCGlobalHeapHistory"),
+    (209, "GCFitBucketInfo"),
+    (250, "ExceptionCatchStart"),
+    (251, "ExceptionCatchStop"),
+    (252, "ExceptionFinallyStart"),
+    (253, "ExceptionFinallyStop"),
+    (254, "ExceptionFilterStart"),
+    (255, "ExceptionFilterStop"),
+    (256, "ExceptionThrownStop"),
+    (280, "TieredCompilationSettings"),
+    (281, "TieredCompilationPause"),
+    (282, "TieredCompilationResume"),
+    (283, "TieredCompilationBackgroundJitStart"),
+    (284, "TieredCompilationBackgroundJitStop"),
+    (290, "AssemblyLoadStart"),
+    (291, "AssemblyLoadStop"),
+    (292, "ResolutionAttempted"),
+    (293, "AssemblyLoadContextResolvingHandlerInvoked"),
+    (294, "AppDomainAssemblyResolveHandlerInvoked"),
+    (295, "AssemblyLoadFromResolveHandlerInvoked"),
+    (296, "KnownPathProbed"),
+    (301, "WaitHandleWaitStart"),
+    (302, "WaitHandleWaitStop"),
+    (303, "AllocationSampled"),
+];
+
+const RUNDOWN: &[(u32, &str)] = &[
+    (10, "GCSettingsRundown"),
+    (141, "MethodDCStart"),
+    (142, "MethodDCEnd"),
+    (143, "MethodDCStartVerbose"),
+    (144, "MethodDCEndVerbose"),
+    (145, "DCStartComplete"),
+    (146, "DCEndComplete"),
+    (147, "DCStartInit"),
+    (148, "DCEndInit"),
+    (149, "MethodDCStartILToNativeMap"),
+    (150, "MethodDCEndILToNativeMap"),
+    (151, "DomainModuleDCStart"),
+    (152, "DomainModuleDCEnd"),
+    (153, "ModuleDCStart"),
+    (154, "ModuleDCEnd"),
+    (155, "AssemblyDCStart"),
+    (156, "AssemblyDCEnd"),
+    (157, "AppDomainDCStart"),
+    (158, "AppDomainDCEnd"),
+    (187, "RuntimeInformationDCStart"),
+    (280, "TieredCompilationSettingsDCStart"),
+    (300, "ExecutionCheckpointDCEnd"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_can_be_searched() {
+        for names in [RUNTIME, RUNDOWN] {
+            assert!(names.is_sorted_by(|(a, _), (b, _)| a < b));
+        }
+    }
+
+    #[test]
+    fn one_id_is_another_event_at_another_provider() {
+        assert_eq!(name("Microsoft-Windows-DotNETRuntime", 144), Some("MethodUnloadVerbose"));
+        assert_eq!(name("Microsoft-Windows-DotNETRuntimeRundown", 144), Some("MethodDCEndVerbose"));
+        assert_eq!(name("Microsoft-Windows-DotNETRuntime", 9999), None);
+        assert_eq!(name("Demo", 1), None);
+    }
+}

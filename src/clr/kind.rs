@@ -1,0 +1,226 @@
+//! What kind of event a metadata record describes: asked once per record, so that an event costs an index and a match.
+
+use crate::nettrace::Metadata;
+
+use super::RUNTIME;
+
+/// The runtime's method and module map, which it writes when a session stops.
+const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
+const EVENT_PIPE: &str = "Microsoft-DotNETCore-EventPipe";
+const METRICS: &str = "System.Diagnostics.Metrics";
+const LOGGING: &str = "Microsoft-Extensions-Logging";
+/// Their starts and stops are not of requests, and come by the thousand.
+const NO_ACTIVITIES: [&str; 3] =
+    ["System.Threading.Tasks.TplEventSource", "System.Buffers.ArrayPoolEventSource", "System.Diagnostics.Eventing.FrameworkEventSource"];
+
+/// The events that analyses know. One of the native runtime is known by its provider and number: its version changes only how long its payload
+/// is, and numbers mean other events at the rundown provider. One of an EventSource whose number is made up at run time is known by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum EventKind {
+    /// One that no analysis knows.
+    #[default]
+    Other,
+    /// [`GcStart`](super::payload::GcStart).
+    GcStart,
+    /// [`GcEnd`](super::payload::GcEnd).
+    GcEnd,
+    /// All threads run again. No payload worth reading.
+    RestartEnd,
+    /// [`HeapStats`](super::payload::HeapStats).
+    HeapStats,
+    /// [`SuspendBegin`](super::payload::SuspendBegin).
+    SuspendBegin,
+    /// [`AllocationTick`](super::payload::AllocationTick).
+    AllocationTick,
+    /// [`AllocationSampled`](super::payload::AllocationSampled).
+    AllocationSampled,
+    /// [`GlobalHeapHistory`](super::payload::GlobalHeapHistory).
+    GlobalHeapHistory,
+    /// [`BulkType`](super::payload::BulkType).
+    BulkType,
+    /// [`BulkNode`](super::payload::BulkNode).
+    BulkNode,
+    /// [`BulkEdge`](super::payload::BulkEdge).
+    BulkEdge,
+    /// [`ExceptionThrown`](super::payload::ExceptionThrown).
+    ExceptionThrown,
+    /// [`ContentionStart`](super::payload::ContentionStart).
+    ContentionStart,
+    /// [`ContentionStop`](super::payload::ContentionStop).
+    ContentionStop,
+    /// A worker starts, stops, retires, returns or waits: [`Workers`](super::payload::Workers).
+    Workers,
+    /// [`AdjustmentSample`](super::payload::AdjustmentSample).
+    AdjustmentSample,
+    /// [`Adjustment`](super::payload::Adjustment).
+    Adjustment,
+    /// [`MinMaxThreads`](super::payload::MinMaxThreads).
+    MinMaxThreads,
+    /// A work item goes into the thread pool's queue. No payload worth reading.
+    WorkEnqueue,
+    /// A work item comes out of the thread pool's queue. No payload worth reading.
+    WorkDequeue,
+    /// [`ThreadCreated`](super::payload::ThreadCreated).
+    ThreadCreated,
+    /// A managed thread ends.
+    ThreadTerminated,
+    /// A method body appears: [`MethodBody`](super::payload::MethodBody), without names.
+    MethodLoad,
+    /// A method body appears: [`MethodVerbose`](super::payload::MethodVerbose).
+    MethodLoadVerbose,
+    /// A method body goes: [`MethodBody`](super::payload::MethodBody), whether or not names follow.
+    MethodUnload,
+    /// A method body is there, says the rundown: [`MethodBody`](super::payload::MethodBody), without names.
+    MethodRundown,
+    /// A method body is there, says the rundown: [`MethodVerbose`](super::payload::MethodVerbose).
+    MethodRundownVerbose,
+    /// [`JittingStarted`](super::payload::JittingStarted).
+    JittingStarted,
+    /// [`ModuleLoad`](super::payload::ModuleLoad).
+    ModuleLoad,
+    /// A module is there, says the rundown: [`ModuleLoad`](super::payload::ModuleLoad).
+    ModuleRundown,
+    /// [`AssemblyLoad`](super::payload::AssemblyLoad).
+    AssemblyLoad,
+    /// An assembly goes: [`AssemblyLoad`](super::payload::AssemblyLoad).
+    AssemblyUnload,
+    /// An assembly is there, says the rundown: [`AssemblyLoad`](super::payload::AssemblyLoad).
+    AssemblyRundown,
+    /// [`AssemblyLoadStop`](super::payload::AssemblyLoadStop).
+    AssemblyLoadStop,
+    /// [`BackgroundJit`](super::payload::BackgroundJit) begins.
+    BackgroundJitStart,
+    /// [`BackgroundJit`](super::payload::BackgroundJit) ends.
+    BackgroundJitStop,
+    /// [`RuntimeInformation`](super::payload::RuntimeInformation).
+    RuntimeInformation,
+    /// [`ThreadSample`](super::payload::ThreadSample).
+    ThreadSample,
+    /// [`ProcessInfo`](super::payload::ProcessInfo).
+    ProcessInfo,
+    /// A value of an EventCounter of any provider; its metadata describe it.
+    EventCounter,
+    /// Any event of `System.Diagnostics.Metrics`; its metadata describe it.
+    Metrics,
+    /// A message of an `ILogger`; its metadata describe it.
+    LogMessage,
+    /// Something begins that has an activity id, such as a request; its metadata describe it.
+    ActivityStart,
+    /// Something ends that has an activity id; its metadata describe it.
+    ActivityStop,
+}
+
+impl EventKind {
+    /// The kind of the events of a metadata record.
+    pub fn of(metadata: &Metadata) -> Self {
+        match metadata.provider.as_str() {
+            RUNTIME => Self::of_runtime(metadata.event_id),
+            RUNDOWN => Self::of_rundown(metadata.event_id),
+            SAMPLE_PROFILER if metadata.event_id == 0 => Self::ThreadSample,
+            EVENT_PIPE if metadata.event_id == 1 => Self::ProcessInfo,
+            METRICS => Self::Metrics,
+            _ if metadata.name == "EventCounters" => Self::EventCounter,
+            // The same message comes as text, as text with its parts, and as JSON, as keywords ask for it.
+            LOGGING if ["FormattedMessage", "MessageJson"].contains(&metadata.name.as_str()) => Self::LogMessage,
+            LOGGING => Self::Other,
+            provider if NO_ACTIVITIES.contains(&provider) => Self::Other,
+            _ => Self::of_activity(metadata),
+        }
+    }
+
+    fn of_runtime(id: u32) -> Self {
+        match id {
+            1 => Self::GcStart,
+            2 => Self::GcEnd,
+            3 => Self::RestartEnd,
+            4 => Self::HeapStats,
+            9 => Self::SuspendBegin,
+            10 => Self::AllocationTick,
+            15 => Self::BulkType,
+            18 => Self::BulkNode,
+            19 => Self::BulkEdge,
+            50..=53 | 57 => Self::Workers,
+            54 => Self::AdjustmentSample,
+            55 => Self::Adjustment,
+            59 => Self::MinMaxThreads,
+            61 => Self::WorkEnqueue,
+            62 => Self::WorkDequeue,
+            80 => Self::ExceptionThrown,
+            81 => Self::ContentionStart,
+            85 => Self::ThreadCreated,
+            86 => Self::ThreadTerminated,
+            91 => Self::ContentionStop,
+            141 => Self::MethodLoad,
+            142 | 144 => Self::MethodUnload,
+            143 => Self::MethodLoadVerbose,
+            145 => Self::JittingStarted,
+            152 => Self::ModuleLoad,
+            154 => Self::AssemblyLoad,
+            155 => Self::AssemblyUnload,
+            187 => Self::RuntimeInformation,
+            205 => Self::GlobalHeapHistory,
+            283 => Self::BackgroundJitStart,
+            284 => Self::BackgroundJitStop,
+            291 => Self::AssemblyLoadStop,
+            303 => Self::AllocationSampled,
+            _ => Self::Other,
+        }
+    }
+
+    fn of_rundown(id: u32) -> Self {
+        match id {
+            141 | 142 => Self::MethodRundown,
+            143 | 144 => Self::MethodRundownVerbose,
+            153 | 154 => Self::ModuleRundown,
+            155 | 156 => Self::AssemblyRundown,
+            187 => Self::RuntimeInformation,
+            _ => Self::Other,
+        }
+    }
+
+    fn of_activity(metadata: &Metadata) -> Self {
+        match metadata.opcode {
+            Some(1) => Self::ActivityStart,
+            Some(2) => Self::ActivityStop,
+            Some(_) => Self::Other,
+            // Runtimes before .NET 5 do not tell it, and make it from the name in the same way.
+            None if metadata.name.ends_with("Start") => Self::ActivityStart,
+            None if metadata.name.ends_with("Stop") => Self::ActivityStop,
+            None => Self::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_number_is_another_event_at_another_provider() {
+        let kind = |provider: &str, event_id, name: &str, opcode| {
+            EventKind::of(&Metadata { provider: provider.into(), event_id, name: name.into(), opcode, ..Metadata::default() })
+        };
+        let table = [
+            (RUNTIME, 144, "", None, EventKind::MethodUnload),
+            (RUNDOWN, 144, "", None, EventKind::MethodRundownVerbose),
+            (RUNTIME, 9999, "", None, EventKind::Other),
+            (SAMPLE_PROFILER, 0, "", None, EventKind::ThreadSample),
+            (SAMPLE_PROFILER, 1, "", None, EventKind::Other),
+            ("System.Runtime", 5, "EventCounters", None, EventKind::EventCounter),
+            ("Demo", 7, "EventCounters", Some(0), EventKind::EventCounter),
+            (METRICS, 99, "Base2ExponentialHistogramValuePublished", None, EventKind::Metrics),
+            (LOGGING, 1, "FormattedMessage", None, EventKind::LogMessage),
+            (LOGGING, 3, "ActivityStart", Some(1), EventKind::Other),
+            ("System.Net.Http", 1, "RequestStart", Some(1), EventKind::ActivityStart),
+            ("System.Net.Http", 2, "RequestStop", Some(2), EventKind::ActivityStop),
+            ("Old", 2, "RequestStop", None, EventKind::ActivityStop),
+            ("Old", 2, "HeadStart", Some(0), EventKind::Other),
+            (NO_ACTIVITIES[0], 2, "TaskStart", Some(1), EventKind::Other),
+            ("", 0, "", None, EventKind::Other),
+        ];
+        for (provider, id, name, opcode, expected) in table {
+            assert_eq!(kind(provider, id, name, opcode), expected, "{provider} {id} {name}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Providers that are worth knowing, and the names of their keywords.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+/// The provider of the runtime itself.
+pub const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+
+/// A provider, what it is about, and its keywords.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownProvider {
+    /// Its name, to be matched without regard to case.
+    pub name: String,
+    /// What it is about, in a line.
+    pub about: String,
+    /// Its keywords, lowest bit first; empty where they have no names worth knowing.
+    #[serde(default)]
+    pub keywords: Vec<Keyword>,
+}
+
+/// A group of a provider's events.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keyword {
+    /// Its name, in small letters.
+    pub name: String,
+    /// Other names of it.
+    #[serde(default)]
+    pub aliases: Vec<String>,
+    /// Its bit.
+    pub bits: u64,
+    /// What its events are about.
+    pub about: String,
+}
+
+impl KnownProvider {
+    /// The keyword of a name or alias, in any case.
+    pub fn keyword(&self, name: &str) -> Option<&Keyword> {
+        self.keywords.iter().find(|keyword| keyword.names().any(|known| known.eq_ignore_ascii_case(name)))
+    }
+}
+
+impl Keyword {
+    fn names(&self) -> impl Iterator<Item = &str> {
+        [&self.name].into_iter().chain(&self.aliases).map(String::as_str)
+    }
+}
+
+/// Every provider that is worth knowing.
+pub fn known_providers() -> &'static [KnownProvider] {
+    #[derive(Deserialize)]
+    struct File {
+        provider: Vec<KnownProvider>,
+    }
+    static PROVIDERS: LazyLock<Vec<KnownProvider>> = LazyLock::new(|| {
+        let file: File = toml::from_str(include_str!("../../assets/providers.toml")).expect("a file of this program, read by its tests");
+        file.provider
+    });
+    &PROVIDERS
+}
+
+/// The provider of a name, in any case.
+pub fn known_provider(name: &str) -> Option<&'static KnownProvider> {
+    known_providers().iter().find(|provider| provider.name.eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names that dotnet-trace takes for `--clrevents`.
+    #[test]
+    fn runtime_keywords() {
+        let table = "gc 1 gchandle 2 assemblyloader 4 fusion 4 loader 8 jit 10 ngen 20 startenumeration 40 endenumeration 80 security 400 \
+            appdomainresourcemanagement 800 jittracing 1000 interop 2000 contention 4000 exception 8000 threading 10000 \
+            jittedmethodiltonativemap 20000 overrideandsuppressngenevents 40000 type 80000 gcheapdump 100000 \
+            gcsampledobjectallocationhigh 200000 gcheapsurvivalandmovement 400000 gcheapcollect 800000 managedheapcollect 800000 \
+            gcheapandtypenames 1000000 gcsampledobjectallocationlow 2000000 perftrack 20000000 stack 40000000 threadtransfer 80000000 \
+            debugger 100000000 monitoring 200000000 codesymbols 400000000 eventsource 800000000 compilation 1000000000 \
+            compilationdiagnostic 2000000000 methoddiagnostic 4000000000 typediagnostic 8000000000 jitinstrumentationdata 10000000000 \
+            profiler 20000000000 waithandle 40000000000 allocationsampling 80000000000";
+        let runtime = known_provider("microsoft-windows-dotnetruntime").unwrap();
+        assert_eq!(runtime.name, RUNTIME);
+        let words: Vec<_> = table.split_whitespace().collect();
+        for pair in words.chunks(2) {
+            let bits = u64::from_str_radix(pair[1], 16).unwrap();
+            assert_eq!(runtime.keyword(pair[0]).map(|keyword| keyword.bits), Some(bits), "{}", pair[0]);
+            assert_eq!(runtime.keyword(&pair[0].to_uppercase()).map(|keyword| keyword.bits), Some(bits));
+        }
+        assert_eq!(runtime.keywords.len(), words.len() / 2 - 2, "two of the names are aliases");
+    }
+
+    #[test]
+    fn one_bit_a_keyword_and_no_name_that_could_be_a_number() {
+        for provider in known_providers() {
+            let mut seen = 0;
+            for keyword in &provider.keywords {
+                assert_eq!(keyword.bits.count_ones(), 1, "{}", keyword.name);
+                assert!(keyword.bits > seen, "{} out of order", keyword.name);
+                seen = keyword.bits;
+                for name in keyword.names() {
+                    assert!(u64::from_str_radix(name, 16).is_err() && !name.contains(['+', ':', ' ']), "{name}");
+                }
+                assert!(!keyword.about.is_empty());
+            }
+        }
+    }
+}

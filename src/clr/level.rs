@@ -1,0 +1,48 @@
+//! Names of levels.
+
+use crate::ipc::Level;
+
+/// The name that dotnet-trace and this program take and show.
+pub fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::LogAlways => "logalways",
+        Level::Critical => "critical",
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Informational => "informational",
+        Level::Verbose => "verbose",
+    }
+}
+
+/// A level by name, in any case, or by number; a number above the highest is the highest.
+pub fn parse_level(text: &str) -> Option<Level> {
+    let by_name = Level::ALL.into_iter().find(|level| level_name(*level).eq_ignore_ascii_case(text));
+    by_name.or_else(|| Level::try_from(text.parse::<u32>().ok()?.min(Level::Verbose.number())).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers() {
+        let table = [
+            ("logalways", Some(Level::LogAlways)),
+            ("Critical", Some(Level::Critical)),
+            ("ERROR", Some(Level::Error)),
+            ("warning", Some(Level::Warning)),
+            ("informational", Some(Level::Informational)),
+            ("verbose", Some(Level::Verbose)),
+            ("0", Some(Level::LogAlways)),
+            ("4", Some(Level::Informational)),
+            ("5", Some(Level::Verbose)),
+            ("99", Some(Level::Verbose)),
+            ("-1", None),
+            ("info", None),
+            ("", None),
+        ];
+        for (text, level) in table {
+            assert_eq!(parse_level(text), level, "{text}");
+        }
+    }
+}

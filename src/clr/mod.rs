@@ -1,0 +1,28 @@
+//! What the bytes mean: providers, keywords, levels and trace profiles of the .NET runtime.
+//!
+//! A person says what to trace by profiles, by provider specifications (`NAME:KEYWORDS:LEVEL:ARGUMENTS`, the syntax of dotnet-trace) and by
+//! names of runtime keywords; [`select`] makes one [`SessionConfig`](crate::ipc::SessionConfig) of them. Profiles and the names of providers and
+//! keywords are data, built into the program from `assets/`.
+//!
+//! What an event is says [`EventKind`], asked once for each metadata record; what is in the payloads of the native runtime events, which the
+//! stream does not describe, say the views of [`payload`].
+//!
+//! No input or output, no clock. Knows `ipc` for the types of a session, and nothing of what an analysis does with events.
+
+pub mod events;
+pub mod payload;
+
+mod arguments;
+mod kind;
+mod known;
+mod level;
+mod profile;
+mod select;
+mod spec;
+
+pub use kind::EventKind;
+pub use known::{Keyword, KnownProvider, RUNTIME, known_provider, known_providers};
+pub use level::{level_name, parse_level};
+pub use profile::{Profile, UnknownProfile, profile, profiles};
+pub use select::{DEFAULT_PROFILES, SelectError, Selected, select};
+pub use spec::{Problem, SpecError, format_keywords, format_provider, parse_provider, parse_runtime_keywords};

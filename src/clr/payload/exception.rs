@@ -1,0 +1,33 @@
+//! Exceptions.
+
+use crate::wire::Utf16;
+
+use super::{Fields, Payload};
+
+/// An exception is thrown (event 80).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExceptionThrown<'a> {
+    /// Full name of its type.
+    pub type_name: Utf16<'a>,
+    /// Its message; can be empty.
+    pub message: Utf16<'a>,
+    /// Its HRESULT.
+    pub hresult: u32,
+    /// 1 has an inner exception, 2 thrown while another was handled, 4 thrown anew, 8 corrupt state, 0x10 is of a CLS type.
+    pub flags: u16,
+}
+
+impl ExceptionThrown<'_> {
+    /// Whether it was caught before and is thrown anew.
+    pub fn is_rethrown(&self) -> bool {
+        self.flags & 4 != 0
+    }
+}
+
+impl<'a> Payload<'a> for ExceptionThrown<'a> {
+    fn read(mut fields: Fields<'a>) -> Option<Self> {
+        let (type_name, message) = (fields.text()?, fields.text()?);
+        let _address = fields.pointer()?;
+        Some(Self { type_name, message, hresult: fields.u32()?, flags: fields.u16()? })
+    }
+}

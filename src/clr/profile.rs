@@ -1,0 +1,131 @@
+//! Trace profiles: what to turn on for which question.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::spec::{SpecError, parse_provider};
+use crate::ipc::Provider;
+
+/// A trace profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// Its name, to be matched without regard to case.
+    pub name: String,
+    /// What it shows, in a sentence.
+    pub about: String,
+    /// What it costs the target, in words.
+    pub cost: String,
+    /// What a person should know before handing the file on.
+    pub warning: Option<String>,
+    /// What it turns on.
+    pub providers: Vec<Provider>,
+    /// The rundown that is enough for it, where that is less than the default.
+    pub rundown: Option<u64>,
+}
+
+/// There is no profile of that name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("there is no profile '{}': expected one of {}", .0.escape_debug(), profile_names())]
+pub struct UnknownProfile(pub String);
+
+fn profile_names() -> String {
+    let names: Vec<_> = profiles().iter().map(|profile| profile.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// A profile as the file has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    name: String,
+    about: String,
+    cost: String,
+    warning: Option<String>,
+    providers: Vec<String>,
+    rundown: Option<u64>,
+}
+
+impl Written {
+    fn read(self) -> Result<Profile, SpecError> {
+        let Self { name, about, cost, warning, providers, rundown } = self;
+        let providers = providers.iter().map(|spec| parse_provider(spec)).collect::<Result<_, _>>()?;
+        Ok(Profile { name, about, cost, warning, providers, rundown })
+    }
+}
+
+/// Every profile, in the order in which a person is offered them.
+pub fn profiles() -> &'static [Profile] {
+    #[derive(Deserialize)]
+    struct File {
+        profile: Vec<Written>,
+    }
+    static PROFILES: LazyLock<Vec<Profile>> = LazyLock::new(|| {
+        let file: File = toml::from_str(include_str!("../../assets/profiles.toml")).expect("a file of this program, read by its tests");
+        file.profile.into_iter().map(|written| written.read().expect("a provider of this program, read by its tests")).collect()
+    });
+    &PROFILES
+}
+
+/// The profile of a name, in any case.
+///
+/// # Errors
+/// [`UnknownProfile`] lists the names that there are.
+pub fn profile(name: &str) -> Result<&'static Profile, UnknownProfile> {
+    profiles().iter().find(|profile| profile.name.eq_ignore_ascii_case(name)).ok_or_else(|| UnknownProfile(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Providers, keywords and levels of the official tools' profiles.
+    #[test]
+    fn the_official_profiles() {
+        let table = [
+            ("dotnet-common", &["Microsoft-Windows-DotNETRuntime 0x100003801d 4"][..]),
+            ("dotnet-sampled-thread-time", &["Microsoft-DotNETCore-SampleProfiler 0xf00000000000 4"]),
+            ("gc-verbose", &["Microsoft-Windows-DotNETRuntime 0x8003 5"]),
+            ("gc-collect", &["Microsoft-Windows-DotNETRuntime 0x1 4", "Microsoft-Windows-DotNETRuntimePrivate 0x1 4"]),
+            ("database", &["System.Threading.Tasks.TplEventSource 0x80 4", "Microsoft-Diagnostics-DiagnosticSource 0x3 5"]),
+            ("cpu-sampling", &["Microsoft-DotNETCore-SampleProfiler 0xf00000000000 4", "Microsoft-Windows-DotNETRuntime 0x14c14fccbd 4"]),
+        ];
+        for (name, expected) in table {
+            let words = |provider: &Provider| format!("{} {:#x} {}", provider.name(), provider.keywords(), provider.level().number());
+            let providers: Vec<_> = profile(name).unwrap().providers.iter().map(words).collect();
+            assert_eq!(providers, expected, "{name}");
+        }
+        assert_eq!(profile("gc-collect").unwrap().rundown, Some(1));
+    }
+
+    #[test]
+    fn every_profile_says_what_it_does() {
+        let mut names = Vec::new();
+        for profile in profiles() {
+            assert!(profile.about.ends_with('.') && !profile.cost.is_empty(), "{}", profile.name);
+            assert!(!names.contains(&&profile.name), "{} twice", profile.name);
+            names.push(&profile.name);
+        }
+    }
+
+    #[test]
+    fn secrets_are_warned_of_or_not_asked_for() {
+        let database = profile("Database").unwrap();
+        let arguments = |profile: &Profile| profile.providers[1].arguments().unwrap().to_owned();
+        assert!(arguments(database).starts_with("FilterAndPayloadSpecs=\"SqlClientDiagnosticListener/"));
+        assert_eq!(arguments(database).matches("\r\n").count(), 5);
+        assert!(arguments(database).contains("CommandText") && database.warning.is_some());
+        let timing = arguments(profile("database-timing").unwrap());
+        assert!(!timing.contains("CommandText") && !timing.contains("ConnectionString"));
+    }
+
+    #[test]
+    fn an_unknown_profile_is_told_the_names() {
+        let error = profile("gc\x1b").unwrap_err().to_string();
+        assert!(
+            error.starts_with(r"there is no profile 'gc\u{1b}': expected one of dotnet-common, dotnet-sampled-thread-time, "),
+            "{error}"
+        );
+    }
+}

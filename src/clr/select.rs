@@ -1,0 +1,137 @@
+//! From what a person asks for to one session.
+
+use thiserror::Error;
+
+use super::known::RUNTIME;
+use super::profile::{Profile, UnknownProfile, profile};
+use super::spec::{SpecError, format_keywords, format_provider, parse_provider, parse_runtime_keywords};
+use crate::ipc::{Invalid, Level, Provider, Providers, Rundown, SessionConfig};
+
+/// What is taken when nothing is asked for, as by dotnet-trace.
+pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread-time"];
+
+/// A session, and what to say about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selected {
+    /// The session: buffer, stacks and rundown as the profiles have them, for the caller to change.
+    pub config: SessionConfig,
+    /// What was asked for, in words: `dotnet-common + dotnet-sampled-thread-time`.
+    pub what: String,
+    /// Sentences for a person: what the file may hold, what was left out.
+    pub warnings: Vec<String>,
+}
+
+/// Why no session can be made.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SelectError {
+    /// No such profile.
+    #[error(transparent)]
+    Profile(#[from] UnknownProfile),
+    /// A provider that cannot be read.
+    #[error("provider {0}")]
+    Provider(SpecError),
+    /// Runtime keywords that cannot be read.
+    #[error("runtime events {0}")]
+    RuntimeKeywords(SpecError),
+    /// A provider is told two different things.
+    #[error("provider '{}' is given twice with different arguments: '{}' and '{}'", .name.escape_debug(), .first.escape_debug(), .second.escape_debug())]
+    Arguments {
+        /// Which provider.
+        name: String,
+        /// Its arguments the first time.
+        first: String,
+        /// Its arguments the second time.
+        second: String,
+    },
+    /// More providers than a session takes.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+}
+
+/// Makes one session of profiles (by name), provider specifications and names of runtime keywords, by dotnet-trace's rules: a provider that is
+/// specified overrides the profiles' settings for it, and runtime keywords count only where nothing else turns the runtime's provider on.
+/// Within one kind, the same provider twice is one with the keywords of both and the higher level.
+///
+/// # Errors
+/// [`SelectError`] says what cannot be read or does not go together.
+pub fn select(
+    profiles: &[impl AsRef<str>],
+    providers: &[impl AsRef<str>],
+    runtime_keywords: Option<&str>,
+) -> Result<Selected, SelectError> {
+    let mut chosen = profiles.iter().map(|name| profile(name.as_ref())).collect::<Result<Vec<_>, _>>()?;
+    if profiles.is_empty() && providers.is_empty() && runtime_keywords.is_none() {
+        chosen = DEFAULT_PROFILES.into_iter().map(profile).collect::<Result<_, _>>()?;
+    }
+    let explicit =
+        providers.iter().map(|spec| parse_provider(spec.as_ref())).collect::<Result<Vec<_>, _>>().map_err(SelectError::Provider)?;
+    let runtime = runtime_keywords.map(parse_runtime_keywords).transpose().map_err(SelectError::RuntimeKeywords)?;
+
+    let mut what: Vec<String> = chosen.iter().map(|profile| profile.name.clone()).chain(explicit.iter().map(format_provider)).collect();
+    let mut warnings: Vec<String> =
+        chosen.iter().filter_map(|profile| profile.warning.as_ref().map(|warning| format!("{}: {warning}", profile.name))).collect();
+
+    let mut merged = Merged::default();
+    for provider in &explicit {
+        merged.add(provider)?;
+    }
+    let overridden = merged.clone();
+    for provider in chosen.iter().flat_map(|profile| &profile.providers).filter(|provider| !overridden.has(provider.name())) {
+        merged.add(provider)?;
+    }
+    if let Some(provider) = runtime {
+        let names = format_keywords(RUNTIME, provider.keywords());
+        if merged.has(RUNTIME) {
+            warnings.push(format!("the runtime events {names} are left out: a provider or profile turns {RUNTIME} on already"));
+        } else {
+            merged.add(&provider)?;
+            what.push(names);
+        }
+    }
+
+    let mut config = SessionConfig::new(Providers::new(merged.0)?);
+    if explicit.is_empty() && runtime_keywords.is_none() {
+        config.rundown = enough_rundown(&chosen);
+    }
+    Ok(Selected { config, what: what.join(" + "), warnings })
+}
+
+/// Less than the default only where that is enough for every profile.
+fn enough_rundown(profiles: &[&Profile]) -> Rundown {
+    let keywords: Option<u64> = profiles.iter().try_fold(0, |all, profile| Some(all | profile.rundown?));
+    keywords.map_or(Rundown::Default, Rundown::Preferred)
+}
+
+/// Providers, each once.
+#[derive(Debug, Clone, Default)]
+struct Merged(Vec<Provider>);
+
+impl Merged {
+    fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|known| known.name().eq_ignore_ascii_case(name))
+    }
+
+    fn add(&mut self, provider: &Provider) -> Result<(), SelectError> {
+        match self.0.iter_mut().find(|known| known.name().eq_ignore_ascii_case(provider.name())) {
+            Some(known) => *known = merge(known, provider)?,
+            None => self.0.push(provider.clone()),
+        }
+        Ok(())
+    }
+}
+
+fn merge(first: &Provider, second: &Provider) -> Result<Provider, SelectError> {
+    let arguments = match (first.arguments(), second.arguments()) {
+        (Some(a), Some(b)) if a != b => {
+            return Err(SelectError::Arguments { name: first.name().to_owned(), first: a.to_owned(), second: b.to_owned() });
+        }
+        (a, b) => a.or(b).unwrap_or_default(),
+    };
+    // As a request, "log always" delivers every level: it is the highest.
+    let reach = |level: Level| if level == Level::LogAlways { u32::MAX } else { level.number() };
+    let level = [first.level(), second.level()].into_iter().max_by_key(|level| reach(*level)).unwrap_or(first.level());
+    Ok(Provider::new(first.name(), first.keywords() | second.keywords(), level)?.with_arguments(arguments)?)
+}
+
+#[cfg(test)]
+mod tests;

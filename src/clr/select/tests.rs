@@ -1,0 +1,121 @@
+use super::*;
+use crate::clr::profiles;
+use crate::ipc::{BufferMb, BufferMode, Capabilities, Command, CommandCode, RuntimeVersion};
+
+/// What the session turns on, as it is typed.
+fn turned_on(selected: &Selected) -> Vec<String> {
+    selected.config.providers.iter().map(|provider| format_provider(&provider.provider)).collect()
+}
+
+fn chosen(profiles: &[&str], providers: &[&str], runtime_keywords: Option<&str>) -> Selected {
+    select(profiles, providers, runtime_keywords).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn nothing_asked_for_is_the_two_defaults() {
+    let selected = chosen(&[], &[], None);
+    assert_eq!(selected.what, "dotnet-common + dotnet-sampled-thread-time");
+    assert_eq!(
+        turned_on(&selected),
+        [
+            "Microsoft-Windows-DotNETRuntime:gc+assemblyloader+loader+jit+exception+threading+jittedmethodiltonativemap+compilation:informational",
+            "Microsoft-DotNETCore-SampleProfiler:0xf00000000000:informational",
+        ]
+    );
+    assert_eq!(selected.config.command().code(), CommandCode::CollectTracing2);
+    assert!(selected.warnings.is_empty());
+}
+
+/// Profiles, providers and runtime keywords asked for; what is turned on.
+type Rule<'a> = (&'a [&'a str], &'a [&'a str], Option<&'a str>, &'a [&'a str]);
+
+/// One row for each rule.
+#[test]
+fn rules() {
+    let runtime = |rest: &str| format!("{RUNTIME}:{rest}");
+    let table: [Rule<'_>; 10] = [
+        // Something asked for: no defaults.
+        (&[], &["P:1:5"], None, &["P:0x1:verbose"]),
+        (&["contention"], &[], None, &[&runtime("contention:informational")]),
+        (&[], &[], Some("gc+jit"), &[&runtime("gc+jit:informational")]),
+        // A provider overrides the profiles' settings for it, and only for it.
+        (&["gc-verbose"], &[&runtime("loader:2")], None, &[&runtime("loader:error")]),
+        (
+            &["cpu-sampling"],
+            &["microsoft-windows-dotnetruntime:8:2"],
+            None,
+            &["microsoft-windows-dotnetruntime:loader:error", "Microsoft-DotNETCore-SampleProfiler:0xf00000000000:informational"],
+        ),
+        // The same provider twice: keywords together, higher level, the arguments that there are.
+        (&["exceptions", "gc-verbose", "contention"], &[], None, &[&runtime("gc+gchandle+contention+exception:verbose")]),
+        (&[], &["P:1:2", "p:2:4:k=v"], None, &["P:0x3:informational:k=v"]),
+        (&[], &["P:1:5:k=v", "P:2:0:k=v"], None, &["P:0x3:logalways:k=v"]),
+        // Runtime keywords count only where nothing turns the runtime's provider on.
+        (
+            &["dotnet-sampled-thread-time"],
+            &[],
+            Some("gc"),
+            &["Microsoft-DotNETCore-SampleProfiler:0xf00000000000:informational", &runtime("gc:informational")],
+        ),
+        (&["contention"], &[], Some("gc"), &[&runtime("contention:informational")]),
+    ];
+    for (profiles, providers, runtime_keywords, expected) in table {
+        assert_eq!(turned_on(&chosen(profiles, providers, runtime_keywords)), expected, "{profiles:?} {providers:?} {runtime_keywords:?}");
+    }
+}
+
+#[test]
+fn what_it_is_called_and_warned_of() {
+    let selected = chosen(&["HTTP", "database"], &["P"], Some("gc"));
+    assert_eq!(selected.what, "http + database + P:0xffffffffffffffff:informational + gc");
+    assert_eq!(selected.warnings.len(), 2);
+    assert!(selected.warnings[1].starts_with("database: SQL text"));
+    let selected = chosen(&["contention"], &[], Some("gc+jit"));
+    assert_eq!(selected.what, "contention");
+    assert_eq!(
+        selected.warnings,
+        ["the runtime events gc+jit are left out: a provider or profile turns Microsoft-Windows-DotNETRuntime on already"]
+    );
+}
+
+#[test]
+fn less_rundown_only_where_all_agree() {
+    let table: [(&[&str], &[&str], Rundown); 4] = [
+        (&["gc-collect"], &[], Rundown::Preferred(1)),
+        (&["gc-collect", "contention"], &[], Rundown::Default),
+        (&["gc-collect"], &["P"], Rundown::Default),
+        (&["dotnet-common"], &[], Rundown::Default),
+    ];
+    for (profiles, providers, rundown) in table {
+        assert_eq!(chosen(profiles, providers, None).config.rundown, rundown, "{profiles:?}");
+    }
+}
+
+#[test]
+fn what_does_not_go_together() {
+    let fails = |profiles: &[&str], providers: &[&str], keywords: Option<&str>| select(profiles, providers, keywords).unwrap_err();
+    assert_eq!(
+        fails(&[], &["P:1:5:a=1", "P:1:5:a=2"], None).to_string(),
+        "provider 'P' is given twice with different arguments: 'a=1' and 'a=2'"
+    );
+    assert_eq!(fails(&["nope"], &[], None), SelectError::Profile(UnknownProfile("nope".to_owned())));
+    assert!(fails(&[], &["P:zz"], None).to_string().starts_with("provider 'P:zz', character 3: expected keywords"));
+    assert!(fails(&[], &[], Some("gcc")).to_string().starts_with("runtime events 'gcc', character 1: expected keywords"));
+    let many: Vec<_> = (0..1001).map(|i| format!("P{i}")).collect();
+    assert_eq!(select(&[""; 0], &many, None), Err(SelectError::Invalid(Invalid::ProviderCount(1001))));
+}
+
+/// Each profile by itself makes a session that even .NET Core 3.1 takes, by one of the ladder's commands.
+#[test]
+fn every_profile_works_on_every_runtime() {
+    let oldest = Capabilities::of(Some(&RuntimeVersion::new("3.1.23")));
+    for profile in profiles() {
+        let selected = chosen(&[&profile.name], &[], None);
+        assert_eq!(selected.config.providers.len(), profile.providers.len());
+        assert_eq!((selected.config.buffer, selected.config.stacks), (BufferMb::DEFAULT, true));
+        assert_eq!(selected.config.mode, BufferMode::Drop);
+        let ladder = selected.config.ladder();
+        assert!(ladder.iter().any(|command| oldest.missing(command.code()).is_none()), "{}", profile.name);
+        assert!(ladder.iter().map(Command::encode).all(|bytes| bytes.is_ok()), "{}", profile.name);
+    }
+}

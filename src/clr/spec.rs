@@ -1,0 +1,185 @@
+//! Provider specifications: `NAME[:KEYWORDS[:LEVEL[:ARGUMENTS]]]`, the syntax of dotnet-trace.
+
+use thiserror::Error;
+
+use super::arguments;
+use super::known::{RUNTIME, known_provider};
+use super::level::{level_name, parse_level};
+use crate::ipc::{Invalid, Level, Provider};
+
+/// What dotnet-trace takes when no level is given.
+const DEFAULT_LEVEL: Level = Level::Informational;
+
+/// A specification that cannot be read: where, and what was expected there.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("'{}', character {}: {problem}", .spec.escape_debug(), .at + 1)]
+pub struct SpecError {
+    /// The whole text.
+    pub spec: String,
+    /// The character that it fails at, counted from 0.
+    pub at: usize,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What is wrong with a specification.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Problem {
+    /// Nothing where a name belongs.
+    #[error("expected a provider's name, as in NAME:KEYWORDS:LEVEL:ARGUMENTS")]
+    NoName,
+    /// A comma before the arguments.
+    #[error("expected one provider: give --provider once for each instead of a list with commas")]
+    Comma,
+    /// Neither a number nor a name that the provider has.
+    #[error("expected keywords: {}", expected_keywords(.0))]
+    Keywords(String),
+    /// No level.
+    #[error("expected a level: critical, error, warning, informational, verbose, logalways, or 0 to 5")]
+    Level,
+    /// An argument without `=`.
+    #[error("expected an argument of the form key=value")]
+    NoValue,
+    /// An argument without a key.
+    #[error("expected a key before the '='")]
+    NoKey,
+    /// A quote that does not end.
+    #[error("this quote is not closed")]
+    OpenQuote,
+    /// Special characters in a value without quotes, or something behind the quotes.
+    #[error("expected ';' or the end here: a value with '=', ';' or quotes in it needs quotes around all of it")]
+    NeedsQuotes,
+    /// A key twice.
+    #[error("the argument '{}' is there twice", .0.escape_debug())]
+    KeyTwice(String),
+    /// A backslash that means nothing.
+    #[error(r#"expected one of \\ \" \r \n \t"#)]
+    Escape,
+    /// What no runtime takes.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+}
+
+/// Keywords of the runtime's provider in the profile `dotnet-common` of dotnet-trace.
+const GENERAL: u64 = 0x10_0003_801d;
+
+/// What would have been keywords of that provider.
+fn expected_keywords(provider: &str) -> String {
+    const HEX: &str = "hexadecimal digits such as 1f or 0x1f";
+    match known_provider(provider.trim()).map(|known| &known.keywords).filter(|keywords| !keywords.is_empty()) {
+        None => HEX.to_owned(),
+        Some(keywords) => {
+            let names: Vec<_> = keywords.iter().map(|keyword| keyword.name.as_str()).collect();
+            format!("{HEX}, or names joined with '+': {}", names.join(", "))
+        }
+    }
+}
+
+/// Reads a specification.
+///
+/// Keywords are hexadecimal, with or without `0x`, or names of the provider's keywords, joined with `+`; left out they are all that can do no harm. The level is a name or a number; left out it is informational. Arguments are `key=value;key="value with ;"`.
+///
+/// # Errors
+/// [`SpecError`] says where and what was expected.
+pub fn parse_provider(spec: &str) -> Result<Provider, SpecError> {
+    let fail = |at: usize, problem: Problem| SpecError { spec: spec.to_owned(), at, problem };
+    let mut parts = spec.splitn(4, ':');
+    let mut at = 0;
+    let mut next = || {
+        let part = parts.next()?;
+        let start = at;
+        at += part.chars().count() + 1;
+        Some((start, part))
+    };
+    let (name_at, name) = next().unwrap_or((0, ""));
+    let (keywords_at, keywords) = next().unwrap_or((0, ""));
+    let (level_at, level) = next().unwrap_or((0, ""));
+    let (arguments_at, arguments) = next().unwrap_or((0, ""));
+
+    for (start, part) in [(name_at, name), (keywords_at, keywords), (level_at, level)] {
+        if let Some(comma) = part.chars().position(|c| c == ',') {
+            return Err(fail(start + comma, Problem::Comma));
+        }
+    }
+    if name.trim().is_empty() {
+        return Err(fail(name_at, Problem::NoName));
+    }
+    let keywords = match keywords.trim() {
+        "" => left_out(name),
+        _ => parse_keywords(name, keywords).map_err(|offset| fail(keywords_at + offset, Problem::Keywords(name.to_owned())))?,
+    };
+    let level = match level.trim() {
+        "" => DEFAULT_LEVEL,
+        text => parse_level(text).ok_or_else(|| fail(level_at, Problem::Level))?,
+    };
+    let arguments = match arguments.trim() {
+        "" => String::new(),
+        _ => arguments::normalise(arguments).map_err(|(offset, problem)| fail(arguments_at + offset, problem))?,
+    };
+    let provider = Provider::new(name.trim(), keywords, level).map_err(|invalid| fail(name_at, invalid.into()))?;
+    provider.with_arguments(arguments).map_err(|invalid| fail(arguments_at, invalid.into()))
+}
+
+/// Reads names of the runtime's keywords joined with `+`, such as `gc+jit+exception`, as one provider at level informational.
+///
+/// # Errors
+/// [`SpecError`] says where and what was expected.
+pub fn parse_runtime_keywords(names: &str) -> Result<Provider, SpecError> {
+    let fail = |at: usize, problem: Problem| SpecError { spec: names.to_owned(), at, problem };
+    let keywords = parse_keywords(RUNTIME, names).map_err(|at| fail(at, Problem::Keywords(RUNTIME.to_owned())))?;
+    Provider::new(RUNTIME, keywords, DEFAULT_LEVEL).map_err(|invalid| fail(0, invalid.into()))
+}
+
+/// Keywords of a provider that was named without any. Events of an EventSource all have keywords (bits 44 to 47), so 0 would deliver none of them.
+/// For the runtime's own provider all would force collections and dump the heap; there it is the general picture of the `dotnet-common` profile.
+fn left_out(provider: &str) -> u64 {
+    if provider.trim().eq_ignore_ascii_case(RUNTIME) { GENERAL } else { u64::MAX }
+}
+
+/// Numbers and names joined with `+`, or the character of the first part that is neither.
+fn parse_keywords(provider: &str, text: &str) -> Result<u64, usize> {
+    let known = known_provider(provider.trim());
+    let mut at = 0;
+    let mut keywords = 0;
+    for part in text.split('+') {
+        let word = part.trim();
+        let named = known.and_then(|known| known.keyword(word)).map(|keyword| keyword.bits);
+        keywords |= named.or_else(|| parse_hex(word)).ok_or(at)?;
+        at += part.chars().count() + 1;
+    }
+    Ok(keywords)
+}
+
+/// Hexadecimal digits, with or without `0x`.
+fn parse_hex(text: &str) -> Option<u64> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// Keywords as they are typed: names where the provider has them, the rest as a number, joined with `+`.
+pub fn format_keywords(provider: &str, keywords: u64) -> String {
+    let known = known_provider(provider).map_or(&[][..], |known| &known.keywords);
+    let (named, rest) = known.iter().fold((Vec::new(), keywords), |(mut named, rest), keyword| {
+        if rest & keyword.bits == 0 {
+            return (named, rest);
+        }
+        named.push(keyword.name.clone());
+        (named, rest & !keyword.bits)
+    });
+    // All bits say more as a number than as a list of the names that there are.
+    if keywords == u64::MAX || named.is_empty() {
+        return format!("{keywords:#x}");
+    }
+    let rest = (rest != 0).then(|| format!("{rest:#x}"));
+    named.into_iter().chain(rest).collect::<Vec<_>>().join("+")
+}
+
+/// A provider as it is typed: [`parse_provider`] reads it back.
+pub fn format_provider(provider: &Provider) -> String {
+    let (name, level) = (provider.name(), level_name(provider.level()));
+    let arguments = provider.arguments().map(|arguments| format!(":{}", arguments::escape(arguments))).unwrap_or_default();
+    format!("{name}:{}:{level}{arguments}", format_keywords(name, provider.keywords()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! Advertise messages: what a runtime says when it connects to a diagnostic port (specification, "Advertise Protocol").
+
+use thiserror::Error;
+
+use super::Cookie;
+use crate::wire::{Put, Reader};
+
+/// Bytes of an advertise message.
+pub const ADVERTISE_BYTES: usize = 34;
+
+const MAGIC: &[u8; 8] = b"ADVR_V1\0";
+
+/// A runtime that offers its connection for one command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Advertise {
+    /// The runtime instance: the same each time it connects.
+    pub cookie: Cookie,
+    /// Process id in the target's own pid namespace.
+    pub pid: u64,
+}
+
+/// The first bytes are not an advertise message's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("what connected is not a .NET runtime (its first bytes are not ADVR_V1)")]
+pub struct NotAdvertise;
+
+impl Advertise {
+    /// The message at the front of `bytes`, [`ADVERTISE_BYTES`] long; `None` while more are needed.
+    ///
+    /// # Errors
+    /// [`NotAdvertise`] as soon as no continuation can make the bytes a message.
+    pub fn decode(bytes: &[u8]) -> Result<Option<Self>, NotAdvertise> {
+        let seen = bytes.len().min(MAGIC.len());
+        if bytes[..seen] != MAGIC[..seen] {
+            return Err(NotAdvertise);
+        }
+        let Some(message) = bytes.get(..ADVERTISE_BYTES) else { return Ok(None) };
+        let mut reader = Reader::new(&message[MAGIC.len()..]);
+        let (Ok(cookie), Ok(pid)) = (reader.array(), reader.u64()) else { return Ok(None) };
+        Ok(Some(Self { cookie: Cookie(cookie), pid }))
+    }
+
+    /// The bytes that a runtime sends.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(ADVERTISE_BYTES);
+        out.put(MAGIC);
+        out.put(&self.cookie.0);
+        out.put_u64(self.pid);
+        out.put_u16(0);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The specification's example: cookie 123e4567-e89b-12d3-a456-426614174000, process 12345.
+    const EXAMPLE: &[u8; 34] = b"ADVR_V1\0\x67\x45\x3e\x12\x9b\xe8\xd3\x12\xa4\x56\x42\x66\x14\x17\x40\x00\x39\x30\0\0\0\0\0\0\0\0";
+
+    #[test]
+    fn the_specifications_example() {
+        let advertise = Advertise::decode(EXAMPLE).unwrap().unwrap();
+        assert_eq!((advertise.cookie.to_string().as_str(), advertise.pid), ("123e4567-e89b-12d3-a456-426614174000", 12345));
+        assert_eq!(advertise.encode(), EXAMPLE);
+        for end in 0..EXAMPLE.len() {
+            assert_eq!(Advertise::decode(&EXAMPLE[..end]), Ok(None));
+        }
+    }
+
+    #[test]
+    fn what_is_none() {
+        for bytes in [&b"ADVR_V2"[..], b"D", b"ADVR_V1X"] {
+            assert_eq!(Advertise::decode(bytes), Err(NotAdvertise));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn they_come_back(cookie: [u8; 16], pid: u64, more: Vec<u8>) {
+            let advertise = Advertise { cookie: Cookie(cookie), pid };
+            let bytes = [advertise.encode(), more].concat();
+            prop_assert_eq!(Advertise::decode(&bytes), Ok(Some(advertise)));
+        }
+    }
+}

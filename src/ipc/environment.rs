@@ -1,0 +1,173 @@
+//! The environment block that follows the reply to `ProcessEnvironment`.
+
+use thiserror::Error;
+
+use super::field::{put_string, read_string};
+use crate::wire::{Put, Reader, WireError};
+
+/// More than this is not read, in bytes.
+pub const MAX_ENVIRONMENT: u32 = 16 << 20;
+
+/// A variable of the target, as the target sent it: make it safe before a terminal sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its value, which may be a secret.
+    pub value: String,
+}
+
+/// Why an environment block cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum EnvironmentError {
+    /// The block is longer than [`MAX_ENVIRONMENT`].
+    #[error("the runtime announced an environment of {0} bytes; dn-top reads up to {MAX_ENVIRONMENT}")]
+    TooBig(u32),
+    /// The connection ended before the block did.
+    #[error("the environment was cut off: {missing} bytes are missing")]
+    CutOff {
+        /// How many did not come.
+        missing: usize,
+    },
+    /// The bytes are not a list of strings.
+    #[error("the environment cannot be read: {0}")]
+    Malformed(#[from] WireError),
+}
+
+/// Gathers an environment block piece by piece. It takes exactly the announced number of bytes, and memory only for those that came.
+#[derive(Debug, Clone)]
+pub struct EnvironmentBlock {
+    announced: usize,
+    bytes: Vec<u8>,
+}
+
+impl EnvironmentBlock {
+    /// Starts with the length that the reply announced.
+    ///
+    /// # Errors
+    /// [`EnvironmentError::TooBig`].
+    pub fn new(announced: u32) -> Result<Self, EnvironmentError> {
+        if announced > MAX_ENVIRONMENT {
+            return Err(EnvironmentError::TooBig(announced));
+        }
+        Ok(Self { announced: announced as usize, bytes: Vec::new() })
+    }
+
+    /// How many bytes are still to come.
+    pub fn missing(&self) -> usize {
+        self.announced - self.bytes.len()
+    }
+
+    /// Takes what it needs of the next bytes of the connection and says how many that were.
+    pub fn feed(&mut self, bytes: &[u8]) -> usize {
+        let used = bytes.len().min(self.missing());
+        self.bytes.extend_from_slice(&bytes[..used]);
+        used
+    }
+
+    /// The variables, in the target's order.
+    ///
+    /// # Errors
+    /// [`EnvironmentError::CutOff`] while bytes are missing, [`EnvironmentError::Malformed`] where they make no sense.
+    pub fn finish(self) -> Result<Vec<Variable>, EnvironmentError> {
+        let missing = self.missing();
+        if missing > 0 {
+            return Err(EnvironmentError::CutOff { missing });
+        }
+        let reader = &mut Reader::new(&self.bytes);
+        let count = reader.u32()?;
+        (0..count).map(|_| Ok(Variable::from_entry(&read_string(reader)?.unwrap_or_default()))).collect()
+    }
+
+    /// The bytes of a block; their number is what the reply announces.
+    pub fn encode(variables: &[Variable]) -> Vec<u8> {
+        let mut out = Vec::new();
+        out.put_u32(variables.len() as u32);
+        for Variable { name, value } in variables {
+            put_string(&mut out, &format!("{name}={value}"));
+        }
+        out
+    }
+}
+
+impl Variable {
+    /// An `=` in front belongs to the name: Windows has variables such as `=C:`.
+    fn from_entry(entry: &str) -> Self {
+        let skip = usize::from(entry.starts_with('='));
+        let split = entry[skip..].find('=').map(|at| at + skip);
+        let (name, value) = split.map_or((entry, ""), |at| (&entry[..at], &entry[at + 1..]));
+        Self { name: name.to_owned(), value: value.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn variable(name: &str, value: &str) -> Variable {
+        Variable { name: name.to_owned(), value: value.to_owned() }
+    }
+
+    fn read(bytes: &[u8]) -> Result<Vec<Variable>, EnvironmentError> {
+        let mut block = EnvironmentBlock::new(bytes.len() as u32).unwrap();
+        assert_eq!(block.feed(bytes), bytes.len());
+        block.finish()
+    }
+
+    #[test]
+    fn entries() {
+        let table = [
+            ("PATH=/bin:/usr/bin", "PATH", "/bin:/usr/bin"),
+            ("A=b=c", "A", "b=c"),
+            ("EMPTY=", "EMPTY", ""),
+            ("=C:=C:\\tmp", "=C:", "C:\\tmp"),
+            ("LONELY", "LONELY", ""),
+            ("=", "=", ""),
+            ("", "", ""),
+        ];
+        for (entry, name, value) in table {
+            assert_eq!(Variable::from_entry(entry), variable(name, value), "{entry}");
+        }
+    }
+
+    #[test]
+    fn exact_bytes() {
+        let bytes = EnvironmentBlock::encode(&[variable("A", "1")]);
+        assert_eq!(bytes, [1, 0, 0, 0, 4, 0, 0, 0, b'A', 0, b'=', 0, b'1', 0, 0, 0]);
+        assert_eq!(read(&bytes), Ok(vec![variable("A", "1")]));
+        assert_eq!(read(&[0; 4]), Ok(vec![]));
+    }
+
+    #[test]
+    fn bounds() {
+        assert!(EnvironmentBlock::new(MAX_ENVIRONMENT).is_ok());
+        assert_eq!(EnvironmentBlock::new(MAX_ENVIRONMENT + 1).unwrap_err(), EnvironmentError::TooBig(MAX_ENVIRONMENT + 1));
+        assert!(matches!(read(&[0xff; 8]), Err(EnvironmentError::Malformed(_))));
+        assert!(matches!(read(&[]), Err(EnvironmentError::Malformed(_))));
+        let mut block = EnvironmentBlock::new(6).unwrap();
+        assert_eq!((block.feed(&[0; 4]), block.missing()), (4, 2));
+        assert_eq!(block.clone().finish(), Err(EnvironmentError::CutOff { missing: 2 }));
+        assert_eq!((block.feed(&[0; 4]), block.feed(&[0; 4])), (2, 0));
+        assert_eq!(block.finish(), Ok(vec![]));
+    }
+
+    proptest! {
+        #[test]
+        fn any_pieces_give_the_same(values: Vec<String>, piece in 1_usize..40, behind: Vec<u8>) {
+            let variables: Vec<_> = values.iter().enumerate().map(|(i, value)| variable(&format!("V{i}"), &value.replace('\0', ""))).collect();
+            let mut bytes = EnvironmentBlock::encode(&variables);
+            let mut block = EnvironmentBlock::new(bytes.len() as u32).unwrap();
+            let announced = bytes.len();
+            bytes.extend(behind);
+            let used: usize = bytes.chunks(piece).map(|piece| block.feed(piece)).sum();
+            prop_assert_eq!(used, announced);
+            prop_assert_eq!(block.finish(), Ok(variables));
+        }
+
+        #[test]
+        fn any_bytes_are_safe(bytes: Vec<u8>) {
+            let _ = read(&bytes);
+        }
+    }
+}

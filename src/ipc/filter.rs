@@ -1,0 +1,84 @@
+//! Event filters (`CollectTracing5` and later): which of a provider's events come, by id.
+
+use super::Hresult;
+use super::field::Field;
+use crate::wire::Reader;
+
+/// Which events of a provider come, after keywords and level have had their say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventFilter {
+    enable: bool,
+    ids: Vec<u32>,
+}
+
+impl EventFilter {
+    /// All events.
+    pub const ALL: Self = Self { enable: false, ids: Vec::new() };
+
+    /// These events and no others; with no id, nothing comes at all.
+    pub fn only(ids: Vec<u32>) -> Self {
+        Self { enable: true, ids }
+    }
+
+    /// All events but these.
+    pub fn except(ids: Vec<u32>) -> Self {
+        Self { enable: false, ids }
+    }
+
+    /// Whether it lets everything through, so that a runtime without filters does the same.
+    pub fn is_all(&self) -> bool {
+        *self == Self::ALL
+    }
+
+    /// Whether an event comes.
+    pub fn lets_through(&self, id: u32) -> bool {
+        self.ids.contains(&id) == self.enable
+    }
+}
+
+impl Field for EventFilter {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.enable.write(out);
+        self.ids.write(out);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
+        Ok(Self { enable: bool::read(reader)?, ids: Vec::read(reader)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The four examples of the specification ("event_filter serialization").
+    #[test]
+    fn the_specifications_examples() {
+        let table: [(EventFilter, &[u8]); 4] = [
+            (EventFilter::ALL, &[0, 0, 0, 0, 0]),
+            (EventFilter::except(vec![4, 5]), &[0, 2, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0]),
+            (EventFilter::only(vec![]), &[1, 0, 0, 0, 0]),
+            (EventFilter::only(vec![1, 2, 3]), &[1, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]),
+        ];
+        for (filter, bytes) in table {
+            let mut out = Vec::new();
+            filter.write(&mut out);
+            assert_eq!(out, bytes);
+            assert_eq!(EventFilter::read(&mut Reader::new(bytes)), Ok(filter.clone()));
+            assert_eq!(filter.is_all(), bytes == [0; 5]);
+        }
+    }
+
+    #[test]
+    fn which_events_come() {
+        let table = [
+            (EventFilter::ALL, true, true),
+            (EventFilter::only(vec![]), false, false),
+            (EventFilter::only(vec![4]), true, false),
+            (EventFilter::except(vec![4]), false, true),
+        ];
+        for (filter, four, five) in table {
+            assert_eq!((filter.lets_through(4), filter.lets_through(5)), (four, five), "{filter:?}");
+        }
+    }
+}

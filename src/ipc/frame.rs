@@ -1,0 +1,159 @@
+//! Messages: a 20-byte header and a payload.
+
+use thiserror::Error;
+
+use super::Hresult;
+use crate::wire::{Put, Reader};
+
+/// Bytes of a message's header.
+pub const HEADER_BYTES: usize = 20;
+/// Bytes of the longest message, header included: its size field is a `u16` and there is no fragmentation.
+pub const MAX_MESSAGE: usize = u16::MAX as usize;
+
+/// The NUL belongs to it: runtimes compare up to it and include it.
+const MAGIC: &[u8; 14] = b"DOTNET_IPC_V1\0";
+
+/// One message, borrowed from the bytes that it was read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// Command set, or 0xff for a reply.
+    pub set: u8,
+    /// Command in that set; in a reply 0x00 for success and 0xff for an error.
+    pub id: u8,
+    /// What follows the header.
+    pub payload: &'a [u8],
+}
+
+/// Why bytes are not a message, nor the beginning of one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum FrameError {
+    /// The first bytes are not the protocol's.
+    #[error("what answers does not speak the .NET diagnostic protocol (its first bytes are not DOTNET_IPC_V1)")]
+    Magic,
+    /// The header says that the message is shorter than a header.
+    #[error("a message says that it is {0} bytes long; a header alone is 20")]
+    Size(u16),
+}
+
+impl FrameError {
+    /// What a runtime answers to such bytes.
+    pub fn hresult(self) -> Hresult {
+        match self {
+            Self::Magic => Hresult::UNKNOWN_MAGIC,
+            Self::Size(_) => Hresult::BAD_ENCODING,
+        }
+    }
+}
+
+/// A request or reply does not fit one message, and there is no other way to send it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the message would be {bytes} bytes long; the protocol has room for {MAX_MESSAGE}: use fewer providers or shorter text")]
+pub struct TooLong {
+    /// Bytes that it would take.
+    pub bytes: usize,
+}
+
+impl<'a> Message<'a> {
+    /// The first message in `bytes` and how many bytes it takes; `None` while more are needed.
+    ///
+    /// The reserved field is not looked at, as in the runtimes.
+    ///
+    /// # Errors
+    /// [`FrameError`] as soon as no continuation can make the bytes a message.
+    pub fn decode(bytes: &'a [u8]) -> Result<Option<(Self, usize)>, FrameError> {
+        let seen = bytes.len().min(MAGIC.len());
+        if bytes[..seen] != MAGIC[..seen] {
+            return Err(FrameError::Magic);
+        }
+        let mut header = Reader::new(&bytes[seen..]);
+        let Ok(size) = header.u16() else { return Ok(None) };
+        if usize::from(size) < HEADER_BYTES {
+            return Err(FrameError::Size(size));
+        }
+        let Some(message) = bytes.get(..usize::from(size)) else { return Ok(None) };
+        Ok(Some((Self { set: message[16], id: message[17], payload: &message[HEADER_BYTES..] }, message.len())))
+    }
+
+    /// The bytes to send, in one write: a .NET Core 3.1 runtime refuses a header or payload that arrives in pieces.
+    ///
+    /// # Errors
+    /// [`TooLong`] over [`MAX_MESSAGE`] bytes.
+    pub fn encode(&self) -> Result<Vec<u8>, TooLong> {
+        let bytes = HEADER_BYTES + self.payload.len();
+        let size = u16::try_from(bytes).map_err(|_| TooLong { bytes })?;
+        let mut out = Vec::with_capacity(bytes);
+        out.put(MAGIC);
+        out.put_u16(size);
+        out.put_u8(self.set);
+        out.put_u8(self.id);
+        out.put_u16(0);
+        out.put(self.payload);
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The specification's example: the generic OK message.
+    const OK: &[u8; 20] = b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0";
+
+    #[test]
+    fn the_generic_ok_of_the_specification() {
+        let ok = Message { set: 0xff, id: 0x00, payload: &[] };
+        assert_eq!(ok.encode().unwrap(), OK);
+        assert_eq!(Message::decode(OK), Ok(Some((ok, 20))));
+    }
+
+    #[test]
+    fn wrong_frames() {
+        let cases: [(&[u8], FrameError, Hresult); 5] = [
+            (b"HTTP/1.1 400 Bad Request", FrameError::Magic, Hresult::UNKNOWN_MAGIC),
+            (b"X", FrameError::Magic, Hresult::UNKNOWN_MAGIC),
+            (b"dotnet_ipc_v1\0\x14\0", FrameError::Magic, Hresult::UNKNOWN_MAGIC),
+            (b"DOTNET_IPC_V1X", FrameError::Magic, Hresult::UNKNOWN_MAGIC),
+            (b"DOTNET_IPC_V1\0\x13\0", FrameError::Size(19), Hresult::BAD_ENCODING),
+        ];
+        for (bytes, error, answer) in cases {
+            assert_eq!(Message::decode(bytes), Err(error), "{bytes:?}");
+            assert_eq!(error.hresult(), answer);
+        }
+    }
+
+    #[test]
+    fn the_longest_message() {
+        let payload = vec![7; MAX_MESSAGE - HEADER_BYTES + 1];
+        let message = Message { set: 1, id: 2, payload: &payload[1..] };
+        let bytes = message.encode().unwrap();
+        assert_eq!(bytes.len(), MAX_MESSAGE);
+        assert_eq!(Message::decode(&bytes), Ok(Some((message, MAX_MESSAGE))));
+        assert_eq!(Message { payload: &payload, ..message }.encode(), Err(TooLong { bytes: MAX_MESSAGE + 1 }));
+    }
+
+    proptest! {
+        #[test]
+        fn every_prefix_needs_more(set: u8, id: u8, payload in proptest::collection::vec(any::<u8>(), 0..60), more: Vec<u8>) {
+            let message = Message { set, id, payload: &payload };
+            let mut bytes = message.encode().unwrap();
+            for end in 0..bytes.len() {
+                prop_assert_eq!(Message::decode(&bytes[..end]), Ok(None));
+            }
+            let used = bytes.len();
+            bytes.extend(more);
+            prop_assert_eq!(Message::decode(&bytes), Ok(Some((message, used))));
+        }
+
+        #[test]
+        fn any_bytes_are_safe(mut bytes: Vec<u8>, keep_magic: bool) {
+            if keep_magic {
+                bytes.splice(..0, *MAGIC);
+            }
+            if let Ok(Some((message, used))) = Message::decode(&bytes) {
+                prop_assert_eq!(message.payload.len() + HEADER_BYTES, used);
+                prop_assert!(used <= bytes.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! HRESULTs: what a runtime answers when it does not do as asked.
+
+use std::fmt;
+
+/// A result code of a runtime. Displayed with its symbolic name where it has one: `DS_IPC_E_UNKNOWN_COMMAND (0x80131385)`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hresult(pub u32);
+
+/// One table for constants, names and explanations.
+macro_rules! hresults {
+    ($($constant:ident = $value:literal, $name:literal, $explanation:literal;)+) => {
+        impl Hresult {
+            $(
+                #[doc = $name]
+                pub const $constant: Self = Self($value);
+            )+
+
+            /// Every value that is known to be sent.
+            pub const KNOWN: &[Self] = &[$(Self::$constant),+];
+
+            /// The symbolic name.
+            pub fn name(self) -> Option<&'static str> {
+                match self {
+                    $(Self::$constant => Some($name),)+
+                    _ => None,
+                }
+            }
+
+            /// What it means and what a person can do, as one sentence or two.
+            pub fn explain(self) -> &'static str {
+                match self {
+                    $(Self::$constant => $explanation,)+
+                    _ => "the runtime answered with a code that has no known meaning here; its own log may say more",
+                }
+            }
+        }
+    };
+}
+
+hresults! {
+    OK = 0x0000_0000, "S_OK",
+        "done";
+    BAD_ENCODING = 0x8013_1384, "DS_IPC_E_BAD_ENCODING",
+        "the runtime could not read the request: please report this, with the runtime's version";
+    UNKNOWN_COMMAND = 0x8013_1385, "DS_IPC_E_UNKNOWN_COMMAND",
+        "this runtime is too old for the request";
+    UNKNOWN_MAGIC = 0x8013_1386, "DS_IPC_E_UNKNOWN_MAGIC",
+        "the runtime speaks another version of the diagnostic protocol";
+    UNKNOWN_ERROR = 0x8013_1387, "DS_IPC_E_UNKNOWN_ERROR",
+        "the runtime failed without saying why";
+    NOT_SUPPORTED = 0x8013_1515, "DS_IPC_E_NOTSUPPORTED",
+        "this kind of runtime (Mono or NativeAOT) cannot do that";
+    FAIL = 0x8000_4005, "E_FAIL",
+        "the runtime tried and failed";
+    NOT_YET_AVAILABLE = 0x8013_135b, "DS_IPC_E_NOT_YET_AVAILABLE",
+        "the runtime is still starting up: resume it, or wait a moment, and try again";
+    RUNTIME_UNINITIALIZED = 0x8013_1371, "DS_IPC_E_RUNTIME_UNINITIALIZED",
+        "the runtime is not initialised yet: wait a moment and try again";
+    PROFILER_ALREADY_ACTIVE = 0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE",
+        "a profiler is in this process already, and there is room for one only";
+    INVALID_ARGUMENT = 0x8007_0057, "DS_IPC_E_INVALIDARG",
+        "the runtime does not take this value, or not in the state that it is in";
+    MODULE_NOT_FOUND = 0x8007_007e, "ERROR_MOD_NOT_FOUND",
+        "the target cannot load the library: the path must exist and be readable as the target sees it";
+    INSUFFICIENT_BUFFER = 0x8007_007a, "DS_IPC_E_INSUFFICIENT_BUFFER",
+        "the answer does not fit the runtime's buffer";
+    VARIABLE_NOT_FOUND = 0x8007_00cb, "ERROR_ENVVAR_NOT_FOUND",
+        "the target has no environment variable of that name";
+    VARIABLE_NOT_FOUND_AS_DEFINED = 0x8000_00cb, "DS_IPC_E_ENVVAR_NOT_FOUND",
+        "the target has no environment variable of that name";
+    NATIVE_AOT_STUB = 0x0000_ffff, "NativeAOT stub",
+        "a NativeAOT program cannot change its environment this way";
+}
+
+impl Hresult {
+    /// The value as the wire carries it.
+    pub fn as_i32(self) -> i32 {
+        self.0.cast_signed()
+    }
+
+    /// The value that the wire carried.
+    pub fn from_i32(value: i32) -> Self {
+        Self(value.cast_unsigned())
+    }
+}
+
+impl fmt::Display for Hresult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => write!(f, "{name} (0x{:08x})", self.0),
+            None => write!(f, "0x{:08x}", self.0),
+        }
+    }
+}
+
+impl fmt::Debug for Hresult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_values_of_the_specification() {
+        let table = [
+            (0x8013_1384, "DS_IPC_E_BAD_ENCODING (0x80131384)"),
+            (0x8013_1385, "DS_IPC_E_UNKNOWN_COMMAND (0x80131385)"),
+            (0x8013_1386, "DS_IPC_E_UNKNOWN_MAGIC (0x80131386)"),
+            (0x8013_1515, "DS_IPC_E_NOTSUPPORTED (0x80131515)"),
+            (0x8000_4005, "E_FAIL (0x80004005)"),
+            (0x8013_135b, "DS_IPC_E_NOT_YET_AVAILABLE (0x8013135b)"),
+            (0x8013_1371, "DS_IPC_E_RUNTIME_UNINITIALIZED (0x80131371)"),
+            (0x8007_0057, "DS_IPC_E_INVALIDARG (0x80070057)"),
+            (0x8007_007a, "DS_IPC_E_INSUFFICIENT_BUFFER (0x8007007a)"),
+            (0x8000_00cb, "DS_IPC_E_ENVVAR_NOT_FOUND (0x800000cb)"),
+            (0x8007_00cb, "ERROR_ENVVAR_NOT_FOUND (0x800700cb)"),
+            (0xdead_beef, "0xdeadbeef"),
+        ];
+        for (value, text) in table {
+            assert_eq!(Hresult(value).to_string(), text);
+            assert_eq!(Hresult::from_i32(Hresult(value).as_i32()), Hresult(value));
+        }
+    }
+
+    #[test]
+    fn every_known_value_is_explained_once() {
+        let unknown = Hresult(0xdead_beef).explain();
+        for (i, hresult) in Hresult::KNOWN.iter().enumerate() {
+            assert!(hresult.name().is_some() && hresult.explain() != unknown, "{hresult}");
+            assert!(!Hresult::KNOWN[..i].contains(hresult), "{hresult} twice");
+        }
+        assert_eq!(Hresult::KNOWN.len(), 16);
+    }
+}

@@ -1,0 +1,135 @@
+//! Opaque ids: runtime instances, profiler classes, trace sessions.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::Hresult;
+use super::field::Field;
+use super::invalid::Invalid;
+use crate::wire::{Put, Reader};
+
+/// A GUID as the wire carries it: `u32`, `u16`, `u16` little endian, then 8 bytes. Displayed and parsed as 8-4-4-4-12 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Guid(pub [u8; 16]);
+
+/// The runtime instance cookie: a random id of one runtime's life, equal in `ProcessInfo` and in advertise messages.
+///
+/// Displayed as GUID text (8-4-4-4-12) in the Windows byte order that the wire uses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Cookie(pub [u8; 16]);
+
+/// A trace session's id: the address of a session object in the target. Unique only while the session lives; later sessions get the same
+/// values, so an id whose stream has ended must not be stopped any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SessionId(pub u64);
+
+/// The order in which GUID text shows the bytes of the wire.
+const TEXT_ORDER: [usize; 16] = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
+
+impl fmt::Display for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, byte) in TEXT_ORDER.into_iter().enumerate() {
+            if matches!(i, 4 | 6 | 8 | 10) {
+                f.write_str("-")?;
+            }
+            write!(f, "{:02x}", self.0[byte])?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Guid {
+    type Err = Invalid;
+
+    /// Takes 8-4-4-4-12 hexadecimal digits, with or without braces around them.
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        let invalid = || Invalid::Guid(text.to_owned());
+        let bare = text.strip_prefix('{').and_then(|inner| inner.strip_suffix('}')).unwrap_or(text);
+        let groups = bare.split('-').map(str::len);
+        if !groups.eq([8, 4, 4, 4, 12]) {
+            return Err(invalid());
+        }
+        let digits: Option<Vec<u8>> = bare.chars().filter(|c| *c != '-').map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
+        let digits = digits.ok_or_else(invalid)?;
+        let mut bytes = [0; 16];
+        for (pair, byte) in digits.chunks_exact(2).zip(TEXT_ORDER) {
+            bytes[byte] = pair[0] << 4 | pair[1];
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Debug for Guid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Cookie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&Guid(self.0), f)
+    }
+}
+
+impl fmt::Debug for Cookie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
+
+impl Field for Guid {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.put(&self.0);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
+        Ok(Self(reader.array()?))
+    }
+}
+
+impl Field for SessionId {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.put_u64(self.0);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
+        Ok(Self(reader.u64()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "123e4567-e89b-12d3-a456-426614174000";
+
+    #[test]
+    fn guids_in_windows_byte_order() {
+        let guid = Guid([0x67, 0x45, 0x3e, 0x12, 0x9b, 0xe8, 0xd3, 0x12, 0xa4, 0x56, 0x42, 0x66, 0x14, 0x17, 0x40, 0x00]);
+        assert_eq!(guid.to_string(), TEXT);
+        assert_eq!(Cookie(guid.0).to_string(), TEXT);
+        for text in [TEXT.to_owned(), TEXT.to_uppercase(), format!("{{{TEXT}}}")] {
+            assert_eq!(text.parse(), Ok(guid));
+        }
+    }
+
+    #[test]
+    fn what_is_no_guid() {
+        for text in [
+            "",
+            "1234",
+            "{123e4567-e89b-12d3-a456-426614174000",
+            "123e4567e89b12d3a456426614174000",
+            &TEXT.replace('e', "g"),
+            "é23e456-e89b-12d3-a456-426614174000",
+        ] {
+            assert_eq!(text.parse::<Guid>(), Err(Invalid::Guid(text.to_owned())));
+        }
+    }
+}

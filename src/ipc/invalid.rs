@@ -1,0 +1,58 @@
+//! Why a request cannot be made.
+
+use thiserror::Error;
+
+use super::Hresult;
+
+/// A value that a runtime would refuse or not survive. The constructors of this room return it, so that no such request exists.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Invalid {
+    /// A provider without a name.
+    #[error("a provider needs a name")]
+    BlankProvider,
+    /// No provider at all, or more than runtimes take.
+    #[error("a session needs 1 to 1000 providers, not {0}")]
+    ProviderCount(usize),
+    /// A level that does not exist.
+    #[error("there is no level {0}: levels go from 0 (log always) to 5 (verbose)")]
+    Level(u32),
+    /// A session without a buffer.
+    #[error("a session needs a buffer of at least 1 MB")]
+    EmptyBuffer,
+    /// An empty path.
+    #[error("the path is empty")]
+    EmptyPath,
+    /// A variable without a name, or with `=` in it.
+    #[error("an environment variable needs a name, and the name has no '=' in it")]
+    VariableName,
+    /// A NUL character: text on the wire ends at the first one.
+    #[error("{0} must not contain a NUL character")]
+    Nul(&'static str),
+    /// User_events providers that name no tracepoint.
+    #[error("a user_events provider needs a default tracepoint or at least one tracepoint with event ids")]
+    NoTracepoint,
+    /// A tracepoint set without a name or without event ids.
+    #[error("a tracepoint needs a name and at least one event id")]
+    EmptyTracepoint,
+    /// One event id in two tracepoint sets of a provider.
+    #[error("event id {0} is in two tracepoints of one provider")]
+    TracepointOverlap(u32),
+    /// Text that is no GUID.
+    #[error("'{0}' is not a GUID: expected 8-4-4-4-12 hexadecimal digits, such as 123e4567-e89b-12d3-a456-426614174000")]
+    Guid(String),
+}
+
+/// What a runtime that survives such a request answers.
+impl From<Invalid> for Hresult {
+    fn from(invalid: Invalid) -> Self {
+        match invalid {
+            Invalid::VariableName => Self::INVALID_ARGUMENT,
+            _ => Self::BAD_ENCODING,
+        }
+    }
+}
+
+/// Refuses text with a NUL in it; `what` names the text in the error.
+pub(super) fn without_nul(text: String, what: &'static str) -> Result<String, Invalid> {
+    if text.contains('\0') { Err(Invalid::Nul(what)) } else { Ok(text) }
+}

@@ -1,0 +1,64 @@
+//! Runtime versions.
+
+use std::fmt;
+
+/// A runtime's version as it says it, such as `9.0.7` or `10.0.0-preview.3`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RuntimeVersion {
+    text: String,
+    major: u32,
+    minor: u32,
+}
+
+impl RuntimeVersion {
+    /// Takes the text as it is; numbers that are not there count as 0. Build metadata (`+commit`) is left out.
+    pub fn new(text: &str) -> Self {
+        let text = text.split('+').next().unwrap_or_default().trim();
+        let mut numbers = text.split(['.', '-']).map(|part| part.parse().unwrap_or(0));
+        Self { text: text.to_owned(), major: numbers.next().unwrap_or(0), minor: numbers.next().unwrap_or(0) }
+    }
+
+    /// Major version: 3, 5 to 11.
+    pub fn major(&self) -> u32 {
+        self.major
+    }
+
+    /// Minor version.
+    pub fn minor(&self) -> u32 {
+        self.minor
+    }
+
+    /// The text without build metadata.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl fmt::Display for RuntimeVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_as_runtimes_say_them() {
+        let table = [
+            ("9.0.7", 9, 0, "9.0.7"),
+            ("9.0.7+3c298d9f00936d651cc47d221762474e25277672", 9, 0, "9.0.7"),
+            ("10.0.0-preview.3.25171.5", 10, 0, "10.0.0-preview.3.25171.5"),
+            ("11.1-rc", 11, 1, "11.1-rc"),
+            ("3.1", 3, 1, "3.1"),
+            ("", 0, 0, ""),
+            ("next", 0, 0, "next"),
+            ("99999999999.1", 0, 1, "99999999999.1"),
+        ];
+        for (said, major, minor, text) in table {
+            let version = RuntimeVersion::new(said);
+            assert_eq!((version.major(), version.minor(), version.as_str()), (major, minor, text));
+        }
+    }
+}

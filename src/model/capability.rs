@@ -1,0 +1,55 @@
+//! What can be done with a process, and why not.
+
+use crate::ipc::{Capabilities, CommandCode};
+
+/// One line of the capability table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capability {
+    /// What could be done, such as `dump`.
+    pub name: String,
+    /// How well it can be done, such as `generation 3`; or a sentence that says why it cannot.
+    pub available: Result<String, String>,
+}
+
+impl Capability {
+    /// What a runtime can be asked to do, one line each.
+    pub fn table(can: &Capabilities) -> Vec<Self> {
+        use CommandCode as Code;
+        let row = |name: &str, command, how: String| {
+            let available = can.missing(command).map_or(Ok(how), |why| Err(why.to_owned()));
+            Self { name: name.to_owned(), available }
+        };
+        let yes = || "yes".to_owned();
+        vec![
+            row("process info", Code::ProcessInfo, format!("generation {}", can.process_info)),
+            row("environment", Code::ProcessEnvironment, yes()),
+            row("set a variable", Code::SetEnvironmentVariable, yes()),
+            row("trace", Code::CollectTracing, format!("generation {}", can.collect_tracing)),
+            row("trace without stacks", Code::CollectTracing3, yes()),
+            row("choose the rundown", Code::CollectTracing4, yes()),
+            row("filter by event", Code::CollectTracing5, yes()),
+            row("dump", Code::GenerateCoreDump, format!("generation {}", can.dump)),
+            row("dump errors in words", Code::GenerateCoreDump3, yes()),
+            row("perf map", Code::EnablePerfMap, yes()),
+            row("start-up hook", Code::ApplyStartupHook, yes()),
+            row("attach a profiler", Code::AttachProfiler, yes()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ipc::RuntimeVersion;
+
+    #[test]
+    fn what_is_missing_says_what_it_needs() {
+        let table = |version: Option<&str>| Capability::table(&Capabilities::of(version.map(RuntimeVersion::new).as_ref()));
+        let old = table(None);
+        let row = |name: &str| old.iter().find(|row| row.name == name).unwrap().available.clone();
+        assert_eq!(row("trace"), Ok("generation 2".to_owned()));
+        assert_eq!(row("perf map"), Err("needs .NET 8".to_owned()));
+        assert_eq!(row("environment"), Err("needs .NET 5".to_owned()));
+        assert!(table(Some("10.0.0")).iter().all(|row| row.available.is_ok()));
+    }
+}

@@ -1,0 +1,41 @@
+//! What is in a recording, as far as it was looked at.
+
+use crate::analysis::{CallNode, EventCount, MethodsSnapshot, Snapshot};
+
+/// What is in a recording: a snapshot, newest wins. Names and messages in it are the target's own words, not sanitised.
+#[derive(Debug, Clone)]
+pub struct Findings {
+    /// Every analysis but the ones below.
+    pub snapshot: Snapshot,
+    /// What came, most first: no more than [`Findings::EVENTS`].
+    pub events: Vec<EventRate>,
+    /// Where threads spend their time: no more than [`Findings::METHODS`] methods.
+    pub methods: MethodsSnapshot,
+    /// The same as a call tree, every node behind its parent: no more than [`Findings::NODES`].
+    pub tree: Vec<CallNode>,
+}
+
+impl Findings {
+    /// How many kinds of events are told apart.
+    pub const EVENTS: usize = 500;
+    /// How many methods are listed.
+    pub const METHODS: usize = 500;
+    /// How many nodes the call tree has.
+    pub const NODES: usize = 1000;
+}
+
+/// A snapshot is like no other: two are the same only where they are one.
+impl PartialEq for Findings {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+/// How often an event came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventRate {
+    /// Which, and all of it.
+    pub event: EventCount,
+    /// Events a second over the last ten seconds.
+    pub rate: f64,
+}

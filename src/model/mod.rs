@@ -1,0 +1,20 @@
+//! Plain values that rooms hand each other: a process and what is known of it, a recording and how it goes.
+//!
+//! They live in a room of their own because `net` and `session` make them, `app` keeps them, `ui` shows them and `cli` prints them,
+//! and none of those may know all the others. No input or output, no clock, and no rules beyond what a value says of itself.
+
+mod capability;
+mod findings;
+mod process;
+mod recording;
+mod text;
+mod units;
+mod variable;
+
+pub use capability::Capability;
+pub use findings::{EventRate, Findings};
+pub use process::{Contact, Process, ProcessKey, RunState, Trouble, Usage};
+pub use recording::{Outcome, Phase, Rate, Recording, RecordingId, StoppedBy};
+pub use text::{sanitise, sanitise_bytes};
+pub use units::{Age, ByteRate, Bytes, Count, CountRate, Nanoseconds, Percent, Stopwatch};
+pub use variable::Variable;

@@ -1,0 +1,165 @@
+//! A .NET process and what is known of it.
+
+use std::path::PathBuf;
+
+use crate::ipc::{Cookie, RuntimeVersion};
+
+/// Which process: a pid alone is used again, a pid and its start time are not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProcessKey {
+    /// Process id as we see it.
+    pub pid: u32,
+    /// Start time in clock ticks since boot: field 22 of `/proc/PID/stat`, and the key in the name of a diagnostic socket.
+    pub started: u64,
+}
+
+/// A process with a .NET runtime in it. Text in here is sanitised: it has no control characters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Process {
+    /// Which process.
+    pub key: ProcessKey,
+    /// Process id inside its innermost pid namespace: equal to `key.pid` unless it is in a container.
+    pub ns_pid: u32,
+    /// Entry assembly where the runtime says it, else the best that /proc offers.
+    pub name: String,
+    /// Runtime version as the runtime says it; where it is too old to say (3.x) or cannot be asked, that of its library's path. `None` where neither is known.
+    pub runtime: Option<RuntimeVersion>,
+    /// Operating system as the runtime says it, such as `Linux`.
+    pub os: Option<String>,
+    /// Architecture as the runtime says it, such as `x64`.
+    pub arch: Option<String>,
+    /// Portable runtime identifier as the runtime says it, such as `linux-x64`.
+    pub rid: Option<String>,
+    /// Command line as the runtime says it, else from /proc.
+    pub command_line: String,
+    /// The runtime instance's random id; `None` where the runtime is too old to say.
+    pub cookie: Option<Cookie>,
+    /// Effective user id.
+    pub uid: u32,
+    /// Name of that user, where there is one.
+    pub user: Option<String>,
+    /// Container id (first 12 characters) where the process is in one.
+    pub container: Option<String>,
+    /// Path under which we reach its diagnostic socket.
+    pub socket: Option<PathBuf>,
+    /// Start time, milliseconds since the Unix epoch.
+    pub started_unix_ms: u64,
+    /// What it uses of the machine.
+    pub usage: Usage,
+    /// Running, or waiting at start-up for a resume.
+    pub run_state: RunState,
+    /// Whether its runtime can be talked to.
+    pub contact: Contact,
+}
+
+impl Process {
+    /// A process of which nothing is known yet.
+    pub fn new(key: ProcessKey) -> Self {
+        Self {
+            key,
+            ns_pid: key.pid,
+            name: String::new(),
+            runtime: None,
+            os: None,
+            arch: None,
+            rid: None,
+            command_line: String::new(),
+            cookie: None,
+            uid: 0,
+            user: None,
+            container: None,
+            socket: None,
+            started_unix_ms: 0,
+            usage: Usage::default(),
+            run_state: RunState::default(),
+            contact: Contact::default(),
+        }
+    }
+}
+
+/// What a process uses of the machine, from /proc.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Usage {
+    /// Per cent of one core since the last look; `None` until there are two looks.
+    pub cpu_percent: Option<f32>,
+    /// Resident set, bytes.
+    pub rss_bytes: u64,
+    /// Operating system threads.
+    pub threads: u32,
+}
+
+/// Whether managed code may run yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RunState {
+    /// The runtime runs.
+    #[default]
+    Running,
+    /// The runtime waits at start-up for a `ResumeRuntime` command.
+    Suspended,
+}
+
+/// Whether a runtime can be talked to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Contact {
+    /// Not asked yet.
+    #[default]
+    Unknown,
+    /// It answers.
+    Ok,
+    /// It cannot be talked to, or not well.
+    Trouble {
+        /// What kind of trouble.
+        kind: Trouble,
+        /// A sentence for a person: what is the matter and what would help.
+        reason: String,
+    },
+}
+
+/// Why a runtime cannot be talked to. The names are those of the command line contract's `contact` field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Trouble {
+    /// It answers late, or a long command is under way.
+    Slow,
+    /// It belongs to another user, or its files cannot be reached.
+    Denied,
+    /// The socket is there, its process is not.
+    Stale,
+    /// A runtime is in the process but it serves no socket.
+    Disabled,
+    /// The socket refused the connection, or closed it without an answer.
+    Refused,
+    /// No answer within the deadline.
+    Timeout,
+    /// What answers does not speak the protocol, or the path is too long for a socket.
+    Unsupported,
+}
+
+impl Trouble {
+    /// The word of the command line contract.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Slow => "slow",
+            Self::Denied => "denied",
+            Self::Stale => "stale",
+            Self::Disabled => "disabled",
+            Self::Refused => "refused",
+            Self::Timeout => "timeout",
+            Self::Unsupported => "unsupported",
+        }
+    }
+}
+
+impl Contact {
+    /// Whether a command may be sent. A slow runtime may be asked; it answers late.
+    pub fn is_attachable(&self) -> bool {
+        matches!(self, Self::Ok | Self::Unknown | Self::Trouble { kind: Trouble::Slow, .. })
+    }
+
+    /// The sentence for a person, where there is something to say.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Trouble { reason, .. } => Some(reason),
+            Self::Unknown | Self::Ok => None,
+        }
+    }
+}

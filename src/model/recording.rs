@@ -1,0 +1,117 @@
+//! A recording: one trace session of one process, written to a file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Findings, ProcessKey};
+
+/// Which recording of this run of the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecordingId(pub u32);
+
+/// How a recording stands: a snapshot, newest wins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recording {
+    /// Which recording.
+    pub id: RecordingId,
+    /// The process that is recorded.
+    pub key: ProcessKey,
+    /// Its name when the recording began.
+    pub name: String,
+    /// Where the whole file will be, or is. While recording the bytes are in the same path with `.partial` behind it.
+    pub file: PathBuf,
+    /// Profiles and providers in words, such as `dotnet-common + sampled-thread-time`.
+    pub what: String,
+    /// Where in its life it is.
+    pub phase: Phase,
+    /// Time since the session was asked for, until now or until it ended.
+    pub elapsed: Duration,
+    /// Stream bytes written.
+    pub bytes: u64,
+    /// Events seen in the stream.
+    pub events: u64,
+    /// Events that the runtime dropped, by gaps in the sequence numbers.
+    pub dropped: u64,
+    /// Rates over time, oldest first, at most [`Recording::HISTORY`] of them.
+    pub history: Vec<Rate>,
+    /// What is in it so far; `None` before anything is known, and where nobody asked for it.
+    pub findings: Option<Arc<Findings>>,
+}
+
+impl Recording {
+    /// How many rates are kept: two minutes of them.
+    pub const HISTORY: usize = 240;
+    /// What time one rate spans: a whole number of the 100 ms after which a runtime writes what has gathered, or the rates would jump.
+    pub const STEP: Duration = Duration::from_millis(500);
+}
+
+/// What came in one step of [`Recording::STEP`], as rates.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Rate {
+    /// Stream bytes a second.
+    pub bytes: f64,
+    /// Events a second.
+    pub events: f64,
+    /// Whether the runtime dropped events in this step.
+    pub dropped: bool,
+}
+
+/// Where in its life a recording is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Phase {
+    /// The session was asked for; no byte has come.
+    Starting,
+    /// Events come.
+    Recording,
+    /// Stop was asked for; the runtime sends its rundown.
+    Stopping {
+        /// Time since stop was asked for.
+        since: Duration,
+        /// Bytes that have come since then.
+        bytes: u64,
+    },
+    /// It is over.
+    Done(Outcome),
+}
+
+/// How a recording ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// What ended it.
+    pub stopped_by: StoppedBy,
+    /// Whether the file ends the way a whole stream ends.
+    pub complete: bool,
+    /// The file that was kept; `None` where not a byte had come.
+    pub file: Option<PathBuf>,
+    /// A sentence for a person where not everything went well.
+    pub trouble: Option<String>,
+}
+
+/// What ended a recording. The names are those of the command line contract's `stopped_by` field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StoppedBy {
+    /// The time that was asked for is over.
+    Duration,
+    /// The size that was asked for is reached.
+    Size,
+    /// A person or a signal asked for the stop.
+    Interrupt,
+    /// The target ended.
+    TargetExit,
+    /// Something failed.
+    Error,
+}
+
+impl StoppedBy {
+    /// The word of the command line contract.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Duration => "duration",
+            Self::Size => "size",
+            Self::Interrupt => "interrupt",
+            Self::TargetExit => "target-exit",
+            Self::Error => "error",
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! Quantities as a person reads them. Decimal units, three digits at most before the unit, the same width everywhere.
+
+use std::fmt;
+use std::time::Duration;
+
+/// A number of bytes: `512 B`, `1.2 kB`, `340 MB`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bytes(pub u64);
+
+/// Bytes a second: `340 kB/s`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ByteRate(pub f64);
+
+/// How many: `512`, `12.3k`, `1.2M`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Count(pub u64);
+
+/// How many a second: `12.3k/s`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CountRate(pub f64);
+
+/// A short time: `450 ns`, `12 µs`, `6.1 ms`, `1.2 s`, `125 s`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Nanoseconds(pub u64);
+
+/// A share, 0 to 1, in percent: `0 %`, `<0.1 %`, `0.4 %`, `12 %`, `100 %`. What is not all is never shown as all, nor what is something as nothing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Percent(pub f64);
+
+/// How long something has been: the two largest units, `45s`, `12m`, `3h 12m`, `2d 4h`, `3y 20d`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Age(pub Duration);
+
+/// A running time to the second: `0:42`, `1:02:03`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stopwatch(pub Duration);
+
+/// Splits a number into at most three digits before the point and a step of thousands.
+fn scaled(value: f64) -> (f64, usize, bool) {
+    let (mut value, mut step) = (value.max(0.0), 0);
+    // 999.5 would be shown as 1000.
+    while value >= 999.5 && step < 6 {
+        value /= 1000.0;
+        step += 1;
+    }
+    (value, step, step > 0 && value < 99.95)
+}
+
+fn write_scaled(f: &mut fmt::Formatter<'_>, value: f64, units: [&str; 7], per: &str) -> fmt::Result {
+    let (value, step, decimal) = scaled(value);
+    let unit = units[step];
+    if decimal { f.pad(&format!("{value:.1}{unit}{per}")) } else { f.pad(&format!("{value:.0}{unit}{per}")) }
+}
+
+const BYTES: [&str; 7] = [" B", " kB", " MB", " GB", " TB", " PB", " EB"];
+const COUNTS: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_scaled(f, self.0 as f64, BYTES, "")
+    }
+}
+
+impl fmt::Display for ByteRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_scaled(f, self.0, BYTES, "/s")
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_scaled(f, self.0 as f64, COUNTS, "")
+    }
+}
+
+impl fmt::Display for CountRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_scaled(f, self.0, COUNTS, "/s")
+    }
+}
+
+impl fmt::Display for Nanoseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.0 as f64;
+        let (unit, name) = match value {
+            ..999.5 => (1.0, "ns"),
+            ..999_500.0 => (1e3, "µs"),
+            ..999_500_000.0 => (1e6, "ms"),
+            _ => (1e9, "s"),
+        };
+        let decimals = usize::from(unit > 1.0 && value / unit < 9.95);
+        f.pad(&format!("{:.decimals$} {name}", value / unit))
+    }
+}
+
+impl fmt::Display for Percent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = if self.0.is_finite() { self.0.max(0.0) * 100.0 } else { 0.0 };
+        match percent {
+            0.0 => f.pad("0 %"),
+            ..0.05 => f.pad("<0.1 %"),
+            ..9.95 => f.pad(&format!("{percent:.1} %")),
+            99.5..100.0 => f.pad(">99 %"),
+            _ => f.pad(&format!("{percent:.0} %")),
+        }
+    }
+}
+
+impl fmt::Display for Age {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs();
+        let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+        match () {
+            () if days >= 365 => f.pad(&format!("{}y {}d", days / 365, days % 365)),
+            () if days > 0 => f.pad(&format!("{days}d {}h", hours % 24)),
+            () if hours > 0 => f.pad(&format!("{hours}h {}m", minutes % 60)),
+            () if minutes > 0 => f.pad(&format!("{minutes}m")),
+            () => f.pad(&format!("{seconds}s")),
+        }
+    }
+}
+
+impl fmt::Display for Stopwatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.as_secs();
+        let (minutes, hours) = (seconds / 60 % 60, seconds / 3600);
+        if hours > 0 {
+            f.pad(&format!("{hours}:{minutes:02}:{:02}", seconds % 60))
+        } else {
+            f.pad(&format!("{minutes}:{:02}", seconds % 60))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_stay_short_at_every_edge() {
+        for (value, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.0 kB"),
+            (99_949, "99.9 kB"),
+            (99_950, "100 kB"),
+            (999_499, "999 kB"),
+            (999_500, "1.0 MB"),
+            (1_234_000_000, "1.2 GB"),
+            (u64::MAX, "18.4 EB"),
+        ] {
+            assert_eq!(Bytes(value).to_string(), text);
+        }
+        assert_eq!(Count(12_345).to_string(), "12.3k");
+        assert_eq!(CountRate(12_345.0).to_string(), "12.3k/s");
+        assert_eq!(ByteRate(340_000.0).to_string(), "340 kB/s");
+        assert_eq!(ByteRate(f64::NAN).to_string(), "0 B/s");
+        assert_eq!(format!("{:>8}|{:<8}|", Bytes(1), Bytes(1)), "     1 B|1 B     |");
+    }
+
+    #[test]
+    fn short_times_and_shares_stay_short_at_every_edge() {
+        for (value, text) in [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1000, "1.0 µs"),
+            (9_949, "9.9 µs"),
+            (9_960, "10 µs"),
+            (999_499, "999 µs"),
+            (999_500, "1.0 ms"),
+            (6_100_000, "6.1 ms"),
+            (999_500_000, "1.0 s"),
+            (125_000_000_000, "125 s"),
+        ] {
+            assert_eq!(Nanoseconds(value).to_string(), text);
+        }
+        for (share, text) in [
+            (0.0, "0 %"),
+            (-1.0, "0 %"),
+            (f64::NAN, "0 %"),
+            (0.0001, "<0.1 %"),
+            (0.0041, "0.4 %"),
+            (0.0994, "9.9 %"),
+            (0.0996, "10 %"),
+            (0.994, "99 %"),
+            (0.998, ">99 %"),
+            (1.0, "100 %"),
+        ] {
+            assert_eq!(Percent(share).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn times_have_two_units_at_most() {
+        for (seconds, age, watch) in [
+            (0, "0s", "0:00"),
+            (59, "59s", "0:59"),
+            (60, "1m", "1:00"),
+            (3600, "1h 0m", "1:00:00"),
+            (11_520, "3h 12m", "3:12:00"),
+            (187_200, "2d 4h", "52:00:00"),
+            (33_264_000, "1y 20d", "9240:00:00"),
+        ] {
+            assert_eq!(Age(Duration::from_secs(seconds)).to_string(), age);
+            assert_eq!(Stopwatch(Duration::from_secs(seconds)).to_string(), watch);
+        }
+    }
+}

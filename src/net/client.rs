@@ -1,0 +1,290 @@
+//! Talking to one runtime: commands and their answers.
+//!
+//! Each command has a connection of its own. The message is made before the connection, and sent at once in one write: a runtime serves one client at
+//! a time and would wait for the bytes, and a 3.x runtime takes no message in pieces. We always close first; dropping a call closes too.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::time::{sleep, timeout};
+
+use super::endpoint::{Endpoint, connect};
+use super::error::{Cause, ExchangeError};
+use super::gate::{Busy, Gate};
+use super::port::Lane;
+use super::proc::Proc;
+use crate::ipc::{
+    Command, CommandCode, DumpRequest, EnvironmentBlock, HEADER_BYTES, Hresult, Message, ProcessInfo, Reply, ReplyError, SessionConfig,
+    SessionId, TargetPath,
+};
+use crate::model::{ProcessKey, Variable, sanitise_bytes};
+
+/// How long an answer may take that costs the runtime nothing.
+pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// How long the answer to a stop may take: the runtime sends its rundown first, and the stream's reader sets the pace.
+pub const STOP_LIMIT: Duration = Duration::from_secs(60);
+/// How long a profiler may take to load, and a hook to run.
+const LOAD_LIMIT: Duration = Duration::from_secs(60);
+/// How long to wait before knocking again at a server whose queue of 255 clients is full.
+const QUEUE_PAUSE: Duration = Duration::from_millis(50);
+
+/// Sends commands to one runtime, one at a time. Clones share the turn.
+#[derive(Debug, Clone)]
+pub struct Client {
+    endpoint: Endpoint,
+    gate: Arc<Gate>,
+    /// Where to look at the process before a command that could harm it.
+    proc: Option<Arc<Proc>>,
+    /// Where connections come from, if it is the runtime that connects.
+    lane: Option<Lane>,
+}
+
+/// A trace session that was started.
+#[derive(Debug)]
+pub struct Session {
+    /// Its id, for [`Client::stop_session`]; of no use once the stream has ended.
+    pub id: SessionId,
+    /// The stream, from its first byte. Dropping it without a stop leaves the session to the runtime, which notices at its next event.
+    pub stream: UnixStream,
+}
+
+impl Client {
+    /// A client that shares its turn with nobody but its clones.
+    pub fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, gate: Arc::default(), proc: None, lane: None }
+    }
+
+    /// A client for a process that `proc` shows, which it looks at before a command that could harm it.
+    pub(super) fn watched(endpoint: Endpoint, proc: Arc<Proc>) -> Self {
+        Self { proc: Some(proc), ..Self::new(endpoint) }
+    }
+
+    /// A client for a process that connects to us, to the port that is `endpoint`'s socket.
+    pub(super) fn called(endpoint: Endpoint, proc: Arc<Proc>, lane: Lane) -> Self {
+        Self { lane: Some(lane), ..Self::watched(endpoint, proc) }
+    }
+
+    /// Whom it talks to.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The command that is under way.
+    pub fn busy(&self) -> Option<Busy> {
+        self.gate.busy()
+    }
+
+    /// Names of the threads of the process, by the number that the process itself knows them by. Empty where /proc does not show them.
+    pub fn thread_names(&self) -> FxHashMap<u64, String> {
+        let ProcessKey { pid, started } = self.endpoint.key;
+        // Over a shared directory comes a pid of a namespace that we cannot see, and ours of that number is another process.
+        let proc = self.proc.as_ref().filter(|proc| proc.stat(pid).is_ok_and(|stat| stat.starttime == started));
+        let names = proc.and_then(|proc| proc.thread_names(pid).ok()).unwrap_or_default();
+        names.into_iter().map(|(thread, name)| (thread, sanitise_bytes(&name))).collect()
+    }
+
+    /// Who the process is; `None` from a 3.x runtime, which cannot say.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] says what came instead.
+    pub async fn process_info(&self) -> Result<Option<ProcessInfo>, ExchangeError> {
+        match self.first_known(&ProcessInfo::ladder(), ANSWER_LIMIT).await {
+            Ok((_, Reply::Info(info), _)) => Ok(Some(*info)),
+            Ok((code, ..)) => Err(self.error(code, senseless())),
+            Err(error) if error.hresult() == Some(Hresult::UNKNOWN_COMMAND) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The environment block, as the target sent it.
+    ///
+    /// # Errors
+    /// [`ExchangeError`] says what came instead.
+    pub async fn environment(&self) -> Result<Vec<Variable>, ExchangeError> {
+        let code = CommandCode::ProcessEnvironment;
+        let read = async {
+            let (reply, mut stream) = self.exchange(&Command::ProcessEnvironment).await?;
+            let Reply::Environment { bytes } = reply else { return Err(senseless()) };
+            let mut block = EnvironmentBlock::new(bytes)?;
+            let mut buffer = [0; 16 << 10];
+            while block.missing() > 0 {
+                let room = block.missing().min(buffer.len());
+                match stream.read(&mut buffer[..room]).await {
+                    Ok(0) => break,
+                    Ok(count) => drop(block.feed(&buffer[..count])),
+                    Err(error) => return Err(Cause::of_stream(error, HEADER_BYTES)),
+                }
+            }
+            Ok(block.finish()?.into_iter().map(|variable| Variable { name: variable.name, value: variable.value }).collect())
+        };
+        let _turn = self.turn(code, ANSWER_LIMIT).await?;
+        self.within(code, ANSWER_LIMIT, read).await
+    }
+
+    /// Has the target write a core dump. It stands still meanwhile, for as long as its memory takes to write; `limit` is what the caller will wait.
+    ///
+    /// # Errors
+    /// [`ExchangeError`]; its `details` are the words of the target's dump program.
+    pub async fn dump(&self, request: &DumpRequest, limit: Duration) -> Result<(), ExchangeError> {
+        self.first_known(&request.ladder(), limit).await.map(drop)
+    }
+
+    /// Sends a command that is answered with a plain "done": perf maps, variables, resume, hooks, profilers.
+    ///
+    /// # Errors
+    /// [`ExchangeError`]. What could end the target in its present state is not sent: [`Cause::Suspended`], [`Cause::NoSuchFile`].
+    pub async fn run(&self, command: &Command) -> Result<(), ExchangeError> {
+        let limit = match command {
+            Command::AttachProfiler { timeout_ms, .. } => ANSWER_LIMIT + Duration::from_millis(u64::from(*timeout_ms)),
+            Command::StartupProfiler { .. } | Command::ApplyStartupHook { .. } => LOAD_LIMIT,
+            _ => ANSWER_LIMIT,
+        };
+        self.first_known(std::slice::from_ref(command), limit).await.map(drop)
+    }
+
+    /// Starts a trace session. Its stream is to be read without a pause from now on.
+    ///
+    /// # Errors
+    /// [`ExchangeError`].
+    pub async fn start_session(&self, config: &SessionConfig) -> Result<Session, ExchangeError> {
+        match self.first_known(&config.ladder(), ANSWER_LIMIT).await? {
+            (_, Reply::Session(id), stream) => Ok(Session { id, stream }),
+            (code, ..) => Err(self.error(code, senseless())),
+        }
+    }
+
+    /// Stops a trace session, on a connection of its own. Its stream must go on being read until it ends: the runtime writes its rundown into it before
+    /// it answers here. A session whose stream has ended must not be stopped: its id may be another session's by then.
+    ///
+    /// # Errors
+    /// [`ExchangeError`]; [`Cause::Busy`] when another command, such as a dump, did not end within [`STOP_LIMIT`].
+    pub async fn stop_session(&self, session: SessionId) -> Result<(), ExchangeError> {
+        self.first_known(&[Command::StopTracing { session }], STOP_LIMIT).await.map(drop)
+    }
+
+    /// Sends commands in turn until one is not answered with "unknown command". Hands out the connection too.
+    async fn first_known(&self, ladder: &[Command], limit: Duration) -> Result<(CommandCode, Reply, UnixStream), ExchangeError> {
+        let first = ladder.first().map_or(CommandCode::ProcessInfo, Command::code);
+        let _turn = self.turn(first, limit).await?;
+        let mut last = self.error(first, senseless());
+        for command in ladder {
+            self.forbid_harm(command).map_err(|cause| self.error(command.code(), cause))?;
+            match self.within(command.code(), limit, self.exchange(command)).await {
+                Ok((reply, stream)) => return Ok((command.code(), reply, stream)),
+                Err(error) if error.hresult() == Some(Hresult::UNKNOWN_COMMAND) => last = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(last)
+    }
+
+    async fn turn(&self, code: CommandCode, limit: Duration) -> Result<super::gate::Turn<'_>, ExchangeError> {
+        let busy = |busy: Busy| Cause::Busy { with: busy.command, elapsed: busy.since.elapsed() };
+        self.gate.enter(code, limit).await.map_err(|under_way| self.error(code, busy(under_way)))
+    }
+
+    async fn within<T>(
+        &self,
+        code: CommandCode,
+        limit: Duration,
+        work: impl Future<Output = Result<T, Cause>>,
+    ) -> Result<T, ExchangeError> {
+        let result = timeout(limit, work).await.unwrap_or(Err(Cause::Timeout(limit)));
+        result.map_err(|cause| self.error(code, cause))
+    }
+
+    /// One connection, one message, one reply. What follows the reply is left in the connection.
+    async fn exchange(&self, command: &Command) -> Result<(Reply, UnixStream), Cause> {
+        let message = command.encode()?;
+        let mut stream = match &self.lane {
+            Some(lane) => lane.next().await.ok_or(Cause::Gone)?,
+            None => self.dial().await?,
+        };
+        // A server that closes at once may still have said why.
+        let sent = stream.write_all(&message).await.map_err(|error| Cause::of_stream(error, 0));
+        let reply = read_reply(&mut stream, command.code()).await;
+        match (reply, sent) {
+            (Err(Cause::Closed), Err(cause)) => Err(cause),
+            (reply, _) => Ok((reply?, stream)),
+        }
+    }
+
+    async fn dial(&self) -> Result<UnixStream, Cause> {
+        loop {
+            match connect(&self.endpoint.socket).await {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(QUEUE_PAUSE).await,
+                connected => return connected.map_err(Cause::of_connect),
+            }
+        }
+    }
+
+    /// Refuses what is known to end a target in the state that this one is in.
+    fn forbid_harm(&self, command: &Command) -> Result<(), Cause> {
+        let Some(proc) = &self.proc else { return Ok(()) };
+        let ProcessKey { pid, started } = self.endpoint.key;
+        // Over a shared directory comes a pid of a namespace that we cannot see, and ours of that number is another process.
+        if !proc.stat(pid).is_ok_and(|stat| stat.starttime == started) {
+            return Ok(());
+        }
+        if !command.code().may_be_sent_while_suspended() && proc.threads(pid).is_ok_and(|threads| threads.waits()) {
+            return Err(Cause::Suspended);
+        }
+        if let Command::ApplyStartupHook { path } = command {
+            let exists = match std::fs::metadata(in_target(proc, pid, path)) {
+                Ok(metadata) => metadata.is_file(),
+                // Where we may not look, the target's answer has to do.
+                Err(error) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+            };
+            if !exists {
+                return Err(Cause::NoSuchFile(path.as_str().into()));
+            }
+        }
+        Ok(())
+    }
+
+    fn error(&self, command: CommandCode, cause: Cause) -> ExchangeError {
+        ExchangeError { command, endpoint: self.endpoint.clone(), cause }
+    }
+}
+
+/// A path of the target's, as it is reached from here.
+fn in_target(proc: &Proc, pid: u32, path: &TargetPath) -> PathBuf {
+    match Path::new(path.as_str()).strip_prefix("/") {
+        Ok(below_root) => proc.path_of(pid, "root").join(below_root),
+        Err(_) => proc.path_of(pid, "cwd").join(path.as_str()),
+    }
+}
+
+/// "OK" to one command in the form of another: the codec never makes it, so no runtime is behind it.
+fn senseless() -> Cause {
+    ReplyError::NotAReply { set: 0xff, id: 0 }.into()
+}
+
+/// Reads one message and not a byte more: behind the reply to a start follows the stream.
+async fn read_reply(stream: &mut UnixStream, to: CommandCode) -> Result<Reply, Cause> {
+    let mut bytes = Vec::with_capacity(HEADER_BYTES);
+    loop {
+        if let Some((message, _)) = Message::decode(&bytes)? {
+            return Ok(Reply::decode(to, &message)?);
+        }
+        let whole = match bytes.get(14..16) {
+            Some(&[low, high]) if bytes.len() >= HEADER_BYTES => usize::from(u16::from_le_bytes([low, high])),
+            _ => HEADER_BYTES,
+        };
+        let room = (whole - bytes.len()) as u64;
+        match stream.take(room).read_buf(&mut bytes).await {
+            Ok(0) if bytes.is_empty() => return Err(Cause::Closed),
+            Ok(0) => return Err(Cause::CutOff(bytes.len())),
+            Ok(_) => {}
+            Err(error) => return Err(Cause::of_stream(error, bytes.len())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,319 @@
+use std::sync::Arc;
+
+use tokio::net::UnixListener;
+use tokio::time::Instant;
+
+use super::*;
+use crate::ipc::{
+    BufferMb, Cookie, DumpFlags, DumpKind, Failure, Level, MAX_MESSAGE, PerfMapKind, Provider, Providers, RuntimeVersion, SessionConfig,
+    Variable as Sent,
+};
+use crate::model::{ProcessKey, Trouble};
+use crate::net::world::{Fake, World, fake};
+
+/// A socket with something behind it that need not be a runtime.
+struct Server {
+    folder: tempfile::TempDir,
+    client: Client,
+}
+
+impl Server {
+    /// Reads each request and hands its code and the connection to `answer`, one client after the other.
+    fn start<F: Future<Output = ()> + Send>(mut answer: impl FnMut(CommandCode, UnixStream) -> F + Send + 'static) -> Self {
+        let server = Self::silent();
+        let listener = UnixListener::bind(&server.client.endpoint().socket).unwrap();
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut request = vec![0; HEADER_BYTES];
+                stream.read_exact(&mut request).await.unwrap();
+                request.resize(usize::from(u16::from_le_bytes([request[14], request[15]])), 0);
+                stream.read_exact(&mut request[HEADER_BYTES..]).await.unwrap();
+                answer(CommandCode::of(request[16], request[17]).unwrap(), stream).await;
+            }
+        });
+        server
+    }
+
+    /// Answers everything with the same bytes, and closes.
+    fn says(bytes: impl Into<Vec<u8>>) -> Self {
+        let bytes: Arc<[u8]> = bytes.into().into();
+        Self::start(move |_, mut stream| {
+            let bytes = bytes.clone();
+            async move { stream.write_all(&bytes).await.unwrap() }
+        })
+    }
+
+    /// Nobody listens.
+    fn silent() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let endpoint =
+            Endpoint { key: ProcessKey { pid: 4242, started: 7 }, socket: folder.path().join("dotnet-diagnostic-4242-7-socket") };
+        Self { client: Client::new(endpoint), folder }
+    }
+}
+
+fn info() -> ProcessInfo {
+    ProcessInfo {
+        pid: 4242,
+        cookie: Cookie([7; 16]),
+        command_line: "dotnet shop.dll".to_owned(),
+        os: "Linux".to_owned(),
+        arch: "x64".to_owned(),
+        entry_assembly: Some("shop".to_owned()),
+        clr_version: Some(RuntimeVersion::new("9.0.7")),
+        rid: Some("linux-x64".to_owned()),
+    }
+}
+
+fn ok(reply: &Reply, to: CommandCode) -> Vec<u8> {
+    reply.encode(to).unwrap()
+}
+
+fn no(hresult: Hresult) -> Vec<u8> {
+    Failure::from(hresult).encode().unwrap()
+}
+
+fn provider() -> Providers {
+    Provider::new("P", 1, Level::Verbose).unwrap().into()
+}
+
+#[tokio::test]
+async fn each_generation_is_tried_until_one_is_known() {
+    for (knows, generations) in [(CommandCode::ProcessInfo3, 1), (CommandCode::ProcessInfo2, 2), (CommandCode::ProcessInfo, 3)] {
+        let (asked, count) = tokio::sync::watch::channel(0);
+        let server = Server::start(move |code, mut stream| {
+            asked.send_modify(|count| *count += 1);
+            let answer = if code == knows { ok(&Reply::Info(Box::new(info())), code) } else { no(Hresult::UNKNOWN_COMMAND) };
+            async move { stream.write_all(&answer).await.unwrap() }
+        });
+        let said = server.client.process_info().await.unwrap().unwrap();
+        assert_eq!((said.cookie, said.command_line.as_str(), *count.borrow()), (Cookie([7; 16]), "dotnet shop.dll", generations));
+        assert_eq!(said.rid.is_some(), generations == 1);
+    }
+    let old = Server::says(no(Hresult::UNKNOWN_COMMAND));
+    assert_eq!(old.client.process_info().await.unwrap(), None);
+    let error = old.client.environment().await.unwrap_err();
+    assert_eq!((error.hresult(), error.trouble()), (Some(Hresult::UNKNOWN_COMMAND), None));
+    assert!(
+        error.to_string().starts_with("ProcessEnvironment to process 4242: the runtime answered DS_IPC_E_UNKNOWN_COMMAND (0x80131385): ")
+    );
+}
+
+/// What a bad server does, what kind of trouble that is, and what a person reads of it.
+async fn bad(server: &Server, trouble: Trouble, words: &str) {
+    for error in [server.client.process_info().await.map(drop), server.client.environment().await.map(drop)] {
+        let error = error.unwrap_err();
+        assert_eq!(error.trouble(), Some(trouble), "{error}");
+        assert!(error.to_string().contains(words), "{words}: {error}");
+        assert!(error.to_string().contains(" to process 4242: "), "{error}");
+        assert!(error.source_is_said(), "{error}");
+    }
+    assert_eq!(server.client.busy(), None);
+}
+
+impl ExchangeError {
+    /// Whether no word of it would reach a terminal as a command.
+    fn source_is_said(&self) -> bool {
+        !self.to_string().chars().any(char::is_control)
+    }
+}
+
+#[tokio::test]
+async fn bad_servers_get_a_sentence_each() {
+    let nobody = Server::silent();
+    bad(&nobody, Trouble::Stale, "nobody listens: the process has ended (socket /").await;
+    drop(std::os::unix::net::UnixListener::bind(&nobody.client.endpoint().socket).unwrap());
+    bad(&nobody, Trouble::Stale, "the process has ended").await;
+
+    bad(&Server::says([]), Trouble::Refused, "closed without an answer").await;
+    bad(&Server::says(*b"HTTP/1.1 400 Bad Request\r\n\r\n"), Trouble::Unsupported, "does not speak the .NET diagnostic protocol").await;
+    bad(&Server::says(*b"\x1b[2J"), Trouble::Unsupported, "does not speak").await;
+    bad(&Server::says(*b"DOTNET_IPC_V2\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "does not speak").await;
+    bad(&Server::says(*b"DOTNET_IPC_V1\0\x13\0\xff\0\0\0"), Trouble::Unsupported, "19 bytes long").await;
+    bad(&Server::says(*b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), Trouble::Unsupported, "not one that the protocol has (0x0400)").await;
+    bad(&Server::says(*b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "cannot be read").await;
+    let whole = ok(&Reply::Info(Box::new(info())), CommandCode::ProcessInfo3);
+    bad(&Server::says(&whole[..10]), Trouble::Unsupported, "cut off after 10 bytes").await;
+    bad(&Server::says(&whole[..100]), Trouble::Unsupported, "cut off after 100 bytes").await;
+
+    let long = Endpoint { socket: nobody.folder.path().join("n".repeat(120)), ..nobody.client.endpoint().clone() };
+    let error = Client::new(long).process_info().await.unwrap_err();
+    assert!(matches!(error.cause, Cause::PathTooLong) && error.to_string().contains("107 bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn the_longest_answer_is_read_and_nothing_behind_it() {
+    let long = ProcessInfo { command_line: "x".repeat((MAX_MESSAGE - 140) / 2), ..info() };
+    let mut bytes = ok(&Reply::Info(Box::new(long.clone())), CommandCode::ProcessInfo3);
+    assert!(bytes.len() > MAX_MESSAGE - 200);
+    bytes.extend_from_slice(&[0xee; 100_000]);
+    let server = Server::start(move |_, mut stream| {
+        let bytes = bytes.clone();
+        // The client leaves before it was handed everything.
+        async move { drop(stream.write_all(&bytes).await) }
+    });
+    assert_eq!(server.client.process_info().await.unwrap().unwrap().command_line, long.command_line);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_costs_five_seconds_and_no_more() {
+    let server = Server::start(|_, stream| async move {
+        sleep(Duration::from_secs(3600)).await;
+        drop(stream);
+    });
+    let began = Instant::now();
+    let error = server.client.process_info().await.unwrap_err();
+    assert_eq!((error.trouble(), began.elapsed()), (Some(Trouble::Timeout), ANSWER_LIMIT));
+    assert!(error.to_string().contains("ProcessInfo3 to process 4242: no answer within 5 s: "), "{error}");
+
+    // The next one has to wait in the queue of a server that serves nobody, and half an answer is none.
+    let began = Instant::now();
+    assert_eq!(server.client.environment().await.unwrap_err().trouble(), Some(Trouble::Timeout));
+    assert_eq!(began.elapsed(), ANSWER_LIMIT);
+    let half = Server::start(|_, mut stream| async move {
+        stream.write_all(b"DOTNET_IPC_V1\0\xff\xff").await.unwrap();
+        sleep(Duration::from_secs(3600)).await;
+    });
+    assert_eq!(half.client.process_info().await.unwrap_err().trouble(), Some(Trouble::Timeout));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_is_waited_for() {
+    let server = Server::silent();
+    let socket = rustix::net::socket_with(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::STREAM,
+        rustix::net::SocketFlags::NONBLOCK,
+        None,
+    )
+    .unwrap();
+    rustix::net::bind(&socket, &rustix::net::SocketAddrUnix::new(&server.client.endpoint().socket).unwrap()).unwrap();
+    rustix::net::listen(&socket, 0).unwrap();
+    let first = connect(&server.client.endpoint().socket).await.unwrap();
+    let began = Instant::now();
+    let error = server.client.process_info().await.unwrap_err();
+    assert_eq!((error.trouble(), began.elapsed()), (Some(Trouble::Timeout), ANSWER_LIMIT));
+    drop(first);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_waits_for_a_dump_and_says_so_when_that_takes_too_long() {
+    let server = Server::start(|code, mut stream| async move {
+        match code {
+            CommandCode::GenerateCoreDump3 => {
+                sleep(Duration::from_secs(90)).await;
+                drop(stream.write_all(&ok(&Reply::Done, code)).await);
+            }
+            _ => drop(stream.write_all(&ok(&Reply::Session(SessionId(9)), code)).await),
+        }
+    });
+    let request = DumpRequest { path: TargetPath::new("/tmp/d").unwrap(), kind: DumpKind::Mini, flags: DumpFlags::default() };
+    let dump = tokio::spawn({
+        let (client, request) = (server.client.clone(), request.clone());
+        async move { client.dump(&request, Duration::from_secs(600)).await }
+    });
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(server.client.busy().unwrap().command, CommandCode::GenerateCoreDump3);
+    let began = Instant::now();
+    let error = server.client.stop_session(SessionId(9)).await.unwrap_err();
+    assert_eq!((error.trouble(), began.elapsed()), (Some(Trouble::Slow), STOP_LIMIT));
+    assert!(error.to_string().contains("not sent, because GenerateCoreDump3 has been under way for 61 s"), "{error}");
+    server.client.stop_session(SessionId(9)).await.unwrap();
+    assert_eq!(began.elapsed().as_secs(), 89);
+    dump.await.unwrap().unwrap();
+    // One whose caller gives up lets the next one pass.
+    assert_eq!(server.client.dump(&request, Duration::from_secs(2)).await.unwrap_err().trouble(), Some(Trouble::Timeout));
+    assert_eq!(server.client.busy(), None);
+}
+
+#[tokio::test]
+async fn a_session_hands_out_its_stream_from_the_first_byte() {
+    let server = Server::start(|code, mut stream| async move {
+        match code {
+            // As 3.0 previews did.
+            CommandCode::CollectTracing2 => stream.write_all(&no(Hresult::UNKNOWN_COMMAND)).await.unwrap(),
+            CommandCode::CollectTracing => {
+                let reply = [ok(&Reply::Session(SessionId(0x7f00)), code), b"Nettrace".to_vec()].concat();
+                stream.write_all(&reply).await.unwrap();
+            }
+            other => panic!("{other}"),
+        }
+    });
+    let mut session = server.client.start_session(&SessionConfig::new(provider())).await.unwrap();
+    assert_eq!((session.id, server.client.busy()), (SessionId(0x7f00), None));
+    let mut bytes = Vec::new();
+    session.stream.read_to_end(&mut bytes).await.unwrap();
+    assert_eq!(bytes, b"Nettrace");
+    // Without rundown there is no older command that would mean the same.
+    let config = SessionConfig { rundown: crate::ipc::Rundown::None, buffer: BufferMb::new(1).unwrap(), ..SessionConfig::new(provider()) };
+    assert_eq!(server.client.start_session(&config).await.unwrap_err().hresult(), Some(Hresult::UNKNOWN_COMMAND));
+}
+
+#[tokio::test]
+async fn the_environment_may_be_long_and_hostile() {
+    let sent: Vec<_> = (0..5000).map(|i| Sent { name: format!("N{i}"), value: "\x1b[31m".repeat(4) }).collect();
+    let block = EnvironmentBlock::encode(&sent);
+    assert!(block.len() > 3 * MAX_MESSAGE);
+    let answer = [ok(&Reply::Environment { bytes: block.len() as u32 }, CommandCode::ProcessEnvironment), block].concat();
+    let got = Server::says(answer.clone()).client.environment().await.unwrap();
+    assert_eq!((got.len(), got[4999].name.as_str(), got[0].value.as_str()), (5000, "N4999", sent[0].value.as_str()));
+    let error = Server::says(&answer[..100_000]).client.environment().await.unwrap_err();
+    assert!(error.to_string().contains("bytes are missing"), "{error}");
+    let huge = ok(&Reply::Environment { bytes: u32::MAX }, CommandCode::ProcessEnvironment);
+    let error = Server::says(huge).client.environment().await.unwrap_err();
+    assert!(error.to_string().contains("announced an environment of 4294967295 bytes"), "{error}");
+}
+
+#[tokio::test]
+async fn the_targets_own_words_are_made_safe() {
+    let message = "[createdump] \x1b[31mPermission denied\r\nsecond line".to_owned();
+    let failure = Failure { hresult: Hresult::FAIL, message: Some(message) }.encode().unwrap();
+    let request = DumpRequest { path: TargetPath::new("/closed/d").unwrap(), kind: DumpKind::Full, flags: DumpFlags::default() };
+    let error = Server::says(failure).client.dump(&request, ANSWER_LIMIT).await.unwrap_err();
+    assert_eq!(error.details(), ["[createdump] \u{fffd}[31mPermission denied", "second line"]);
+    assert!(error.to_string().contains("E_FAIL (0x80004005)"), "{error}");
+}
+
+#[tokio::test]
+async fn what_would_end_the_target_is_not_sent() {
+    let world = World::new();
+    let waiting = Fake { started: 7, threads: &["dotnet", ".NET SynchManag", ".NET EventPipe"], ..fake(4242) };
+    world.add(&waiting);
+    std::fs::create_dir_all(world.path("proc/4242/root/app")).unwrap();
+    std::fs::write(world.path("proc/4242/root/app/hook.dll"), "MZ").unwrap();
+    let server = Server::says(ok(&Reply::Done, CommandCode::EnablePerfMap));
+    let client = Client::watched(server.client.endpoint().clone(), Arc::new(Proc::open(&world.path("proc")).unwrap()));
+    let perf_map = Command::EnablePerfMap { kind: PerfMapKind::PerfMap };
+    let error = client.run(&perf_map).await.unwrap_err();
+    assert!(matches!(error.cause, Cause::Suspended) && error.to_string().contains("resume it first"), "{error}");
+    client.run(&Command::ResumeRuntime).await.unwrap();
+    world.add(&Fake { started: 7, ..fake(4242) });
+    client.run(&perf_map).await.unwrap();
+
+    let hook = |path: &str| Command::ApplyStartupHook { path: TargetPath::new(path).unwrap() };
+    client.run(&hook("/app/hook.dll")).await.unwrap();
+    for missing in ["/app/hook", "/app", "/app/hook.dll/x", "hook.dll"] {
+        let error = client.run(&hook(missing)).await.unwrap_err();
+        assert!(matches!(&error.cause, Cause::NoSuchFile(path) if path.as_path() == Path::new(missing)), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_call_closes_its_connection() {
+    let (hung_up, mut seen) = tokio::sync::mpsc::channel(1);
+    let server = Server::start(move |_, mut stream| {
+        let hung_up = hung_up.clone();
+        async move {
+            let rest = stream.read_to_end(&mut Vec::new()).await.unwrap();
+            hung_up.send(rest).await.unwrap();
+        }
+    });
+    tokio::select! {
+        biased;
+        _ = server.client.process_info() => panic!("it does not answer"),
+        () = sleep(Duration::from_millis(50)) => {}
+    }
+    assert_eq!(seen.recv().await, Some(0));
+    assert_eq!(server.client.busy(), None);
+}

@@ -1,0 +1,211 @@
+//! Which processes there are, and where each would put a diagnostic socket.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use procfs::process::Stat;
+use rustc_hash::FxHashMap;
+
+use super::tenants::Moment;
+use crate::model::ProcessKey;
+use crate::net::endpoint::SocketName;
+use crate::net::proc::{Environ, Proc, Threads};
+
+/// A process younger than this may still become another program, so it is looked at every time.
+const YOUNG: Duration = Duration::from_secs(5);
+/// Every process is looked at again after this long: a program may start another one in its place at any age.
+const ROUND: Duration = Duration::from_secs(20);
+/// The bit of a kernel thread among the flags of `/proc/PID/stat` (`PF_KTHREAD`).
+const KERNEL_THREAD: u32 = 0x0020_0000;
+
+/// A directory, whatever path leads to it: device and inode.
+pub(super) type DirectoryId = (u64, u64);
+
+/// The id of the directory at `path`.
+pub(super) fn directory_id(path: &Path) -> io::Result<DirectoryId> {
+    let metadata = std::fs::metadata(path)?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+/// Where a process keeps its temporary files, and so its socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Home {
+    /// This directory, under a path that works from here.
+    Directory { id: DirectoryId, path: PathBuf, as_it_sees: PathBuf },
+    /// A directory that is not there.
+    Missing { as_it_sees: PathBuf },
+    /// We may not know.
+    Hidden,
+}
+
+/// One process of the machine, .NET or not.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) key: ProcessKey,
+    pub(super) ns_pid: u32,
+    pub(super) uid: u32,
+    pub(super) home: Home,
+    /// What the names of its threads say.
+    pub(super) threads: Threads,
+    /// The runtime's library among its maps; `None` while nobody has looked.
+    pub(super) library: Option<Option<PathBuf>>,
+    /// Whether it has more than one thread. A runtime always has.
+    pub(super) has_threads: bool,
+    /// Whether it was started with the wish to wait for a resume.
+    pub(super) asks_to_suspend: bool,
+    inode: u64,
+    counted: u64,
+    kernel: bool,
+    /// What was read when it was first seen, if that was just now.
+    met: Option<Stat>,
+    look_next: Instant,
+}
+
+/// All processes that can be seen.
+#[derive(Debug, Default)]
+pub(super) struct Census {
+    known: FxHashMap<u32, Known>,
+    count: u64,
+}
+
+impl Census {
+    /// Counts births and deaths.
+    pub(super) fn count(&mut self, proc: &Proc, now: Instant) -> io::Result<()> {
+        self.count += 1;
+        let count = self.count;
+        proc.pids(|pid, inode| match self.known.get_mut(&pid) {
+            Some(known) if known.inode == inode => (known.counted, known.met) = (count, None),
+            _ => {
+                if let Some(known) = Known::meet(proc, pid, inode, count, now) {
+                    self.known.insert(pid, known);
+                }
+            }
+        })?;
+        self.known.retain(|_, known| known.counted == count);
+        Ok(())
+    }
+
+    /// Looks closer at the new, the young, and in turn all the others. Of those whose socket is found less is to be known.
+    pub(super) fn look(&mut self, proc: &Proc, tmp: &Path, at: Moment, is_found: impl Fn(ProcessKey) -> bool) {
+        self.known.retain(|_, known| known.kernel || known.look_next > at.now || known.look(proc, tmp, at, is_found(known.key)));
+    }
+
+    pub(super) fn get(&self, pid: u32) -> Option<&Known> {
+        self.known.get(&pid)
+    }
+
+    /// Every process but the kernel's.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Known> {
+        self.known.values().filter(|known| !known.kernel)
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Known> {
+        self.known.values_mut().filter(|known| !known.kernel)
+    }
+}
+
+impl Known {
+    /// The facts that stay for a process's life. `None` if it ended meanwhile or cannot be read at all.
+    fn meet(proc: &Proc, pid: u32, inode: u64, counted: u64, now: Instant) -> Option<Self> {
+        let stat = proc.stat(pid).ok()?;
+        let kernel = stat.flags & KERNEL_THREAD != 0;
+        let identity = proc.identity(pid).ok()?;
+        Some(Self {
+            key: ProcessKey { pid, started: stat.starttime },
+            ns_pid: identity.ns_pid,
+            uid: identity.uid,
+            home: Home::Hidden,
+            threads: Threads::default(),
+            library: None,
+            has_threads: stat.num_threads > 1,
+            asks_to_suspend: false,
+            inode,
+            counted,
+            kernel,
+            met: Some(stat),
+            look_next: now,
+        })
+    }
+
+    /// Whether there is a sign of a runtime, apart from a socket.
+    pub(super) fn has_runtime(&self) -> bool {
+        self.threads.runtime || matches!(self.library, Some(Some(_)))
+    }
+
+    /// What its runtime would call its socket.
+    pub(super) fn socket_name(&self) -> SocketName {
+        SocketName { pid: self.ns_pid, key: self.key.started }
+    }
+
+    /// Its state now, if it is still there and alive.
+    pub(super) fn stat(&self, proc: &Proc) -> Option<Stat> {
+        let stat = self.met.clone().or_else(|| proc.stat(self.key.pid).ok())?;
+        (stat.starttime == self.key.started && !matches!(stat.state, 'Z' | 'X')).then_some(stat)
+    }
+
+    /// The path of its socket in that directory through its own root. A directory of several processes was listed through one of them, which
+    /// may end before this one, and whose root says nothing of this one's files.
+    pub(super) fn path_in(&self, directory: DirectoryId) -> Option<PathBuf> {
+        match &self.home {
+            Home::Directory { id, path, .. } if *id == directory => Some(path.join(self.socket_name().to_string())),
+            _ => None,
+        }
+    }
+
+    /// Looks at what an exec changes. Whether the process is still there.
+    fn look(&mut self, proc: &Proc, tmp: &Path, at: Moment, is_found: bool) -> bool {
+        let pid = self.key.pid;
+        if self.met.is_none() && !self.check(proc) {
+            return false;
+        }
+        if self.has_threads && !self.threads.started {
+            self.threads = proc.threads(pid).unwrap_or_default();
+        }
+        if !is_found || self.threads.waits() {
+            let environ = proc.environ(pid).ok();
+            self.asks_to_suspend = environ.as_ref().is_some_and(Environ::asks_to_suspend);
+            self.home = environ.map_or(Home::Hidden, |environ| home(proc, pid, environ.tmpdir().unwrap_or(tmp)));
+        }
+        // Rounds of different lengths, so that the looks spread over time.
+        let unsettled = age(self.key, at.uptime) < YOUNG || self.threads.waits();
+        self.look_next = if unsettled { at.now } else { at.now + ROUND + Duration::from_secs(u64::from(pid % 20)) };
+        true
+    }
+
+    fn check(&mut self, proc: &Proc) -> bool {
+        let (Ok(stat), Ok(identity)) = (proc.stat(self.key.pid), proc.identity(self.key.pid)) else { return false };
+        self.uid = identity.uid;
+        self.has_threads = stat.num_threads > 1;
+        stat.starttime == self.key.started
+    }
+}
+
+/// How long ago a process was started.
+pub(super) fn age(key: ProcessKey, uptime: Duration) -> Duration {
+    uptime.saturating_sub(since_boot(key))
+}
+
+/// When a process was started, as time since boot.
+pub(super) fn since_boot(key: ProcessKey) -> Duration {
+    Duration::from_secs_f64(key.started as f64 / procfs::ticks_per_second() as f64)
+}
+
+/// Finds the directory that a process calls `as_it_sees`, through its own root or working directory where those are not ours.
+fn home(proc: &Proc, pid: u32, as_it_sees: &Path) -> Home {
+    let as_it_sees = as_it_sees.to_owned();
+    let through = match as_it_sees.strip_prefix("/") {
+        Ok(below_root) => proc.path_of(pid, "root").join(below_root),
+        Err(_) => proc.path_of(pid, "cwd").join(&as_it_sees),
+    };
+    // The same directory under our own path is the same namespace, or a share: the short path is the better one.
+    let ours = if as_it_sees.is_absolute() { directory_id(&as_it_sees).ok() } else { None };
+    match (directory_id(&through), ours) {
+        (Ok(id), ours) => Home::Directory { id, path: if ours == Some(id) { as_it_sees.clone() } else { through }, as_it_sees },
+        (Err(error), _) if error.kind() == io::ErrorKind::PermissionDenied => Home::Hidden,
+        // A tree that only looks like /proc has no links to roots.
+        (Err(_), Some(id)) => Home::Directory { id, path: as_it_sees.clone(), as_it_sees },
+        (Err(_), None) => Home::Missing { as_it_sees },
+    }
+}

@@ -1,0 +1,165 @@
+//! The rows: facts of .NET processes that stay from scan to scan, and processor time between two scans.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use procfs::process::Stat;
+use rustc_hash::{FxHashMap, FxHashSet};
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
+use super::census::{Known, age, since_boot};
+use super::users::Users;
+use super::verdict;
+use crate::ipc::RuntimeVersion;
+use crate::model::{Contact, Process, ProcessKey, RunState, Usage, sanitise_bytes};
+use crate::net::endpoint::SocketName;
+use crate::net::proc::{Proc, entry_name, version_of};
+
+/// Processor time is counted in ticks of 10 ms: over a shorter span than this a percentage would be noise.
+const SHORTEST_SPAN: Duration = Duration::from_millis(400);
+/// A start-up that has come to its diagnostic server and no further for so long is a wait, whatever its environment says.
+const LONGEST_START: Duration = Duration::from_secs(5);
+
+/// When a scan happens, on the two clocks that it needs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) now: Instant,
+    pub(super) uptime: Duration,
+}
+
+/// Everyone who was listed at the last scan.
+#[derive(Debug)]
+pub(super) struct Tenants {
+    known: FxHashMap<ProcessKey, Tenant>,
+    users: Users,
+    our_uid: u32,
+    /// When the machine booted, since the Unix epoch.
+    boot: Duration,
+}
+
+#[derive(Debug)]
+struct Tenant {
+    name: String,
+    command_line: String,
+    /// By the path of its library, where the runtime cannot say it: one older than 6.0, or one without a socket.
+    runtime: Option<RuntimeVersion>,
+    container: Option<String>,
+    cpu: Cpu,
+    /// Its socket and whether it may be attached to, once that was judged.
+    judged: Option<(Option<PathBuf>, Contact)>,
+}
+
+#[derive(Debug)]
+struct Cpu {
+    ticks: u64,
+    at: Instant,
+    percent: Option<f32>,
+}
+
+impl Tenants {
+    pub(super) fn new(passwd: &Path, uptime: Duration) -> Self {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self {
+            known: FxHashMap::default(),
+            users: Users::read(passwd),
+            our_uid: rustix::process::geteuid().as_raw(),
+            boot: now.saturating_sub(uptime),
+        }
+    }
+
+    /// The row of a process with a runtime in it, and its socket where it has one.
+    pub(super) fn row(&mut self, proc: &Proc, known: &Known, socket: Option<PathBuf>, stat: &Stat, at: Moment) -> Process {
+        let user = self.users.name(known.uid);
+        let tenant = self.known.entry(known.key).or_insert_with(|| Tenant::meet(proc, known, socket.is_some(), stat, at.now));
+        let judged = tenant.judged.take().filter(|(of, _)| *of == socket);
+        let (socket, contact) = tenant.judged.insert(judged.unwrap_or_else(|| {
+            let contact = match &socket {
+                Some(path) if may_connect(path) => Contact::Unknown,
+                Some(_) => verdict::denied(known.uid, user),
+                None => verdict::without_socket(proc, known, self.our_uid, user),
+            };
+            (socket, contact)
+        }));
+        let waits = known.threads.waits() && (known.asks_to_suspend || age(known.key, at.uptime) > LONGEST_START);
+        Process {
+            ns_pid: known.ns_pid,
+            name: tenant.name.clone(),
+            runtime: tenant.runtime.clone(),
+            command_line: tenant.command_line.clone(),
+            uid: known.uid,
+            user: user.map(str::to_owned),
+            container: tenant.container.clone(),
+            socket: socket.clone(),
+            started_unix_ms: millis(self.boot + since_boot(known.key)),
+            usage: tenant.cpu.usage(stat, at.now),
+            run_state: if waits { RunState::Suspended } else { RunState::Running },
+            contact: contact.clone(),
+            ..Process::new(known.key)
+        }
+    }
+
+    /// The row of a socket without a process. `None` unless it is ours to clear away; of others we cannot know what we cannot see.
+    pub(super) fn stale_row(&self, name: SocketName, path: PathBuf, pid_lives_on: bool) -> Option<Process> {
+        let metadata = fs::metadata(&path).ok()?;
+        let uid = metadata.uid();
+        if self.our_uid != uid && self.our_uid != 0 {
+            return None;
+        }
+        Some(Process {
+            name: "(gone)".to_owned(),
+            uid,
+            user: self.users.name(uid).map(str::to_owned),
+            socket: Some(path),
+            // The key may be one of an earlier boot; the file was made when its process started.
+            started_unix_ms: metadata.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).map_or(0, millis),
+            contact: verdict::stale(name, pid_lives_on),
+            ..Process::new(ProcessKey { pid: name.pid, started: name.key })
+        })
+    }
+
+    /// Forgets who is not listed any more.
+    pub(super) fn keep(&mut self, rows: &[Process]) {
+        let listed: FxHashSet<_> = rows.iter().map(|row| row.key).collect();
+        self.known.retain(|key, _| listed.contains(key));
+    }
+}
+
+impl Tenant {
+    fn meet(proc: &Proc, known: &Known, has_socket: bool, stat: &Stat, now: Instant) -> Self {
+        let arguments = proc.arguments(known.key.pid).unwrap_or_default();
+        let can_say = has_socket && known.threads.runtime;
+        let library = if can_say { None } else { proc.runtime_library(known.key.pid).ok().flatten() };
+        Self {
+            name: sanitise_bytes(entry_name(&arguments).unwrap_or(stat.comm.as_bytes())),
+            runtime: library.as_deref().and_then(version_of),
+            command_line: sanitise_bytes(&arguments.join(&b' ')),
+            container: proc.container(known.key.pid),
+            cpu: Cpu { ticks: stat.utime + stat.stime, at: now, percent: None },
+            judged: None,
+        }
+    }
+}
+
+impl Cpu {
+    fn usage(&mut self, stat: &Stat, now: Instant) -> Usage {
+        let ticks = stat.utime + stat.stime;
+        let span = now.saturating_duration_since(self.at);
+        if span >= SHORTEST_SPAN {
+            let seconds = ticks.saturating_sub(self.ticks) as f64 / procfs::ticks_per_second() as f64;
+            *self = Self { ticks, at: now, percent: Some((100.0 * seconds / span.as_secs_f64()) as f32) };
+        }
+        let threads = u32::try_from(stat.num_threads).unwrap_or(0);
+        Usage { cpu_percent: self.percent, rss_bytes: stat.rss * procfs::page_size(), threads }
+    }
+}
+
+/// Whether a socket may be connected to, which takes the right to write. One that vanished meanwhile is no matter of rights.
+fn may_connect(path: &Path) -> bool {
+    !matches!(accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS), Err(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,42 @@
+//! Names of users.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+/// Names by user id, from a file of the form of `/etc/passwd`. Users that only a directory service knows have no name here.
+#[derive(Debug, Default)]
+pub(super) struct Users(HashMap<u32, String>);
+
+impl Users {
+    pub(super) fn read(path: &Path) -> Self {
+        let text = std::fs::read(path).unwrap_or_default();
+        // Where two names share an id the first one counts, so it goes in last.
+        Self(String::from_utf8_lossy(&text).lines().rev().filter_map(entry).collect())
+    }
+
+    pub(super) fn name(&self, uid: u32) -> Option<&str> {
+        self.0.get(&uid).map(String::as_str)
+    }
+}
+
+/// `name:password:uid:...`
+fn entry(line: &str) -> Option<(u32, String)> {
+    let mut fields = line.split(':');
+    let name = fields.next().filter(|name| !name.is_empty() && !name.starts_with('#'))?;
+    Some((fields.nth(1)?.parse().ok()?, crate::model::sanitise(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_are_no_entries_are_passed_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("passwd");
+        std::fs::write(&path, "root:x:0:0:root:/root:/bin/sh\n# a comment:x:1:\n\n+@nis\nbad:x:minus\napp:x:1000:1000::/:\n").unwrap();
+        let users = Users::read(&path);
+        assert_eq!((users.name(0), users.name(1000), users.name(1)), (Some("root"), Some("app"), None));
+        assert_eq!(Users::read(Path::new("/nonexistent")).name(0), None);
+    }
+}

@@ -1,0 +1,73 @@
+//! Why a process cannot be attached to, in words: what is the matter and what would help.
+
+use super::census::{Home, Known};
+use crate::model::{Contact, Trouble, sanitise, sanitise_bytes};
+use crate::net::endpoint::{LONGEST_PATH, SocketName};
+use crate::net::proc::Proc;
+
+fn trouble(kind: Trouble, reason: String) -> Contact {
+    Contact::Trouble { kind, reason }
+}
+
+/// It is another user's, and we are not root.
+pub(super) fn denied(uid: u32, user: Option<&str>) -> Contact {
+    let (who, how) = match (uid, user) {
+        (0, _) => ("root".to_owned(), "only root may attach: run `sudo dn-top`".to_owned()),
+        (_, Some(user)) => {
+            (format!("user {user}"), format!("only that user and root may attach: run `sudo -u {user} dn-top` or `sudo dn-top`"))
+        }
+        (_, None) => {
+            (format!("user id {uid}"), format!("only that user and root may attach: run `sudo -u '#{uid}' dn-top` or `sudo dn-top`"))
+        }
+    };
+    trouble(Trouble::Denied, format!("it belongs to {who}, and {how}"))
+}
+
+/// Its files cannot be looked into although it is ours by name: another namespace, or a process that protects itself.
+fn out_of_reach(pid: u32) -> Contact {
+    trouble(
+        Trouble::Denied,
+        format!(
+            "its socket directory cannot be reached through /proc/{pid}/root: run dn-top as root, or in a container with CAP_SYS_PTRACE"
+        ),
+    )
+}
+
+/// Its process is gone, or was never one that we can see.
+pub(super) fn stale(name: SocketName, pid_lives_on: bool) -> Contact {
+    let pid = name.pid;
+    let what = if pid_lives_on { format!("process {pid} is another one by now") } else { format!("there is no process {pid}") };
+    trouble(Trouble::Stale, format!("{what}; this socket was left behind by one that was killed, and its file can be deleted"))
+}
+
+/// A runtime is in the process, and none of the sockets is its own.
+pub(super) fn without_socket(proc: &Proc, known: &Known, our_uid: u32, user: Option<&str>) -> Contact {
+    let (directory, missing) = match &known.home {
+        Home::Hidden if known.uid != our_uid => return denied(known.uid, user),
+        Home::Hidden => return out_of_reach(known.key.pid),
+        Home::Directory { as_it_sees, .. } => (as_it_sees.as_path(), false),
+        Home::Missing { as_it_sees } => (as_it_sees.as_path(), true),
+    };
+    let shown = sanitise(&directory.to_string_lossy());
+    if let Some(switch) = proc.environ(known.key.pid).ok().and_then(|environ| environ.diagnostics_off()) {
+        let switch = sanitise_bytes(switch.as_bytes());
+        return trouble(Trouble::Disabled, format!("diagnostics are switched off by {switch} in its environment: restart it without"));
+    }
+    let length = directory.join(known.socket_name().to_string()).as_os_str().len();
+    if length > LONGEST_PATH {
+        let reason = format!(
+            "its TMPDIR makes the socket's path {length} bytes long, and {LONGEST_PATH} is the most a socket can have: restart it with a shorter TMPDIR than {shown}"
+        );
+        return trouble(Trouble::Unsupported, reason);
+    }
+    let reason = if missing {
+        format!(
+            "its temporary directory {shown} is not there, so the runtime could not make its socket: restart it with a TMPDIR that exists"
+        )
+    } else if known.threads.server {
+        format!("its socket was removed from {shown}, perhaps by a clean-up of temporary files: only a restart brings it back")
+    } else {
+        format!("it serves no socket in {shown}: diagnostics are switched off in its configuration, or it is a native build without them")
+    };
+    trouble(Trouble::Disabled, reason)
+}

@@ -1,0 +1,169 @@
+//! Why an exchange with a runtime failed, in words.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::endpoint::{Endpoint, LONGEST_PATH};
+use crate::ipc::{CommandCode, EnvironmentError, FrameError, Hresult, ReplyError, TooLong};
+use crate::model::{Trouble, sanitise};
+
+/// An exchange that failed: what was tried, on which process, and what came.
+#[derive(Debug, Error)]
+#[error("{} to process {}: {}", .command.name(), .endpoint.key.pid, self.reason())]
+pub struct ExchangeError {
+    /// The command that was sent, or was to be.
+    pub command: CommandCode,
+    /// Whom it was for.
+    pub endpoint: Endpoint,
+    /// What came. Its words are part of this error's.
+    pub cause: Cause,
+}
+
+/// What came instead of the answer, as a sentence.
+#[derive(Debug, Error)]
+pub enum Cause {
+    /// There is no socket, or nobody behind it.
+    #[error("nobody listens: the process has ended")]
+    Gone,
+    /// The socket is another user's.
+    #[error("only the owner of its socket and root may attach: run dn-top as that user, or with sudo")]
+    Denied,
+    /// The file name alone does not fit a socket address.
+    #[error("the path is too long: that of a socket has {LONGEST_PATH} bytes at most")]
+    PathTooLong,
+    /// Another command of ours was under way all the time.
+    #[error("not sent, because {} has been under way for {} s: try again when it is over", .with.name(), .elapsed.as_secs())]
+    Busy {
+        /// Which.
+        with: CommandCode,
+        /// For how long.
+        elapsed: Duration,
+    },
+    /// No complete answer in time.
+    #[error(
+        "no answer within {} s: its diagnostic server serves one client at a time and is busy, or the process is stopped; try again later",
+        .0.as_secs_f32()
+    )]
+    Timeout(Duration),
+    /// The connection was closed before the first byte of an answer.
+    #[error("closed without an answer: the process may be ending, or what listens is no .NET runtime")]
+    Closed,
+    /// The connection was closed in the middle of the answer.
+    #[error("the answer was cut off after {0} bytes: the process may have ended")]
+    CutOff(usize),
+    /// The connection broke for a reason that the system gives.
+    #[error("the connection failed: {0}")]
+    Io(io::Error),
+    /// What came is not the protocol.
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    /// The runtime says no, or something without sense.
+    #[error("{0}")]
+    Reply(#[from] ReplyError),
+    /// The environment block that should follow.
+    #[error("{0}")]
+    Environment(#[from] EnvironmentError),
+    /// The request does not fit a message.
+    #[error("{0}")]
+    TooLong(#[from] TooLong),
+    /// Not sent: the process waits at start-up for its resume.
+    #[error("not sent, because the process is suspended at start-up and might not survive it: resume it first")]
+    Suspended,
+    /// Not sent: the target does not find the file.
+    #[error("not sent, because the process sees no file {}, and that would end it", sanitise(&.0.to_string_lossy()))]
+    NoSuchFile(PathBuf),
+}
+
+impl ExchangeError {
+    /// What kind of trouble this is with the process; `None` where the runtime is well and only said no, or nothing was sent.
+    pub fn trouble(&self) -> Option<Trouble> {
+        Some(match &self.cause {
+            Cause::Gone => Trouble::Stale,
+            Cause::Denied => Trouble::Denied,
+            Cause::Busy { .. } => Trouble::Slow,
+            Cause::Timeout(_) => Trouble::Timeout,
+            Cause::Closed | Cause::Io(_) => Trouble::Refused,
+            Cause::PathTooLong | Cause::CutOff(_) | Cause::Frame(_) | Cause::Environment(_) => Trouble::Unsupported,
+            Cause::Reply(ReplyError::NotAReply { .. } | ReplyError::Malformed { .. }) => Trouble::Unsupported,
+            Cause::Reply(ReplyError::Failure(_)) | Cause::TooLong(_) | Cause::Suspended | Cause::NoSuchFile(_) => return None,
+        })
+    }
+
+    /// What came, as a sentence, for where it is clear who was asked for what.
+    pub fn reason(&self) -> String {
+        format!("{}{}", self.cause, self.remark())
+    }
+
+    /// What the cause alone does not say: which socket, where that is what a person would look at, and what a runtime may have failed at that
+    /// answers `E_FAIL`, its code for all that has no other.
+    fn remark(&self) -> String {
+        match &self.cause {
+            Cause::Gone | Cause::Denied | Cause::PathTooLong | Cause::Closed | Cause::CutOff(_) | Cause::Io(_) | Cause::Frame(_) => {
+                format!(" (socket {})", sanitise(&self.endpoint.socket.to_string_lossy()))
+            }
+            Cause::Reply(ReplyError::Failure(failure)) => match failure.hresult {
+                Hresult::UNKNOWN_COMMAND => format!(": it {}", self.command.needs()),
+                Hresult::FAIL => self.what_failed().to_owned(),
+                _ => String::new(),
+            },
+            _ => String::new(),
+        }
+    }
+
+    fn what_failed(&self) -> &'static str {
+        use CommandCode as Code;
+        match self.command {
+            // The third generation says why in words.
+            Code::GenerateCoreDump | Code::GenerateCoreDump2 => {
+                ": its dump program may be missing, or may not be able to write to that path"
+            }
+            Code::CollectTracing
+            | Code::CollectTracing2
+            | Code::CollectTracing3
+            | Code::CollectTracing4
+            | Code::CollectTracing5
+            | Code::CollectTracing6 => ": 64 sessions, of all tools together, may be open already",
+            _ => "",
+        }
+    }
+
+    /// The code, where the runtime said no.
+    pub fn hresult(&self) -> Option<Hresult> {
+        match &self.cause {
+            Cause::Reply(ReplyError::Failure(failure)) => Some(failure.hresult),
+            _ => None,
+        }
+    }
+
+    /// The runtime's own words, where it had any: lines, sanitised.
+    pub fn details(&self) -> Vec<String> {
+        match &self.cause {
+            Cause::Reply(ReplyError::Failure(failure)) => failure.message.iter().flat_map(|text| text.lines()).map(sanitise).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Cause {
+    /// What connecting came to.
+    pub(super) fn of_connect(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Self::Gone,
+            io::ErrorKind::PermissionDenied => Self::Denied,
+            io::ErrorKind::InvalidInput => Self::PathTooLong,
+            _ => Self::of_stream(error, 0),
+        }
+    }
+
+    /// What reading or writing came to, after `got` bytes of the answer.
+    pub(super) fn of_stream(error: io::Error, got: usize) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof if got == 0 => Self::Closed,
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => Self::CutOff(got),
+            _ => Self::Io(error),
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! Endpoints, client, discovery and diagnostic ports on tokio: everything that touches a socket or /proc.
+//!
+//! [`discovery`] finds processes and says why one cannot be attached to; [`port`] lets runtimes connect to us. Results are plain values of
+//! [`crate::model`] with sanitised text; nothing here knows screens or command lines. It reads, and sends only commands of [`crate::ipc`]; it never
+//! opens a connection to a runtime without a message to send, because a silent connection blocks a runtime's only server thread.
+
+pub mod client;
+mod directory;
+pub mod discovery;
+pub mod endpoint;
+mod error;
+mod gate;
+mod inquiry;
+pub mod port;
+mod proc;
+mod target;
+#[cfg(test)]
+mod world;
+
+pub use directory::{Clients, Directory};
+pub use error::{Cause, ExchangeError};
+pub use gate::Busy;
+pub use target::TargetError;

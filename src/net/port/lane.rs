@@ -1,0 +1,86 @@
+//! The connections that one runtime offers, one after the other.
+//!
+//! A task holds the connection that waits ("parked"), hands it to whoever has a command, and watches it meanwhile: a runtime says nothing unasked,
+//! so that the only thing to come is the end.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::net::UnixStream;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+
+/// How often to look whether the process lives while no connection of its is there to say so: during a command.
+const LOOK: Duration = Duration::from_secs(1);
+/// Connections that may wait to be parked. A runtime offers one at a time; what floods us is turned away.
+const MOST_OFFERED: usize = 4;
+
+/// The way to a runtime that connects to us.
+#[derive(Debug, Clone)]
+pub(in crate::net) struct Lane {
+    wanted: mpsc::Sender<oneshot::Sender<UnixStream>>,
+    offered: mpsc::Sender<UnixStream>,
+}
+
+/// The other end of a lane: what its task needs.
+pub(super) struct Parking {
+    wanted: mpsc::Receiver<oneshot::Sender<UnixStream>>,
+    offered: mpsc::Receiver<UnixStream>,
+}
+
+impl Lane {
+    pub(super) fn new() -> (Self, Parking) {
+        let (wanted, asked) = mpsc::channel(1);
+        let (offered, parked) = mpsc::channel(MOST_OFFERED);
+        (Self { wanted, offered }, Parking { wanted: asked, offered: parked })
+    }
+
+    /// The next connection, for one command; waits for it. `None` when the runtime has gone.
+    pub(in crate::net) async fn next(&self) -> Option<UnixStream> {
+        let (ask, answer) = oneshot::channel();
+        self.wanted.send(ask).await.ok()?;
+        answer.await.ok()
+    }
+
+    /// Takes what a runtime offers; `false` if this lane is at its end.
+    pub(super) fn offer(&self, stream: UnixStream) -> bool {
+        !matches!(self.offered.try_send(stream), Err(mpsc::error::TrySendError::Closed(_)))
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        !self.offered.is_closed()
+    }
+}
+
+impl Parking {
+    /// Holds connections until the runtime has gone: its parked connection ends, or there is none and the process does not live.
+    pub(super) async fn hold(mut self, lives: impl Fn() -> bool) {
+        let mut parked: Option<UnixStream> = None;
+        loop {
+            tokio::select! {
+                // A newer connection of a runtime means that it has given the older one up.
+                Some(stream) = self.offered.recv() => parked = Some(stream),
+                Some(asker) = self.wanted.recv(), if parked.is_some() => {
+                    if let Some(stream) = parked.take() {
+                        // Who does not wait any more gives it back.
+                        parked = asker.send(stream).err();
+                    }
+                }
+                () = ended(parked.as_ref()), if parked.is_some() => return,
+                () = sleep(LOOK), if parked.is_none() => if !lives() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+async fn ended(parked: Option<&UnixStream>) {
+    let Some(stream) = parked else { return };
+    while stream.readable().await.is_ok() {
+        // Nothing comes but the end; what comes all the same is not the protocol.
+        if !matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+            return;
+        }
+    }
+}

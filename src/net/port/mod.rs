@@ -1,0 +1,221 @@
+//! Serving a diagnostic port (specification, "Diagnostic Ports"): runtimes connect to us.
+//!
+//! Each says in 34 bytes who it is and then waits for one command; when that is done it connects again, with the same cookie. A port accepts every
+//! runtime, holds one connection of each, and hands out a [`Client`] for each, whose commands go over one connection after the other. A trace's
+//! stream keeps the connection that it was asked for on.
+
+mod lane;
+mod socket;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+pub(super) use self::lane::Lane;
+pub use self::socket::PortError;
+use self::socket::SocketFile;
+use super::ExchangeError;
+use super::client::Client;
+use super::discovery::Sources;
+use super::endpoint::Endpoint;
+use super::proc::Proc;
+use crate::ipc::{ADVERTISE_BYTES, Advertise, Command, Cookie};
+use crate::model::ProcessKey;
+
+/// How long who connects may take to say who it is. A runtime does so at once.
+const GREETING: Duration = Duration::from_secs(1);
+/// How many may be saying it at the same time; the others wait.
+const MOST_GREETINGS: usize = 256;
+/// How long to wait when no connection can be had, because all file handles are in use.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A runtime that is connected to a port.
+#[derive(Debug, Clone)]
+pub struct Guest {
+    /// The runtime instance.
+    pub cookie: Cookie,
+    /// Its process id, as it counts them itself.
+    pub ns_pid: u32,
+    /// The way to it. Its endpoint says which process it is, as we count them.
+    pub client: Client,
+    lane: Lane,
+}
+
+impl Guest {
+    /// Which process it is, as we count them.
+    pub fn key(&self) -> ProcessKey {
+        self.client.endpoint().key
+    }
+}
+
+/// A diagnostic port that we serve. When it is dropped the socket goes, and runtimes look for it in vain until somebody serves it again.
+#[derive(Debug)]
+pub struct Port {
+    register: Arc<Register>,
+    listening: JoinHandle<()>,
+    file: SocketFile,
+}
+
+impl Port {
+    /// Serves `path`, with mode 0600. `sources` says where processes are looked up.
+    ///
+    /// To be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// [`PortError`]: a live socket is not stolen, and only a dead one of this user's is replaced.
+    pub fn serve(path: &Path, sources: &Sources) -> Result<Self, PortError> {
+        let proc = Proc::open(&sources.proc).map_err(|reason| PortError::Io { path: sources.proc.clone(), reason })?;
+        let (file, listener) = SocketFile::listen(path)?;
+        let register = Arc::new(Register {
+            proc: Arc::new(proc),
+            port: file.path().into(),
+            guests: Mutex::default(),
+            changes: watch::Sender::new(()),
+        });
+        let listening = tokio::spawn(Arc::clone(&register).listen(listener));
+        Ok(Self { register, listening, file })
+    }
+
+    /// Where it is served: an absolute path.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// The runtimes that are connected now.
+    pub fn guests(&self) -> Vec<Guest> {
+        self.register.lock().values().filter(|guest| guest.lane.is_open()).cloned().collect()
+    }
+
+    /// Says when runtimes came or went.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.register.changes.subscribe()
+    }
+
+    /// Lets every connected runtime run that waits for this port. Nothing happens to those that run already.
+    pub async fn resume_all(&self) -> Vec<(ProcessKey, Result<(), ExchangeError>)> {
+        let resume = |guest: Guest| async move { (guest.key(), guest.client.run(&Command::ResumeRuntime).await) };
+        self.guests().into_iter().map(resume).collect::<JoinSet<_>>().join_all().await
+    }
+
+    /// The client of a process that is connected.
+    pub(super) fn client(&self, key: ProcessKey) -> Option<Client> {
+        let guests = self.register.lock();
+        let of_process = guests.range((key, Cookie([0; 16]))..).take_while(|((of, _), _)| *of == key);
+        of_process.map(|(_, guest)| guest).find(|guest| guest.lane.is_open()).map(|guest| guest.client.clone())
+    }
+}
+
+impl Drop for Port {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
+
+/// By process and cookie: a process may hold more than one runtime, and nobody stops two processes from showing one cookie.
+type GuestId = (ProcessKey, Cookie);
+
+/// Who is connected to a port.
+#[derive(Debug)]
+struct Register {
+    proc: Arc<Proc>,
+    port: Box<Path>,
+    guests: Mutex<BTreeMap<GuestId, Guest>>,
+    changes: watch::Sender<()>,
+}
+
+/// Someone who connected and said who it is.
+struct Caller {
+    advertise: Advertise,
+    stream: UnixStream,
+}
+
+impl Register {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<GuestId, Guest>> {
+        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs until it is aborted, which ends the lanes as well.
+    async fn listen(self: Arc<Self>, listener: UnixListener) {
+        let (mut greetings, mut lanes) = (JoinSet::new(), JoinSet::new());
+        loop {
+            tokio::select! {
+                accepted = listener.accept(), if greetings.len() < MOST_GREETINGS => match accepted {
+                    Ok((stream, _)) => drop(greetings.spawn(greet(stream))),
+                    Err(_) => sleep(PAUSE).await,
+                },
+                Some(greeted) = greetings.join_next() => if let Ok(Some(caller)) = greeted {
+                    self.admit(caller, &mut lanes);
+                },
+                Some(ended) = lanes.join_next() => if let Ok(id) = ended {
+                    self.dismiss(id);
+                },
+            }
+        }
+    }
+
+    fn admit(&self, Caller { advertise, stream }: Caller, lanes: &mut JoinSet<GuestId>) {
+        // What the kernel says of the other end counts in our pids, what the runtime says in its own. Simulated processes have the pid of who
+        // simulates them, which their own tree does not show; of a namespace that we do not see the kernel says 0.
+        let started = |pid: u32| self.proc.stat(pid).ok().map(|stat| ProcessKey { pid, started: stat.starttime });
+        let ns_pid = u32::try_from(advertise.pid).unwrap_or(0);
+        let peer = stream.peer_cred().ok().and_then(|peer| u32::try_from(peer.pid()?).ok()).filter(|pid| *pid > 0);
+        let key = peer.and_then(|pid| started(pid).or_else(|| started(ns_pid))).unwrap_or(ProcessKey { pid: ns_pid, started: 0 });
+        let id = (key, advertise.cookie);
+        let mut guests = self.lock();
+        if guests.get(&id).is_some_and(|guest| guest.lane.is_open()) {
+            // If it has just ended the runtime finds that out and connects again.
+            guests[&id].lane.offer(stream);
+            return;
+        }
+        let (lane, parking) = Lane::new();
+        lane.offer(stream);
+        let proc = Arc::clone(&self.proc);
+        lanes.spawn(async move {
+            parking.hold(|| proc.stat(key.pid).is_ok_and(|stat| stat.starttime == key.started && stat.state != 'Z')).await;
+            id
+        });
+        let endpoint = Endpoint { key, socket: self.port.to_path_buf() };
+        let client = Client::called(endpoint, Arc::clone(&self.proc), lane.clone());
+        guests.insert(id, Guest { cookie: advertise.cookie, ns_pid, client, lane });
+        drop(guests);
+        self.changes.send_replace(());
+    }
+
+    fn dismiss(&self, id: GuestId) {
+        let mut guests = self.lock();
+        // It may have come back meanwhile.
+        if guests.get(&id).is_some_and(|guest| !guest.lane.is_open()) {
+            guests.remove(&id);
+        }
+        drop(guests);
+        self.changes.send_replace(());
+    }
+}
+
+/// Reads who it is; `None` from what is no runtime, or takes too long to say so.
+async fn greet(mut stream: UnixStream) -> Option<Caller> {
+    let mut bytes = Vec::with_capacity(ADVERTISE_BYTES);
+    let read = async {
+        loop {
+            if let Some(advertise) = Advertise::decode(&bytes).ok()? {
+                return Some(advertise);
+            }
+            let room = (ADVERTISE_BYTES - bytes.len()) as u64;
+            if (&mut stream).take(room).read_buf(&mut bytes).await.ok()? == 0 {
+                return None;
+            }
+        }
+    };
+    let advertise = timeout(GREETING, read).await.ok()??;
+    Some(Caller { advertise, stream })
+}
+
+#[cfg(test)]
+mod tests;

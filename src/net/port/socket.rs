@@ -1,0 +1,122 @@
+//! The socket of a port that we serve: ours alone from its first moment, never taken from another server, and gone when we are.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, fchmod};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use thiserror::Error;
+use tokio::net::UnixListener;
+
+use crate::model::sanitise;
+use crate::net::endpoint::LONGEST_PATH;
+
+/// How many runtimes may knock at the same moment. They wait 100 ms and then try again.
+const BACKLOG: i32 = 1024;
+
+/// Why a diagnostic port cannot be served. Nothing was taken away.
+#[derive(Debug, Error)]
+pub enum PortError {
+    /// Somebody listens there.
+    #[error("{} is served by another program; choose another path for the port", shown(.0))]
+    Live(PathBuf),
+    /// What is there is no socket, or not ours.
+    #[error("{} is there already and is no socket that this user left behind; choose another path for the port", shown(.0))]
+    Taken(PathBuf),
+    /// It does not fit a socket address.
+    #[error("the path of a port has {LONGEST_PATH} bytes at most, and {} has {}", shown(.0), .0.as_os_str().len())]
+    TooLong(PathBuf),
+    /// `DOTNET_DiagnosticPorts` could not say it.
+    #[error("{} cannot be written into DOTNET_DiagnosticPorts, where ',' and ';' stand between parts; choose another path", shown(.0))]
+    Separator(PathBuf),
+    /// What the operating system said.
+    #[error("the port {} cannot be served: {reason}", shown(path))]
+    Io {
+        /// The port.
+        path: PathBuf,
+        /// The reason.
+        reason: io::Error,
+    },
+}
+
+fn shown(path: &Path) -> String {
+    sanitise(&path.to_string_lossy())
+}
+
+/// A socket file that is removed at the end, if it is still the one that was made.
+#[derive(Debug)]
+pub(super) struct SocketFile {
+    path: PathBuf,
+    id: Option<(u64, u64)>,
+}
+
+impl SocketFile {
+    /// Makes the socket at `path` and listens.
+    pub(super) fn listen(path: &Path) -> Result<(Self, UnixListener), PortError> {
+        let io = |reason: io::Error| PortError::Io { path: path.to_owned(), reason };
+        let path_is = std::path::absolute(path).map_err(io)?;
+        let path = path_is.as_path();
+        let bytes = path.as_os_str().as_encoded_bytes();
+        if bytes.len() > LONGEST_PATH {
+            return Err(PortError::TooLong(path.to_owned()));
+        }
+        if bytes.iter().any(|byte| b",;".contains(byte)) {
+            return Err(PortError::Separator(path.to_owned()));
+        }
+        clear(path)?;
+        let listener = socket_at(path).map_err(|reason| match reason.kind() {
+            io::ErrorKind::AddrInUse => PortError::Live(path.to_owned()),
+            _ => io(reason),
+        })?;
+        Ok((Self { path: path.to_owned(), id: id(path).ok() }, listener))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if self.id.is_some() && id(&self.path).ok() == self.id {
+            // A file that stays is found stale by the next server.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn id(path: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// Makes way where a server of this user was killed.
+fn clear(path: &Path) -> Result<(), PortError> {
+    let io = |reason: io::Error| PortError::Io { path: path.to_owned(), reason };
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(io(error)),
+    };
+    if !metadata.file_type().is_socket() || metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(PortError::Taken(path.to_owned()));
+    }
+    // There is no other way to know whether somebody listens. The connection ends at once.
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path).map_err(io),
+        Ok(_) | Err(_) => Err(PortError::Live(path.to_owned())),
+    }
+}
+
+/// Bound with mode 0600 whatever the umask: Linux gives the file the mode that the socket has.
+fn socket_at(path: &Path) -> io::Result<UnixListener> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket: OwnedFd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+    bind(&socket, &SocketAddrUnix::new(path)?)?;
+    listen(&socket, BACKLOG)?;
+    UnixListener::from_std(socket.into())
+}

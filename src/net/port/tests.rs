@@ -1,0 +1,261 @@
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener as Listener, UnixStream as Stream};
+use std::path::PathBuf;
+
+use tokio::io::AsyncReadExt;
+use tokio::time::Instant;
+
+use super::*;
+use crate::ipc::{EnvironmentName, EnvironmentValue, Level, Provider, SessionConfig};
+use crate::net::Cause;
+use crate::sim::{ConnectPort, Fault, Simulated, Spec};
+
+struct Bench {
+    dir: tempfile::TempDir,
+    port: Option<Port>,
+}
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn bench() -> Bench {
+    let mut bench = Bench { dir: tempfile::tempdir().unwrap(), port: None };
+    bench.serve();
+    bench
+}
+
+impl Bench {
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("port")
+    }
+
+    fn serve(&mut self) {
+        self.port = Some(Port::serve(&self.path(), &Sources::machine()).unwrap());
+    }
+
+    fn port(&self) -> &Port {
+        self.port.as_ref().unwrap()
+    }
+
+    /// A runtime with this pid that connects to the port.
+    fn start(&self, pid: u32, suspend: bool) -> Simulated {
+        self.start_as(Spec { port: Some(ConnectPort { path: self.path(), suspend }), ..Spec::new("Web", "9.0.7", pid) })
+    }
+
+    fn start_as(&self, spec: Spec) -> Simulated {
+        Simulated::start(self.dir.path().join(spec.pid.to_string()), spec).unwrap()
+    }
+
+    /// Waits until exactly these are connected, and gives them in this order.
+    async fn guests(&self, pids: &[u32]) -> Vec<Guest> {
+        let began = Instant::now();
+        loop {
+            let mut guests = self.port().guests();
+            guests.sort_by_key(|guest| guest.ns_pid);
+            if guests.iter().map(|guest| guest.ns_pid).eq(pids.iter().copied()) {
+                return guests;
+            }
+            assert!(began.elapsed() < PATIENCE, "{pids:?}: {guests:?}");
+            sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Waits until each of these has a connection that waits: without one its end is that of the process, which is ours and lives on.
+    async fn parked(&self, pids: &[u32]) {
+        for guest in self.guests(pids).await {
+            let stream = guest.lane.next().await.unwrap();
+            assert!(guest.lane.offer(stream));
+        }
+    }
+
+    fn knock(&self, bytes: &[u8]) -> Stream {
+        let mut stream = Stream::connect(self.path()).unwrap();
+        stream.write_all(bytes).unwrap();
+        stream
+    }
+}
+
+fn name(text: &str) -> EnvironmentName {
+    EnvironmentName::new(text).unwrap()
+}
+
+#[tokio::test]
+async fn every_runtime_is_talked_to_over_connections_of_its_own() {
+    let bench = bench();
+    let runtimes = [1, 2, 3].map(|pid| bench.start(pid, false));
+    for guest in bench.guests(&[1, 2, 3]).await {
+        let value = Some(EnvironmentValue::new(guest.ns_pid.to_string()).unwrap());
+        guest.client.run(&Command::SetEnvironmentVariable { name: name("WHO"), value }).await.unwrap();
+    }
+    for guest in bench.guests(&[1, 2, 3]).await {
+        let info = guest.client.process_info().await.unwrap().unwrap();
+        assert_eq!((info.pid, info.cookie), (guest.ns_pid.into(), guest.cookie));
+        let variables = guest.client.environment().await.unwrap();
+        assert_eq!(variables.iter().find(|variable| variable.name == "WHO").unwrap().value, guest.ns_pid.to_string());
+        assert_eq!(guest.key().pid, std::process::id(), "the pid is the one that the kernel says");
+    }
+    bench.parked(&[1, 2, 3]).await;
+    let mut changes = bench.port().changes();
+    let [one, two, three] = runtimes;
+    two.kill();
+    changes.changed().await.unwrap();
+    for guest in bench.guests(&[1, 3]).await {
+        assert!(guest.client.process_info().await.unwrap().is_some());
+    }
+    bench.parked(&[1, 3]).await;
+    drop((one, three));
+    bench.guests(&[]).await;
+}
+
+#[tokio::test]
+async fn who_waits_is_resumed_over_the_port_that_it_waits_for() {
+    let bench = bench();
+    let spec = Spec { suspended: true, ..Spec::new("Web", "9.0.7", 1) };
+    let both = bench.start_as(Spec { port: Some(ConnectPort { path: bench.path(), suspend: true }), ..spec });
+    let _others = [2, 3].map(|pid| bench.start(pid, true));
+    let guests = bench.guests(&[1, 2, 3]).await;
+    // A suspended runtime does not know its arguments.
+    let waits = async |guest: &Guest| !guest.client.process_info().await.unwrap().unwrap().command_line.contains(' ');
+    for guest in &guests {
+        assert!(waits(guest).await);
+    }
+    let resumed = bench.port().resume_all().await;
+    assert!(resumed.len() == 3 && resumed.iter().all(|(_, result)| result.is_ok()), "{resumed:?}");
+    assert!(waits(&guests[0]).await && !waits(&guests[1]).await && !waits(&guests[2]).await);
+    let direct = Client::new(Endpoint { key: guests[0].key(), socket: both.socket().to_owned() });
+    direct.run(&Command::ResumeRuntime).await.unwrap();
+    assert!(!waits(&guests[0]).await);
+}
+
+#[tokio::test]
+async fn a_stream_keeps_its_connection_and_the_stop_takes_the_next() {
+    let bench = bench();
+    let _runtime = bench.start(1, true);
+    let client = bench.guests(&[1]).await.remove(0).client;
+    let provider = Provider::new("Demo-Web", u64::MAX, Level::Verbose).unwrap();
+    let mut session = client.start_session(&SessionConfig::new(provider.into())).await.unwrap();
+    client.run(&Command::ResumeRuntime).await.unwrap();
+    assert!(client.process_info().await.unwrap().is_some());
+    let drain = tokio::spawn(async move {
+        let mut bytes = Vec::new();
+        session.stream.read_to_end(&mut bytes).await.unwrap();
+        bytes
+    });
+    sleep(Duration::from_millis(150)).await;
+    client.stop_session(session.id).await.unwrap();
+    let bytes = drain.await.unwrap();
+    assert!(bytes.starts_with(b"Nettrace") && bytes.ends_with(&[6, 1]));
+}
+
+#[tokio::test]
+async fn runtimes_find_a_port_that_is_served_again() {
+    let mut bench = bench();
+    let _runtimes = [1, 2].map(|pid| bench.start(pid, false));
+    let before = bench.guests(&[1, 2]).await;
+    bench.port = None;
+    assert!(!bench.path().exists());
+    let error = before[0].client.process_info().await.unwrap_err();
+    assert!(matches!(error.cause, Cause::Gone), "{error}");
+    sleep(Duration::from_millis(300)).await;
+    bench.serve();
+    let after = bench.guests(&[1, 2]).await;
+    assert_eq!((after[0].cookie, after[1].cookie), (before[0].cookie, before[1].cookie));
+    assert!(after[1].client.process_info().await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn what_is_no_runtime_keeps_nobody_out() {
+    let bench = bench();
+    let whole = Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode();
+    let mut wrong = bench.knock(b"GET / HTTP/1.1\r\n\r\n");
+    let slow: Vec<_> = (0..100).map(|_| bench.knock(&whole[..20])).collect();
+    let silent: Vec<_> = (0..100).map(|_| bench.knock(b"")).collect();
+    drop(bench.knock(&whole[..33]));
+    let _runtime = bench.start(1, false);
+    let began = Instant::now();
+    let guest = bench.guests(&[1]).await.remove(0);
+    assert!(guest.client.process_info().await.unwrap().is_some() && began.elapsed() < GREETING);
+    // Blocking reads: the port's own thread is another one.
+    let ends = tokio::task::spawn_blocking(move || {
+        let is_over = |mut stream: Stream| matches!(stream.read(&mut [0]), Ok(0) | Err(_));
+        assert!(is_over(wrong.try_clone().unwrap()) && wrong.write_all(b"x").is_err());
+        slow.into_iter().chain(silent).all(is_over)
+    });
+    assert!(ends.await.unwrap());
+    bench.guests(&[1]).await;
+}
+
+#[tokio::test]
+async fn a_hundred_at_once_are_all_let_in() {
+    let bench = bench();
+    let pids: Vec<u32> = (1..=100).collect();
+    let _runtimes: Vec<_> = pids.iter().map(|pid| bench.start(*pid, true)).collect();
+    bench.guests(&pids).await;
+    assert!(bench.port().resume_all().await.iter().all(|(_, result)| result.is_ok()));
+    bench.guests(&pids).await;
+}
+
+#[tokio::test]
+async fn one_connection_is_held_for_each_cookie() {
+    let bench = bench();
+    let advertise = Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode();
+    let mut older = bench.knock(&advertise);
+    bench.guests(&[9]).await;
+    let newer = bench.knock(&advertise);
+    let closed = tokio::task::spawn_blocking(move || older.read(&mut [0]).unwrap());
+    assert_eq!(closed.await.unwrap(), 0);
+    bench.guests(&[9]).await;
+    drop(newer);
+    bench.guests(&[]).await;
+}
+
+#[tokio::test]
+async fn a_command_waits_for_the_next_connection_and_not_for_the_dead() {
+    let bench = bench();
+    let late = Spec { fault: Some(Fault::Late(Duration::from_millis(200))), ..Spec::new("Web", "9.0.7", 1) };
+    let _late = bench.start_as(Spec { port: Some(ConnectPort { path: bench.path(), suspend: false }), ..late });
+    let client = bench.guests(&[1]).await.remove(0).client;
+    let (one, two) = tokio::join!(client.process_info(), client.process_info());
+    assert!(one.unwrap().is_some() && two.unwrap().is_some());
+
+    let mut stream = bench.knock(&Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode());
+    let client = bench.guests(&[1, 9]).await.remove(1).client;
+    let dies = tokio::task::spawn_blocking(move || drop(stream.read_exact(&mut [0; 20])));
+    let error = client.process_info().await.unwrap_err();
+    assert!(matches!(error.cause, Cause::Closed), "{error}");
+    dies.await.unwrap();
+}
+
+#[tokio::test]
+async fn the_socket_is_ours_alone_and_nobody_elses_is_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("port");
+    let serve = |path: &Path| Port::serve(path, &Sources::machine());
+    let port = serve(&path).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    let says = |path: &Path, words: &str| {
+        let error = serve(path).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    says(&path, "is served by another program");
+    assert!(Stream::connect(&path).is_ok(), "the live one goes on");
+    drop(port);
+    assert!(!path.exists());
+
+    drop(Listener::bind(&path).unwrap());
+    let port = serve(&path).unwrap();
+    assert_eq!(fs::metadata(port.path()).unwrap().permissions().mode() & 0o777, 0o600);
+    // Someone puts something else in its place: that is not ours to remove.
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, "mine").unwrap();
+    drop(port);
+    says(&path, "is no socket that this user left behind");
+    assert_eq!(fs::read(&path).unwrap(), b"mine");
+
+    std::os::unix::fs::symlink(dir.path().join("elsewhere"), dir.path().join("link")).unwrap();
+    says(&dir.path().join("link"), "is no socket");
+    says(&dir.path().join("n".repeat(120)), "107 bytes at most");
+    says(&dir.path().join("a,b"), "cannot be written into DOTNET_DiagnosticPorts");
+    says(&dir.path().join("no/port"), "cannot be served");
+}

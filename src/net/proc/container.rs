@@ -1,0 +1,37 @@
+//! Container ids in control group paths.
+
+/// Length of the id that every container engine writes in full.
+const FULL: usize = 64;
+/// Length of the id that people use.
+const SHORT: usize = 12;
+
+/// The first 12 characters of the innermost container id in the text of `/proc/PID/cgroup`.
+///
+/// Docker, containerd, CRI-O and Podman spell the path around it differently, on two generations of control groups; the 64 hexadecimal digits are
+/// common to all.
+pub(super) fn id(cgroup: &[u8]) -> Option<String> {
+    let id = cgroup.split(|byte| !byte.is_ascii_hexdigit()).rfind(|word| word.len() == FULL)?;
+    Some(String::from_utf8_lossy(&id[..SHORT]).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_engine_writes_it_somewhere() {
+        let full = "3f2a9c0d4e5b".to_owned() + &"0123456789abcdef".repeat(4)[..52];
+        for path in [
+            format!("0::/system.slice/docker-{full}.scope\n"),
+            format!("12:pids:/docker/{full}\n1:name=systemd:/docker/{full}\n"),
+            format!("0::/kubepods.slice/kubepods-pod0a1b.slice/cri-containerd-{full}.scope"),
+            format!("0::/machine.slice/libpod-{full}.scope/container"),
+            format!("0::/docker/{}/docker/{full}", "f".repeat(64)),
+        ] {
+            assert_eq!(id(path.as_bytes()).as_deref(), Some("3f2a9c0d4e5b"), "{path}");
+        }
+        for path in ["0::/init.scope\n".to_owned(), format!("0::/x-{}", &full[1..]), format!("0::/{full}a")] {
+            assert_eq!(id(path.as_bytes()), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Which program runs on which version, for runtimes that cannot say it themselves.
+
+use std::path::Path;
+
+use crate::ipc::RuntimeVersion;
+
+/// The entry assembly's name by the command line: `dotnet [options] /srv/app.dll args` is `app`, `/srv/Shop args` is `Shop`.
+pub(crate) fn entry_name(arguments: &[Vec<u8>]) -> Option<&[u8]> {
+    let (program, rest) = arguments.split_first()?;
+    let program = file_name(program);
+    if program != b"dotnet" {
+        return Some(without_extension(program)).filter(|name| !name.is_empty());
+    }
+    // An assembly comes after the host's own options and `exec`; an SDK command (`dotnet build`) has none, and the host is its name.
+    let assembly = rest.iter().map(|argument| file_name(argument)).find(|name| without_extension(name) != *name);
+    Some(assembly.map_or(program, without_extension))
+}
+
+/// The version in the path of a shared runtime's library: `.../Microsoft.NETCore.App/3.1.23/libcoreclr.so`. An application that brings its own
+/// runtime has it beside itself, where no path says a version.
+pub(crate) fn version_of(library: &Path) -> Option<RuntimeVersion> {
+    let version = library.parent()?;
+    (version.parent()?.file_name()? == "Microsoft.NETCore.App").then(|| version.file_name()?.to_str().map(RuntimeVersion::new))?
+}
+
+fn file_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+}
+
+fn without_extension(name: &[u8]) -> &[u8] {
+    name.strip_suffix(b".dll").or_else(|| name.strip_suffix(b".exe")).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_assembly_is_the_name() {
+        for (line, name) in [
+            ("/usr/share/dotnet/dotnet /srv/shop/Shop.Api.dll --urls http://*:80", "Shop.Api"),
+            ("dotnet exec --runtimeconfig a.json --depsfile b.json app.dll x.dll", "app"),
+            ("dotnet build", "dotnet"),
+            ("dotnet", "dotnet"),
+            ("/srv/shop/Shop.Api arg.dll", "Shop.Api"),
+            ("./pwsh -NoLogo", "pwsh"),
+            ("app.exe", "app"),
+        ] {
+            let arguments: Vec<Vec<u8>> = line.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+            assert_eq!(entry_name(&arguments), Some(name.as_bytes()), "{line}");
+        }
+        assert_eq!(entry_name(&[]), None);
+        assert_eq!(entry_name(&[b"/".to_vec()]), None);
+    }
+
+    #[test]
+    fn a_shared_runtime_lies_under_its_version() {
+        let version = |path: &str| version_of(Path::new(path)).map(|version| version.to_string());
+        assert_eq!(version("/usr/share/dotnet/shared/Microsoft.NETCore.App/3.1.23/libcoreclr.so").as_deref(), Some("3.1.23"));
+        assert_eq!(version("/x/Microsoft.NETCore.App/10.0.0-rc.1/libcoreclr.so").as_deref(), Some("10.0.0-rc.1"));
+        assert_eq!(version("/srv/shop/libcoreclr.so"), None);
+        assert_eq!(version("libcoreclr.so"), None);
+    }
+}

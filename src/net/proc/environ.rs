@@ -1,0 +1,105 @@
+//! The environment block of a process, as it was started.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// `NAME=value` strings, each with a NUL behind it.
+pub(crate) struct Environ(Vec<u8>);
+
+impl Environ {
+    pub(super) fn new(block: Vec<u8>) -> Self {
+        Self(block)
+    }
+
+    /// A variable's value. Where a name is there twice the first one counts, as it does for the runtime (seen on 3.1 and 9).
+    pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
+        self.0.split(|byte| *byte == 0).find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+    }
+
+    /// Where its runtime puts its socket: `$TMPDIR`, unless it is empty.
+    pub(crate) fn tmpdir(&self) -> Option<&Path> {
+        self.get("TMPDIR").filter(|value| !value.is_empty()).map(|value| Path::new(OsStr::from_bytes(value)))
+    }
+
+    /// The assignment that switches the diagnostic port off, such as `DOTNET_EnableDiagnostics=0`.
+    ///
+    /// Source: runtime, `clrconfignames.h`; the `COMPlus_` prefix is still read by all, `DOTNET_` since 6.0.
+    pub(crate) fn diagnostics_off(&self) -> Option<String> {
+        ["EnableDiagnostics", "EnableDiagnostics_IPC"].iter().find_map(|switch| {
+            let (name, value) = self.runtime_switch(switch)?;
+            is_zero(value).then(|| format!("{name}={}", String::from_utf8_lossy(value)))
+        })
+    }
+
+    /// Whether it asks the runtime to wait at start-up for a resume: on its default port, or on a port of its own unless that says otherwise.
+    pub(crate) fn asks_to_suspend(&self) -> bool {
+        let ports = self.runtime_switch("DiagnosticPorts").is_some_and(|(_, value)| !value.is_empty());
+        ports || self.runtime_switch("DefaultDiagnosticPortSuspend").is_some_and(|(_, value)| !is_zero(value) && !value.is_empty())
+    }
+
+    fn runtime_switch(&self, switch: &str) -> Option<(String, &[u8])> {
+        ["DOTNET_", "COMPlus_"].iter().find_map(|prefix| {
+            let name = format!("{prefix}{switch}");
+            self.get(&name).map(|value| (name, value))
+        })
+    }
+}
+
+/// Numbers in runtime switches are hexadecimal, with or without `0x`.
+fn is_zero(value: &[u8]) -> bool {
+    let digits = value.strip_prefix(b"0x").unwrap_or(value);
+    !digits.is_empty() && digits.iter().all(|byte| *byte == b'0')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environ(text: &str) -> Environ {
+        Environ::new(text.replace(' ', "\0").into_bytes())
+    }
+
+    #[test]
+    fn tmpdir_is_the_first_and_not_empty() {
+        for (block, tmpdir) in [
+            ("", None),
+            ("TMPDIR=", None),
+            ("MYTMPDIR=/x TMPDIRS=/y TMPDIR", None),
+            ("A=1 TMPDIR=/var/tmp B=2", Some("/var/tmp")),
+            ("TMPDIR=/first TMPDIR=/second", Some("/first")),
+            ("TMPDIR=rel/dir", Some("rel/dir")),
+        ] {
+            assert_eq!(environ(block).tmpdir(), tmpdir.map(Path::new), "{block}");
+        }
+    }
+
+    #[test]
+    fn switches_that_turn_diagnostics_off() {
+        for (block, off) in [
+            ("PATH=/bin", None),
+            ("DOTNET_EnableDiagnostics=1", None),
+            ("DOTNET_EnableDiagnostics=", None),
+            ("DOTNET_EnableDiagnostics=0", Some("DOTNET_EnableDiagnostics=0")),
+            ("COMPlus_EnableDiagnostics=0x0", Some("COMPlus_EnableDiagnostics=0x0")),
+            ("DOTNET_EnableDiagnostics_IPC=00", Some("DOTNET_EnableDiagnostics_IPC=00")),
+            ("DOTNET_EnableDiagnostics=1 DOTNET_EnableDiagnostics_IPC=0", Some("DOTNET_EnableDiagnostics_IPC=0")),
+        ] {
+            assert_eq!(environ(block).diagnostics_off().as_deref(), off, "{block}");
+        }
+    }
+
+    #[test]
+    fn switches_that_suspend() {
+        for (block, asks) in [
+            ("", false),
+            ("DOTNET_DefaultDiagnosticPortSuspend=0", false),
+            ("DOTNET_DefaultDiagnosticPortSuspend=1", true),
+            ("COMPlus_DefaultDiagnosticPortSuspend=1", true),
+            ("DOTNET_DiagnosticPorts=", false),
+            ("DOTNET_DiagnosticPorts=/tmp/p,connect", true),
+        ] {
+            assert_eq!(environ(block).asks_to_suspend(), asks, "{block}");
+        }
+    }
+}

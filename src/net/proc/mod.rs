@@ -1,0 +1,214 @@
+//! What /proc says of one process, in cheap reads.
+//!
+//! Every read names a pid and may fail for reasons that are nobody's fault: the process ended, belongs to another user, or hides. Callers treat
+//! a failure as "not known", never as the end of a list. Text here is raw; it is sanitised where it becomes a value of [`crate::model`].
+
+mod container;
+mod entry;
+mod environ;
+mod threads;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use procfs::FromRead;
+use procfs::process::Stat;
+use rustix::fs::{CWD, Mode, OFlags, RawDir, openat};
+
+pub(crate) use entry::{entry_name, version_of};
+pub(crate) use environ::Environ;
+pub(crate) use threads::Threads;
+
+/// The most that is read of a file whose length its owner decides.
+const LONGEST_FILE: usize = 1 << 20;
+/// The most threads whose names are read.
+const MOST_THREADS: usize = 65_536;
+/// The most that is read of memory maps.
+const LONGEST_MAPS: u64 = 16 << 20;
+
+/// A proc file system: the machine's own, or a tree that looks like one.
+#[derive(Debug)]
+pub(crate) struct Proc {
+    path: PathBuf,
+    directory: OwnedFd,
+}
+
+/// Who a process is, from `/proc/PID/status`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// Effective user id.
+    pub(crate) uid: u32,
+    /// Process id in the innermost pid namespace.
+    pub(crate) ns_pid: u32,
+}
+
+impl Proc {
+    /// Opens the proc file system mounted at `path`.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let directory = openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self { path: path.to_owned(), directory })
+    }
+
+    /// The path of a file of a process.
+    pub(crate) fn path_of(&self, pid: u32, file: &str) -> PathBuf {
+        self.path.join(pid.to_string()).join(file)
+    }
+
+    /// Calls `each` with the pid and the inode number of every process.
+    ///
+    /// The kernel makes a new inode for a new process, so that a pid with another number is another process (and the same process may get
+    /// another number, which costs a look and does no harm). It comes with the listing, without one more system call.
+    pub(crate) fn pids(&self, mut each: impl FnMut(u32, u64)) -> io::Result<()> {
+        let directory = openat(&self.directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        for_each_entry(directory, |name, inode| {
+            if let Some(pid) = parse(name) {
+                each(pid, inode);
+            }
+            true
+        })
+    }
+
+    /// Time since boot.
+    pub(crate) fn uptime(&self) -> io::Result<Duration> {
+        let bytes = self.read("uptime", 256)?;
+        let seconds = bytes.split(|byte| *byte == b' ').next().and_then(parse::<f64>);
+        seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
+    /// State, start time, processor time, threads and memory.
+    pub(crate) fn stat(&self, pid: u32) -> io::Result<Stat> {
+        let bytes = self.read(&format!("{pid}/stat"), 8192)?;
+        Stat::from_read(bytes.as_slice()).map_err(io::Error::other)
+    }
+
+    /// Who a process is. Parsed here: the `procfs` crate wants every line there and valid UTF-8, which a process's name need not be.
+    pub(crate) fn identity(&self, pid: u32) -> io::Result<Identity> {
+        self.identity_of(&pid.to_string(), pid)
+    }
+
+    /// Who a process or one of its threads is, by its folder and its number here.
+    fn identity_of(&self, folder: &str, pid: u32) -> io::Result<Identity> {
+        let bytes = self.read(&format!("{folder}/status"), 16_384)?;
+        let field = |name: &[u8]| bytes.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name));
+        // "Uid:  real effective saved file-system"; "NSpid:  outermost .. innermost", absent without pid namespaces.
+        let uid = field(b"Uid:").and_then(|line| words(line).nth(1)).and_then(parse).ok_or(io::ErrorKind::InvalidData)?;
+        let ns_pid = field(b"NSpid:").and_then(|line| words(line).last()).and_then(parse).unwrap_or(pid);
+        Ok(Identity { uid, ns_pid })
+    }
+
+    /// The environment as the process was started with it; its owner and root may read it. Empty between fork and exec.
+    pub(crate) fn environ(&self, pid: u32) -> io::Result<Environ> {
+        self.read(&format!("{pid}/environ"), LONGEST_FILE).map(Environ::new)
+    }
+
+    /// The arguments, the program's name first. Empty for a zombie.
+    pub(crate) fn arguments(&self, pid: u32) -> io::Result<Vec<Vec<u8>>> {
+        let mut bytes = self.read(&format!("{pid}/cmdline"), 1 << 16)?;
+        if bytes.last() == Some(&0) {
+            bytes.pop();
+        }
+        Ok(if bytes.is_empty() { Vec::new() } else { bytes.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect() })
+    }
+
+    /// The container's id, where the control group names one.
+    pub(crate) fn container(&self, pid: u32) -> Option<String> {
+        container::id(&self.read(&format!("{pid}/cgroup"), 1 << 16).ok()?)
+    }
+
+    /// What the names of its threads say of the runtime inside.
+    pub(crate) fn threads(&self, pid: u32) -> io::Result<Threads> {
+        let tasks = format!("{pid}/task");
+        let directory = openat(&self.directory, &tasks, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let mut threads = Threads::default();
+        let mut left = Threads::MOST;
+        for_each_entry(directory, |name, _| {
+            if let Some(tid) = parse::<u32>(name)
+                && let Ok(comm) = self.read(&format!("{tasks}/{tid}/comm"), 64)
+            {
+                threads.add(comm.trim_ascii_end());
+            }
+            left -= 1;
+            left > 0 && !(threads.server && threads.started)
+        })?;
+        Ok(threads)
+    }
+
+    /// Names of threads by the number that they have in the innermost pid namespace, which is how they number themselves.
+    pub(crate) fn thread_names(&self, pid: u32) -> io::Result<Vec<(u64, Vec<u8>)>> {
+        let tasks = format!("{pid}/task");
+        let directory = openat(&self.directory, &tasks, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let mut names = Vec::new();
+        for_each_entry(directory, |name, _| {
+            // A thread that ended meanwhile has no name any more.
+            if let Some(tid) = parse::<u32>(name)
+                && let Ok(comm) = self.read(&format!("{tasks}/{tid}/comm"), 64)
+                && let Ok(Identity { ns_pid, .. }) = self.identity_of(&format!("{tasks}/{tid}"), tid)
+            {
+                names.push((ns_pid.into(), comm.trim_ascii_end().to_vec()));
+            }
+            names.len() < MOST_THREADS
+        })?;
+        Ok(names)
+    }
+
+    /// The path of the runtime's library, where one is mapped. Nothing is mapped where runtime and application are one file.
+    pub(crate) fn runtime_library(&self, pid: u32) -> io::Result<Option<PathBuf>> {
+        // The path is the rest of a line, after the fifth column; a library that was replaced while it is in use has " (deleted)" behind it.
+        let mut maps = Vec::new();
+        File::from(self.open_file(&format!("{pid}/maps"))?).take(LONGEST_MAPS).read_to_end(&mut maps)?;
+        let paths = maps.split(|byte| *byte == b'\n').filter_map(|line| line.iter().position(|byte| *byte == b'/').map(|at| &line[at..]));
+        let found = paths.map(|path| path.strip_suffix(b" (deleted)").unwrap_or(path)).find(|path| {
+            let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+            name == b"libcoreclr.so" || name == b"libmonosgen-2.0.so"
+        });
+        Ok(found.map(|path| PathBuf::from(OsString::from_vec(path.to_vec()))))
+    }
+
+    /// Reads a file that the kernel hands out whole: less than was asked for is the end.
+    fn read(&self, file: &str, longest: usize) -> io::Result<Vec<u8>> {
+        let file = self.open_file(file)?;
+        let mut bytes = Vec::with_capacity(2048);
+        while bytes.len() < longest {
+            bytes.reserve(1024);
+            let room = bytes.capacity() - bytes.len();
+            if rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes))? < room {
+                break;
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn open_file(&self, file: &str) -> io::Result<OwnedFd> {
+        Ok(openat(&self.directory, file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?)
+    }
+}
+
+/// Calls `each` with the name and the inode number of the entries of a directory, until it says that it has seen enough.
+pub(crate) fn for_each_entry(directory: OwnedFd, mut each: impl FnMut(&[u8], u64) -> bool) -> io::Result<()> {
+    let mut buffer = [MaybeUninit::uninit(); 8192];
+    let mut entries = RawDir::new(directory, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        if !each(entry.file_name().to_bytes(), entry.ino()) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn parse<T: std::str::FromStr>(bytes: &[u8]) -> Option<T> {
+    std::str::from_utf8(bytes).ok()?.parse().ok()
+}
+
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,530 @@
+//! Streams made by hand: what no runtime writes, and what nobody should.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::super::{Encoder, Event, Field, FieldType, Limit, Loss, Metadata, NewEvent, SequencePoint, Thread, UtcTime};
+use super::*;
+use crate::wire::Put;
+
+const HEADER: TraceHeader = TraceHeader {
+    format_version: 4,
+    sync_utc: Some(UtcTime { year: 2026, month: 11, day: 21, hour: 7, minute: 31, second: 58, millisecond: 104 }),
+    sync_ticks: 1_000,
+    ticks_per_second: 1_000_000_000,
+    pointer_size: 8,
+    process_id: 4242,
+    processors: 2,
+    sampling_interval_ns: 1_000_000,
+};
+
+/// Everything that a sink is told, in words.
+#[derive(Debug, Default, PartialEq)]
+struct Log(Vec<String>);
+
+impl Log {
+    fn lines(&self, start: &str) -> Vec<&str> {
+        self.0.iter().map(String::as_str).filter(|line| line.starts_with(start)).collect()
+    }
+}
+
+impl Sink for Log {
+    fn trace(&mut self, header: &TraceHeader) {
+        self.0.push(format!("{header:?}"));
+    }
+
+    fn metadata(&mut self, metadata: &Metadata) {
+        self.0.push(format!("{metadata:?}"));
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        let stack: Option<Vec<_>> = event.stack().map(|stack| stack.frames().collect());
+        let labels: Vec<_> = event.labels().collect();
+        let (thread, payload) = (event.os_thread().map(|thread| (thread.process_id, thread.thread_id)), event.payload);
+        let (name, number, at) = (&event.metadata.name, event.sequence_number(), event.timestamp());
+        self.0.push(format!("event {name} #{number} at {at} of {} {thread:?} {stack:?} {labels:?} {payload:?}", event.thread()));
+    }
+
+    fn stacks(&mut self, count: u32) {
+        self.0.push(format!("{count} stacks"));
+    }
+
+    fn thread(&mut self, thread: &Thread) {
+        self.0.push(format!("{thread:?}"));
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        self.0.push(format!("{loss:?}"));
+    }
+
+    fn sequence_point(&mut self, point: &SequencePoint) {
+        self.0.push(format!("{point:?}"));
+    }
+
+    fn trouble(&mut self, trouble: &Trouble) {
+        self.0.push(trouble.to_string());
+    }
+}
+
+fn decode(bytes: &[u8], piece: usize) -> (Log, Ending) {
+    decode_within(Limits::default(), bytes, piece)
+}
+
+fn decode_within(limits: Limits, bytes: &[u8], piece: usize) -> (Log, Ending) {
+    let (mut decoder, mut log) = (Decoder::new(limits), Log::default());
+    for piece in bytes.chunks(piece) {
+        if decoder.feed(piece, &mut log).is_err() {
+            break;
+        }
+    }
+    let ending = decoder.finish(&mut log);
+    (log, ending)
+}
+
+fn put(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut out);
+    out
+}
+
+/// A V4 object that begins at offset `at`.
+fn object(at: usize, name: &str, body: &[u8]) -> Vec<u8> {
+    put(|out| {
+        out.put(&[5, 5, 1, 2, 0, 0, 0, 2, 0, 0, 0]);
+        out.put_u32(name.len() as u32);
+        out.put(name.as_bytes());
+        out.put_u8(6);
+        out.put_u32(body.len() as u32);
+        out.resize((at + out.len()).next_multiple_of(4) - at, 0);
+        out.put(body);
+        out.put_u8(6);
+    })
+}
+
+/// A small stream with two kinds of events, stacks, a loss and several blocks; written but not ended.
+fn small() -> Encoder {
+    let mut encoder = Encoder::new(HEADER);
+    let fields = vec![Field { name: "Value".into(), kind: FieldType::Int32 }];
+    let a = encoder.metadata(&Metadata { provider: "Demo".into(), name: "A".into(), fields, ..Metadata::default() });
+    let b = encoder.metadata(&Metadata { provider: "Demo".into(), name: "B".into(), opcode: Some(1), ..Metadata::default() });
+    for i in 0..12 {
+        let stack = encoder.stack(&[0x1000, 0x2000 + i % 3][..(i % 3) as usize]);
+        let (metadata, payload) = if i % 2 == 0 { (a, &[1, 2, 3, 4][..]) } else { (b, &[][..]) };
+        let (timestamp, thread) = (1_000 + 300 * i as i64, 70 + i % 2);
+        encoder.event(&NewEvent { metadata, timestamp, thread, capture_thread: thread, stack, payload, ..NewEvent::default() });
+        match i {
+            3 => encoder.flush(),
+            5 => encoder.lose(71, 3),
+            7 => encoder.sequence_point(3_200),
+            _ => {}
+        }
+    }
+    encoder
+}
+
+fn small_whole() -> Vec<u8> {
+    let mut encoder = small();
+    encoder.end();
+    encoder.take()
+}
+
+fn v6(blocks: &[(u8, Vec<u8>)]) -> Vec<u8> {
+    put(|out| {
+        out.put(b"Nettrace\0\0\0\0\x06\0\0\0\x07\0\0\0");
+        for (kind, body) in blocks {
+            out.put_u32(body.len() as u32 | u32::from(*kind) << 24);
+            out.put(body);
+        }
+    })
+}
+
+fn text(out: &mut Vec<u8>, text: &str) {
+    out.put_varint(text.len() as u64);
+    out.put(text.as_bytes());
+}
+
+fn row(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
+    let body = put(write);
+    out.put_u16(body.len() as u16);
+    out.put(&body);
+}
+
+fn v6_trace() -> (u8, Vec<u8>) {
+    let body = put(|out| {
+        HEADER.sync_utc.unwrap().system_time().iter().for_each(|word| out.put_u16(*word));
+        out.put_i64(1_000);
+        out.put_i64(1_000_000_000);
+        out.put_u32(8);
+        out.put_u32(4);
+        for (key, value) in [("HardwareThreadCount", "2"), ("Other", "x"), ("ProcessId", "4242"), ("ExpectedCPUSamplingRate", "1000000")] {
+            text(out, key);
+            text(out, value);
+        }
+    });
+    (1, body)
+}
+
+fn event_block(flags: u16, rows: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    put(|out| {
+        out.put_u16(22);
+        out.put_u16(flags);
+        out.put(&[0xee; 18]);
+        rows(out);
+    })
+}
+
+#[test]
+fn what_is_no_stream_of_events_is_told() {
+    let reply = put(|out| {
+        out.put(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0");
+        out.put_u32(0x8013_1384);
+    });
+    let newer = b"Nettrace\0\0\0\0\x07\0\0\0\0\0\0\0";
+    let odd = b"Nettrace\x14\0\0\0!FastSerialization.9";
+    let cases: [(&[u8], &str); 5] = [
+        (b"\x14\0\0\0!FastSerialization.1", "NetPerf stream"),
+        (&reply, "error 0x80131384"),
+        (newer, "version 7 is not known"),
+        (odd, "damaged at byte 8"),
+        (b"\x7fELF\x02\x01\x01\0", "begins with the bytes [7f, 45"),
+    ];
+    for (bytes, words) in cases {
+        for piece in [1, bytes.len()] {
+            let (log, ending) = decode(bytes, piece);
+            let Ending::Broken { error, whole_bytes: 0 } = ending else { panic!("{ending:?}") };
+            assert!(error.to_string().contains(words), "{error}");
+            assert_eq!(log, Log::default());
+        }
+    }
+    for bytes in [&b"Nettr"[..], b"Nettrace\x14\0\0\0", &reply[..23], b""] {
+        let loose_bytes = bytes.len() as u64;
+        assert_eq!(decode(bytes, 3).1, Ending::Truncated { whole_bytes: 0, loose_bytes });
+    }
+}
+
+#[test]
+fn pieces_of_any_size_give_the_same() {
+    let bytes = small_whole();
+    let whole = decode(&bytes, bytes.len());
+    assert_eq!(whole.1, Ending::Complete);
+    assert_eq!((whole.0.lines("event").len(), whole.0.lines("Loss").len()), (12, 1));
+    for piece in 1..bytes.len() {
+        assert_eq!(decode(&bytes, piece), whole, "pieces of {piece}");
+    }
+}
+
+#[test]
+fn every_prefix_gives_the_events_it_holds() {
+    let bytes = small_whole();
+    let whole = decode(&bytes, bytes.len()).0;
+    let mut before = 0;
+    for end in 0..bytes.len() {
+        let (log, ending) = decode(&bytes[..end], 1000);
+        let Ending::Truncated { whole_bytes, loose_bytes } = ending else { panic!("{ending:?} at {end}") };
+        assert_eq!(whole_bytes + loose_bytes, end as u64);
+        assert!(log.0.len() >= before && whole.0.starts_with(&log.0), "at {end}: {log:?}");
+        before = log.0.len();
+    }
+    assert_eq!(before, whole.0.len());
+}
+
+#[test]
+fn what_was_cut_off_can_be_repaired() {
+    let streams = [small_whole(), v6_whole()];
+    for bytes in streams {
+        for end in 0..bytes.len() {
+            let (mut decoder, mut log) = (Decoder::new(Limits::default()), Log::default());
+            decoder.feed(&bytes[..end], &mut log).unwrap();
+            decoder.finish(&mut log);
+            let Some(repair) = decoder.repair() else {
+                assert_eq!(log, Log::default());
+                continue;
+            };
+            let mut repaired = bytes[..repair.keep as usize].to_vec();
+            if let Some((at, patch)) = repair.patch {
+                repaired[at as usize..at as usize + 4].copy_from_slice(&patch);
+            }
+            repaired.extend_from_slice(repair.append);
+            assert_eq!(decode(&repaired, 4096), (log, Ending::Complete), "cut at {end}");
+        }
+    }
+}
+
+#[test]
+fn unknown_blocks_are_skipped() {
+    let mut bytes = small().take();
+    let at = bytes.len();
+    bytes.extend(object(at, "FutureBlock", &[7; 101]));
+    bytes.push(1);
+    for piece in [1, 7, 50, bytes.len()] {
+        let (log, ending) = decode(&bytes, piece);
+        assert_eq!(ending, Ending::Complete);
+        assert_eq!(log.lines("an unknown block").len(), 1, "{log:?}");
+    }
+    // Not even one that is larger than any block that is read is an error, but neither is it whole.
+    let mut long = small().take();
+    let at = long.len();
+    long.extend(object(at, "FutureBlock", &[]));
+    let size_at = at + 15 + "FutureBlock".len() + 1;
+    long[size_at..size_at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    long.extend([0; 1000]);
+    let (_, ending) = decode(&long, 100);
+    assert_eq!(ending, Ending::Truncated { whole_bytes: at as u64, loose_bytes: (long.len() - at) as u64 });
+    let (log, ending) = decode(&v6(&[v6_trace(), (99, vec![1; 9]), (0, vec![])]), 5);
+    assert_eq!((log.lines("an unknown block").len(), ending), (1, Ending::Complete));
+}
+
+#[test]
+fn a_broken_frame_ends_it() {
+    let bytes = small_whole();
+    let end = bytes.len() - 1;
+    for (at, wrong, words) in [(end - 1, 9, "does not end where it should"), (end, 9, "no block begins here")] {
+        let mut bytes = bytes.clone();
+        bytes[at] = wrong;
+        let Ending::Broken { error, .. } = decode(&bytes, 64).1 else { panic!("not noticed") };
+        assert!(error.to_string().contains(words), "{error}");
+    }
+    let mut long = small().take();
+    let at = long.len();
+    long.extend(object(at, "EventBlock", &[]));
+    let size_at = at + 15 + "EventBlock".len() + 1;
+    long[size_at..size_at + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+    let error = DecodeError::BlockTooLong { at: at as u64, size: u32::MAX.into(), limit: 64 << 20 };
+    assert_eq!(decode(&long, 64).1, Ending::Broken { error, whole_bytes: at as u64 });
+    let no_trace = [&b"Nettrace\x14\0\0\0!FastSerialization.1"[..], &object(32, "SPBlock", &[0; 12])].concat();
+    assert!(matches!(decode(&no_trace, 64).1, Ending::Broken { error: DecodeError::Damaged { .. }, .. }));
+}
+
+#[test]
+fn a_damaged_block_costs_its_rest() {
+    let mut bytes = small().take();
+    let before = decode(&bytes, 4096).0.lines("event").len();
+    // One whole event of 20 ticks, then one whose variable-length integer never ends.
+    let block = event_block(1, |out| {
+        out.put(&[0x00, 20]);
+        out.put(&[0x00, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
+    });
+    let at = bytes.len();
+    bytes.extend(object(at, "EventBlock", &block));
+    let at = bytes.len();
+    bytes.extend(object(at, "SPBlock", &[0; 12]));
+    bytes.push(1);
+    let (log, ending) = decode(&bytes, 4096);
+    assert_eq!(ending, Ending::Complete);
+    let events = log.lines("event");
+    assert_eq!(events.len(), before + 1);
+    assert_eq!(events[before], "event  #0 at 20 of 0 None None [] []");
+    assert_eq!(log.lines("a damaged event block").len(), 1);
+    assert_eq!(log.lines("SequencePoint").len(), 2, "what comes behind it is read");
+}
+
+#[test]
+fn whole_headers_are_read() {
+    let mut bytes = small().take();
+    let before = decode(&bytes, 4096).0.lines("event").len();
+    let mut block = event_block(0, |out| {
+        out.put(&[0; 2]);
+        for (number, payload) in [(1, &b"abc"[..]), (2, b"defg")] {
+            out.put_u32(76 + payload.len() as u32);
+            out.put_u32(2 | 1 << 31);
+            out.put_u32(number);
+            out.put_u64(5);
+            out.put_u64(6);
+            out.put_u32(1);
+            out.put_u32(0);
+            out.put_i64(-9);
+            out.put(&[0xaa; 16]);
+            out.put(&[0xbb; 16]);
+            out.put_u32(payload.len() as u32);
+            out.put(payload);
+            out.resize(out.len().next_multiple_of(4), 0);
+        }
+    });
+    // A header of 24 bytes instead of 22, so that the rows begin at a multiple of four.
+    block[0] = 24;
+    let at = bytes.len();
+    bytes.extend(object(at, "EventBlock", &block));
+    bytes.push(1);
+    let (log, ending) = decode(&bytes, 4096);
+    assert_eq!(ending, Ending::Complete);
+    assert_eq!(log.lines("a damaged"), Vec::<&str>::new());
+    let rest = "at -9 of 5 None None []";
+    assert_eq!(
+        log.lines("event")[before..],
+        [format!("event B #1 {rest} [97, 98, 99]"), format!("event B #2 {rest} [100, 101, 102, 103]")]
+    );
+}
+
+/// A V6 stream with every kind of block.
+fn v6_whole() -> Vec<u8> {
+    let threads = put(|out| {
+        row(out, |out| {
+            out.put(&[7, 1]);
+            text(out, "main");
+            out.put(&[2, 42, 3, 43, 4]);
+            text(out, "key");
+            text(out, "value");
+        });
+        // What a later version adds is left out.
+        row(out, |out| out.put(&[8, 3, 44, 200, 1, 2, 3]));
+    });
+    let metadata = put(|out| {
+        out.put(&[2, 0, 0xee, 0xee]);
+        row(out, |out| {
+            out.put_varint(300);
+            text(out, "Universal.Events");
+            out.put_u8(1);
+            text(out, "cpu");
+            out.put_u16(2);
+            row(out, |out| {
+                text(out, "Value");
+                out.put_u8(21);
+            });
+            row(out, |out| {
+                text(out, "Names");
+                // A list of three arrays of UTF-8.
+                out.put(&[22, 19, 23, 3, 0]);
+            });
+            row(out, |out| {
+                out.put(&[1, 9, 8, 4, 9, 2, 3]);
+                out.put_u64(0xf0);
+                out.put_u8(5);
+                text(out, "why");
+            });
+        });
+    });
+    let stacks = put(|out| {
+        [5, 2, 8].iter().for_each(|value| out.put_u32(*value));
+        out.put_u64(0x1000);
+        out.put_u32(16);
+        out.put_u64(0x2000);
+        out.put_u64(0x3000);
+    });
+    let labels = put(|out| {
+        [1, 2].iter().for_each(|value| out.put_u32(*value));
+        out.put_u8(1);
+        out.put(&[0xaa; 16]);
+        out.put_u8(0x80 | 5);
+        text(out, "key");
+        text(out, "value");
+        out.put_u8(0x80 | 6);
+        text(out, "number");
+        out.put_varint(3);
+    });
+    let events = event_block(1, |out| {
+        // Everything, then only a time.
+        out.put(&[0xdf, 0xac, 0x02, 0, 7, 1, 7, 6, 100, 1, 2, 0x55, 0x66]);
+        out.put(&[0x00, 10, 0x77, 0x88]);
+        // Three events later, of another thread.
+        out.put(&[0x16, 2, 8, 0, 8, 10, 2, 0x99, 0xaa]);
+    });
+    let whole = event_block(0, |out| {
+        out.put_u32(48 + 1);
+        out.put_u32(300);
+        out.put_u32(3);
+        out.put_u64(7);
+        out.put_u64(7);
+        out.put(&[0; 8]);
+        out.put_i64(150);
+        out.put_u32(0);
+        out.put_u32(1);
+        out.put_u8(0xcc);
+    });
+    let gone = put(|out| out.put(&[7, 5]));
+    let point = put(|out| {
+        out.put_i64(200);
+        [3, 1].iter().for_each(|value| out.put_u32(*value));
+        out.put(&[8, 10]);
+    });
+    let after = event_block(1, |out| out.put(&[0xcf, 0xac, 0x02, 0, 7, 1, 7, 6, 0, 0]));
+    v6(&[
+        v6_trace(),
+        (6, threads),
+        (3, metadata),
+        (5, stacks),
+        (8, labels),
+        (2, events),
+        (2, whole),
+        (7, gone),
+        (4, point),
+        (2, after),
+        (0, vec![]),
+    ])
+}
+
+#[test]
+fn v6_is_read() {
+    let (log, ending) = decode(&v6_whole(), 3);
+    assert_eq!(ending, Ending::Complete);
+    assert_eq!(log.0[0], format!("{:?}", TraceHeader { format_version: 6, ..HEADER }));
+    let expected = [
+        r#"Thread { index: 7, process_id: Some(42), thread_id: Some(43), name: "main" }"#,
+        r#"Thread { index: 8, process_id: None, thread_id: Some(44), name: "" }"#,
+        r#"Metadata { index: 1, id: 300, provider: "Universal.Events", event_id: 1, name: "cpu", keywords: 240, version: 2, level: 4, opcode: Some(9), fields: [Field { name: "Value", kind: VarUInt }, Field { name: "Names", kind: FixedLengthArray(3, Array(Utf8CodeUnit)) }] }"#,
+        "2 stacks",
+        "event cpu #1 at 100 of 7 Some((Some(42), Some(43))) Some([8192, 12288]) [ActivityId([170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170]), Text([107, 101, 121], [118, 97, 108, 117, 101])] [85, 102]",
+        "event cpu #2 at 110 of 7 Some((Some(42), Some(43))) Some([8192, 12288]) [ActivityId([170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170, 170]), Text([107, 101, 121], [118, 97, 108, 117, 101])] [119, 136]",
+        "Loss { count: 4, kind: Start, capture_thread: 8, timestamp: 120 }",
+        "event cpu #5 at 120 of 8 Some((None, Some(44))) Some([8192, 12288]) [Number([110, 117, 109, 98, 101, 114], -2)] [153, 170]",
+        "event cpu #3 at 150 of 7 Some((Some(42), Some(43))) None [] [204]",
+        "Loss { count: 2, kind: Tail, capture_thread: 7, timestamp: 150 }",
+        "Loss { count: 5, kind: Tail, capture_thread: 8, timestamp: 200 }",
+        "SequencePoint { timestamp: 200, threads: 1 }",
+        "event  #1 at 0 of 7 None None [] []",
+    ];
+    assert_eq!(log.0[1..], expected);
+}
+
+#[test]
+fn limits_are_said_once_and_hold() {
+    let limits = Limits { metadata_records: 3, metadata_bytes: 1000, stack_bytes: 64, threads: 2, ..Limits::default() };
+    let mut encoder = Encoder::new(HEADER);
+    let mut event = NewEvent::default();
+    for round in 0..2 {
+        for i in 0..6 {
+            let metadata = encoder.metadata(&Metadata { event_id: i + 10 * round, ..Metadata::default() });
+            let stack = encoder.stack(&[u64::from(i); 3]);
+            event = NewEvent { metadata, stack, thread: i.into(), capture_thread: i.into(), ..event };
+            encoder.event(&event);
+        }
+        encoder.flush();
+    }
+    encoder.end();
+    let (log, ending) = decode_within(limits, &encoder.take(), 4096);
+    assert_eq!((ending, log.lines("event").len()), (Ending::Complete, 12));
+    for limit in [Limit::Metadata, Limit::Stacks, Limit::Threads] {
+        assert_eq!(log.lines(&limit.to_string()).len(), 1, "{limit}: {log:?}");
+    }
+    let stacks = |some: &str| log.lines("event").iter().filter(|line| line.contains(some)).count();
+    assert!(stacks("Some([") >= 2 && stacks("None None") >= 2, "{log:?}");
+}
+
+#[test]
+fn one_error_is_said_again() {
+    let (mut decoder, mut log) = (Decoder::new(Limits::default()), Log::default());
+    let error = decoder.feed(b"garbage!", &mut log).unwrap_err();
+    assert_eq!(decoder.feed(&small_whole(), &mut log), Err(error));
+    assert_eq!(log, Log::default());
+    assert_eq!(decoder.repair(), None);
+}
+
+proptest! {
+    #[test]
+    fn damage_is_survived_in_any_pieces(changes in vec((any::<prop::sample::Index>(), any::<u8>()), 1..6), v6: bool, piece in 1..300_usize) {
+        let mut bytes = if v6 { v6_whole() } else { small_whole() };
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let whole = decode(&bytes, bytes.len());
+        prop_assert_eq!(decode(&bytes, piece), whole);
+    }
+
+    #[test]
+    fn any_bytes_behind_a_good_start_are_safe(noise in vec(any::<u8>(), 0..500), v6: bool) {
+        let mut bytes = if v6 { v6_whole() } else { small_whole() };
+        bytes.truncate(bytes.len() - if v6 { 4 } else { 1 });
+        bytes.extend(noise);
+        decode(&bytes, 100);
+    }
+}

@@ -1,0 +1,310 @@
+//! The encoder: writes V4 streams the way runtimes do.
+
+mod metadata;
+
+use rustc_hash::FxHashMap;
+
+use crate::wire::Put;
+
+use super::event::{Header, flag};
+use super::{Metadata, TraceHeader, UtcTime};
+
+/// A block is written out once it is this long, as runtimes do.
+const BLOCK_SIZE: usize = 100_000;
+const PROLOGUE: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1";
+const BEGIN_OBJECT: &[u8] = &[5, 5, 1];
+const END_OBJECT: u8 = 6;
+const NULL_REFERENCE: u8 = 1;
+
+/// Writes a stream: V4, compressed headers. The same calls give the same bytes.
+///
+/// Events gather in blocks; [`flush`](Self::flush) writes out what there is, [`take`](Self::take) hands it over.
+#[derive(Debug)]
+pub struct Encoder {
+    out: Vec<u8>,
+    /// Offset of `out` from the start of the stream.
+    taken: u64,
+    pointer_size: usize,
+    metadata: Block,
+    events: Block,
+    /// The rows of the stack block to come.
+    stacks: Vec<u8>,
+    first_stack: u32,
+    next_stack: u32,
+    stack_ids: FxHashMap<Vec<u64>, u32>,
+    next_metadata: u32,
+    /// The last sequence number of each capture thread, in the order of their first events.
+    sequences: Vec<(u64, u32)>,
+    sequence_index: FxHashMap<u64, usize>,
+}
+
+/// An event to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NewEvent<'a> {
+    /// What [`Encoder::metadata`] gave.
+    pub metadata: u32,
+    /// On the clock of the trace header.
+    pub timestamp: i64,
+    /// Whose event it is.
+    pub thread: u64,
+    /// Who writes it.
+    pub capture_thread: u64,
+    /// Where that thread runs.
+    pub processor: u32,
+    /// What [`Encoder::stack`] gave since the last sequence point, 0 for none.
+    pub stack: u32,
+    /// Zeroes for none.
+    pub activity_id: [u8; 16],
+    /// Zeroes for none.
+    pub related_activity_id: [u8; 16],
+    /// Whether no later event is older.
+    pub sorted: bool,
+    /// Its fields.
+    pub payload: &'a [u8],
+}
+
+/// A block of events or metadata that is being filled.
+#[derive(Debug, Default)]
+struct Block {
+    rows: Vec<u8>,
+    last: Header,
+    /// Oldest and newest timestamp.
+    span: Option<(i64, i64)>,
+}
+
+impl Encoder {
+    /// Begins a stream. Whatever version the header says, version 4 is written.
+    pub fn new(header: TraceHeader) -> Self {
+        let mut out = PROLOGUE.to_vec();
+        begin_object(&mut out, "Trace", 4);
+        for word in header.sync_utc.map_or([0; 8], UtcTime::system_time) {
+            out.put_u16(word);
+        }
+        out.put_i64(header.sync_ticks);
+        out.put_u64(header.ticks_per_second);
+        out.put_u32(header.pointer_size.into());
+        out.put_u32(header.process_id);
+        out.put_u32(header.processors);
+        out.put_u32(header.sampling_interval_ns);
+        out.put_u8(END_OBJECT);
+        Self {
+            out,
+            taken: 0,
+            pointer_size: header.pointer_size.into(),
+            metadata: Block::default(),
+            events: Block::default(),
+            stacks: Vec::new(),
+            first_stack: 1,
+            next_stack: 1,
+            stack_ids: FxHashMap::default(),
+            next_metadata: 1,
+            sequences: Vec::new(),
+            sequence_index: FxHashMap::default(),
+        }
+    }
+
+    /// Defines a kind of event and gives the id that its events name; the record's own index and id do not count. Types of fields that only
+    /// V6 has lose their elements' type.
+    pub fn metadata(&mut self, record: &Metadata) -> u32 {
+        let id = self.next_metadata;
+        self.next_metadata += 1;
+        let mut payload = Vec::new();
+        metadata::put(&mut payload, id, record);
+        self.metadata.push(Header { sorted: true, ..Header::default() }, &payload);
+        self.flush_if_long();
+        id
+    }
+
+    /// Gives the id of a stack, leaf first, which holds until the next sequence point. No frames are no stack.
+    pub fn stack(&mut self, frames: &[u64]) -> u32 {
+        if frames.is_empty() {
+            return 0;
+        }
+        if let Some(id) = self.stack_ids.get(frames) {
+            return *id;
+        }
+        let id = self.next_stack;
+        self.next_stack += 1;
+        self.stacks.put_u32((frames.len() * self.pointer_size) as u32);
+        for frame in frames {
+            self.stacks.put(&frame.to_le_bytes()[..self.pointer_size]);
+        }
+        self.stack_ids.insert(frames.to_vec(), id);
+        id
+    }
+
+    /// Writes an event.
+    pub fn event(&mut self, event: &NewEvent<'_>) {
+        let header = Header {
+            metadata: event.metadata,
+            sequence: self.advance(event.capture_thread, 1),
+            capture_thread: event.capture_thread,
+            processor: event.processor,
+            thread: event.thread,
+            stack: event.stack,
+            timestamp: event.timestamp as u64,
+            activity: event.activity_id,
+            related_activity: event.related_activity_id,
+            labels: 0,
+            sorted: event.sorted,
+            payload_size: 0,
+        };
+        self.events.push(header, event.payload);
+        self.flush_if_long();
+    }
+
+    /// Leaves out events of a capture thread, as a runtime does whose buffers are full.
+    pub fn lose(&mut self, capture_thread: u64, count: u32) {
+        self.advance(capture_thread, count);
+    }
+
+    /// Writes out all blocks that were begun.
+    pub fn flush(&mut self) {
+        if let Some(body) = self.metadata.finish() {
+            self.object("MetadataBlock", &body);
+        }
+        if self.next_stack > self.first_stack {
+            let mut body = Vec::with_capacity(8 + self.stacks.len());
+            body.put_u32(self.first_stack);
+            body.put_u32(self.next_stack - self.first_stack);
+            body.append(&mut self.stacks);
+            self.first_stack = self.next_stack;
+            self.object("StackBlock", &body);
+        }
+        if let Some(body) = self.events.finish() {
+            self.object("EventBlock", &body);
+        }
+    }
+
+    /// Writes a sequence point: lists the last number of every thread and forgets all stacks.
+    pub fn sequence_point(&mut self, timestamp: i64) {
+        self.flush();
+        let mut body = Vec::new();
+        body.put_i64(timestamp);
+        body.put_u32(self.sequences.len() as u32);
+        for (thread, last) in &self.sequences {
+            body.put_u64(*thread);
+            body.put_u32(*last);
+        }
+        self.object("SPBlock", &body);
+        self.stack_ids.clear();
+        (self.first_stack, self.next_stack) = (1, 1);
+    }
+
+    /// Writes out all blocks and the end of the stream.
+    pub fn end(&mut self) {
+        self.flush();
+        self.out.put_u8(NULL_REFERENCE);
+    }
+
+    /// The bytes that were written since the last time.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.taken += self.out.len() as u64;
+        std::mem::take(&mut self.out)
+    }
+
+    fn flush_if_long(&mut self) {
+        if [&self.metadata.rows, &self.events.rows, &self.stacks].iter().any(|rows| rows.len() >= BLOCK_SIZE) {
+            self.flush();
+        }
+    }
+
+    /// Takes the next numbers of a capture thread and gives the last of them.
+    fn advance(&mut self, capture_thread: u64, count: u32) -> u32 {
+        let index = *self.sequence_index.entry(capture_thread).or_insert_with(|| {
+            self.sequences.push((capture_thread, 0));
+            self.sequences.len() - 1
+        });
+        let last = &mut self.sequences[index].1;
+        *last = last.wrapping_add(count);
+        *last
+    }
+
+    fn object(&mut self, name: &str, body: &[u8]) {
+        begin_object(&mut self.out, name, 2);
+        self.out.put_u32(body.len() as u32);
+        // The content begins at a multiple of four, counted from the start of the stream.
+        let padding = (self.taken + self.out.len() as u64).wrapping_neg() % 4;
+        self.out.put(&[0; 3][..padding as usize]);
+        self.out.put(body);
+        self.out.put_u8(END_OBJECT);
+    }
+}
+
+fn begin_object(out: &mut Vec<u8>, name: &str, version: u32) {
+    out.put(BEGIN_OBJECT);
+    out.put_u32(version);
+    out.put_u32(version);
+    out.put_u32(name.len() as u32);
+    out.put(name.as_bytes());
+    out.put_u8(END_OBJECT);
+}
+
+impl Block {
+    fn push(&mut self, mut header: Header, payload: &[u8]) {
+        header.payload_size = payload.len() as u32;
+        put_compressed(&mut self.rows, &header, &self.last);
+        self.rows.put(payload);
+        let timestamp = header.timestamp as i64;
+        let (oldest, newest) = self.span.unwrap_or((timestamp, timestamp));
+        self.span = Some((oldest.min(timestamp), newest.max(timestamp)));
+        self.last = header;
+    }
+
+    /// The content of the block, where there is any; begins the next.
+    fn finish(&mut self) -> Option<Vec<u8>> {
+        let Self { mut rows, span, .. } = std::mem::take(self);
+        let (oldest, newest) = span?;
+        let mut body = Vec::with_capacity(20 + rows.len());
+        // The size of this header, and that the rows' headers are compressed.
+        body.put_u16(20);
+        body.put_u16(1);
+        body.put_i64(oldest);
+        body.put_i64(newest);
+        body.append(&mut rows);
+        Some(body)
+    }
+}
+
+/// Writes what of a header is not as in the last one.
+fn put_compressed(out: &mut Vec<u8>, header: &Header, last: &Header) {
+    let next = last.sequence.wrapping_add(u32::from(header.metadata != 0));
+    let differs = |differs: bool, flag: u8| if differs { flag } else { 0 };
+    let sequence = header.sequence != next || header.capture_thread != last.capture_thread || header.processor != last.processor;
+    let flags = differs(header.metadata != last.metadata, flag::METADATA)
+        | differs(sequence, flag::SEQUENCE)
+        | differs(header.thread != last.thread, flag::THREAD)
+        | differs(header.stack != last.stack, flag::STACK)
+        | differs(header.activity != last.activity, flag::ACTIVITY)
+        | differs(header.related_activity != last.related_activity, flag::RELATED_ACTIVITY)
+        | differs(header.sorted, flag::SORTED)
+        | differs(header.payload_size != last.payload_size, flag::PAYLOAD_SIZE);
+    out.put_u8(flags);
+    if flags & flag::METADATA != 0 {
+        out.put_varint(header.metadata.into());
+    }
+    if flags & flag::SEQUENCE != 0 {
+        out.put_varint(header.sequence.wrapping_sub(next).into());
+        out.put_varint(header.capture_thread);
+        out.put_varint(header.processor.into());
+    }
+    if flags & flag::THREAD != 0 {
+        out.put_varint(header.thread);
+    }
+    if flags & flag::STACK != 0 {
+        out.put_varint(header.stack.into());
+    }
+    out.put_varint(header.timestamp.wrapping_sub(last.timestamp));
+    if flags & flag::ACTIVITY != 0 {
+        out.put(&header.activity);
+    }
+    if flags & flag::RELATED_ACTIVITY != 0 {
+        out.put(&header.related_activity);
+    }
+    if flags & flag::PAYLOAD_SIZE != 0 {
+        out.put_varint(header.payload_size.into());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,109 @@
+//! Writing of metadata records.
+
+use crate::wire::Put;
+
+use super::super::{Field, FieldType, Metadata};
+
+/// Writes the payload of a metadata blob.
+pub(super) fn put(out: &mut Vec<u8>, id: u32, record: &Metadata) {
+    out.put_u32(id);
+    put_text(out, &record.provider);
+    out.put_u32(record.event_id);
+    put_text(out, &record.name);
+    out.put_u64(record.keywords);
+    out.put_u32(record.version);
+    out.put_u32(record.level);
+    let tagged = needs_tag(&record.fields);
+    put_v1(out, if tagged { &[] } else { &record.fields });
+    if let Some(opcode) = record.opcode {
+        put_tag(out, 1, &[opcode]);
+    }
+    if tagged {
+        let mut fields = Vec::new();
+        put_v2(&mut fields, &record.fields);
+        put_tag(out, 2, &fields);
+    }
+}
+
+/// Whether the fields have arrays, which only a V2 tag can describe.
+fn needs_tag(fields: &[Field]) -> bool {
+    fields.iter().any(|field| match &field.kind {
+        FieldType::Object(nested) => needs_tag(nested),
+        FieldType::Array(_) => true,
+        _ => false,
+    })
+}
+
+fn put_tag(out: &mut Vec<u8>, kind: u8, payload: &[u8]) {
+    out.put_u32(payload.len() as u32);
+    out.put_u8(kind);
+    out.put(payload);
+}
+
+fn put_v1(out: &mut Vec<u8>, fields: &[Field]) {
+    out.put_u32(fields.len() as u32);
+    for field in fields {
+        out.put_u32(code(&field.kind));
+        if let FieldType::Object(nested) = &field.kind {
+            put_v1(out, nested);
+        }
+        put_text(out, &field.name);
+    }
+}
+
+fn put_v2(out: &mut Vec<u8>, fields: &[Field]) {
+    out.put_u32(fields.len() as u32);
+    for field in fields {
+        let mut body = Vec::new();
+        put_text(&mut body, &field.name);
+        put_v2_type(&mut body, &field.kind);
+        // The size counts itself.
+        out.put_u32(body.len() as u32 + 4);
+        out.append(&mut body);
+    }
+}
+
+fn put_v2_type(out: &mut Vec<u8>, kind: &FieldType) {
+    out.put_u32(code(kind));
+    match kind {
+        FieldType::Object(nested) => put_v2(out, nested),
+        FieldType::Array(element) => put_v2_type(out, element),
+        _ => {}
+    }
+}
+
+/// Text up to a NUL, which would end it before its time.
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    out.put_utf16z(text.split('\0').next().unwrap_or_default());
+}
+
+fn code(kind: &FieldType) -> u32 {
+    match kind {
+        FieldType::Object(_) => 1,
+        FieldType::Boolean => 3,
+        FieldType::Char => 4,
+        FieldType::SByte => 5,
+        FieldType::Byte => 6,
+        FieldType::Int16 => 7,
+        FieldType::UInt16 => 8,
+        FieldType::Int32 => 9,
+        FieldType::UInt32 => 10,
+        FieldType::Int64 => 11,
+        FieldType::UInt64 => 12,
+        FieldType::Single => 13,
+        FieldType::Double => 14,
+        FieldType::Decimal => 15,
+        FieldType::DateTime => 16,
+        FieldType::Guid => 17,
+        FieldType::String => 18,
+        FieldType::Array(_) => 19,
+        FieldType::VarInt => 20,
+        FieldType::VarUInt => 21,
+        FieldType::FixedLengthArray(..) => 22,
+        FieldType::Utf8CodeUnit => 23,
+        FieldType::RelLoc(_) => 24,
+        FieldType::DataLoc(_) => 25,
+        FieldType::Boolean8 => 26,
+        FieldType::Unknown(code) => *code,
+    }
+}

@@ -1,0 +1,337 @@
+//! Payloads whose layout the stream describes itself: the fields of EventSource events.
+
+mod parse;
+
+use crate::wire::{Reader, Utf16, WireError};
+
+use super::labels::zigzag;
+
+pub(super) use parse::{parse_v1, parse_v2, parse_v6};
+
+/// A field of a payload.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Field {
+    /// Its name; not sanitised, and empty for the outermost object of some self-describing events.
+    pub name: String,
+    /// Its type.
+    pub kind: FieldType,
+}
+
+/// The type of a field. The names and numbers are those of the format's type codes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum FieldType {
+    /// 1: its fields, one behind the other.
+    Object(Vec<Field>),
+    /// 3: four bytes.
+    Boolean,
+    /// 4: one UTF-16 unit.
+    Char,
+    /// 5.
+    SByte,
+    /// 6.
+    Byte,
+    /// 7.
+    Int16,
+    /// 8.
+    UInt16,
+    /// 9.
+    Int32,
+    /// 10.
+    UInt32,
+    /// 11.
+    Int64,
+    /// 12.
+    UInt64,
+    /// 13.
+    Single,
+    /// 14.
+    Double,
+    /// 15: sixteen bytes.
+    Decimal,
+    /// 16: a FILETIME in V4, a SYSTEMTIME in V6.
+    DateTime,
+    /// 17: sixteen bytes.
+    Guid,
+    /// 18: UTF-16 units and a NUL unit.
+    String,
+    /// 19: a count of two bytes and as many elements.
+    Array(Box<FieldType>),
+    /// 20: a signed variable-length integer (V6).
+    VarInt,
+    /// 21: an unsigned variable-length integer (V6).
+    VarUInt,
+    /// 22: as many elements as is said here (V6).
+    FixedLengthArray(u16, Box<FieldType>),
+    /// 23: one byte of UTF-8 (V6).
+    Utf8CodeUnit,
+    /// 24: elements elsewhere in the payload, their place relative to the end of this field (V6).
+    RelLoc(Box<FieldType>),
+    /// 25: elements elsewhere in the payload, their place relative to its start (V6).
+    DataLoc(Box<FieldType>),
+    /// 26: one byte (V6).
+    Boolean8,
+    /// A code that is not known: neither this field nor any behind it can be read.
+    Unknown(u32),
+}
+
+/// The value of a field.
+#[derive(Debug, Clone)]
+pub enum Value<'a> {
+    /// True or false.
+    Bool(bool),
+    /// A number with a sign.
+    Int(i64),
+    /// A number without a sign.
+    UInt(u64),
+    /// A number with a fraction.
+    Float(f64),
+    /// One UTF-16 unit.
+    Char(u16),
+    /// Text, also where it is an array of UTF-16 units.
+    Text(Utf16<'a>),
+    /// UTF-8 text, as a rule; an array of its bytes.
+    Utf8(&'a [u8]),
+    /// A moment: 100 ns units since 1601 (FILETIME).
+    FileTime(u64),
+    /// A moment: the eight words of a SYSTEMTIME (V6).
+    SystemTime([u16; 8]),
+    /// A GUID as its bytes stand on the wire.
+    Guid([u8; 16]),
+    /// A decimal as its bytes stand on the wire.
+    Decimal([u8; 16]),
+    /// Fields.
+    Object(Values<'a>),
+    /// Elements of one type.
+    Array(Elements<'a>),
+}
+
+/// The fields of a payload or of an object in it, with their values.
+#[derive(Debug, Clone)]
+pub struct Values<'a> {
+    fields: std::slice::Iter<'a, Field>,
+    payload: Payload<'a>,
+    cut: bool,
+}
+
+/// The elements of an array.
+#[derive(Debug, Clone)]
+pub struct Elements<'a> {
+    kind: &'a FieldType,
+    left: usize,
+    payload: Payload<'a>,
+}
+
+/// A cursor into a payload.
+#[derive(Debug, Clone)]
+struct Payload<'a> {
+    reader: Reader<'a>,
+    /// The whole payload, for what lies elsewhere in it.
+    whole: &'a [u8],
+    /// Where the reader's bytes begin in it.
+    base: usize,
+    v6: bool,
+}
+
+impl<'a> Values<'a> {
+    pub(super) fn new(fields: &'a [Field], payload: &'a [u8], v6: bool) -> Self {
+        let payload = Payload { reader: Reader::new(payload), whole: payload, base: 0, v6 };
+        Self { fields: fields.iter(), payload, cut: false }
+    }
+
+    /// The value of the field of that name, if it comes behind what was read so far.
+    pub fn find(mut self, name: &str) -> Option<Value<'a>> {
+        self.find_map(|(field, value)| (field.name == name).then_some(value))
+    }
+
+    /// Whether the payload ended before its fields did, or one of them made no sense. Known once all values were read.
+    pub fn is_cut(&self) -> bool {
+        self.cut
+    }
+}
+
+impl<'a> Iterator for Values<'a> {
+    type Item = (&'a Field, Value<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let field = self.fields.next()?;
+        let value = self.payload.value(&field.kind);
+        if value.is_none() {
+            self.cut = true;
+            self.fields = [].iter();
+        }
+        Some((field, value?))
+    }
+}
+
+impl Elements<'_> {
+    /// How many elements are left.
+    pub fn count(&self) -> usize {
+        self.left
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Value<'a>;
+
+    fn next(&mut self) -> Option<Value<'a>> {
+        self.left = self.left.checked_sub(1)?;
+        let value = self.payload.value(self.kind);
+        if value.is_none() {
+            self.left = 0;
+        }
+        value
+    }
+}
+
+impl<'a> Payload<'a> {
+    fn value(&mut self, kind: &'a FieldType) -> Option<Value<'a>> {
+        let mut fuel = Fuel::new(self.reader.remaining());
+        self.read(kind, &mut fuel).ok()
+    }
+
+    fn read(&mut self, kind: &'a FieldType, fuel: &mut Fuel) -> Result<Value<'a>, Cut> {
+        let reader = &mut self.reader;
+        Ok(match kind {
+            FieldType::Object(fields) => {
+                let from = reader.at();
+                let mut inner = self.clone();
+                inner.skip_fields(fields, fuel)?;
+                let bytes = self.reader.take(inner.reader.at() - from)?;
+                Value::Object(Values { fields: fields.iter(), payload: self.part(bytes, self.base + from), cut: false })
+            }
+            FieldType::Boolean => Value::Bool(reader.u32()? != 0),
+            FieldType::Boolean8 => Value::Bool(reader.u8()? != 0),
+            FieldType::Char => Value::Char(reader.u16()?),
+            FieldType::SByte => Value::Int(i64::from(reader.u8()? as i8)),
+            FieldType::Byte | FieldType::Utf8CodeUnit => Value::UInt(reader.u8()?.into()),
+            FieldType::Int16 => Value::Int(i64::from(reader.u16()? as i16)),
+            FieldType::UInt16 => Value::UInt(reader.u16()?.into()),
+            FieldType::Int32 => Value::Int(reader.i32()?.into()),
+            FieldType::UInt32 => Value::UInt(reader.u32()?.into()),
+            FieldType::Int64 => Value::Int(reader.i64()?),
+            FieldType::UInt64 => Value::UInt(reader.u64()?),
+            FieldType::Single => Value::Float(reader.f32()?.into()),
+            FieldType::Double => Value::Float(reader.f64()?),
+            FieldType::Decimal => Value::Decimal(reader.array()?),
+            FieldType::DateTime if self.v6 => {
+                let mut words = [0; 8];
+                for word in &mut words {
+                    *word = reader.u16()?;
+                }
+                Value::SystemTime(words)
+            }
+            FieldType::DateTime => Value::FileTime(reader.u64()?),
+            FieldType::Guid => Value::Guid(reader.array()?),
+            FieldType::String => Value::Text(reader.utf16z()?),
+            FieldType::VarInt => Value::Int(zigzag(reader.varu64()?)),
+            FieldType::VarUInt => Value::UInt(reader.varu64()?),
+            FieldType::Array(element) => {
+                let count = reader.u16()?.into();
+                self.elements(element, count, fuel)?
+            }
+            FieldType::FixedLengthArray(count, element) => self.elements(element, usize::from(*count), fuel)?,
+            FieldType::RelLoc(element) => {
+                let place = reader.u32()?;
+                let end = self.base + reader.at();
+                self.elsewhere(element, place, end, fuel)?
+            }
+            FieldType::DataLoc(element) => {
+                let place = reader.u32()?;
+                self.elsewhere(element, place, 0, fuel)?
+            }
+            FieldType::Unknown(_) => return Err(Cut),
+        })
+    }
+
+    /// An array that stands here.
+    fn elements(&mut self, kind: &'a FieldType, count: usize, fuel: &mut Fuel) -> Result<Value<'a>, Cut> {
+        let from = self.reader.at();
+        let mut inner = self.clone();
+        inner.skip_elements(kind, count, fuel)?;
+        let bytes = self.reader.take(inner.reader.at() - from)?;
+        Ok(self.array(kind, count, bytes, self.base + from))
+    }
+
+    /// An array that stands elsewhere: `place` holds its size in bytes and its distance from `origin`.
+    fn elsewhere(&mut self, kind: &'a FieldType, place: u32, origin: usize, fuel: &mut Fuel) -> Result<Value<'a>, Cut> {
+        let (size, at) = ((place >> 16) as usize, origin + (place & 0xffff) as usize);
+        let bytes = self.whole.get(at..at + size).ok_or(Cut)?;
+        let mut first = self.part(bytes, at);
+        if size != 0 {
+            first.skip(kind, fuel)?;
+        }
+        // Elements that may stand elsewhere all have one size.
+        let count = size.checked_div(first.reader.at()).unwrap_or(0);
+        Ok(self.array(kind, count, bytes, at))
+    }
+
+    fn array(&self, kind: &'a FieldType, count: usize, bytes: &'a [u8], at: usize) -> Value<'a> {
+        match kind {
+            FieldType::Char => Value::Text(Utf16::new(bytes)),
+            FieldType::Utf8CodeUnit => Value::Utf8(bytes),
+            // Elements that take no bytes are left out: there can be any number of them.
+            _ => Value::Array(Elements { kind, left: count.min(bytes.len()), payload: self.part(bytes, at) }),
+        }
+    }
+
+    /// A cursor over the part of the payload that begins at `base`.
+    fn part(&self, bytes: &'a [u8], base: usize) -> Self {
+        Self { reader: Reader::new(bytes), whole: self.whole, base, v6: self.v6 }
+    }
+
+    fn skip(&mut self, kind: &'a FieldType, fuel: &mut Fuel) -> Result<(), Cut> {
+        fuel.burn()?;
+        match kind {
+            FieldType::Object(fields) => self.skip_fields(fields, fuel),
+            FieldType::Array(element) => {
+                let count = self.reader.u16()?.into();
+                self.skip_elements(element, count, fuel)
+            }
+            FieldType::FixedLengthArray(count, element) => self.skip_elements(element, usize::from(*count), fuel),
+            FieldType::RelLoc(_) | FieldType::DataLoc(_) => Ok(self.reader.u32().map(drop)?),
+            _ => self.read(kind, fuel).map(drop),
+        }
+    }
+
+    fn skip_fields(&mut self, fields: &'a [Field], fuel: &mut Fuel) -> Result<(), Cut> {
+        fields.iter().try_for_each(|field| self.skip(&field.kind, fuel))
+    }
+
+    fn skip_elements(&mut self, kind: &'a FieldType, count: usize, fuel: &mut Fuel) -> Result<(), Cut> {
+        for _ in 0..count {
+            let from = self.reader.at();
+            self.skip(kind, fuel)?;
+            if self.reader.at() == from {
+                // Nor do the others take any bytes.
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The payload ends too early, or a field makes no sense.
+struct Cut;
+
+impl From<WireError> for Cut {
+    fn from(_: WireError) -> Self {
+        Self
+    }
+}
+
+/// Bounds the work for a value: a description of nested objects without content would cost much and consume nothing.
+struct Fuel(usize);
+
+impl Fuel {
+    fn new(bytes: usize) -> Self {
+        Self((bytes + 64) * 32)
+    }
+
+    fn burn(&mut self) -> Result<(), Cut> {
+        self.0 = self.0.checked_sub(1).ok_or(Cut)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

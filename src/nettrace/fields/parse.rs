@@ -1,0 +1,137 @@
+//! Reading of field descriptions, in the three forms that the format has.
+
+use crate::wire::{Reader, WireError};
+
+use super::super::labels::text;
+use super::{Field, FieldType};
+
+/// Deepest nesting that is followed.
+const DEPTH: u32 = 16;
+
+/// Why field descriptions end early.
+pub(in super::super) enum Bad {
+    Wire,
+    Depth,
+}
+
+impl From<WireError> for Bad {
+    fn from(_: WireError) -> Self {
+        Self::Wire
+    }
+}
+
+/// The fields of V4 metadata. A nested layout stands before the name of its field.
+pub(in super::super) fn parse_v1(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), Bad> {
+    v1(reader, fields, DEPTH)
+}
+
+fn v1(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), Bad> {
+    for _ in 0..reader.u32()? {
+        let code = reader.u32()?;
+        let kind = match code {
+            1 => {
+                let mut nested = Vec::new();
+                v1(reader, &mut nested, deeper(depth)?)?;
+                FieldType::Object(nested)
+            }
+            _ => plain(code),
+        };
+        fields.push(Field { name: reader.utf16z()?.to_string(), kind });
+    }
+    Ok(())
+}
+
+/// The fields of a V2 tag, which V5 added so that arrays can be described.
+pub(in super::super) fn parse_v2(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), Bad> {
+    v2(reader, fields, DEPTH)
+}
+
+fn v2(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), Bad> {
+    for _ in 0..reader.u32()? {
+        // The size counts itself.
+        let size = (reader.u32()? as usize).saturating_sub(4);
+        let mut field = Reader::new(reader.take(size)?);
+        let name = field.utf16z()?.to_string();
+        let kind = v2_type(&mut field, depth)?;
+        fields.push(Field { name, kind });
+    }
+    Ok(())
+}
+
+fn v2_type(reader: &mut Reader<'_>, depth: u32) -> Result<FieldType, Bad> {
+    Ok(match reader.u32()? {
+        1 => {
+            let mut nested = Vec::new();
+            v2(reader, &mut nested, deeper(depth)?)?;
+            FieldType::Object(nested)
+        }
+        19 => FieldType::Array(v2_type(reader, deeper(depth)?)?.into()),
+        code => plain(code),
+    })
+}
+
+/// The fields of V6 metadata.
+pub(in super::super) fn parse_v6(reader: &mut Reader<'_>, fields: &mut Vec<Field>) -> Result<(), Bad> {
+    v6(reader, fields, DEPTH)
+}
+
+fn v6(reader: &mut Reader<'_>, fields: &mut Vec<Field>, depth: u32) -> Result<(), Bad> {
+    for _ in 0..reader.u16()? {
+        let size = reader.u16()?.into();
+        let mut field = Reader::new(reader.take(size)?);
+        let name = String::from_utf8_lossy(text(&mut field)?).into_owned();
+        let kind = v6_type(&mut field, depth)?;
+        fields.push(Field { name, kind });
+    }
+    Ok(())
+}
+
+fn v6_type(reader: &mut Reader<'_>, depth: u32) -> Result<FieldType, Bad> {
+    let element = |reader: &mut Reader<'_>| v6_type(reader, deeper(depth)?).map(Box::new);
+    Ok(match reader.u8()? {
+        1 => {
+            let mut nested = Vec::new();
+            v6(reader, &mut nested, deeper(depth)?)?;
+            FieldType::Object(nested)
+        }
+        19 => FieldType::Array(element(reader)?),
+        22 => {
+            let element = element(reader)?;
+            FieldType::FixedLengthArray(reader.u16()?, element)
+        }
+        24 => FieldType::RelLoc(element(reader)?),
+        25 => FieldType::DataLoc(element(reader)?),
+        code => plain(code.into()),
+    })
+}
+
+fn deeper(depth: u32) -> Result<u32, Bad> {
+    depth.checked_sub(1).ok_or(Bad::Depth)
+}
+
+/// A type that stands for itself.
+fn plain(code: u32) -> FieldType {
+    match code {
+        3 => FieldType::Boolean,
+        4 => FieldType::Char,
+        5 => FieldType::SByte,
+        6 => FieldType::Byte,
+        7 => FieldType::Int16,
+        8 => FieldType::UInt16,
+        9 => FieldType::Int32,
+        10 => FieldType::UInt32,
+        11 => FieldType::Int64,
+        12 => FieldType::UInt64,
+        13 => FieldType::Single,
+        14 => FieldType::Double,
+        15 => FieldType::Decimal,
+        16 => FieldType::DateTime,
+        17 => FieldType::Guid,
+        18 => FieldType::String,
+        20 => FieldType::VarInt,
+        21 => FieldType::VarUInt,
+        23 => FieldType::Utf8CodeUnit,
+        26 => FieldType::Boolean8,
+        code => FieldType::Unknown(code),
+    }
+}

@@ -1,0 +1,174 @@
+//! Where one block ends and the next begins.
+
+use std::ops::Range;
+
+use crate::wire::{Reader, WireError};
+
+use super::trace::V4_SIZE;
+use super::{BlockKind, DecodeError};
+
+/// Longest type name of an object in V4 that is not nonsense.
+const NAME_LIMIT: usize = 64;
+const NULL_REFERENCE: u8 = 1;
+const BEGIN_PRIVATE_OBJECT: u8 = 5;
+const END_OBJECT: u8 = 6;
+
+/// The container that blocks stand in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// Objects of FastSerialization, to versions 4 and 5.
+    V4,
+    /// Plain blocks, version 6.
+    V6,
+}
+
+/// What stands at the start of some bytes.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// More than so many bytes would tell.
+    Short(usize),
+    /// A block. Its bytes may not all be there yet.
+    Block {
+        kind: BlockKind,
+        /// The object's version (V4).
+        version: u32,
+        /// Where its size is told.
+        size_at: usize,
+        /// Its content.
+        body: Range<usize>,
+        /// All of it, header to footer.
+        size: usize,
+    },
+    /// A block of an unknown kind.
+    Unknown { size: u64 },
+    /// The end of the stream.
+    End { size: usize },
+}
+
+/// Recognises the start of a stream and says how long it is.
+pub(super) fn prologue(bytes: &[u8]) -> Result<Result<(Format, usize), usize>, DecodeError> {
+    let Some(magic) = bytes.first_chunk::<8>() else { return Ok(Err(8)) };
+    match magic {
+        b"Nettrace" => {}
+        b"\x14\0\0\0!Fas" => return Err(DecodeError::NetPerf),
+        // The header of an answer in the Diagnostic IPC Protocol, then the error.
+        b"DOTNET_I" => {
+            let Some(answer) = bytes.first_chunk::<24>() else { return Ok(Err(24)) };
+            return Err(DecodeError::ErrorReply(u32::from_le_bytes([answer[20], answer[21], answer[22], answer[23]])));
+        }
+        _ => return Err(DecodeError::NotNettrace(*magic)),
+    }
+    let Some(header) = bytes.first_chunk::<20>() else { return Ok(Err(20)) };
+    if header[8..12] == [0; 4] {
+        let major = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
+        return if major == 6 { Ok(Ok((Format::V6, 20))) } else { Err(DecodeError::Version(major)) };
+    }
+    let Some(header) = bytes.first_chunk::<32>() else { return Ok(Err(32)) };
+    if header[8..] == *b"\x14\0\0\0!FastSerialization.1" {
+        Ok(Ok((Format::V4, 32)))
+    } else {
+        Err(DecodeError::Damaged { at: 8, what: "neither of the two headers that the format has" })
+    }
+}
+
+/// Reads the header of the block that `bytes` begin with. `at` is their offset from the start of the stream, `limit` the longest block.
+pub(super) fn frame(format: Format, bytes: &[u8], at: u64, limit: usize) -> Result<Frame, DecodeError> {
+    let mut reader = Reader::new(bytes);
+    let read = match format {
+        Format::V4 => v4(&mut reader, at),
+        Format::V6 => v6(&mut reader),
+    };
+    let frame = match read {
+        Ok(frame) => frame,
+        Err(Stop::Short(needed)) => return Ok(Frame::Short(needed)),
+        Err(Stop::Damaged(what)) => return Err(DecodeError::Damaged { at: at + reader.at() as u64, what }),
+    };
+    match frame {
+        Frame::Block { ref body, .. } if body.len() > limit => {
+            Err(DecodeError::BlockTooLong { at, size: body.len() as u64, limit: limit as u64 })
+        }
+        frame => Ok(frame),
+    }
+}
+
+enum Stop {
+    Short(usize),
+    Damaged(&'static str),
+}
+
+impl From<WireError> for Stop {
+    fn from(error: WireError) -> Self {
+        match error {
+            WireError::Short { at, needed, .. } => Self::Short(at.saturating_add(needed)),
+            WireError::Varint { .. } | WireError::Unterminated { .. } => Self::Damaged("a block header that makes no sense"),
+        }
+    }
+}
+
+fn v4(reader: &mut Reader<'_>, at: u64) -> Result<Frame, Stop> {
+    if reader.rest().first() == Some(&NULL_REFERENCE) {
+        return Ok(Frame::End { size: 1 });
+    }
+    // Each of the three bytes is looked at as soon as it is there, so that nonsense is told at its first byte.
+    for expected in [BEGIN_PRIVATE_OBJECT, BEGIN_PRIVATE_OBJECT, NULL_REFERENCE] {
+        let mut ahead = *reader;
+        if ahead.u8()? != expected {
+            return Err(Stop::Damaged("no block begins here"));
+        }
+        *reader = ahead;
+    }
+    let (version, _oldest_reader, name_size) = (reader.u32()?, reader.u32()?, reader.u32()? as usize);
+    if name_size > NAME_LIMIT {
+        return Err(Stop::Damaged("the name of a block's type is too long"));
+    }
+    let name = reader.take(name_size)?;
+    if reader.u8()? != END_OBJECT {
+        return Err(Stop::Damaged("the type of a block does not end"));
+    }
+    let kind = match name {
+        b"Trace" => {
+            let body = reader.at()..reader.at() + V4_SIZE;
+            return Ok(Frame::Block { kind: BlockKind::Trace, version, size_at: 0, size: body.end + 1, body });
+        }
+        b"EventBlock" => Some(BlockKind::Event),
+        b"MetadataBlock" => Some(BlockKind::Metadata),
+        b"StackBlock" => Some(BlockKind::Stack),
+        b"SPBlock" => Some(BlockKind::SequencePoint),
+        _ => None,
+    };
+    let size_at = reader.at();
+    let size = reader.u32()?;
+    // The content begins at a multiple of four, counted from the start of the stream.
+    let padding = (at + reader.at() as u64).wrapping_neg() % 4;
+    let start = reader.at() as u64 + padding;
+    let Some(kind) = kind else { return Ok(Frame::Unknown { size: start + u64::from(size) + 1 }) };
+    let (start, size) = (start as usize, size as usize);
+    let body = start..start.saturating_add(size);
+    Ok(Frame::Block { kind, version, size_at, size: body.end.saturating_add(1), body })
+}
+
+fn v6(reader: &mut Reader<'_>) -> Result<Frame, Stop> {
+    let header = reader.u32()?;
+    let size = (header & 0x00ff_ffff) as usize;
+    let kind = match header >> 24 {
+        0 => return Ok(Frame::End { size: 4 }),
+        1 => BlockKind::Trace,
+        2 => BlockKind::Event,
+        3 => BlockKind::Metadata,
+        4 => BlockKind::SequencePoint,
+        5 => BlockKind::Stack,
+        6 => BlockKind::Thread,
+        7 => BlockKind::RemoveThread,
+        8 => BlockKind::LabelList,
+        _ => return Ok(Frame::Unknown { size: 4 + size as u64 }),
+    };
+    Ok(Frame::Block { kind, version: 6, size_at: 0, body: 4..4 + size, size: 4 + size })
+}
+
+/// Checks what stands behind the content of a block.
+pub(super) fn footer(format: Format, footer: &[u8], at: u64) -> Result<(), DecodeError> {
+    match (format, footer) {
+        (Format::V4, [END_OBJECT]) | (Format::V6, []) => Ok(()),
+        _ => Err(DecodeError::Damaged { at, what: "a block does not end where it should" }),
+    }
+}

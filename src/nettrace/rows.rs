@@ -1,0 +1,122 @@
+//! Rows of bytes that events refer to by number: stacks, and in V6 label lists. Both live until the next sequence point.
+
+/// Most blocks of rows whose numbers leave gaps between them. Runtimes leave none.
+const RUN_LIMIT: usize = 4096;
+
+/// Numbered rows of bytes. Numbers go up; a block of rows whose numbers do not begins the table anew.
+#[derive(Debug)]
+pub(super) struct Rows {
+    bytes: Vec<u8>,
+    /// Where each row lies in `bytes`.
+    spans: Vec<(u32, u32)>,
+    runs: Vec<Run>,
+    /// Most bytes that are kept.
+    limit: usize,
+}
+
+/// Rows whose numbers follow each other.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    first_id: u32,
+    /// Index of its first row in `spans`.
+    at: usize,
+}
+
+impl Rows {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { bytes: Vec::new(), spans: Vec::new(), runs: Vec::new(), limit }
+    }
+
+    /// Drops all rows and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.spans.clear();
+        self.runs.clear();
+    }
+
+    /// Makes room for a block of rows of `size` bytes that are numbered from `first_id`; `false` says that older rows were dropped for it, or
+    /// that it cannot be kept.
+    pub(super) fn begin(&mut self, first_id: u32, size: usize) -> bool {
+        let fits = size <= self.limit - self.bytes.len() && self.runs.len() < RUN_LIMIT;
+        if !fits {
+            self.clear();
+        }
+        match self.runs.last() {
+            Some(run) if self.next_id(*run) == u64::from(first_id) => {}
+            Some(run) if self.next_id(*run) > u64::from(first_id) => {
+                self.clear();
+                self.runs.push(Run { first_id, at: 0 });
+            }
+            _ => self.runs.push(Run { first_id, at: self.spans.len() }),
+        }
+        fits
+    }
+
+    /// Adds the next row of the block; `false` where it cannot be kept.
+    pub(super) fn push(&mut self, row: &[u8]) -> bool {
+        let fits = row.len() <= self.limit - self.bytes.len() && self.spans.len() < self.limit / 4;
+        if fits {
+            self.spans.push((self.bytes.len() as u32, row.len() as u32));
+            self.bytes.extend_from_slice(row);
+        }
+        fits
+    }
+
+    /// The row of that number.
+    pub(super) fn get(&self, id: u32) -> Option<&[u8]> {
+        let after = match self.runs.last() {
+            Some(run) if run.first_id <= id => self.runs.len(),
+            _ => self.runs.partition_point(|run| run.first_id <= id),
+        };
+        let run = self.runs.get(after.checked_sub(1)?)?;
+        let end = self.runs.get(after).map_or(self.spans.len(), |next| next.at);
+        let index = run.at.checked_add((id - run.first_id) as usize).filter(|index| *index < end)?;
+        let (at, len) = self.spans[index];
+        self.bytes.get(at as usize..at as usize + len as usize)
+    }
+
+    fn next_id(&self, run: Run) -> u64 {
+        u64::from(run.first_id) + (self.spans.len() - run.at) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(rows: &mut Rows, first_id: u32, new: &[&[u8]]) -> bool {
+        rows.begin(first_id, new.iter().map(|row| row.len()).sum()) && new.iter().all(|row| rows.push(row))
+    }
+
+    #[test]
+    fn rows_are_found_by_number() {
+        let mut rows = Rows::new(1000);
+        assert!(add(&mut rows, 1, &[b"one", b""]) && add(&mut rows, 3, &[b"three"]));
+        assert!(add(&mut rows, u32::MAX, &[b"last"]));
+        assert_eq!(
+            [0, 1, 2, 3, 4, 5, u32::MAX - 1].map(|id| rows.get(id)),
+            [None, Some(&b"one"[..]), Some(b""), Some(b"three"), None, None, None]
+        );
+        assert_eq!(rows.get(u32::MAX), Some(&b"last"[..]));
+        assert!(add(&mut rows, 2, &[b"anew"]));
+        assert_eq!([1, 2, 3, u32::MAX].map(|id| rows.get(id)), [None, Some(&b"anew"[..]), None, None]);
+        rows.clear();
+        assert_eq!(rows.get(2), None);
+    }
+
+    #[test]
+    fn gaps_between_numbers_have_an_end() {
+        let mut rows = Rows::new(1000);
+        let forgot = (0..RUN_LIMIT as u32 * 3).filter(|block| !add(&mut rows, block * 2, &[])).count();
+        assert_eq!((forgot, rows.runs.len() <= RUN_LIMIT), (2, true));
+    }
+
+    #[test]
+    fn older_rows_go_first() {
+        let mut rows = Rows::new(64);
+        assert!(add(&mut rows, 1, &[&[1; 40]]));
+        assert!(!add(&mut rows, 2, &[&[2; 40]]), "said");
+        assert!(rows.push(&[3; 10]) && !rows.push(&[4; 60]), "a row that cannot be kept is said");
+        assert_eq!((rows.get(1), rows.get(2)), (None, Some(&[3; 10][..])));
+    }
+}

@@ -1,0 +1,192 @@
+//! Which events are missing: the numbers that the runtime gives to the events of each capture thread.
+
+use rustc_hash::FxHashMap;
+
+use super::{Loss, LossKind};
+
+/// The last sequence number of every capture thread.
+///
+/// Runtimes up to 10 never say that a thread is gone. A sequence point lists all that are there, so a thread that neither wrote nor was listed
+/// since the sequence point before the last is forgotten. (Not since the last: the runtime gathers the list while threads run.)
+#[derive(Debug)]
+pub(super) struct Sequences {
+    slots: Vec<Slot>,
+    by_thread: FxHashMap<u64, u32>,
+    /// Sequence points so far.
+    points: u32,
+    limit: usize,
+    /// Stands in for the threads that there is no room for: its numbers say nothing.
+    overflow: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    thread: u64,
+    /// Number of the thread's last event.
+    last: u32,
+    /// Count of sequence points when it was last heard of.
+    heard: u32,
+    /// Whether an event of it was seen.
+    started: bool,
+}
+
+/// Where a thread's numbers are. Valid until the next sequence point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SlotId(u32);
+
+/// The thread has no slot.
+pub(super) const NO_SLOT: SlotId = SlotId(u32::MAX);
+
+impl Sequences {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { slots: Vec::new(), by_thread: FxHashMap::default(), points: 0, limit, overflow: false }
+    }
+
+    /// The slot of a thread, [`NO_SLOT`] where there is no more room.
+    #[inline]
+    pub(super) fn slot(&mut self, thread: u64) -> SlotId {
+        match self.by_thread.get(&thread) {
+            Some(slot) => SlotId(*slot),
+            None => self.add(thread),
+        }
+    }
+
+    #[cold]
+    fn add(&mut self, thread: u64) -> SlotId {
+        if self.slots.len() >= self.limit {
+            self.overflow = true;
+            return NO_SLOT;
+        }
+        let slot = self.slots.len() as u32;
+        self.slots.push(Slot { thread, last: 0, heard: self.points, started: false });
+        self.by_thread.insert(thread, slot);
+        SlotId(slot)
+    }
+
+    /// Takes the number of an event and says how many before it are missing.
+    #[inline]
+    pub(super) fn event(&mut self, slot: SlotId, number: u32) -> Option<(u32, LossKind)> {
+        let slot = self.slots.get_mut(slot.0 as usize)?;
+        let missing = number.wrapping_sub(slot.last).wrapping_sub(1);
+        slot.last = number;
+        slot.heard = self.points;
+        if missing == 0 && slot.started { None } else { slot.step(missing) }
+    }
+
+    /// Takes a thread's last number as a sequence point lists it and says how many events before it are missing.
+    pub(super) fn listed(&mut self, thread: u64, number: u32, timestamp: i64) -> Option<Loss> {
+        let slot = self.slot(thread);
+        let slot = self.slots.get_mut(slot.0 as usize)?;
+        slot.heard = self.points;
+        // The number is a lower bound: the thread may have gone on while the list was made.
+        let missing = number.wrapping_sub(slot.last);
+        if missing == 0 || missing > i32::MAX as u32 {
+            return None;
+        }
+        slot.last = number;
+        slot.started = true;
+        Some(Loss { count: missing, kind: LossKind::Tail, capture_thread: thread, timestamp })
+    }
+
+    /// Forgets a thread.
+    pub(super) fn remove(&mut self, thread: u64) {
+        if let Some(slot) = self.by_thread.remove(&thread) {
+            self.slots.swap_remove(slot as usize);
+            if let Some(moved) = self.slots.get(slot as usize) {
+                self.by_thread.insert(moved.thread, slot);
+            }
+        }
+    }
+
+    /// Forgets all threads.
+    pub(super) fn clear(&mut self) {
+        self.slots.clear();
+        self.by_thread.clear();
+    }
+
+    /// Ends a sequence point, once all that it lists are taken.
+    pub(super) fn end_point(&mut self) {
+        let before = self.slots.len();
+        self.slots.retain(|slot| slot.heard.wrapping_add(1) >= self.points);
+        if self.slots.len() < before {
+            self.by_thread.clear();
+            self.by_thread.extend(self.slots.iter().zip(0..).map(|(slot, index)| (slot.thread, index)));
+        }
+        self.points = self.points.wrapping_add(1);
+    }
+
+    /// Whether there was no room for a thread.
+    pub(super) fn has_overflowed(&self) -> bool {
+        self.overflow
+    }
+}
+
+impl Slot {
+    /// A step other than to the next number.
+    #[cold]
+    fn step(&mut self, missing: u32) -> Option<(u32, LossKind)> {
+        let first = !std::mem::replace(&mut self.started, true);
+        let (missing, kind) = if missing > i32::MAX as u32 {
+            // Back: the thread's id was given to another thread, whose numbers begin at 1.
+            (self.last.saturating_sub(1), LossKind::Start)
+        } else {
+            (missing, if first { LossKind::Start } else { LossKind::Gap })
+        };
+        (missing != 0).then_some((missing, kind))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_and_restarts() {
+        let mut sequences = Sequences::new(10);
+        let slot = sequences.slot(7);
+        let steps = [(1, None), (2, None), (5, Some((2, LossKind::Gap))), (1, None), (2, None)];
+        for (number, missing) in steps {
+            assert_eq!(sequences.event(slot, number), missing, "{number}");
+        }
+        let late = sequences.slot(8);
+        assert_eq!(sequences.event(late, 4), Some((3, LossKind::Start)));
+        assert_eq!(sequences.event(late, u32::MAX), Some((u32::MAX - 1, LossKind::Start)), "half the numbers ahead is back");
+        assert_eq!(sequences.event(late, 0), None, "numbers wrap");
+    }
+
+    #[test]
+    fn sequence_points_show_lost_tails() {
+        let mut sequences = Sequences::new(10);
+        let slot = sequences.slot(7);
+        sequences.event(slot, 1);
+        let tail = |count, capture_thread| Some(Loss { count, kind: LossKind::Tail, capture_thread, timestamp: 50 });
+        assert_eq!(sequences.listed(7, 4, 50), tail(3, 7));
+        assert_eq!(sequences.listed(7, 3, 50), None, "a lower bound");
+        assert_eq!(sequences.listed(9, 2, 50), tail(2, 9), "a thread of which every event was dropped");
+        sequences.end_point();
+        assert_eq!(sequences.event(slot, 5), None);
+    }
+
+    #[test]
+    fn the_dead_are_forgotten() {
+        let mut sequences = Sequences::new(2);
+        for thread in [1, 2] {
+            let slot = sequences.slot(thread);
+            assert_eq!(sequences.event(slot, 1), None);
+        }
+        assert_eq!(sequences.slot(3), NO_SLOT);
+        assert!(sequences.has_overflowed());
+        sequences.end_point();
+        sequences.listed(2, 1, 0);
+        sequences.end_point();
+        assert_eq!(sequences.slot(3), NO_SLOT, "one sequence point of grace");
+        sequences.listed(2, 1, 0);
+        sequences.end_point();
+        assert_ne!(sequences.slot(3), NO_SLOT);
+        let slot = sequences.slot(2);
+        assert_eq!(sequences.event(slot, 2), None, "the living keep their numbers");
+        sequences.remove(2);
+        let slot = sequences.slot(2);
+        assert_eq!(sequences.event(slot, 3), Some((2, LossKind::Start)));
+    }
+}

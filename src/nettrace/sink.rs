@@ -1,0 +1,145 @@
+//! Where the decoder's findings go.
+
+use super::{Event, Metadata, Thread, TraceHeader, Trouble};
+
+/// Takes what the decoder finds, in the order of the stream. Every method does nothing unless it is implemented.
+///
+/// Events of one capture thread come in the order of time. Across threads they do not: an event may be older than the one before it,
+/// by about the 100 ms in which a runtime gathers a batch.
+pub trait Sink {
+    /// The start of the stream: comes once, before everything else.
+    fn trace(&mut self, _header: &TraceHeader) {}
+
+    /// A kind of event that was not known yet. [`Metadata::index`] is one more than in the call before; the first is 1.
+    fn metadata(&mut self, _metadata: &Metadata) {}
+
+    /// An event.
+    fn event(&mut self, _event: &Event<'_>) {}
+
+    /// So many stacks were defined.
+    fn stacks(&mut self, _count: u32) {}
+
+    /// A thread was described (V6).
+    fn thread(&mut self, _thread: &Thread) {}
+
+    /// Events were dropped by the runtime.
+    fn loss(&mut self, _loss: &Loss) {}
+
+    /// A sequence point: stacks and labels from before it are gone.
+    fn sequence_point(&mut self, _point: &SequencePoint) {}
+
+    /// A part of the stream could not be read, or is not kept. Can come as often as a hostile stream likes.
+    fn trouble(&mut self, _trouble: &Trouble) {}
+}
+
+impl<S: Sink + ?Sized> Sink for &mut S {
+    fn trace(&mut self, header: &TraceHeader) {
+        (**self).trace(header);
+    }
+
+    fn metadata(&mut self, metadata: &Metadata) {
+        (**self).metadata(metadata);
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        (**self).event(event);
+    }
+
+    fn stacks(&mut self, count: u32) {
+        (**self).stacks(count);
+    }
+
+    fn thread(&mut self, thread: &Thread) {
+        (**self).thread(thread);
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        (**self).loss(loss);
+    }
+
+    fn sequence_point(&mut self, point: &SequencePoint) {
+        (**self).sequence_point(point);
+    }
+
+    fn trouble(&mut self, trouble: &Trouble) {
+        (**self).trouble(trouble);
+    }
+}
+
+/// Both get everything, the first one first.
+impl<A: Sink, B: Sink> Sink for (A, B) {
+    fn trace(&mut self, header: &TraceHeader) {
+        self.0.trace(header);
+        self.1.trace(header);
+    }
+
+    fn metadata(&mut self, metadata: &Metadata) {
+        self.0.metadata(metadata);
+        self.1.metadata(metadata);
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        self.0.event(event);
+        self.1.event(event);
+    }
+
+    fn stacks(&mut self, count: u32) {
+        self.0.stacks(count);
+        self.1.stacks(count);
+    }
+
+    fn thread(&mut self, thread: &Thread) {
+        self.0.thread(thread);
+        self.1.thread(thread);
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        self.0.loss(loss);
+        self.1.loss(loss);
+    }
+
+    fn sequence_point(&mut self, point: &SequencePoint) {
+        self.0.sequence_point(point);
+        self.1.sequence_point(point);
+    }
+
+    fn trouble(&mut self, trouble: &Trouble) {
+        self.0.trouble(trouble);
+        self.1.trouble(trouble);
+    }
+}
+
+/// Events that the runtime dropped: it numbers the events of each capture thread, and numbers are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loss {
+    /// How many events.
+    pub count: u32,
+    /// How it was noticed, and so where they are missing.
+    pub kind: LossKind,
+    /// The capture thread whose events are missing: a thread id, in V6 an index.
+    pub capture_thread: u64,
+    /// Timestamp of the event or sequence point before which they are missing; where a thread is removed, of the last event so far.
+    pub timestamp: i64,
+}
+
+/// How a loss was noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LossKind {
+    /// Between two events of the thread.
+    Gap,
+    /// Between the last event of the thread and a sequence point (or, in V6, the removal of the thread).
+    Tail,
+    /// Before the first event of the thread. Other readers do not count these: a stream that was joined late would show them as well.
+    Start,
+}
+
+/// A sequence point: everything older than its timestamp stands before it in the stream, everything newer behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SequencePoint {
+    /// Its moment, on the clock of all timestamps.
+    pub timestamp: i64,
+    /// How many threads it lists.
+    pub threads: u32,
+}

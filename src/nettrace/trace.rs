@@ -1,0 +1,120 @@
+//! What a whole stream has in common: the Trace object of V4, the Trace block of V6.
+
+use crate::wire::{Reader, WireError};
+
+use super::UtcTime;
+
+/// Size of the Trace object's payload in V4, which says no size itself.
+pub(super) const V4_SIZE: usize = 48;
+
+/// What a whole stream has in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceHeader {
+    /// Version of the format: 4 for every runtime (also where it writes V5's tags), 6 for collectors outside the runtime.
+    pub format_version: u32,
+    /// The moment of [`sync_ticks`](Self::sync_ticks) in calendar time; `None` where the stream gives no real moment.
+    pub sync_utc: Option<UtcTime>,
+    /// A point on the clock of all timestamps, near the start of the session.
+    pub sync_ticks: i64,
+    /// How fast that clock goes: 1 000 000 000 on Linux. Never 0.
+    pub ticks_per_second: u64,
+    /// Size of a pointer in the traced process, bytes: 4 or 8.
+    pub pointer_size: u8,
+    /// Process id in its own pid namespace; 0 where the stream has several processes.
+    pub process_id: u32,
+    /// Processors of the machine.
+    pub processors: u32,
+    /// Nanoseconds between two samples of the sampling profiler. (The format calls it a rate.)
+    pub sampling_interval_ns: u32,
+}
+
+impl TraceHeader {
+    pub(super) fn parse_v4(payload: &[u8], format_version: u32) -> Result<Self, WireError> {
+        let mut reader = Reader::new(payload);
+        let mut header = Self::parse_start(&mut reader, format_version)?;
+        header.process_id = reader.u32()?;
+        header.processors = reader.u32()?;
+        header.sampling_interval_ns = reader.u32()?;
+        Ok(header)
+    }
+
+    pub(super) fn parse_v6(payload: &[u8]) -> Result<Self, WireError> {
+        let mut reader = Reader::new(payload);
+        let mut header = Self::parse_start(&mut reader, 6)?;
+        for _ in 0..reader.u32()? {
+            let key = reader.varu32()? as usize;
+            let key = reader.take(key)?;
+            let value = reader.varu32()? as usize;
+            let value = reader.take(value)?;
+            let number = || std::str::from_utf8(value).ok()?.parse().ok();
+            match key {
+                b"ProcessId" => header.process_id = number().unwrap_or(0),
+                b"HardwareThreadCount" => header.processors = number().unwrap_or(0),
+                b"ExpectedCPUSamplingRate" => header.sampling_interval_ns = number().unwrap_or(0),
+                _ => {}
+            }
+        }
+        Ok(header)
+    }
+
+    fn parse_start(reader: &mut Reader<'_>, format_version: u32) -> Result<Self, WireError> {
+        let mut words = [0; 8];
+        for word in &mut words {
+            *word = reader.u16()?;
+        }
+        Ok(Self {
+            format_version,
+            sync_utc: UtcTime::from_system_time(words),
+            sync_ticks: reader.i64()?,
+            ticks_per_second: u64::try_from(reader.i64()?).unwrap_or(0).max(1),
+            // Nothing but 4 and 8 can be; what is not 4 is read as 8.
+            pointer_size: if reader.u32()? == 4 { 4 } else { 8 },
+            process_id: 0,
+            processors: 0,
+            sampling_interval_ns: 0,
+        })
+    }
+
+    /// A timestamp as calendar time, milliseconds since the Unix epoch.
+    pub fn unix_ms(&self, timestamp: i64) -> Option<i64> {
+        let since = self.nanoseconds(i128::from(timestamp) - i128::from(self.sync_ticks)) / 1_000_000;
+        self.sync_utc.map(|utc| utc.unix_ms().saturating_add(saturate(since)))
+    }
+
+    /// The time from one timestamp to another in nanoseconds, negative where `to` is before `from`.
+    pub fn nanoseconds_between(&self, from: i64, to: i64) -> i64 {
+        saturate(self.nanoseconds(i128::from(to) - i128::from(from)))
+    }
+
+    fn nanoseconds(&self, ticks: i128) -> i128 {
+        ticks * 1_000_000_000 / i128::from(self.ticks_per_second)
+    }
+}
+
+fn saturate(value: i128) -> i64 {
+    value.clamp(i64::MIN.into(), i64::MAX.into()) as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: TraceHeader = TraceHeader {
+        format_version: 4,
+        sync_utc: Some(UtcTime { year: 2026, month: 11, day: 21, hour: 7, minute: 31, second: 58, millisecond: 104 }),
+        sync_ticks: 1_000,
+        ticks_per_second: 10_000_000,
+        pointer_size: 8,
+        process_id: 1,
+        processors: 2,
+        sampling_interval_ns: 1_000_000,
+    };
+
+    #[test]
+    fn timestamps_become_time() {
+        assert_eq!(HEADER.unix_ms(1_000 + 15_000_000), Some(1_795_246_318_104 + 1_500));
+        assert_eq!(HEADER.nanoseconds_between(20, 10), -1_000);
+        assert_eq!(HEADER.nanoseconds_between(i64::MIN, i64::MAX), i64::MAX, "no overflow");
+        assert_eq!(TraceHeader { sync_utc: None, ..HEADER }.unix_ms(0), None);
+    }
+}

@@ -1,0 +1,78 @@
+//! Core dumps: asked for, waited for, and looked for.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::time::Instant;
+
+use super::output::stamped_name;
+use super::place::{seen_here, temporary_folder};
+use crate::ipc::DumpRequest;
+use crate::model::Process;
+use crate::net::ExchangeError;
+use crate::net::client::Client;
+
+/// How long a dump may take. The target stands still meanwhile, so giving up earlier would not help it.
+pub const DUMP_LIMIT: Duration = Duration::from_secs(3600);
+
+/// A dump that was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dumped {
+    /// Where, as the target sees it.
+    pub path: PathBuf,
+    /// Where, as it is reached from here.
+    pub seen_here: PathBuf,
+    /// Its size; `None` where it may not be looked at from here.
+    pub bytes: Option<u64>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Why there is no dump.
+#[derive(Debug, Error)]
+pub enum DumpError {
+    /// Something has the name already. The target would write over it; it was not asked.
+    #[error("{} exists already and a dump would overwrite it; choose another path", .0.display())]
+    Exists(PathBuf),
+    /// The runtime did not do it. Its own words follow, one a line.
+    #[error("{}{}", .0, tail(.0))]
+    Exchange(ExchangeError),
+    /// The runtime said "done" and no file is there.
+    #[error("the runtime answered that the dump is written, but there is no file at {}; a NativeAOT program may answer so without writing one", .0.display())]
+    Missing(PathBuf),
+}
+
+/// The target's own words behind the error.
+fn tail(error: &ExchangeError) -> String {
+    error.details().iter().map(|line| format!("\n  {line}")).collect()
+}
+
+/// Where a dump goes when nobody says where: the target's temporary folder.
+pub fn default_dump_path(process: &Process, now_unix_ms: u64) -> PathBuf {
+    temporary_folder(process).join(stamped_name(&process.name, process.key.pid, now_unix_ms, "dmp"))
+}
+
+/// Has the target write a dump and looks whether it is there.
+///
+/// # Errors
+/// [`DumpError`]. Nothing is asked of the target where a file would be overwritten.
+pub async fn dump(client: &Client, process: &Process, request: &DumpRequest) -> Result<Dumped, DumpError> {
+    let path = PathBuf::from(request.path.as_str());
+    let here = seen_here(process, &path);
+    if is_there(&here) {
+        return Err(DumpError::Exists(here));
+    }
+    let begun = Instant::now();
+    client.dump(request, DUMP_LIMIT).await.map_err(DumpError::Exchange)?;
+    let took = begun.elapsed();
+    match here.metadata() {
+        Ok(file) => Ok(Dumped { path, seen_here: here, bytes: Some(file.len()), took }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(DumpError::Missing(here)),
+        Err(_) => Ok(Dumped { path, seen_here: here, bytes: None, took }),
+    }
+}
+
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}

@@ -1,0 +1,268 @@
+//! A program that is started to be recorded: it waits at start-up, on a port of its own, until its session has begun.
+//!
+//! It gets `DOTNET_DiagnosticPorts`, and so do the programs that it starts: those are let go on at once, and what a .NET program starts does not even
+//! wait (seen on 9: a variable that is set while the runtime is suspended is its children's). It runs in a process group of its own, so
+//! that the Ctrl-C that stops a recording reaches the program only after its last events were taken in.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use rustc_hash::FxHashSet;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tempfile::TempDir;
+use thiserror::Error;
+use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::ipc::{self, EnvironmentName, EnvironmentValue};
+use crate::model::sanitise;
+use crate::net::discovery::Sources;
+use crate::net::port::{Guest, Port, PortError};
+
+/// How long a program may take to end when it is asked to, before it is made to.
+const GRACE: Duration = Duration::from_secs(5);
+/// A folder whose path is longer may leave no room for a socket's name.
+const LONGEST_FOLDER: usize = 60;
+/// The variable that names ports to connect to.
+const VARIABLE: &str = "DOTNET_DiagnosticPorts";
+
+/// Where a program's output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passage {
+    /// Nowhere.
+    Dropped,
+    /// Where ours goes.
+    Passed,
+    /// All of it to our standard error: standard output is for a document.
+    Aside,
+}
+
+/// Why a program could not be started.
+#[derive(Debug, Error)]
+pub enum LaunchError {
+    /// The folder for its port.
+    #[error("no folder for the program's diagnostic port can be made in {}: {reason}", .folder.display())]
+    Folder {
+        /// Where.
+        folder: PathBuf,
+        /// The reason.
+        reason: io::Error,
+    },
+    /// Its port.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// The program.
+    #[error("{} cannot be started: {reason}", sanitise(&.program.to_string_lossy()))]
+    Program {
+        /// Which.
+        program: OsString,
+        /// The reason.
+        reason: io::Error,
+    },
+}
+
+/// A program that was started. Dropping it lets it go on, without anybody who lets go on what it starts.
+#[derive(Debug)]
+pub struct Launch {
+    child: Child,
+    pid: u32,
+    others: Arc<AtomicUsize>,
+    usher: JoinHandle<()>,
+    /// Goes last: the port's socket is in it.
+    _folder: TempDir,
+}
+
+impl Launch {
+    /// Starts a program. The other value comes when its runtime has connected, and waits to be resumed; from what has no runtime it never comes.
+    ///
+    /// # Errors
+    /// [`LaunchError`].
+    pub fn start(words: &[OsString], passage: Passage) -> Result<(Self, oneshot::Receiver<Guest>), LaunchError> {
+        let parent = short_folder();
+        let folder = tempfile::Builder::new().prefix("dn-top-").tempdir_in(&parent);
+        let folder = folder.map_err(|reason| LaunchError::Folder { folder: parent, reason })?;
+        let port = Port::serve(&folder.path().join("port"), &Sources::machine())?;
+        let (program, arguments) = words.split_first().map_or((OsStr::new(""), words), |(program, rest)| (program, rest));
+        let (output, errors) = streams(passage);
+        let child = Command::new(program)
+            .args(arguments)
+            .env(VARIABLE, ports(port.path(), "suspend"))
+            // A program in another group would be stopped when it reads the terminal.
+            .stdin(if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() })
+            .stdout(output)
+            .stderr(errors)
+            .process_group(0)
+            .spawn();
+        let child = child.map_err(|reason| LaunchError::Program { program: program.to_owned(), reason })?;
+        let pid = child.id().unwrap_or_default();
+        let others = Arc::new(AtomicUsize::new(0));
+        let (connected, guest) = oneshot::channel();
+        let usher = tokio::spawn(usher(port, pid, connected, Arc::clone(&others)));
+        Ok((Self { child, pid, others, usher, _folder: folder }, guest))
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// How many other .NET programs connected and were let go on.
+    pub fn others(&self) -> usize {
+        self.others.load(Ordering::Relaxed)
+    }
+
+    /// Waits for its end and gives its exit code: 128 and the signal's number where a signal ended it, as a shell says it.
+    pub async fn wait(&mut self) -> u8 {
+        self.child.wait().await.map_or(1, exit_code)
+    }
+
+    /// Ends it and what it started: asks, and after five seconds does not ask. Gives its exit code.
+    pub async fn end(&mut self) -> u8 {
+        self.signal(Signal::TERM);
+        if let Ok(code) = timeout(GRACE, self.wait()).await {
+            return code;
+        }
+        self.signal(Signal::KILL);
+        self.wait().await
+    }
+
+    fn signal(&self, signal: Signal) {
+        // Without an id it was waited for, and the number may be another group's.
+        let group = self.child.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
+        if let Some(group) = group {
+            // It may just have ended.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        self.usher.abort();
+    }
+}
+
+/// Shows the first runtime of the program itself to whoever waits for it, and lets all others go on.
+async fn usher(port: Port, pid: u32, connected: oneshot::Sender<Guest>, others: Arc<AtomicUsize>) {
+    let (mut connected, mut seen, mut changes) = (Some(connected), FxHashSet::default(), port.changes());
+    let free = free_children(&ports(port.path(), "nosuspend"));
+    loop {
+        for guest in port.guests() {
+            if !seen.insert((guest.key(), guest.cookie)) {
+                continue;
+            }
+            let (free, own) = (free.clone(), if guest.key().pid == pid { connected.take() } else { None });
+            if own.is_none() {
+                others.fetch_add(1, Ordering::Relaxed);
+            }
+            tokio::spawn(async move {
+                // .NET 5 cannot do this: what it starts is let go on here. One that has gone meanwhile needs neither this nor a resume.
+                if let Some(free) = free {
+                    let _ = guest.client.run(&free).await;
+                }
+                match own {
+                    // Who does not wait any more is about to end the program.
+                    Some(connected) => drop(connected.send(guest)),
+                    None => drop(guest.client.run(&ipc::Command::ResumeRuntime).await),
+                }
+            });
+        }
+        if changes.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Has a runtime start others that connect to `ports` and do not wait: nobody need be there to let them go on.
+fn free_children(ports: &OsStr) -> Option<ipc::Command> {
+    let (name, value) = (EnvironmentName::new(VARIABLE).ok()?, EnvironmentValue::new(ports.to_str()?).ok()?);
+    Some(ipc::Command::SetEnvironmentVariable { name, value: Some(value) })
+}
+
+/// Our port, and behind it those that were asked for already.
+fn ports(ours: &Path, tag: &str) -> OsString {
+    let mut value = ours.as_os_str().to_owned();
+    value.push(format!(",{tag},connect"));
+    if let Some(others) = std::env::var_os(VARIABLE).filter(|others| !others.is_empty()) {
+        value.push(";");
+        value.push(others);
+    }
+    value
+}
+
+fn short_folder() -> PathBuf {
+    let usual = std::env::temp_dir();
+    let bytes = usual.as_os_str().as_encoded_bytes();
+    if bytes.len() > LONGEST_FOLDER || bytes.iter().any(|byte| b",;".contains(byte)) { "/tmp".into() } else { usual }
+}
+
+fn streams(passage: Passage) -> (Stdio, Stdio) {
+    match passage {
+        Passage::Dropped => (Stdio::null(), Stdio::null()),
+        Passage::Passed => (Stdio::inherit(), Stdio::inherit()),
+        Passage::Aside => (io::stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from), Stdio::inherit()),
+    }
+}
+
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::Instant;
+
+    fn shell(script: &str) -> (Launch, oneshot::Receiver<Guest>) {
+        Launch::start(&["sh".into(), "-c".into(), script.into()], Passage::Dropped).unwrap()
+    }
+
+    #[tokio::test]
+    async fn exit_codes_are_those_of_a_shell() {
+        for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137)] {
+            let (mut launch, mut guest) = shell(script);
+            assert_eq!((launch.wait().await, launch.others()), (code, 0), "{script}");
+            assert!(guest.try_recv().is_err(), "there is no runtime in it");
+            assert_eq!(launch.end().await, code, "who has ended is not ended again");
+        }
+        let error = Launch::start(&["/no/such\u{1b}".into()], Passage::Dropped).unwrap_err().to_string();
+        assert!(error.starts_with("/no/such\u{fffd} cannot be started: No such file"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_program_and_what_it_started_are_asked_to_end_and_then_made_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let pids = |file: &str| std::fs::read_to_string(folder.path().join(file)).is_ok_and(|text| text.ends_with('\n'));
+        let ready = async |file: &str| {
+            while !pids(file) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let (mut meek, _) = shell(&format!("sleep 100 & echo $! > {}/meek; wait", folder.path().display()));
+        ready("meek").await;
+        assert_eq!(meek.end().await, 143);
+        let began = Instant::now();
+        let (mut deaf, _) = shell(&format!("trap '' TERM; echo > {}/deaf; while :; do sleep 1; done", folder.path().display()));
+        ready("deaf").await;
+        assert_eq!(deaf.end().await, 137);
+        assert!(began.elapsed() >= GRACE);
+    }
+
+    #[test]
+    fn ports_that_were_asked_for_stay() {
+        // Tests share one environment, so that this one only looks at what is put before it.
+        let value = ports(Path::new("/tmp/p"), "suspend");
+        assert!(value.to_str().unwrap().starts_with("/tmp/p,suspend,connect"), "{value:?}");
+        assert!(short_folder().as_os_str().len() <= LONGEST_FOLDER);
+    }
+}

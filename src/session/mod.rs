@@ -1,0 +1,26 @@
+//! What is done to a process that takes time and leaves files: recordings, dumps, perf maps; and the start of one that is to be recorded.
+//!
+//! A recording reads its stream on a thread of its own, writes, counts and publishes; it is stopped and drained in the order that runtimes need,
+//! and its file gets its name when it is whole. Results are plain values; this room makes no text for the screen but sentences about trouble.
+
+mod count;
+mod dump;
+mod launch;
+mod listener;
+mod observe;
+mod output;
+mod perf_map;
+mod place;
+mod pump;
+mod recorder;
+
+pub use dump::{DUMP_LIMIT, DumpError, Dumped, default_dump_path, dump};
+pub use launch::{Launch, LaunchError, Passage};
+pub use listener::Listener;
+pub use output::{OutputError, OutputFile, new_file};
+pub use perf_map::perf_map;
+pub use place::{is_elsewhere, seen_here, temporary_folder};
+pub use recorder::{Plan, Recorder, StartError};
+
+#[cfg(test)]
+mod tests;

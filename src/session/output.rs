@@ -1,0 +1,219 @@
+//! The file of a recording: made under a temporary name, given its own name only when it is whole.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use thiserror::Error;
+
+/// Why a recording's file could not be made or named.
+#[derive(Debug, Error)]
+pub enum OutputError {
+    /// Something has the name already. Nothing was overwritten.
+    #[error("{} exists already and is not overwritten; choose another file with -o", .0.display())]
+    Exists(PathBuf),
+    /// The folder is not there.
+    #[error("the folder {} does not exist; create it or choose another file with -o", .0.display())]
+    NoFolder(PathBuf),
+    /// The folder may not be written to.
+    #[error("{} may not be written by this user ({reason}); choose another file with -o", path.display())]
+    Denied {
+        /// The file that was to be made.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: io::Error,
+    },
+    /// Anything else that the operating system said.
+    #[error("{}: {reason}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        reason: io::Error,
+    },
+}
+
+impl OutputError {
+    fn new(path: &Path, reason: io::Error) -> Self {
+        match reason.kind() {
+            io::ErrorKind::AlreadyExists => Self::Exists(path.to_owned()),
+            io::ErrorKind::NotFound => Self::NoFolder(folder(path).to_owned()),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Self::Denied { path: path.to_owned(), reason },
+            _ => Self::Io { path: path.to_owned(), reason },
+        }
+    }
+
+    /// Whether it is a matter of rights.
+    pub fn is_denied(&self) -> bool {
+        matches!(self, Self::Denied { .. })
+    }
+}
+
+/// A file that is being written.
+#[derive(Debug)]
+pub struct OutputFile {
+    path: PathBuf,
+    partial: PathBuf,
+}
+
+impl OutputFile {
+    /// Makes `PATH.partial` with mode 0600, and opens it for writing.
+    ///
+    /// # Errors
+    /// When `PATH` or `PATH.partial` is there already (as a file, a link or anything else), or cannot be made.
+    pub fn create(path: &Path) -> Result<(Self, File), OutputError> {
+        match path.symlink_metadata() {
+            Ok(_) => return Err(OutputError::Exists(path.to_owned())),
+            Err(reason) if reason.kind() == io::ErrorKind::NotFound => {}
+            Err(reason) => return Err(OutputError::new(path, reason)),
+        }
+        let partial = partial(path);
+        // create_new is O_CREAT|O_EXCL: it neither overwrites nor follows a link in the last place.
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial);
+        let file = made.map_err(|reason| OutputError::new(&partial, reason))?;
+        Ok((Self { path: path.to_owned(), partial }, file))
+    }
+
+    /// Where the file is while it is being written, and stays if it never gets whole.
+    pub fn partial(&self) -> &Path {
+        &self.partial
+    }
+
+    /// Gives the file its own name.
+    ///
+    /// # Errors
+    /// When something took the name meanwhile; the bytes then stay under the partial name.
+    pub fn keep(self) -> Result<PathBuf, OutputError> {
+        let renamed = renameat_with(CWD, &self.partial, CWD, &self.path, RenameFlags::NOREPLACE).or_else(|errno| match errno {
+            // Some file systems cannot rename without replacing; a hard link cannot replace either.
+            rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS => {
+                std::fs::hard_link(&self.partial, &self.path)?;
+                std::fs::remove_file(&self.partial)
+            }
+            _ => Err(io::Error::from(errno)),
+        });
+        renamed.map_err(|reason| OutputError::new(&self.path, reason))?;
+        Ok(self.path)
+    }
+
+    /// Takes the file away again: nothing came that would be worth keeping.
+    pub fn discard(self) {
+        // If it cannot be removed an empty file stays behind, which harms nobody.
+        let _ = std::fs::remove_file(&self.partial);
+    }
+}
+
+/// The file that a recording gets when none is asked for: `NAME_PID_yyyymmdd_hhmmss.nettrace` in `folder`, in local time, with a number behind it
+/// where that is taken. Two recordings of a process may begin in one second.
+pub fn new_file(folder: &Path, name: &str, pid: u32, now_unix_ms: u64) -> PathBuf {
+    let first = folder.join(stamped_name(name, pid, now_unix_ms, "nettrace"));
+    let numbered = |n: u32| PathBuf::from(format!("{}_{n}.nettrace", first.with_extension("").display()));
+    let is_free = |file: &PathBuf| [file, &partial(file)].iter().all(|path| path.symlink_metadata().is_err());
+    std::iter::once(first.clone()).chain((2..100).map(numbered)).find(is_free).unwrap_or(first)
+}
+
+/// What a file is called while it is being written.
+fn partial(path: &Path) -> PathBuf {
+    let mut partial = path.to_owned().into_os_string();
+    partial.push(".partial");
+    partial.into()
+}
+
+/// `NAME_PID_yyyymmdd_hhmmss.EXTENSION`, in local time.
+///
+/// The name of a process is outside text: what is not a letter, a digit, `.`, `-` or `_` is left out.
+pub(super) fn stamped_name(name: &str, pid: u32, now_unix_ms: u64, extension: &str) -> String {
+    let clean: String = name.chars().filter(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_')).take(64).collect();
+    let clean = Some(clean.trim_start_matches(['.', '-'])).filter(|clean| !clean.is_empty()).unwrap_or("dotnet");
+    let now = Timestamp::from_millisecond(now_unix_ms as i64).unwrap_or_default().to_zoned(TimeZone::system());
+    format!("{clean}_{pid}_{}.{extension}", now.strftime("%Y%m%d_%H%M%S"))
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn a_file_appears_only_when_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.nettrace");
+        let (output, mut file) = OutputFile::create(&path).unwrap();
+        file.write_all(b"bytes").unwrap();
+        assert!(!path.exists());
+        assert_eq!(output.partial().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(output.keep().unwrap(), path);
+        assert_eq!(std::fs::read(&path).unwrap(), b"bytes");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn nothing_is_overwritten_and_no_link_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.nettrace");
+        let elsewhere = dir.path().join("elsewhere");
+
+        symlink(&elsewhere, &path).unwrap();
+        assert!(matches!(OutputFile::create(&path), Err(OutputError::Exists(_))));
+        std::fs::remove_file(&path).unwrap();
+
+        symlink(&elsewhere, dir.path().join("a.nettrace.partial")).unwrap();
+        assert!(matches!(OutputFile::create(&path), Err(OutputError::Exists(_))));
+        std::fs::remove_file(dir.path().join("a.nettrace.partial")).unwrap();
+        assert!(!elsewhere.exists());
+
+        let (output, _file) = OutputFile::create(&path).unwrap();
+        std::fs::write(&path, b"somebody else's").unwrap();
+        let partial = output.partial().to_owned();
+        assert!(matches!(output.keep(), Err(OutputError::Exists(_))));
+        assert!(partial.exists());
+        assert_eq!(std::fs::read(&path).unwrap(), b"somebody else's");
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = OutputFile::create(&dir.path().join("no/such.nettrace")).unwrap_err();
+        assert!(matches!(&error, OutputError::NoFolder(folder) if *folder == dir.path().join("no")), "{error}");
+    }
+
+    #[test]
+    fn a_name_that_is_taken_gets_a_number() {
+        let dir = tempfile::tempdir().unwrap();
+        let next = || new_file(dir.path(), "Web.Api", 7, 1_700_000_000_000);
+        let first = next();
+        let (output, _file) = OutputFile::create(&first).unwrap();
+        let second = next();
+        assert_eq!(second, PathBuf::from(first.to_str().unwrap().replace(".nettrace", "_2.nettrace")));
+        output.keep().unwrap();
+        assert_eq!(next(), second);
+        std::fs::write(&second, "").unwrap();
+        assert!(next().to_str().unwrap().ends_with("_3.nettrace"));
+    }
+
+    #[test]
+    fn names_from_outside_become_plain_file_names() {
+        let cases = [
+            ("Order.Service", "Order.Service_"),
+            ("../../etc/passwd", "etcpasswd_"),
+            ("\u{1b}[31m", "31m_"),
+            ("", "dotnet_"),
+            ("..", "dotnet_"),
+        ];
+        for (name, start) in cases {
+            let made = stamped_name(name, 7, 1_700_000_000_000, "nettrace");
+            assert!(made.starts_with(&format!("{start}7_20231")), "{made}");
+            assert!(made.ends_with(".nettrace") && !made.contains('/'), "{made}");
+        }
+        assert!(stamped_name(&"x".repeat(5000), 7, 0, "nettrace").len() < 120);
+    }
+}

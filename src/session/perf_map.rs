@@ -1,0 +1,65 @@
+//! Perf maps: turned on and off, and their files found.
+
+use std::path::PathBuf;
+
+use super::place::seen_here;
+use crate::ipc::{Command, PerfMapKind};
+use crate::model::{Process, Variable};
+use crate::net::ExchangeError;
+use crate::net::client::Client;
+
+/// Turns perf maps on (`Some`) or off, and gives the files that are there then.
+///
+/// # Errors
+/// When the runtime does not do it.
+pub async fn perf_map(client: &Client, process: &Process, kind: Option<PerfMapKind>) -> Result<Vec<PathBuf>, ExchangeError> {
+    client.run(&kind.map_or(Command::DisablePerfMap, |kind| Command::EnablePerfMap { kind })).await?;
+    // Without its environment the target is taken to have been told nothing.
+    let folder = folder(&client.environment().await.unwrap_or_default());
+    let files = perf_map_files(process.ns_pid, kind.unwrap_or(PerfMapKind::All)).map(|name| seen_here(process, &folder.join(name)));
+    Ok(files.filter(|file| file.is_file()).collect())
+}
+
+/// Where a runtime writes its maps: where it was told to at its start, or `/tmp`, whatever its `TMPDIR` (seen on 9 and 10).
+fn folder(environment: &[Variable]) -> PathBuf {
+    let told = |name: &str| environment.iter().find(|variable| variable.name == name && !variable.value.is_empty());
+    let told = told("DOTNET_PerfMapJitDumpPath").or_else(|| told("COMPlus_PerfMapJitDumpPath"));
+    told.map_or_else(|| "/tmp".into(), |variable| PathBuf::from(&variable.value))
+}
+
+/// Names of the files; the pid in them is the target's own.
+fn perf_map_files(ns_pid: u32, kind: PerfMapKind) -> impl Iterator<Item = String> {
+    let perf = [format!("perf-{ns_pid}.map"), format!("perfinfo-{ns_pid}.map")];
+    let jit = format!("jit-{ns_pid}.dump");
+    let perf = perf.into_iter().filter(move |_| kind != PerfMapKind::JitDump);
+    perf.chain((kind != PerfMapKind::PerfMap).then_some(jit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_is_the_one_that_was_told_first() {
+        let variable = |text: &str| {
+            let (name, value) = text.split_once('=').unwrap();
+            Variable { name: name.to_owned(), value: value.to_owned() }
+        };
+        for (environment, place) in [
+            (&["TMPDIR=/elsewhere"][..], "/tmp"),
+            (&["COMPlus_PerfMapJitDumpPath=/old", "DOTNET_PerfMapJitDumpPath=/new"], "/new"),
+            (&["COMPlus_PerfMapJitDumpPath=/old", "DOTNET_PerfMapJitDumpPath="], "/old"),
+        ] {
+            let environment: Vec<_> = environment.iter().map(|text| variable(text)).collect();
+            assert_eq!(folder(&environment), PathBuf::from(place), "{environment:?}");
+        }
+    }
+
+    #[test]
+    fn every_kind_has_its_files() {
+        let files = |kind| perf_map_files(7, kind).collect::<Vec<_>>();
+        assert_eq!(files(PerfMapKind::PerfMap), ["perf-7.map", "perfinfo-7.map"]);
+        assert_eq!(files(PerfMapKind::JitDump), ["jit-7.dump"]);
+        assert_eq!(files(PerfMapKind::All), ["perf-7.map", "perfinfo-7.map", "jit-7.dump"]);
+    }
+}

@@ -1,0 +1,56 @@
+//! Paths of a target, as it sees them and as they are reached from here.
+
+use std::path::{Path, PathBuf};
+
+use crate::model::Process;
+
+/// What stands before a path of the target's to reach it from here: `/proc/PID/root` where it has a file system of its own.
+fn prefix(process: &Process) -> Option<PathBuf> {
+    let root = PathBuf::from(format!("/proc/{}/root", process.key.pid));
+    process.socket.as_ref().filter(|socket| socket.starts_with(&root)).map(|_| root)
+}
+
+/// Whether the target sees other files than we do.
+pub fn is_elsewhere(process: &Process) -> bool {
+    prefix(process).is_some()
+}
+
+/// A path of the target's, as it is reached from here.
+pub fn seen_here(process: &Process, path: &Path) -> PathBuf {
+    match (prefix(process), path.strip_prefix("/")) {
+        (Some(root), Ok(path)) => root.join(path),
+        _ => path.to_owned(),
+    }
+}
+
+/// The target's temporary folder as it sees it: where its socket is.
+pub fn temporary_folder(process: &Process) -> PathBuf {
+    let folder = process.socket.as_deref().and_then(Path::parent).unwrap_or(Path::new("/tmp"));
+    match prefix(process).and_then(|root| folder.strip_prefix(root).ok().map(|below| Path::new("/").join(below))) {
+        Some(folder) => folder,
+        None => folder.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ProcessKey;
+
+    fn process(socket: &str) -> Process {
+        Process { socket: Some(socket.into()), ..Process::new(ProcessKey { pid: 7, started: 1 }) }
+    }
+
+    #[test]
+    fn a_container_has_its_own_tree() {
+        let inside = process("/proc/7/root/tmp/dotnet-diagnostic-1-9-socket");
+        assert_eq!(temporary_folder(&inside), Path::new("/tmp"));
+        assert_eq!(seen_here(&inside, Path::new("/tmp/core")), Path::new("/proc/7/root/tmp/core"));
+        assert!(is_elsewhere(&inside));
+
+        let beside = process("/var/tmp/dotnet-diagnostic-7-9-socket");
+        assert_eq!(temporary_folder(&beside), Path::new("/var/tmp"));
+        assert_eq!(seen_here(&beside, Path::new("/tmp/core")), Path::new("/tmp/core"));
+        assert!(!is_elsewhere(&beside));
+    }
+}

@@ -1,0 +1,153 @@
+//! From the socket to the file. The read loop waits for nobody but the disk: a slow reader makes the runtime drop events. What the bytes mean is
+//! counted on a thread of its own.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::{Notify, watch};
+
+use super::count::Counter;
+use crate::model::Findings;
+
+/// One read takes at most this much. A runtime writes blocks of up to some 200 kB; more than this gains nothing measurable.
+const CHUNK: usize = 256 * 1024;
+
+/// Totals that the driver may look at while the pump works.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    bytes: AtomicU64,
+    pub(super) events: AtomicU64,
+    pub(super) dropped: AtomicU64,
+    /// What is in the stream, where it is analysed. The newest wins.
+    pub(super) findings: watch::Sender<Option<Arc<Findings>>>,
+    /// Woken once, when the size limit is reached or the file takes no more: the session should be stopped.
+    pub(super) enough: Notify,
+}
+
+/// Totals at one moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Totals {
+    pub(super) bytes: u64,
+    pub(super) events: u64,
+    pub(super) dropped: u64,
+}
+
+impl Progress {
+    pub(super) fn totals(&self) -> Totals {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Totals { bytes: load(&self.bytes), events: load(&self.events), dropped: load(&self.dropped) }
+    }
+}
+
+/// What is left when the stream has ended.
+#[derive(Debug)]
+pub(super) struct Pumped {
+    /// Whether the stream ended the way a whole one does. Not known where the bytes stopped making sense.
+    pub(super) complete: bool,
+    /// The first thing that went wrong, in words.
+    pub(super) trouble: Option<String>,
+    /// Whether something other than a plain end of the stream ended it.
+    pub(super) broken: bool,
+}
+
+impl Pumped {
+    /// What is left when the pump's thread panicked: nothing is known but that the bytes up to there are in the file.
+    pub(super) fn lost() -> Self {
+        Self { complete: false, trouble: Some("recording failed inside dn-top; please report it".to_owned()), broken: true }
+    }
+}
+
+/// Reads until the stream ends and writes every byte that came. After the file refuses a byte it reads on and throws away, because
+/// a runtime that is being stopped must be drained.
+pub(super) struct Pump {
+    pub(super) stream: UnixStream,
+    pub(super) file: File,
+    pub(super) max_bytes: Option<u64>,
+    pub(super) analysed: bool,
+    pub(super) progress: Arc<Progress>,
+}
+
+impl Pump {
+    /// Blocks until the end of the stream.
+    pub(super) fn run(mut self) -> Pumped {
+        let mut counter = Counter::start(self.progress.clone(), self.analysed);
+        let mut trouble = Trouble::default();
+        let mut written = true;
+        let mut announced = false;
+        loop {
+            let mut buffer = counter.buffer(CHUNK);
+            let count = match self.stream.read(&mut buffer) {
+                // A target that dies with bytes of ours unread resets the stream: an end like any other.
+                Ok(0) => break,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+                Err(error) => {
+                    trouble.note(|| format!("the stream from the runtime broke off: {error}"));
+                    break;
+                }
+                Ok(count) => count,
+            };
+            let mut kept = 0;
+            if written && let Err(error) = write(&mut self.file, &buffer[..count], &mut kept) {
+                written = false;
+                trouble.note(|| refused(&error));
+            }
+            self.progress.bytes.fetch_add(kept as u64, Ordering::Relaxed);
+            // What is not in the file does not count.
+            counter.count(buffer, kept);
+            let full = self.max_bytes.is_some_and(|most| self.progress.totals().bytes >= most);
+            if !announced && (full || !written) {
+                announced = true;
+                self.progress.enough.notify_one();
+            }
+        }
+        // Some file systems report a full disk only here.
+        if written && let Err(error) = self.file.sync_all() {
+            written = false;
+            trouble.note(|| format!("the file could not be brought to the disk: {error}"));
+        }
+        let complete = match counter.finish() {
+            Ok(complete) => complete && written,
+            Err(words) => {
+                trouble.note(|| words);
+                false
+            }
+        };
+        Pumped { complete, broken: trouble.0.is_some(), trouble: trouble.0 }
+    }
+}
+
+/// Writes everything, and notes how much that was: a disk that is full takes the first part.
+fn write(file: &mut File, bytes: &[u8], kept: &mut usize) -> io::Result<()> {
+    while *kept < bytes.len() {
+        match file.write(&bytes[*kept..]) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => *kept += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The first thing that went wrong: what comes after it follows from it.
+#[derive(Default)]
+struct Trouble(Option<String>);
+
+impl Trouble {
+    fn note(&mut self, say: impl FnOnce() -> String) {
+        self.0.get_or_insert_with(say);
+    }
+}
+
+fn refused(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            format!("the disk is full ({error}); everything up to there is kept. Make room, or record elsewhere with -o")
+        }
+        _ => format!("the file takes no more bytes: {error}"),
+    }
+}

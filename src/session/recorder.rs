@@ -1,0 +1,388 @@
+//! One recording, from the request to the finished file.
+//!
+//! Order matters (reference: dotnet/diagnostics, "EventPipe session life"): the session is opened; a thread drains its stream into the
+//! file; to stop, `StopTracing` goes over a second connection *while the stream goes on being drained*, since the runtime writes its
+//! rundown before it answers; the stream's end is the end. A session whose stream has ended is never stopped: its id may be another's by then.
+
+use std::future::pending;
+use std::io;
+use std::net::Shutdown;
+use std::ops::ControlFlow;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+
+use super::output::{OutputError, OutputFile};
+use super::pump::{Progress, Pump, Pumped, Totals};
+use crate::ipc::{SessionConfig, SessionId};
+use crate::model::{Outcome, Phase, ProcessKey, Rate, Recording, RecordingId, StoppedBy};
+use crate::net::ExchangeError;
+use crate::net::client::Client;
+
+/// What to record, and into which file.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Which recording of this run of the program.
+    pub id: RecordingId,
+    /// The process.
+    pub key: ProcessKey,
+    /// Its name.
+    pub name: String,
+    /// Profiles and providers in words.
+    pub what: String,
+    /// The session to ask for.
+    pub config: SessionConfig,
+    /// The file, as it is called when it is whole.
+    pub file: PathBuf,
+    /// Stop after this time.
+    pub duration: Option<Duration>,
+    /// Stop once the file has this many bytes. The rundown comes on top.
+    pub max_bytes: Option<u64>,
+    /// Whether what comes is analysed, for somebody who looks at it meanwhile.
+    pub analysed: bool,
+}
+
+impl Plan {
+    /// How the recording looks before anything has happened.
+    pub fn starting(&self) -> Recording {
+        Recording {
+            id: self.id,
+            key: self.key,
+            name: self.name.clone(),
+            file: self.file.clone(),
+            what: self.what.clone(),
+            phase: Phase::Starting,
+            elapsed: Duration::ZERO,
+            bytes: 0,
+            events: 0,
+            dropped: 0,
+            history: Vec::new(),
+            findings: None,
+        }
+    }
+}
+
+/// Why a recording did not begin. No file is left behind.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The file could not be made. The target was not asked for anything.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// The runtime did not open the session.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// This process has no file handles left.
+    #[error("no second handle to the stream could be had: {0}")]
+    Handle(io::Error),
+}
+
+/// What somebody wants of a running recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    GoOn,
+    Stop,
+    Abandon,
+}
+
+/// A running recording. Dropping it does not end it; the task sees to its end.
+#[derive(Debug)]
+pub struct Recorder {
+    session: SessionId,
+    wish: watch::Sender<Wish>,
+    progress: watch::Receiver<Recording>,
+    task: JoinHandle<()>,
+}
+
+impl Recorder {
+    /// Makes the file, opens the session and begins to record.
+    ///
+    /// # Errors
+    /// When the file cannot be made or the runtime does not open the session.
+    pub async fn start(client: Client, plan: Plan) -> Result<Self, StartError> {
+        let begun = Instant::now();
+        let (output, file) = OutputFile::create(&plan.file)?;
+        let session = match client.start_session(&plan.config).await {
+            Ok(session) => session,
+            Err(error) => {
+                output.discard();
+                return Err(error.into());
+            }
+        };
+        let progress = Arc::new(Progress::default());
+        // The pump blocks in read; shutting a second handle down is what ends it before the runtime does.
+        let (reading, stream) = match blocking(session.stream) {
+            Ok(handles) => handles,
+            Err(error) => {
+                output.discard();
+                return Err(StartError::Handle(error));
+            }
+        };
+        let pump = Pump { stream: reading, file, max_bytes: plan.max_bytes, analysed: plan.analysed, progress: progress.clone() };
+        let pump = tokio::task::spawn_blocking(move || pump.run());
+
+        let (wish, wishes) = watch::channel(Wish::GoOn);
+        let (publish, published) = watch::channel(plan.starting());
+        let mut ticks = interval(Recording::STEP);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let driver = Driver {
+            client,
+            session: session.id,
+            stream,
+            recording: plan.starting(),
+            begun,
+            limits: Limits { duration: plan.duration, bytes: plan.max_bytes },
+            progress,
+            publish,
+            wishes,
+            ticks,
+            last: (begun, Totals::default()),
+            stopping: None,
+        };
+        let task = tokio::spawn(driver.run(pump, output));
+        Ok(Self { session: session.id, wish, progress: published, task })
+    }
+
+    /// The runtime's id of the session, unique while it lives.
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// Snapshots, newest wins. The last one has [`Phase::Done`].
+    pub fn progress(&self) -> watch::Receiver<Recording> {
+        self.progress.clone()
+    }
+
+    /// Asks for the stop: the runtime sends its rundown and ends the stream.
+    pub fn stop(&self) {
+        self.wish.send_if_modified(|wish| {
+            let first = *wish == Wish::GoOn;
+            if first {
+                *wish = Wish::Stop;
+            }
+            first
+        });
+    }
+
+    /// Ends at once, without the rundown, and keeps what has come. The runtime frees the session when it next writes to it.
+    pub fn abandon(&self) {
+        self.wish.send_replace(Wish::Abandon);
+    }
+
+    /// Waits for the end.
+    pub async fn finished(self) -> Recording {
+        // The driver's last act is to publish the outcome; a panic in it is seen by whoever installed the panic hook.
+        let _ = self.task.await;
+        self.progress.borrow().clone()
+    }
+}
+
+/// Two handles to the stream, for a thread that blocks.
+pub(super) fn blocking(stream: tokio::net::UnixStream) -> io::Result<(UnixStream, UnixStream)> {
+    let stream = stream.into_std()?;
+    stream.set_nonblocking(false)?;
+    let other = stream.try_clone()?;
+    Ok((stream, other))
+}
+
+/// How long a session may stay quiet after its stop failed before it is given up.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// The stopping half of a recording's life.
+#[derive(Debug, Clone, Copy)]
+struct Stopping {
+    by: StoppedBy,
+    at: Instant,
+    /// Bytes there were when stop was asked for: what comes on top is rundown.
+    bytes: u64,
+    abandoned: bool,
+}
+
+struct Driver {
+    client: Client,
+    session: SessionId,
+    /// A second handle to the stream, to end it from here.
+    stream: UnixStream,
+    recording: Recording,
+    begun: Instant,
+    limits: Limits,
+    progress: Arc<Progress>,
+    publish: watch::Sender<Recording>,
+    wishes: watch::Receiver<Wish>,
+    ticks: Interval,
+    last: (Instant, Totals),
+    stopping: Option<Stopping>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    duration: Option<Duration>,
+    bytes: Option<u64>,
+}
+
+impl Driver {
+    async fn run(mut self, mut pump: JoinHandle<Pumped>, output: OutputFile) {
+        let (pumped, refusal) = match self.record(&mut pump).await {
+            ControlFlow::Break(pumped) => (pumped, None),
+            ControlFlow::Continue(by) => self.stop(by, &mut pump).await,
+        };
+        self.finish(pumped, refusal, output);
+    }
+
+    /// Until the stream ends by itself (break) or there is a reason to stop it (continue).
+    async fn record(&mut self, pump: &mut JoinHandle<Pumped>) -> ControlFlow<Pumped, StoppedBy> {
+        let progress = self.progress.clone();
+        let deadline = async |duration: Option<Duration>, begun: Instant| match duration {
+            Some(duration) => sleep_until(begun + duration).await,
+            None => pending().await,
+        };
+        let deadline = deadline(self.limits.duration, self.begun);
+        tokio::pin!(deadline);
+        loop {
+            tokio::select! {
+                pumped = &mut *pump => return ControlFlow::Break(pumped.unwrap_or_else(|_| Pumped::lost())),
+                _ = self.ticks.tick() => self.step(),
+                Ok(()) = self.wishes.changed() => {
+                    self.heed();
+                    return ControlFlow::Continue(StoppedBy::Interrupt);
+                }
+                () = progress.enough.notified() => {
+                    let full = self.limits.bytes.is_some_and(|most| progress.totals().bytes >= most);
+                    return ControlFlow::Continue(if full { StoppedBy::Size } else { StoppedBy::Error });
+                }
+                () = &mut deadline => return ControlFlow::Continue(StoppedBy::Duration),
+            }
+        }
+    }
+
+    /// Asks the runtime to stop and waits for the end of the stream. Also gives the stop's own failure, if it failed.
+    async fn stop(&mut self, by: StoppedBy, pump: &mut JoinHandle<Pumped>) -> (Pumped, Option<ExchangeError>) {
+        let abandoned = *self.wishes.borrow() == Wish::Abandon;
+        self.stopping = Some(Stopping { by, at: Instant::now(), bytes: self.progress.totals().bytes, abandoned });
+        self.step();
+        let (client, session) = (self.client.clone(), self.session);
+        let mut request = (!abandoned).then(|| tokio::spawn(async move { client.stop_session(session).await }));
+        let mut refusal = None;
+        let mut heard = (Instant::now(), self.progress.totals().bytes);
+        let pumped = loop {
+            tokio::select! {
+                pumped = &mut *pump => break pumped.unwrap_or_else(|_| Pumped::lost()),
+                _ = self.ticks.tick() => {
+                    self.step();
+                    let bytes = self.progress.totals().bytes;
+                    if bytes != heard.1 {
+                        heard = (Instant::now(), bytes);
+                    }
+                    if request.as_ref().is_some_and(JoinHandle::is_finished)
+                        && let Some(answered) = request.take()
+                        && let Ok(Err(error)) = answered.await
+                    {
+                        refusal = Some(error);
+                    }
+                    if refusal.is_some() && heard.0.elapsed() > QUIET {
+                        self.hang_up();
+                    }
+                }
+                Ok(()) = self.wishes.changed() => self.heed(),
+            }
+        };
+        // The stream has ended: an unanswered stop must not reach whoever gets the same id next.
+        if let Some(request) = request {
+            request.abort();
+        }
+        (pumped, refusal)
+    }
+
+    /// Does what the latest wish needs at once.
+    fn heed(&mut self) {
+        if *self.wishes.borrow_and_update() == Wish::Abandon {
+            if let Some(stopping) = &mut self.stopping {
+                stopping.abandoned = true;
+            }
+            self.hang_up();
+        }
+    }
+
+    /// Ends the stream from our side: the pump reads what is still in the socket and then its end.
+    fn hang_up(&self) {
+        // It fails only where the stream has ended already.
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+
+    /// Brings the snapshot up to date and publishes it.
+    fn step(&mut self) {
+        let (now, totals) = (Instant::now(), self.progress.totals());
+        let (before, last) = self.last;
+        let seconds = now.duration_since(before).as_secs_f64();
+        self.last = (now, totals);
+        if self.recording.phase == Phase::Starting && totals.bytes > 0 {
+            self.recording.phase = Phase::Recording;
+        }
+        if let Some(stopping) = self.stopping {
+            let bytes = totals.bytes - stopping.bytes;
+            self.recording.phase = Phase::Stopping { since: now.duration_since(stopping.at), bytes };
+        }
+        if seconds > 0.0 {
+            let rate = |now: u64, before: u64| (now - before) as f64 / seconds;
+            let history = &mut self.recording.history;
+            if history.len() == Recording::HISTORY {
+                history.remove(0);
+            }
+            history.push(Rate {
+                bytes: rate(totals.bytes, last.bytes),
+                events: rate(totals.events, last.events),
+                dropped: totals.dropped > last.dropped,
+            });
+        }
+        self.tell(now, totals);
+    }
+
+    fn tell(&mut self, now: Instant, totals: Totals) {
+        let Totals { bytes, events, dropped } = totals;
+        self.recording.elapsed = now.duration_since(self.begun);
+        (self.recording.bytes, self.recording.events, self.recording.dropped) = (bytes, events, dropped);
+        self.recording.findings = self.progress.findings.borrow().clone();
+        // Nobody may be looking any more; the file is finished all the same.
+        let _ = self.publish.send(self.recording.clone());
+    }
+
+    fn finish(mut self, pumped: Pumped, refusal: Option<ExchangeError>, output: OutputFile) {
+        let totals = self.progress.totals();
+        let abandoned = self.stopping.is_some_and(|stopping| stopping.abandoned);
+        let mut trouble = pumped.trouble;
+        if !pumped.complete && trouble.is_none() {
+            trouble = Some(match refusal {
+                Some(error) => format!("the session could not be stopped: {error}"),
+                None if totals.bytes == 0 && self.stopping.is_some() => {
+                    "the runtime sent nothing; one that is suspended at start-up sends nothing until it is resumed".to_owned()
+                }
+                None if abandoned => "abandoned before the rundown was whole: method names may be missing".to_owned(),
+                None => "the target ended, or closed the stream, before the recording was whole; every complete block is kept".to_owned(),
+            });
+        }
+        let file = if pumped.complete {
+            let partial = output.partial().to_owned();
+            Some(output.keep().unwrap_or_else(|error| {
+                trouble = Some(format!("{error}; the whole recording is in {}", partial.display()));
+                partial
+            }))
+        } else if totals.bytes == 0 {
+            output.discard();
+            None
+        } else {
+            Some(output.partial().to_owned())
+        };
+        let stopped_by = match self.stopping {
+            Some(stopping) => stopping.by,
+            None if pumped.broken => StoppedBy::Error,
+            None => StoppedBy::TargetExit,
+        };
+        self.recording.phase = Phase::Done(Outcome { stopped_by, complete: pumped.complete, file, trouble });
+        self.tell(Instant::now(), totals);
+    }
+}

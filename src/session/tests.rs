@@ -1,0 +1,251 @@
+//! Recordings of simulated runtimes over real sockets.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use super::pump::{Progress, Pump};
+use super::{DumpError, OutputError, Plan, Recorder, StartError, dump, perf_map};
+use crate::analysis::Throughput;
+use crate::ipc::{DumpFlags, DumpKind, DumpRequest, Level, PerfMapKind, Provider, Providers, SessionConfig, TargetPath};
+use crate::model::{Outcome, Phase, Process, ProcessKey, Recording, RecordingId, StoppedBy};
+use crate::net::client::Client;
+use crate::net::endpoint::Endpoint;
+use crate::nettrace::{Decoder, Ending, Limits};
+use crate::sim::{Fault, Script, Simulated, Spec};
+
+struct Bench {
+    dir: tempfile::TempDir,
+    runtime: Simulated,
+    process: Process,
+    client: Client,
+}
+
+fn bench(spec: Spec) -> Bench {
+    let dir = tempfile::tempdir().unwrap();
+    let socket = dir.path().join("socket");
+    let runtime = Simulated::start(socket.clone(), spec).unwrap();
+    let process = Process { socket: Some(socket), ns_pid: 77, ..Process::new(ProcessKey { pid: 77, started: 1 }) };
+    let client = Client::new(Endpoint::of(&process).unwrap());
+    Bench { dir, runtime, process, client }
+}
+
+fn spec() -> Spec {
+    Spec::new("Web", "9.0.7", 77)
+}
+
+fn config() -> SessionConfig {
+    let runtime = Provider::new("Microsoft-Windows-DotNETRuntime", u64::MAX, Level::Verbose).unwrap();
+    let own = Provider::new("Demo-Web", u64::MAX, Level::Verbose).unwrap();
+    SessionConfig::new(Providers::new(vec![runtime, own]).unwrap())
+}
+
+impl Bench {
+    fn file(&self) -> PathBuf {
+        self.dir.path().join("a.nettrace")
+    }
+
+    fn plan(&self) -> Plan {
+        Plan {
+            id: RecordingId(1),
+            key: self.process.key,
+            name: "Web".to_owned(),
+            what: "everything".to_owned(),
+            config: config(),
+            file: self.file(),
+            duration: None,
+            max_bytes: None,
+            analysed: true,
+        }
+    }
+
+    async fn start(&self, plan: Plan) -> Recorder {
+        Recorder::start(self.client.clone(), plan).await.unwrap()
+    }
+}
+
+fn outcome(recording: &Recording) -> &Outcome {
+    match &recording.phase {
+        Phase::Done(outcome) => outcome,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What an independent pass over the file finds.
+fn read(file: &Path) -> (Ending, u64, u64) {
+    let bytes = std::fs::read(file).unwrap();
+    let (mut decoder, mut tally) = (Decoder::new(Limits::default()), Throughput::default());
+    decoder.feed(&bytes, &mut tally).unwrap();
+    (decoder.finish(&mut tally), tally.snapshot().events, bytes.len() as u64)
+}
+
+#[tokio::test]
+async fn a_stopped_recording_is_whole_and_counted() {
+    let bench = bench(spec());
+    let recorder = bench.start(bench.plan()).await;
+    let mut progress = recorder.progress();
+    let moving = progress.wait_for(|recording| recording.phase == Phase::Recording && recording.events > 10);
+    timeout(Duration::from_secs(5), moving).await.unwrap().unwrap();
+    assert!(!bench.file().exists() && bench.dir.path().join("a.nettrace.partial").exists());
+    recorder.stop();
+    let recording = recorder.finished().await;
+    let expected = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(bench.file()), trouble: None };
+    assert_eq!(*outcome(&recording), expected);
+    assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
+    assert_eq!(bench.file().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!recording.history.is_empty() && bench.runtime.is_alive());
+}
+
+/// What is shown at the end is what the file holds, with the names that the rundown brought.
+#[tokio::test]
+async fn what_comes_is_analysed() {
+    let bench = bench(spec());
+    let recorder = bench.start(bench.plan()).await;
+    let mut progress = recorder.progress();
+    let seen = |recording: &Recording| recording.findings.as_ref().is_some_and(|findings| findings.snapshot.totals.events > 0);
+    timeout(Duration::from_secs(5), progress.wait_for(seen)).await.unwrap().unwrap();
+    recorder.stop();
+    let recording = recorder.finished().await;
+    let findings = recording.findings.as_deref().unwrap();
+    assert_eq!(findings.snapshot.totals.events, recording.events);
+    assert_eq!(findings.events.iter().map(|rate| rate.event.count).sum::<u64>(), recording.events);
+    assert!(findings.events.is_sorted_by(|a, b| a.event.count >= b.event.count));
+
+    let recorder = bench.start(Plan { analysed: false, file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
+    timeout(Duration::from_secs(5), recorder.progress().wait_for(|recording| recording.events > 10)).await.unwrap().unwrap();
+    recorder.stop();
+    assert_eq!(recorder.finished().await.findings, None);
+}
+
+#[tokio::test]
+async fn limits_stop_a_recording() {
+    let bench = bench(spec());
+    let recording = bench.start(Plan { duration: Some(Duration::from_millis(400)), ..bench.plan() }).await.finished().await;
+    assert_eq!(outcome(&recording).stopped_by, StoppedBy::Duration);
+    assert!(outcome(&recording).complete && recording.elapsed >= Duration::from_millis(400));
+
+    std::fs::remove_file(bench.file()).unwrap();
+    let recording = bench.start(Plan { max_bytes: Some(2_000), ..bench.plan() }).await.finished().await;
+    assert_eq!(outcome(&recording).stopped_by, StoppedBy::Size);
+    assert!(outcome(&recording).complete && recording.bytes >= 2_000);
+}
+
+#[tokio::test]
+async fn a_target_that_dies_leaves_what_had_come() {
+    let bench = bench(Spec { fault: Some(Fault::CutStream(3_000)), ..spec() });
+    let recording = bench.start(bench.plan()).await.finished().await;
+    let Outcome { stopped_by, complete, file, trouble } = outcome(&recording);
+    assert_eq!((*stopped_by, *complete), (StoppedBy::TargetExit, false));
+    assert!(trouble.as_ref().unwrap().contains("every complete block is kept"));
+    let (ending, events, bytes) = read(file.as_ref().unwrap());
+    assert!(matches!(ending, Ending::Truncated { .. }) && events > 0 && bytes == 3_000, "{ending:?} {events}");
+    assert!(file.as_ref().unwrap().to_str().unwrap().ends_with(".nettrace.partial") && !bench.file().exists());
+}
+
+#[tokio::test]
+async fn a_session_that_does_not_stop_can_be_abandoned() {
+    let bench = bench(Spec { fault: Some(Fault::NeverStop), ..spec() });
+    let recorder = bench.start(bench.plan()).await;
+    sleep(Duration::from_millis(400)).await;
+    recorder.stop();
+    let mut progress = recorder.progress();
+    let stopping = progress.wait_for(|recording| matches!(recording.phase, Phase::Stopping { .. }));
+    timeout(Duration::from_secs(2), stopping).await.unwrap().unwrap();
+    recorder.abandon();
+    let recording = timeout(Duration::from_secs(2), recorder.finished()).await.unwrap();
+    let Outcome { complete, file, trouble, .. } = outcome(&recording);
+    assert!(!complete && trouble.as_ref().unwrap().contains("abandoned"));
+    assert_eq!(read(file.as_ref().unwrap()).1, recording.events);
+}
+
+#[tokio::test]
+async fn nothing_is_asked_of_the_target_when_there_is_no_place_for_the_file() {
+    let bench = bench(spec());
+    std::fs::write(bench.file(), "mine").unwrap();
+    let error = Recorder::start(bench.client.clone(), bench.plan()).await.unwrap_err();
+    assert!(matches!(error, StartError::Output(OutputError::Exists(_))), "{error}");
+    assert_eq!(std::fs::read(bench.file()).unwrap(), b"mine");
+}
+
+#[tokio::test]
+async fn a_refused_session_leaves_no_file() {
+    let bench = bench(Spec { fault: Some(Fault::HangUp), ..spec() });
+    let error = Recorder::start(bench.client.clone(), bench.plan()).await.unwrap_err();
+    assert!(matches!(error, StartError::Exchange(_)));
+    assert_eq!(std::fs::read_dir(bench.dir.path()).unwrap().count(), 1, "only the socket");
+}
+
+#[tokio::test]
+async fn a_stream_that_makes_no_sense_is_kept_and_said() {
+    let bench = bench(Spec { script: Script::Canned(vec![0x55; 100_000].into()), ..spec() });
+    let recorder = bench.start(bench.plan()).await;
+    sleep(Duration::from_millis(100)).await;
+    recorder.stop();
+    let recording = recorder.finished().await;
+    assert!(outcome(&recording).trouble.as_ref().unwrap().contains("stopped making sense"));
+    assert_eq!(outcome(&recording).file.as_ref().unwrap().metadata().unwrap().len(), 100_000);
+}
+
+#[tokio::test]
+async fn several_recordings_of_one_process_go_on_beside_each_other() {
+    let bench = bench(spec());
+    let first = bench.start(bench.plan()).await;
+    let second = bench.start(Plan { file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
+    sleep(Duration::from_millis(300)).await;
+    first.stop();
+    assert!(outcome(&first.finished().await).complete);
+    sleep(Duration::from_millis(200)).await;
+    second.stop();
+    let second = second.finished().await;
+    assert!(outcome(&second).complete);
+}
+
+#[test]
+fn a_full_disk_is_said_and_the_stream_is_drained() {
+    let (reading, mut writing) = UnixStream::pair().unwrap();
+    let file = File::options().write(true).open("/dev/full").unwrap();
+    let progress = Arc::new(Progress::default());
+    let pump = Pump { stream: reading, file, max_bytes: None, analysed: true, progress: progress.clone() };
+    let pumped = std::thread::spawn(move || pump.run());
+    // More than a socket holds: whoever does not drain it would block this.
+    writing.write_all(&vec![7; 4 << 20]).unwrap();
+    drop(writing);
+    let pumped = pumped.join().unwrap();
+    assert!(!pumped.complete && pumped.broken);
+    assert!(pumped.trouble.unwrap().contains("the disk is full"));
+    assert_eq!(progress.totals().bytes, 0);
+}
+
+#[tokio::test]
+async fn a_dump_is_looked_for_and_never_overwrites() {
+    let bench = bench(spec());
+    let path = bench.dir.path().join("core");
+    let request = |path: &Path| DumpRequest {
+        path: TargetPath::new(path.to_str().unwrap()).unwrap(),
+        kind: DumpKind::Mini,
+        flags: DumpFlags::default(),
+    };
+    let dumped = dump(&bench.client, &bench.process, &request(&path)).await.unwrap();
+    let mut text = String::new();
+    File::open(&dumped.seen_here).unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!((dumped.bytes, dumped.path), (Some(text.len() as u64), path.clone()));
+
+    assert!(matches!(dump(&bench.client, &bench.process, &request(&path)).await, Err(DumpError::Exists(_))));
+    let nowhere = dump(&bench.client, &bench.process, &request(Path::new("/no/such/core"))).await.unwrap_err();
+    assert!(nowhere.to_string().contains("createdump"), "{nowhere}");
+}
+
+#[tokio::test]
+async fn perf_map_files_are_found() {
+    let bench = bench(spec());
+    let files = perf_map(&bench.client, &bench.process, Some(PerfMapKind::PerfMap)).await.unwrap();
+    assert_eq!(files, [bench.dir.path().join("perf-77.map"), bench.dir.path().join("perfinfo-77.map")]);
+    perf_map(&bench.client, &bench.process, None).await.unwrap();
+    assert!(bench.runtime.is_alive());
+}

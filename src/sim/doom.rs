@@ -1,0 +1,55 @@
+//! Requests that kill the process they are sent to.
+//!
+//! A simulated runtime dies of what a real one dies of, so that a test in which it survives says something about the client. The list
+//! is what was seen on real runtimes 3.1, 9 and 10; versions between behave as the next one that was seen.
+
+use crate::ipc::{CommandCode, Message};
+
+/// Whether a runtime of this major version dies of this message.
+pub(super) fn is_deadly(message: &Message<'_>, major: u32, suspended: bool) -> bool {
+    use CommandCode as Code;
+    let Some(code) = CommandCode::of(message.set, message.id).filter(|code| code.since() <= major) else { return false };
+    let empty = message.payload.is_empty();
+    match code {
+        Code::GenerateCoreDump | Code::GenerateCoreDump2 | Code::GenerateCoreDump3 => {
+            (empty && major >= 5) || message.payload.get(..4) == Some(&[0; 4])
+        }
+        Code::CollectTracing | Code::CollectTracing2 | Code::CollectTracing3 | Code::CollectTracing4 => {
+            let word = |at: usize| message.payload.get(at..at + 4).map_or(1, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+            (empty && major >= 5) || ((5..10).contains(&major) && (word(0) == 0 || word(4) > 1))
+        }
+        Code::CollectTracing5 | Code::CollectTracing6 | Code::StartupProfiler | Code::SetEnvironmentVariable | Code::ApplyStartupHook => {
+            empty
+        }
+        Code::EnablePerfMap => empty || suspended,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ipc::{Command, PerfMapKind};
+
+    fn deadly(code: CommandCode, payload: &[u8], major: u32) -> bool {
+        is_deadly(&Message { set: code.set(), id: code.id(), payload }, major, false)
+    }
+
+    #[test]
+    fn what_was_seen_to_kill() {
+        assert!(deadly(CommandCode::CollectTracing2, &[], 9) && !deadly(CommandCode::CollectTracing2, &[], 3));
+        assert!(deadly(CommandCode::CollectTracing2, &[0, 0, 0, 0, 1, 0, 0, 0], 9));
+        assert!(!deadly(CommandCode::CollectTracing2, &[0, 0, 0, 0, 1, 0, 0, 0], 10));
+        assert!(deadly(CommandCode::GenerateCoreDump, &[0; 12], 3));
+        assert!(!deadly(CommandCode::ProcessInfo, &[], 9));
+        // Unknown to the runtime, so it does not read it.
+        assert!(!deadly(CommandCode::EnablePerfMap, &[], 6));
+    }
+
+    #[test]
+    fn a_good_perf_map_request_kills_only_while_suspended() {
+        let bytes = Command::EnablePerfMap { kind: PerfMapKind::PerfMap }.encode().unwrap();
+        let (message, _) = Message::decode(&bytes).unwrap().unwrap();
+        assert!(!is_deadly(&message, 9, false) && is_deadly(&message, 9, true));
+    }
+}

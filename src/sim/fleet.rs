@@ -1,0 +1,183 @@
+//! A fleet of simulated runtimes with the facts that discovery looks for: the world of `--demo` and of the benchmarks.
+
+use std::f64::consts::TAU;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Deserialize;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, interval};
+
+use super::facts::{Facts, ProcTree, TICKS};
+use super::server::Simulated;
+use super::spec::{Fault, Rates, Script, Spec};
+
+/// The demo's world, as it is written down.
+const DEMO: &str = include_str!("../../assets/demo.toml");
+
+/// The machine that the fleet lives on has been up this long when the fleet starts.
+const UP: Duration = Duration::from_secs(9 * 86_400);
+
+/// Simulated processes below one folder: `proc` has their facts as `/proc` has those of real ones, `tmp` their sockets, `passwd` the names of their
+/// users. Dropping it ends them; the folder is the caller's.
+#[derive(Debug)]
+pub struct Fleet {
+    runtimes: Vec<Simulated>,
+    clock: JoinHandle<()>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct World {
+    runtime: Vec<Member>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Member {
+    command: Vec<String>,
+    name: String,
+    version: String,
+    uid: u32,
+    threads: u32,
+    /// Per cent of a core.
+    cpu: f64,
+    /// Resident, MB.
+    memory: u64,
+    rate: Rates,
+    environment: Vec<String>,
+    #[serde(default)]
+    container: Option<String>,
+    #[serde(default)]
+    ns_pid: Option<u32>,
+    #[serde(default)]
+    suspended: bool,
+    #[serde(default)]
+    fault: Option<MemberFault>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum MemberFault {
+    Silent,
+}
+
+impl Fleet {
+    /// Starts the demo's world below `dir`.
+    ///
+    /// # Errors
+    /// When files or sockets cannot be made there.
+    pub fn demo(dir: &Path) -> io::Result<Self> {
+        let world: World = toml::from_str(DEMO).map_err(io::Error::other)?;
+        Self::start(dir, world.runtime)
+    }
+
+    /// Starts `count` runtimes that are all alike, for measuring.
+    ///
+    /// # Errors
+    /// When files or sockets cannot be made there.
+    pub fn uniform(dir: &Path, count: usize) -> io::Result<Self> {
+        let member = |i: usize| {
+            let Spec { name, version, command, environment, .. } = Spec::new(&format!("Service{i:03}"), "9.0.7", 0);
+            let rate = Rates { gc: 1.0, exception: 1.0, contention: 1.0, jit: 1.0, sample: 100.0, custom: 10.0, waves: 0.0 };
+            Member {
+                command,
+                name,
+                version,
+                environment,
+                rate,
+                uid: 1000,
+                threads: 20,
+                cpu: 1.0,
+                memory: 100,
+                container: None,
+                ns_pid: None,
+                suspended: false,
+                fault: None,
+            }
+        };
+        Self::start(dir, (0..count).map(member).collect())
+    }
+
+    fn start(dir: &Path, members: Vec<Member>) -> io::Result<Self> {
+        let (proc, tmp) = (dir.join("proc"), dir.join("tmp"));
+        fs::create_dir_all(&tmp)?;
+        fs::write(dir.join("passwd"), "root:x:0:0::/:\napp:x:1000:1000::/:\nbatch:x:1001:1001::/:\n")?;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let tree = ProcTree::create(proc, now.saturating_sub(UP).as_secs())?;
+        tree.uptime(UP)?;
+        let mut runtimes = Vec::new();
+        let mut facts = Vec::new();
+        for (i, member) in members.into_iter().enumerate() {
+            let pid = 1200 + 37 * i as u32;
+            let fact = Facts {
+                pid,
+                ns_pid: member.ns_pid.unwrap_or(pid),
+                uid: member.uid,
+                // Some are days old, some minutes.
+                started: (UP.as_secs() * TICKS) * (i as u64 + 1) / (i as u64 + 2),
+                command: member.command.clone(),
+                version: member.version.clone(),
+                threads: member.threads,
+                container: member.container.clone(),
+                running: !member.suspended,
+            };
+            let socket = tmp.join(format!("dotnet-diagnostic-{}-{}-socket", fact.ns_pid, fact.started));
+            let spec = Spec {
+                pid: fact.ns_pid,
+                name: member.name.clone(),
+                version: member.version.clone(),
+                command: member.command.clone(),
+                environment: member.environment.clone(),
+                suspended: member.suspended,
+                port: None,
+                script: Script::Program(member.rate),
+                fault: member.fault.map(|MemberFault::Silent| Fault::Silent),
+            };
+            tree.add(&fact, &tmp)?;
+            let runtime = Simulated::start(socket, spec)?;
+            facts.push((fact, member, runtime.suspension()));
+            runtimes.push(runtime);
+        }
+        let clock = tokio::spawn(keep_time(tree, facts));
+        Ok(Self { runtimes, clock })
+    }
+
+    /// How many runtimes live.
+    pub fn alive(&self) -> usize {
+        self.runtimes.iter().filter(|runtime| runtime.is_alive()).count()
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        self.clock.abort();
+    }
+}
+
+/// Lets processor time and memory of every process go on, and those run that were resumed. Several times between two looks of a dashboard, or its figures would jump; a large fleet
+/// is for measuring, where this should not be what is measured.
+async fn keep_time(tree: ProcTree, mut members: Vec<(Facts, Member, watch::Receiver<bool>)>) {
+    let begun = Instant::now();
+    let mut ticks = interval(Duration::from_millis(20 * members.len() as u64).clamp(Duration::from_millis(200), Duration::from_secs(1)));
+    let mut used = vec![0.0; members.len()];
+    let mut last = 0.0;
+    loop {
+        let now = ticks.tick().await.duration_since(begun).as_secs_f64();
+        // A reader that finds last second's facts is not misled by them, so nothing is done about a failure.
+        let _ = tree.uptime(UP + Duration::from_secs_f64(now));
+        for ((facts, member, suspended), used) in members.iter_mut().zip(&mut used) {
+            if suspended.has_changed().unwrap_or(false) && !*suspended.borrow_and_update() {
+                let _ = tree.run(facts);
+            }
+            let wave = 1.0 + member.rate.waves * (now * TAU / 30.0 + f64::from(facts.pid)).sin();
+            *used += (now - last) * member.cpu / 100.0 * wave * TICKS as f64;
+            let sawtooth = 1.0 + 0.1 * ((now * member.rate.gc / 10.0).fract() - 0.5);
+            let _ = tree.tick(facts, *used as u64, (member.memory as f64 * 1e6 * sawtooth) as u64);
+        }
+        last = now;
+    }
+}

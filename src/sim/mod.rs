@@ -1,0 +1,22 @@
+//! Simulated runtimes: the diagnostic server of a .NET process on a real socket, with a made-up program behind it.
+//!
+//! They serve `--demo` and the tests. A simulated runtime answers what a real one of its version answers, blocks where it blocks, and dies of
+//! the requests that a real one dies of; faults can be added. The ordinary program talks to it over the ordinary socket: nothing else in dn-top
+//! knows that it is not real.
+
+mod doom;
+mod facts;
+mod fleet;
+mod port;
+mod program;
+mod runtime;
+mod server;
+mod spec;
+mod stream;
+
+pub use fleet::Fleet;
+pub use server::Simulated;
+pub use spec::{ConnectPort, Fault, Rates, Script, Spec};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! A simulated runtime's end of a diagnostic port that somebody else serves: it connects, says who it is, and waits to be asked.
+//!
+//! Times are the real ones: 10 ms between two tries, a quarter more each time, 500 ms at most.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::spec::ConnectPort;
+use crate::ipc::Advertise;
+
+const CONNECT_LIMIT: Duration = Duration::from_millis(100);
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// The connection that waits, or the time of the next try.
+pub(super) struct Caller {
+    port: ConnectPort,
+    advertise: Advertise,
+    waiting: Option<UnixStream>,
+    pause: Duration,
+    next_try: Instant,
+}
+
+impl Caller {
+    pub(super) fn new(port: ConnectPort, advertise: Advertise) -> Self {
+        Self { port, advertise, waiting: None, pause: FIRST_PAUSE, next_try: Instant::now() }
+    }
+
+    /// A connection over which something is asked. May be dropped and called again at any moment.
+    pub(super) async fn called(&mut self) -> UnixStream {
+        loop {
+            if let Some(stream) = &self.waiting {
+                let asked = loop {
+                    match stream.readable().await.and_then(|()| peek(stream)) {
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        asked => break asked.is_ok(),
+                    }
+                };
+                if let Some(stream) = self.waiting.take()
+                    && asked
+                {
+                    return stream;
+                }
+            }
+            sleep_until(self.next_try).await;
+            match timeout(CONNECT_LIMIT, self.connect()).await {
+                Ok(Ok(stream)) => {
+                    self.waiting = Some(stream);
+                    self.pause = FIRST_PAUSE;
+                }
+                _ => {
+                    self.next_try = Instant::now() + self.pause;
+                    self.pause = self.pause.mul_f64(1.25).min(LONGEST_PAUSE);
+                }
+            }
+        }
+    }
+
+    async fn connect(&self) -> io::Result<UnixStream> {
+        let mut stream = UnixStream::connect(&self.port.path).await?;
+        stream.write_all(&self.advertise.encode()).await?;
+        Ok(stream)
+    }
+}
+
+/// Whether a byte has come; the end is an error.
+fn peek(stream: &UnixStream) -> io::Result<()> {
+    stream.try_io(tokio::io::Interest::READABLE, || match rustix::net::recv(stream, &mut [0_u8], rustix::net::RecvFlags::PEEK)? {
+        (0, _) => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
+    })
+}

@@ -1,0 +1,254 @@
+//! A made-up program: what happens in it while a session is open, as the events that a runtime would send.
+//!
+//! It is deterministic: the same rates and the same elapsed times give the same events. Layouts are those of the runtime's own manifest.
+
+mod kind;
+mod methods;
+
+use std::f64::consts::TAU;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use self::kind::Kind;
+use self::methods::METHODS;
+use super::spec::{Rates, Spec};
+use super::stream::Asked;
+use crate::nettrace::{Encoder, NewEvent, TraceHeader, UtcTime};
+use crate::wire::Put;
+
+/// Where the clock of the events stands when a session begins, in nanoseconds.
+const CLOCK: i64 = 777_000_000_000_000;
+
+/// Threads that do the program's work; the first is the main thread.
+const WORKERS: u64 = 6;
+
+/// What can happen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Happening {
+    Gc,
+    Exception,
+    Contention,
+    Jit,
+    Sample,
+    Custom,
+    Counters,
+}
+
+/// The script, and the stream that it is written into.
+pub(super) struct Program {
+    encoder: Encoder,
+    bytes: Vec<u8>,
+    asked: Asked,
+    own_provider: String,
+    command_line: String,
+    pid: u64,
+    metadata: [u32; Kind::COUNT],
+    rates: [(Happening, f64); 7],
+    waves: f64,
+    /// Up to where it has run, and how much of the next happening of each kind is due.
+    now: Duration,
+    due: [f64; 7],
+    happened: [u64; 7],
+}
+
+impl Program {
+    pub(super) fn new(spec: &Spec, rates: Rates, asked: Asked) -> Self {
+        let unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let header = TraceHeader {
+            format_version: 4,
+            sync_utc: Some(UtcTime::from_unix_ms(unix_ms as i64)),
+            sync_ticks: CLOCK,
+            ticks_per_second: 1_000_000_000,
+            pointer_size: 8,
+            process_id: spec.pid,
+            processors: 4,
+            sampling_interval_ns: 1_000_000,
+        };
+        let Rates { gc, exception, contention, jit, sample, custom, waves } = rates;
+        Self {
+            encoder: Encoder::new(header),
+            bytes: Vec::new(),
+            asked,
+            own_provider: format!("Demo-{}", spec.name),
+            command_line: spec.command.join(" "),
+            pid: u64::from(spec.pid),
+            metadata: [0; Kind::COUNT],
+            rates: [
+                (Happening::Gc, gc),
+                (Happening::Exception, exception),
+                (Happening::Contention, contention),
+                (Happening::Jit, jit),
+                (Happening::Sample, sample),
+                (Happening::Custom, custom),
+                (Happening::Counters, 1.0),
+            ],
+            waves,
+            now: Duration::ZERO,
+            due: [0.0; 7],
+            happened: [0; 7],
+        }
+    }
+
+    /// What the runtime sends for the time from the last call until `elapsed`.
+    pub(super) fn run_until(&mut self, elapsed: Duration) -> &[u8] {
+        let span = elapsed.saturating_sub(self.now);
+        let wave = 1.0 + self.waves * (elapsed.as_secs_f64() * TAU / 30.0).sin();
+        let mut moments = Vec::new();
+        for (i, (happening, rate)) in self.rates.into_iter().enumerate() {
+            let rate = if happening == Happening::Counters { rate } else { rate * wave };
+            let before = self.due[i];
+            let due = before + rate.max(0.0) * span.as_secs_f64();
+            self.due[i] = due.fract();
+            for n in 1..=due as u64 {
+                // Where between the two calls the nth of them falls.
+                moments.push((self.now + span.mul_f64(((n as f64 - before) / (due - before)).clamp(0.0, 1.0)), happening, i));
+            }
+        }
+        moments.sort_by_key(|(time, ..)| *time);
+        for (time, happening, i) in moments {
+            let count = self.happened[i];
+            self.happened[i] += 1;
+            self.happen(happening, count, CLOCK + time.as_nanos() as i64);
+        }
+        self.now = elapsed;
+        self.encoder.flush();
+        self.bytes = self.encoder.take();
+        &self.bytes
+    }
+
+    /// What the runtime sends when the session is stopped: the rest, who it is, the rundown if it was asked for, the end.
+    pub(super) fn finish(&mut self, elapsed: Duration) -> &[u8] {
+        let mut bytes = self.run_until(elapsed).to_vec();
+        let time = CLOCK + elapsed.as_nanos() as i64;
+        let mut payload = Vec::new();
+        for text in [self.command_line.as_str(), "Linux", "x64"] {
+            payload.put_utf16z(text);
+        }
+        // The runtime's own provider, which nobody can turn off.
+        self.write(Kind::ProcessInfo, time, self.pid, 0, &payload);
+        if self.asked.rundown {
+            for method in 0..METHODS.len() {
+                let payload = methods::payload(method);
+                self.write(Kind::MethodRundown, time, self.pid, 0, &payload);
+            }
+            self.write(Kind::ModuleRundown, time, self.pid, 0, &methods::module());
+            self.write(Kind::RundownComplete, time, self.pid, 0, &[0, 0]);
+        }
+        self.encoder.sequence_point(time);
+        self.encoder.end();
+        bytes.extend(self.encoder.take());
+        self.bytes = bytes;
+        &self.bytes
+    }
+
+    fn happen(&mut self, happening: Happening, count: u64, time: i64) {
+        let worker = self.pid + 4 + count % WORKERS;
+        match happening {
+            Happening::Gc => self.collect(count, time),
+            Happening::Exception => {
+                let (kind, message) = methods::EXCEPTIONS[count as usize % methods::EXCEPTIONS.len()];
+                let mut payload = Vec::new();
+                payload.put_utf16z(kind);
+                payload.put_utf16z(message);
+                payload.put_u64(METHODS[3].address + 0x20);
+                payload.put_u32(0x8013_1509);
+                payload.put_u16(0x10);
+                payload.put_u16(0);
+                self.write_with_stack(Kind::Exception, time, worker, &[3, 1, 0], &payload);
+            }
+            Happening::Contention => {
+                let waited = 20_000 + 1000 * (count as i64 * 37 % 400);
+                self.write_with_stack(Kind::ContentionStart, time, worker, &[5, 2, 0], &[0, 0, 0]);
+                let mut payload = vec![0, 0, 0];
+                payload.put_f64(waited as f64);
+                self.write(Kind::ContentionStop, time + waited, worker, 0, &payload);
+            }
+            Happening::Jit => {
+                let payload = methods::payload(count as usize % METHODS.len());
+                self.write(Kind::MethodLoad, time, worker, 0, &payload);
+            }
+            Happening::Sample => self.sample(count, time),
+            Happening::Custom => {
+                let mut payload = Vec::new();
+                payload.put_i32(count as i32);
+                payload.put_utf16z(["checkout", "basket", "search"][count as usize % 3]);
+                payload.put_f64(count as f64 * 0.5);
+                self.write_with_stack(Kind::Custom, time, worker, &[4, 2, 0], &payload);
+            }
+            Happening::Counters => {
+                let interval = self.asked.provider("System.Runtime").and_then(|provider| provider.arguments());
+                if interval.is_some_and(|arguments| arguments.contains("EventCounterIntervalSec")) {
+                    for (name, display, unit, mean) in methods::COUNTERS {
+                        let wave = 1.0 + 0.2 * (count as f64 / 7.0).sin();
+                        let payload = kind::counter_payload(name, display, unit, mean * wave);
+                        self.write(Kind::Counter, time, self.pid + 3, 0, &payload);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A collection, in the order in which runtimes send its events. Every eighth is of generation 2.
+    fn collect(&mut self, count: u64, time: i64) {
+        let generation = if count % 8 == 7 { 2 } else { u32::from(count % 3 == 2) };
+        let pause = [400_000, 900_000, 6_000_000][generation as usize];
+        let number = count as u32 + 1;
+        let thread = self.pid + 4;
+        let words = |words: &[u32]| {
+            let mut payload = Vec::new();
+            words.iter().for_each(|word| payload.put_u32(*word));
+            payload.put_u16(0);
+            payload
+        };
+        self.write(Kind::SuspendBegin, time, thread, 0, &words(&[1, number]));
+        self.write(Kind::SuspendEnd, time + 30_000, thread, 0, &[0, 0]);
+        let mut start = words(&[number, generation, 0, 0]);
+        start.put_u64(0);
+        self.write(Kind::GcStart, time + 40_000, thread, 0, &start);
+        self.write(Kind::GcEnd, time + pause - 60_000, thread, 0, &words(&[number, generation]));
+        let heap = kind::heap_stats(count);
+        self.write(Kind::HeapStats, time + pause - 50_000, thread, 0, &heap);
+        self.write(Kind::RestartBegin, time + pause - 20_000, thread, 0, &[0, 0]);
+        self.write(Kind::RestartEnd, time + pause, thread, 0, &[0, 0]);
+    }
+
+    /// One thread's sample: most time goes to a few methods, some threads only wait.
+    fn sample(&mut self, count: u64, time: i64) {
+        let thread = self.pid + 4 + count % WORKERS;
+        let (stack, managed) = match count * 7 % 20 {
+            0..=6 => (&[4, 2, 0][..], true),
+            7..=10 => (&[5, 4, 2, 0][..], true),
+            11..=12 => (&[3, 1, 0][..], true),
+            _ => (&[7, 6, 0][..], false),
+        };
+        let frames: Vec<u64> = stack.iter().map(|method| METHODS[*method].address + 0x18).collect();
+        let stack = self.encoder.stack(&frames);
+        let payload = if managed { 2_u32 } else { 1 }.to_le_bytes();
+        // Samples are written by the sampler's own thread, in the name of the thread that they belong to.
+        self.event(Kind::Sample, time, thread, self.pid + 2, stack, &payload);
+    }
+
+    fn write_with_stack(&mut self, kind: Kind, time: i64, thread: u64, stack: &[usize], payload: &[u8]) {
+        let frames: Vec<u64> = stack.iter().map(|method| METHODS[*method].address + 0x18).collect();
+        let stack = self.encoder.stack(&frames);
+        self.write(kind, time, thread, stack, payload);
+    }
+
+    fn write(&mut self, kind: Kind, time: i64, thread: u64, stack: u32, payload: &[u8]) {
+        self.event(kind, time, thread, thread, stack, payload);
+    }
+
+    /// Writes an event if the session asked for it, or if the runtime sends it unasked.
+    fn event(&mut self, kind: Kind, timestamp: i64, thread: u64, capture_thread: u64, stack: u32, payload: &[u8]) {
+        let record = kind.metadata(&self.own_provider);
+        if !kind.is_unasked() && !self.asked.wants(&record.provider, record.keywords, record.event_id) {
+            return;
+        }
+        let known = &mut self.metadata[kind as usize];
+        if *known == 0 {
+            *known = self.encoder.metadata(&record);
+        }
+        let metadata = *known;
+        let processor = (thread % 4) as u32;
+        self.encoder.event(&NewEvent { metadata, timestamp, thread, capture_thread, processor, stack, payload, ..NewEvent::default() });
+    }
+}

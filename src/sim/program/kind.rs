@@ -1,0 +1,147 @@
+//! The kinds of events that a made-up program sends.
+
+use crate::nettrace::{Field, FieldType, Metadata};
+use crate::wire::Put;
+
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+const COLLECTIONS: u64 = 0x1;
+const JIT: u64 = 0x10;
+const CONTENTION: u64 = 0x4000;
+const EXCEPTION: u64 = 0x8000;
+/// EventSource marks all its events with these bits.
+const EVENT_SOURCE: u64 = 0xf000_0000_0000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    SuspendBegin,
+    SuspendEnd,
+    GcStart,
+    GcEnd,
+    HeapStats,
+    RestartBegin,
+    RestartEnd,
+    Exception,
+    ContentionStart,
+    ContentionStop,
+    MethodLoad,
+    Sample,
+    Custom,
+    Counter,
+    ProcessInfo,
+    MethodRundown,
+    ModuleRundown,
+    RundownComplete,
+}
+
+impl Kind {
+    pub(super) const COUNT: usize = Self::RundownComplete as usize + 1;
+
+    /// Whether it comes whatever providers the session asked for.
+    pub(super) fn is_unasked(self) -> bool {
+        matches!(self, Self::ProcessInfo | Self::MethodRundown | Self::ModuleRundown | Self::RundownComplete)
+    }
+
+    /// Its record. The runtime's own events have neither names nor fields on the wire.
+    pub(super) fn metadata(self, own_provider: &str) -> Metadata {
+        let (provider, event_id, version, level, keywords) = match self {
+            Self::SuspendBegin => (RUNTIME, 9, 1, 4, COLLECTIONS),
+            Self::SuspendEnd => (RUNTIME, 8, 1, 4, COLLECTIONS),
+            Self::GcStart => (RUNTIME, 1, 2, 4, COLLECTIONS),
+            Self::GcEnd => (RUNTIME, 2, 1, 4, COLLECTIONS),
+            Self::HeapStats => (RUNTIME, 4, 2, 4, COLLECTIONS),
+            Self::RestartBegin => (RUNTIME, 7, 1, 4, COLLECTIONS),
+            Self::RestartEnd => (RUNTIME, 3, 1, 4, COLLECTIONS),
+            Self::Exception => (RUNTIME, 80, 1, 2, EXCEPTION),
+            Self::ContentionStart => (RUNTIME, 81, 1, 4, CONTENTION),
+            Self::ContentionStop => (RUNTIME, 91, 1, 4, CONTENTION),
+            Self::MethodLoad => (RUNTIME, 143, 2, 4, JIT),
+            Self::Sample => ("Microsoft-DotNETCore-SampleProfiler", 0, 0, 4, 0),
+            Self::Custom => (own_provider, 1, 0, 4, EVENT_SOURCE),
+            Self::Counter => ("System.Runtime", 4, 0, 0, EVENT_SOURCE),
+            Self::ProcessInfo => ("Microsoft-DotNETCore-EventPipe", 1, 1, 0, 0),
+            Self::MethodRundown => (RUNDOWN, 144, 2, 4, JIT),
+            Self::ModuleRundown => (RUNDOWN, 154, 2, 4, 0x8),
+            Self::RundownComplete => (RUNDOWN, 146, 1, 4, 0),
+        };
+        let (name, fields) = match self {
+            Self::Custom => {
+                ("Item", vec![field("id", FieldType::Int32), field("name", FieldType::String), field("value", FieldType::Double)])
+            }
+            Self::Counter => {
+                ("EventCounters", vec![field("", FieldType::Object(vec![field("Payload", FieldType::Object(counter_fields()))]))])
+            }
+            Self::ProcessInfo => (
+                "ProcessInfo",
+                vec![
+                    field("CommandLine", FieldType::String),
+                    field("OSInformation", FieldType::String),
+                    field("ArchInformation", FieldType::String),
+                ],
+            ),
+            _ => ("", Vec::new()),
+        };
+        let (provider, name) = (provider.to_owned(), name.to_owned());
+        Metadata { provider, event_id, name, keywords, version, level, fields, ..Metadata::default() }
+    }
+}
+
+fn field(name: &str, kind: FieldType) -> Field {
+    Field { name: name.to_owned(), kind }
+}
+
+/// The shape of an EventCounter that carries a mean.
+fn counter_fields() -> Vec<Field> {
+    use FieldType::{Double, Int32, Single, String};
+    let fields = [
+        ("Name", String),
+        ("DisplayName", String),
+        ("Mean", Double),
+        ("StandardDeviation", Double),
+        ("Count", Int32),
+        ("Min", Double),
+        ("Max", Double),
+        ("IntervalSec", Single),
+        ("Series", String),
+        ("CounterType", String),
+        ("Metadata", String),
+        ("DisplayUnits", String),
+    ];
+    fields.into_iter().map(|(name, kind)| field(name, kind)).collect()
+}
+
+pub(super) fn counter_payload(name: &str, display: &str, unit: &str, mean: f64) -> Vec<u8> {
+    let mut payload = Vec::new();
+    payload.put_utf16z(name);
+    payload.put_utf16z(display);
+    payload.put_f64(mean);
+    payload.put_f64(0.0);
+    payload.put_i32(1);
+    payload.put_f64(mean);
+    payload.put_f64(mean);
+    payload.put(&1.0_f32.to_le_bytes());
+    for text in ["Interval=1000", "Mean", "", unit] {
+        payload.put_utf16z(text);
+    }
+    payload
+}
+
+/// Sizes of the heap after a collection: `GCHeapStats` version 2.
+pub(super) fn heap_stats(count: u64) -> Vec<u8> {
+    let mut payload = Vec::new();
+    let grown = count % 64 * 500_000;
+    for (size, promoted) in [(256_000, 40_000), (1_200_000, 300_000), (48_000_000 + grown, 9_000_000), (12_000_000, 0)] {
+        payload.put_u64(size);
+        payload.put_u64(promoted);
+    }
+    for large in [0_u64, 3] {
+        payload.put_u64(large);
+    }
+    for small in [17_u32, 4, 230] {
+        payload.put_u32(small);
+    }
+    payload.put_u16(0);
+    payload.put_u64(8_192);
+    payload.put_u64(0);
+    payload
+}

@@ -1,0 +1,235 @@
+//! What a simulated runtime knows and does: commands in, answers out.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::net::UnixStream;
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::spec::{Fault, Spec};
+use super::stream::{Asked, Stream};
+use crate::ipc::{
+    Command, CommandCode, Destination, DumpKind, EnvironmentBlock, Failure, Hresult, PerfMapKind, Reply, SessionId, TargetPath, Variable,
+};
+
+/// Sessions that one runtime has room for, of all tools together.
+const MOST_SESSIONS: usize = 64;
+
+/// Real ids are the addresses of session objects; freed ones come again.
+const FIRST_SESSION: u64 = 0x7f7f_b000_1160;
+const SESSION_BYTES: u64 = 0x200;
+
+/// Over what a command came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// The runtime's own socket.
+    Socket,
+    /// The port that it connects to.
+    Port,
+}
+
+pub(super) struct Runtime {
+    spec: Spec,
+    /// Where it writes perf maps.
+    folder: PathBuf,
+    environment: Vec<Variable>,
+    /// The ways over which it still waits for a resume.
+    waits_for: Vec<Way>,
+    /// Whether it waits for any; streams wait for the change.
+    suspended: watch::Sender<bool>,
+    sessions: BTreeMap<u64, Session>,
+    streams: JoinSet<()>,
+}
+
+/// A session that may still stream.
+struct Session {
+    stop: Option<oneshot::Sender<()>>,
+    /// Comes when the rundown was read, or the reader has gone.
+    drained: oneshot::Receiver<()>,
+}
+
+/// What a command leads to.
+pub(super) enum Answer {
+    /// A reply, and raw bytes behind it.
+    Yes(CommandCode, Reply, Vec<u8>),
+    No(Failure),
+    /// A reply, and a stream on the same connection.
+    Stream(Box<Starting>),
+}
+
+/// A session that was accepted and not yet begun.
+pub(super) struct Starting {
+    code: CommandCode,
+    id: u64,
+    stream: Stream,
+}
+
+impl Answer {
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let (reply, more) = match self {
+            Self::Yes(code, reply, more) => (reply.encode(*code), more.as_slice()),
+            Self::Stream(starting) => (Reply::Session(SessionId(starting.id)).encode(starting.code), &[][..]),
+            Self::No(failure) => (failure.encode(), &[][..]),
+        };
+        // As real runtimes do with an answer that does not fit.
+        let mut bytes = reply.or_else(|_| Failure::from(Hresult::FAIL).encode()).unwrap_or_default();
+        bytes.extend_from_slice(more);
+        bytes
+    }
+}
+
+impl Runtime {
+    pub(super) fn new(spec: Spec, folder: PathBuf) -> Self {
+        let mut waits_for = Vec::new();
+        waits_for.extend(spec.suspended.then_some(Way::Socket));
+        waits_for.extend(spec.port.as_ref().and_then(|port| port.suspend.then_some(Way::Port)));
+        let (suspended, mut environment) = (watch::Sender::new(!waits_for.is_empty()), spec.variables());
+        // A real one that is told nothing writes to /tmp.
+        let told = folder.to_string_lossy().into_owned();
+        environment.push(Variable { name: "DOTNET_PerfMapJitDumpPath".to_owned(), value: told });
+        Self { spec, folder, environment, waits_for, suspended, sessions: BTreeMap::new(), streams: JoinSet::new() }
+    }
+
+    pub(super) fn major(&self) -> u32 {
+        self.spec.major()
+    }
+
+    pub(super) fn fault(&self) -> Option<&Fault> {
+        self.spec.fault.as_ref()
+    }
+
+    pub(super) fn is_suspended(&self) -> bool {
+        *self.suspended.borrow()
+    }
+
+    /// Whether it waits for a resume, from now on.
+    pub(super) fn suspension(&self) -> watch::Receiver<bool> {
+        self.suspended.subscribe()
+    }
+
+    /// Does a command that this runtime knows. Blocks the server for as long as the real one does.
+    pub(super) async fn answer(&mut self, command: Command, way: Way) -> Answer {
+        let code = command.code();
+        let done = Answer::Yes(code, Reply::Done, Vec::new());
+        match command {
+            Command::ProcessInfo | Command::ProcessInfo2 | Command::ProcessInfo3 => {
+                Answer::Yes(code, Reply::Info(Box::new(self.spec.info(self.is_suspended()))), Vec::new())
+            }
+            Command::ProcessEnvironment => {
+                let block = EnvironmentBlock::encode(&self.environment);
+                Answer::Yes(code, Reply::Environment { bytes: block.len() as u32 }, block)
+            }
+            Command::SetEnvironmentVariable { name, value } => {
+                let before = self.environment.len();
+                self.environment.retain(|variable| variable.name != name.as_str());
+                match value {
+                    Some(value) => {
+                        self.environment.push(Variable { name: name.as_str().to_owned(), value: value.as_str().to_owned() });
+                        done
+                    }
+                    None if self.environment.len() == before => Answer::No(Hresult::VARIABLE_NOT_FOUND.into()),
+                    None => done,
+                }
+            }
+            Command::ResumeRuntime => {
+                self.waits_for.retain(|waits_for| *waits_for != way);
+                self.suspended.send_replace(!self.waits_for.is_empty());
+                done
+            }
+            Command::GenerateCoreDump { path, kind, .. } | Command::GenerateCoreDump2 { path, kind, .. } => {
+                self.dump(&path, kind).await.map_or_else(|_| Answer::No(Hresult::FAIL.into()), |()| done)
+            }
+            Command::GenerateCoreDump3 { path, kind, .. } => match self.dump(&path, kind).await {
+                Ok(()) => done,
+                Err(message) => Answer::No(Failure { hresult: Hresult::FAIL, message: Some(message) }),
+            },
+            Command::EnablePerfMap { kind } => {
+                self.perf_map(kind);
+                done
+            }
+            Command::DisablePerfMap | Command::ApplyStartupHook { .. } | Command::StartupProfiler { .. } => done,
+            Command::AttachProfiler { .. } if self.is_suspended() => Answer::No(Hresult::NOT_YET_AVAILABLE.into()),
+            Command::AttachProfiler { path, .. } => {
+                if PathBuf::from(path.as_str()).exists() {
+                    done
+                } else {
+                    Answer::No(Hresult::MODULE_NOT_FOUND.into())
+                }
+            }
+            Command::StopTracing { session } => {
+                self.stop(session.0).await;
+                Answer::Yes(code, Reply::Session(session), Vec::new())
+            }
+            Command::CollectTracing { providers, .. } => self.start(code, Asked::all(providers, true)),
+            Command::CollectTracing2 { providers, rundown, .. } | Command::CollectTracing3 { providers, rundown, .. } => {
+                self.start(code, Asked::all(providers, rundown))
+            }
+            Command::CollectTracing4 { providers, rundown_keyword, .. } => self.start(code, Asked::all(providers, rundown_keyword != 0)),
+            Command::CollectTracing5 { session: Destination::Stream(stream) }
+            | Command::CollectTracing6 { session: Destination::Stream((stream, _)) } => self.start(code, Asked::filtered(stream)),
+            // No file descriptor of user_events_data was handed over that a simulated runtime could write to.
+            Command::CollectTracing5 { .. } | Command::CollectTracing6 { .. } => Answer::No(Hresult::FAIL.into()),
+        }
+    }
+
+    fn start(&mut self, code: CommandCode, asked: Asked) -> Answer {
+        self.sessions.retain(|_, session| matches!(session.drained.try_recv(), Err(oneshot::error::TryRecvError::Empty)));
+        if self.sessions.len() >= MOST_SESSIONS {
+            return Answer::No(Hresult::FAIL.into());
+        }
+        let free = (0..).map(|slot| FIRST_SESSION + slot * SESSION_BYTES).find(|id| !self.sessions.contains_key(id));
+        let id = free.unwrap_or(FIRST_SESSION);
+        let (stop, stopped) = oneshot::channel();
+        let (drain, drained) = oneshot::channel();
+        self.sessions.insert(id, Session { stop: Some(stop), drained });
+        let stream = Stream::new(&self.spec, asked, self.suspended.subscribe(), stopped, drain);
+        Answer::Stream(Box::new(Starting { code, id, stream }))
+    }
+
+    /// Lets an accepted session stream.
+    pub(super) fn stream(&mut self, connection: UnixStream, starting: Starting) {
+        while self.streams.try_join_next().is_some() {}
+        self.streams.spawn(starting.stream.run(connection));
+    }
+
+    /// Returns when the reader has taken the rundown: until then this server answers nobody.
+    async fn stop(&mut self, id: u64) {
+        if self.fault() == Some(&Fault::NeverStop) {
+            std::future::pending().await
+        }
+        if let Some(mut session) = self.sessions.remove(&id) {
+            if let Some(stop) = session.stop.take() {
+                // The stream may have ended by itself.
+                let _ = stop.send(());
+            }
+            let _ = session.drained.await;
+        }
+    }
+
+    async fn dump(&self, path: &TargetPath, kind: DumpKind) -> Result<(), String> {
+        sleep(Duration::from_millis(300)).await;
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path.as_str());
+        let text = format!("This is no core dump: it stands for the {} dump of a simulated process.\n", kind.word());
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|error| format!("[createdump] Could not create output file '{}': {error}\n", path.as_str()))
+    }
+
+    fn perf_map(&self, kind: PerfMapKind) {
+        let pid = self.spec.pid;
+        let names = match kind {
+            PerfMapKind::All => vec![format!("perf-{pid}.map"), format!("perfinfo-{pid}.map"), format!("jit-{pid}.dump")],
+            PerfMapKind::PerfMap => vec![format!("perf-{pid}.map"), format!("perfinfo-{pid}.map")],
+            PerfMapKind::JitDump => vec![format!("jit-{pid}.dump")],
+        };
+        for name in names {
+            // A runtime that cannot write its perf map says "done" all the same.
+            let _ = std::fs::write(self.folder.join(name), "7f0000001000 40 void [Simulated] Program::Main()\n");
+        }
+    }
+}

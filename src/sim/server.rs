@@ -1,0 +1,191 @@
+//! The diagnostic server of a simulated runtime.
+//!
+//! Like the real one it is a single thread of thought: it accepts one connection, reads one message without a time limit, does the command,
+//! closes, and only then looks at the next connection. Streams alone live on beside it.
+
+use std::fs::Permissions;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::doom::is_deadly;
+use super::port::Caller;
+use super::runtime::{Answer, Runtime, Way};
+use super::spec::{Fault, Spec};
+use crate::ipc::{Advertise, Command, FrameError, HEADER_BYTES, Hresult, MAX_MESSAGE, Message};
+
+/// A simulated runtime at work. Dropping it is a clean exit: the socket file goes with it.
+#[derive(Debug)]
+pub struct Simulated {
+    socket: PathBuf,
+    suspended: watch::Receiver<bool>,
+    server: JoinHandle<()>,
+}
+
+impl Simulated {
+    /// Starts one that listens at `socket`. Files that it is asked for beside dumps (perf maps) go into the socket's folder.
+    ///
+    /// # Errors
+    /// When the socket cannot be made.
+    pub fn start(socket: PathBuf, spec: Spec) -> io::Result<Self> {
+        let listener = UnixListener::bind(&socket)?;
+        std::fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
+        let folder = socket.parent().unwrap_or(Path::new(".")).to_owned();
+        let advertise = Advertise { cookie: spec.cookie(), pid: spec.pid.into() };
+        let caller = spec.port.clone().map(|port| Caller::new(port, advertise));
+        let runtime = Runtime::new(spec, folder);
+        let suspended = runtime.suspension();
+        let server = tokio::spawn(serve(listener, caller, runtime));
+        Ok(Self { socket, suspended, server })
+    }
+
+    /// Where it listens.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Whether it waits at start-up for a resume, from now on.
+    pub fn suspension(&self) -> watch::Receiver<bool> {
+        self.suspended.clone()
+    }
+
+    /// Whether it lives: a request that kills a real runtime kills this one.
+    pub fn is_alive(&self) -> bool {
+        !self.server.is_finished()
+    }
+
+    /// Dies as from SIGKILL: every connection ends where it is, the socket file stays behind.
+    pub fn kill(mut self) {
+        self.server.abort();
+        self.socket = PathBuf::new();
+    }
+}
+
+impl Drop for Simulated {
+    fn drop(&mut self) {
+        self.server.abort();
+        // Gone already where the runtime was killed.
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+async fn serve(listener: UnixListener, mut caller: Option<Caller>, mut runtime: Runtime) {
+    // Connections that a real runtime forgets to close after some errors.
+    let mut forgotten = Vec::new();
+    loop {
+        let (way, mut connection) = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((connection, _)) => (Way::Socket, connection),
+                Err(_) => return,
+            },
+            connection = called(caller.as_mut()) => (Way::Port, connection),
+        };
+        match runtime.fault() {
+            Some(Fault::HangUp) => continue,
+            Some(Fault::Silent) => std::future::pending().await,
+            _ => {}
+        }
+        let request = match read_request(&mut connection, runtime.major()).await {
+            Ok(request) => request,
+            Err(hresult) => {
+                let _ = send(&mut connection, &runtime, &failure(hresult)).await;
+                continue;
+            }
+        };
+        let Ok(Some((message, _))) = Message::decode(&request) else { continue };
+        if is_deadly(&message, runtime.major(), runtime.is_suspended()) {
+            return;
+        }
+        let answer = match Command::decode(&message) {
+            Ok(command) if command.code().since() <= runtime.major() => runtime.answer(command, way).await,
+            Ok(_) => Answer::No(Hresult::UNKNOWN_COMMAND.into()),
+            // 3.1 has no ids in the profiler set: it reads every one as an attach.
+            Err(Hresult::UNKNOWN_COMMAND) if message.set == 3 && runtime.major() < 5 => Answer::No(Hresult::BAD_ENCODING.into()),
+            Err(hresult) => Answer::No(hresult.into()),
+        };
+        let bytes = answer.bytes();
+        let sent = send(&mut connection, &runtime, &bytes).await;
+        match answer {
+            Answer::Stream(stream) if sent.is_ok() => runtime.stream(connection, *stream),
+            // Seen on 9 and 10: the connection stays open after a request for a session that does not read, and after an unknown profiler command.
+            Answer::No(_) if runtime.major() >= 5 && matches!(message.set, 2 | 3) => forgotten.push(connection),
+            _ => {}
+        }
+    }
+}
+
+async fn called(caller: Option<&mut Caller>) -> UnixStream {
+    match caller {
+        Some(caller) => caller.called().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reads one request. A 3.1 runtime reads header and payload with one call each and refuses what comes in more pieces; newer ones wait
+/// for the rest for ever.
+async fn read_request(connection: &mut UnixStream, major: u32) -> Result<Vec<u8>, Hresult> {
+    let mut request = vec![0; HEADER_BYTES];
+    fill(connection, &mut request, major).await?;
+    // The size field, whatever the magic says: the runtime reads the payload before it looks.
+    let size = usize::from(u16::from_le_bytes([request[14], request[15]])).min(MAX_MESSAGE);
+    if size > HEADER_BYTES {
+        request.resize(size, 0);
+        fill(connection, &mut request[HEADER_BYTES..], major).await?;
+    }
+    match Message::decode(&request) {
+        Ok(Some(_)) => Ok(request),
+        Ok(None) => Err(Hresult::BAD_ENCODING),
+        Err(error @ (FrameError::Magic | FrameError::Size(_))) => Err(error.hresult()),
+    }
+}
+
+async fn fill(connection: &mut UnixStream, bytes: &mut [u8], major: u32) -> Result<(), Hresult> {
+    let mut got = 0;
+    while got < bytes.len() {
+        match connection.read(&mut bytes[got..]).await {
+            Ok(count) if count > 0 => got += count,
+            _ => return Err(Hresult::BAD_ENCODING),
+        }
+        if major < 5 && got < bytes.len() {
+            return Err(Hresult::BAD_ENCODING);
+        }
+    }
+    Ok(())
+}
+
+/// Sends a reply, or what the runtime's fault makes of it.
+async fn send(connection: &mut UnixStream, runtime: &Runtime, bytes: &[u8]) -> io::Result<()> {
+    match runtime.fault() {
+        Some(Fault::Garbage(garbage)) => {
+            connection.write_all(garbage).await?;
+            Err(io::ErrorKind::InvalidData.into())
+        }
+        Some(Fault::CutReply(length)) => {
+            connection.write_all(&bytes[..bytes.len().min(*length)]).await?;
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
+        Some(Fault::Late(time)) => {
+            sleep(*time).await;
+            connection.write_all(bytes).await
+        }
+        Some(Fault::Dribble) => {
+            for byte in bytes {
+                connection.write_all(&[*byte]).await?;
+                sleep(Duration::from_millis(1)).await;
+            }
+            Ok(())
+        }
+        _ => connection.write_all(bytes).await,
+    }
+}
+
+fn failure(hresult: Hresult) -> Vec<u8> {
+    Answer::No(hresult.into()).bytes()
+}

@@ -1,0 +1,144 @@
+//! What a simulated runtime is.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::ipc::{Cookie, ProcessInfo, RuntimeVersion, Variable};
+
+/// One simulated runtime: who it says it is, what happens in it, and what is wrong with it.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    /// Process id in its own namespace: what it says of itself.
+    pub pid: u32,
+    /// Entry assembly.
+    pub name: String,
+    /// Runtime version; decides which commands it knows and which quirks it has.
+    pub version: String,
+    /// Executable and arguments.
+    pub command: Vec<String>,
+    /// Its environment, `NAME=value`.
+    pub environment: Vec<String>,
+    /// Whether it waits at start-up for a resume on its own socket.
+    pub suspended: bool,
+    /// A diagnostic port that it connects to.
+    pub port: Option<ConnectPort>,
+    /// What its sessions stream.
+    pub script: Script,
+    /// What is wrong with it.
+    pub fault: Option<Fault>,
+}
+
+/// A diagnostic port of somebody else's, as `DOTNET_DiagnosticPorts` names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConnectPort {
+    /// Where it is served, now or later.
+    pub path: PathBuf,
+    /// Whether the runtime waits at start-up for a resume over it.
+    pub suspend: bool,
+}
+
+/// What a session streams.
+#[derive(Debug, Clone)]
+pub enum Script {
+    /// The events of a made-up program, as far as the session's providers ask for them.
+    Program(Rates),
+    /// These bytes as fast as the reader takes them, then nothing until the stop; then the end.
+    Canned(Arc<[u8]>),
+}
+
+/// What happens in a made-up program, in events a second.
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rates {
+    /// Garbage collections.
+    pub gc: f64,
+    /// Exceptions thrown.
+    pub exception: f64,
+    /// Lock contentions.
+    pub contention: f64,
+    /// Methods compiled.
+    pub jit: f64,
+    /// Thread samples, while the sample profiler is on.
+    pub sample: f64,
+    /// Events of the program's own provider.
+    pub custom: f64,
+    /// By how much the rates go up and down, 0 to 1.
+    #[serde(default)]
+    pub waves: f64,
+}
+
+/// What is wrong with a simulated runtime.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fault {
+    /// Accepts and answers nothing.
+    Silent,
+    /// Closes every connection at once.
+    HangUp,
+    /// Answers every request with these bytes and closes.
+    Garbage(Vec<u8>),
+    /// Answers with the first so many bytes of every reply.
+    CutReply(usize),
+    /// Answers after this time.
+    Late(Duration),
+    /// Sends replies byte by byte.
+    Dribble,
+    /// Strings that it says of itself hold escape sequences.
+    HostileText,
+    /// Dies after so many bytes of a stream.
+    CutStream(u64),
+    /// Does not stop sessions.
+    NeverStop,
+}
+
+impl Spec {
+    /// A healthy runtime of a version with a quiet little program.
+    pub fn new(name: &str, version: &str, pid: u32) -> Self {
+        let rates = Rates { gc: 2.0, exception: 5.0, contention: 5.0, jit: 5.0, sample: 200.0, custom: 50.0, waves: 0.0 };
+        Self {
+            pid,
+            name: name.to_owned(),
+            version: version.to_owned(),
+            command: vec!["/usr/bin/dotnet".to_owned(), format!("/srv/{name}.dll")],
+            environment: vec!["PATH=/usr/bin".to_owned()],
+            suspended: false,
+            port: None,
+            script: Script::Program(rates),
+            fault: None,
+        }
+    }
+
+    /// Major version of the runtime.
+    pub(super) fn major(&self) -> u32 {
+        RuntimeVersion::new(&self.version).major()
+    }
+
+    /// What it says of itself. While suspended a runtime knows its executable but not its arguments.
+    pub(super) fn info(&self, suspended: bool) -> ProcessInfo {
+        let hostile = if self.fault == Some(Fault::HostileText) { "\u{1b}]0;owned\u{7}\u{1b}[31m\r\n\u{202e}" } else { "" };
+        let command = if suspended { &self.command[..1] } else { &self.command[..] };
+        ProcessInfo {
+            pid: u64::from(self.pid),
+            cookie: self.cookie(),
+            command_line: format!("{}{hostile}", command.join(" ")),
+            os: "Linux".to_owned(),
+            arch: "x64".to_owned(),
+            entry_assembly: Some(format!("{}{hostile}", self.name)),
+            clr_version: Some(RuntimeVersion::new(&self.version)),
+            rid: Some("linux-x64".to_owned()),
+        }
+    }
+
+    /// Random in a real runtime; here it follows from the pid, so that a run can be repeated.
+    pub(super) fn cookie(&self) -> Cookie {
+        Cookie(std::array::from_fn(|i| self.pid.to_le_bytes()[i % 4].wrapping_mul(i as u8 + 13) ^ 0x5a))
+    }
+
+    pub(super) fn variables(&self) -> Vec<Variable> {
+        let split = |entry: &String| {
+            let (name, value) = entry.split_once('=').unwrap_or((entry, ""));
+            Variable { name: name.to_owned(), value: value.to_owned() }
+        };
+        self.environment.iter().map(split).collect()
+    }
+}

@@ -1,0 +1,139 @@
+//! One session's stream: what a simulated runtime sends on the connection that asked for it.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+
+use super::program::Program;
+use super::spec::{Fault, Script, Spec};
+use crate::ipc::{EventFilter, FilteredProvider, FilteredStream, Provider, Providers};
+
+/// How often a runtime writes what has gathered.
+const FLUSH: Duration = Duration::from_millis(100);
+
+/// What a session asked for, whichever generation of the command said it.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    providers: Vec<FilteredProvider>,
+    pub(super) rundown: bool,
+}
+
+impl Asked {
+    pub(super) fn all(providers: Providers, rundown: bool) -> Self {
+        Self { providers: providers.iter().cloned().map(FilteredProvider::from).collect(), rundown }
+    }
+
+    pub(super) fn filtered(stream: FilteredStream) -> Self {
+        Self { providers: stream.providers.iter().cloned().collect(), rundown: stream.rundown_keyword != 0 }
+    }
+
+    /// The provider as it was asked for.
+    pub(super) fn provider(&self, name: &str) -> Option<&Provider> {
+        self.providers.iter().map(|filtered| &filtered.provider).find(|provider| provider.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether an event comes.
+    pub(super) fn wants(&self, provider: &str, keywords: u64, event: u32) -> bool {
+        let matches = |filter: &EventFilter| filter.lets_through(event);
+        self.providers.iter().any(|FilteredProvider { provider: asked, filter }| {
+            asked.name().eq_ignore_ascii_case(provider) && (keywords == 0 || asked.keywords() & keywords != 0) && matches(filter)
+        })
+    }
+}
+
+/// A session that streams until it is stopped or nobody reads any more.
+pub(super) struct Stream {
+    source: Source,
+    suspended: watch::Receiver<bool>,
+    stop: oneshot::Receiver<()>,
+    drained: oneshot::Sender<()>,
+    /// Bytes after which the runtime dies.
+    cut: Option<u64>,
+    /// 3.1 answers the stop before the stream ends, newer runtimes after.
+    answer_first: bool,
+}
+
+enum Source {
+    Program(Box<Program>),
+    Canned(Arc<[u8]>),
+}
+
+impl Stream {
+    pub(super) fn new(
+        spec: &Spec,
+        asked: Asked,
+        suspended: watch::Receiver<bool>,
+        stop: oneshot::Receiver<()>,
+        drained: oneshot::Sender<()>,
+    ) -> Self {
+        let source = match &spec.script {
+            Script::Program(rates) => Source::Program(Box::new(Program::new(spec, *rates, asked))),
+            Script::Canned(bytes) => Source::Canned(bytes.clone()),
+        };
+        let cut = if let Some(Fault::CutStream(bytes)) = spec.fault { Some(bytes) } else { None };
+        Self { source, suspended, stop, drained, cut, answer_first: spec.major() < 5 }
+    }
+
+    /// Streams. A reader that goes away ends it at the next write, as with a real runtime.
+    pub(super) async fn run(mut self, connection: UnixStream) {
+        let mut writer = Writer { connection, left: self.cut };
+        let outcome = self.play(&mut writer).await;
+        if outcome.is_ok() && self.answer_first {
+            // The server may have gone meanwhile.
+            let _ = self.drained.send(());
+            sleep(Duration::from_millis(1)).await;
+            drop(writer);
+        } else {
+            drop(writer);
+            let _ = self.drained.send(());
+        }
+    }
+
+    async fn play(&mut self, writer: &mut Writer) -> io::Result<()> {
+        // Not even the header comes before the resume. The sender lives as long as the server, which ends this task too.
+        tokio::select! {
+            _ = self.suspended.wait_for(|suspended| !suspended) => {}
+            _ = &mut self.stop => return Ok(()),
+        }
+        match &mut self.source {
+            Source::Canned(bytes) => {
+                writer.write(&bytes.clone()).await?;
+                // An error means that the server is gone.
+                let _ = (&mut self.stop).await;
+                Ok(())
+            }
+            Source::Program(program) => {
+                let begun = Instant::now();
+                let mut flush = interval(FLUSH);
+                flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
+                loop {
+                    tokio::select! {
+                        _ = flush.tick() => writer.write(program.run_until(begun.elapsed())).await?,
+                        _ = &mut self.stop => return writer.write(program.finish(begun.elapsed())).await,
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The connection, and how much of it is left before the runtime dies.
+struct Writer {
+    connection: UnixStream,
+    left: Option<u64>,
+}
+
+impl Writer {
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let Some(left) = &mut self.left else { return self.connection.write_all(bytes).await };
+        let some = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
+        *left -= some as u64;
+        self.connection.write_all(&bytes[..some]).await?;
+        if *left == 0 { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
+    }
+}

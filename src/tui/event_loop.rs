@@ -1,0 +1,267 @@
+//! The event loop: messages in, pictures out.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use crossterm::clipboard::CopyToClipboard;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use rustix::process::{Signal, getpid, kill_process};
+use tokio::sync::{Notify, mpsc};
+use tokio::time::sleep;
+
+use super::farewell::{self, say};
+use super::input::{self, Asked, Signals};
+use super::runner::{ForTerminal, Runner};
+use super::terminal::Terminal;
+use super::{panic, watcher};
+use crate::app::{Clipboard, Msg, Now, Options, State, update};
+use crate::net::Directory;
+use crate::net::discovery::Sources;
+use crate::net::port::Port;
+use crate::ui::{Theme, view};
+
+/// Data is drawn at most this often; keys are answered at once.
+const FRAME: Duration = Duration::from_millis(33);
+
+/// Answers that wait for the loop. Tasks that find it full wait.
+const INBOX: usize = 256;
+
+/// What the dashboard needs to know before it opens.
+#[derive(Debug)]
+pub struct Dashboard {
+    /// What is settled when it starts.
+    pub options: Options,
+    /// How it looks.
+    pub theme: Theme,
+    /// Where to look for processes.
+    pub sources: Sources,
+    /// A diagnostic port that is served as well.
+    pub port: Option<Port>,
+    /// Time between two looks.
+    pub refresh: Duration,
+    /// Whether the mouse is taken.
+    pub mouse: bool,
+}
+
+/// Shows the dashboard until the person leaves it, then finishes the recordings, or goes on with them where that was asked for.
+///
+/// To be called on a thread that may block, inside a tokio runtime.
+///
+/// # Errors
+/// When the terminal or the processes cannot be had.
+pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
+    let Dashboard { options, theme, sources, port, refresh, mouse } = dashboard;
+    let mut directory = Directory::new(sources).context("the processes of this machine cannot be listed")?;
+    if let Some(port) = port {
+        directory.serve(port);
+    }
+    let (inbox, messages) = mpsc::channel(INBOX);
+    let wake = Arc::new(Notify::new());
+    let mut runner = Runner::new(directory.clients(), wake.clone(), inbox.clone());
+    let clock = Clock { begun: Instant::now(), zone: TimeZone::system() };
+    // Before the window is measured: from here on no change of it is missed.
+    let mut signals = Signals::new().context("signals cannot be waited for")?;
+    let state = State::new(options, size()?, clock.now());
+    panic::guard(inbox.clone());
+    let terminal = Terminal::enter(mouse).context("the terminal cannot be taken over")?;
+    let input = input::listen().context("the keyboard cannot be listened to")?;
+    let watcher = tokio::spawn(watcher::watch(directory, refresh, wake, inbox));
+
+    let mut screen = Screen { state, theme, terminal, runner: &mut runner, clock, drawn: None, dirty: true };
+    // The recordings are finished whatever happens to the picture.
+    let left = catch(screen.run(input, messages, &mut signals)).await;
+    drop(screen);
+    watcher.abort();
+    runner.recordings().tell();
+    match left {
+        Ok(Ok(Leave { keep_recording: true })) => keep_recording(&mut runner, &mut signals).await,
+        _ => finish(&mut runner, &mut signals).await,
+    }
+    left.unwrap_or_else(|panicked| resume_unwind(panicked)).map(drop)
+}
+
+/// How the dashboard was left.
+struct Leave {
+    keep_recording: bool,
+}
+
+/// Runs the future and hands a panic in it over as a value.
+async fn catch<T>(future: impl Future<Output = T>) -> std::thread::Result<T> {
+    let mut future = std::pin::pin!(future);
+    std::future::poll_fn(|context| match std::panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(poll) => poll.map(Ok),
+        Err(panicked) => std::task::Poll::Ready(Err(panicked)),
+    })
+    .await
+}
+
+/// Waits for recordings that were to go on without the dashboard, until they end or a signal asks to finish them.
+async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
+    let active = runner.recordings().active();
+    if active == 0 {
+        return;
+    }
+    say(format_args!("{} until Ctrl-C", farewell::go_on(active)));
+    tokio::select! {
+        () = runner.recordings().all_over() => return,
+        () = signals.end() => {}
+    }
+    finish(runner, signals).await;
+}
+
+/// Finishes the recordings that are not over, where a person can see it.
+async fn finish(runner: &mut Runner, signals: &mut Signals) {
+    let active = runner.recordings().active();
+    if active > 0 {
+        say(format_args!("finishing {}; Ctrl-C does without the last of the data", farewell::recordings(active)));
+    }
+    runner.recordings().finish(signals).await;
+}
+
+struct Screen<'a> {
+    state: State,
+    theme: Theme,
+    terminal: Terminal,
+    runner: &'a mut Runner,
+    clock: Clock,
+    /// When the last frame was drawn.
+    drawn: Option<Instant>,
+    /// Whether the picture is behind the state.
+    dirty: bool,
+}
+
+impl Screen<'_> {
+    async fn run(
+        &mut self,
+        mut input: mpsc::Receiver<Msg>,
+        mut messages: mpsc::Receiver<Msg>,
+        signals: &mut Signals,
+    ) -> anyhow::Result<Leave> {
+        self.draw()?;
+        loop {
+            let deadline = self.state.next_deadline(self.clock.now());
+            let frame = self.dirty.then(|| self.until_next_frame());
+            // Keys come first, then everything that is ready, then one picture.
+            let (first, urgent) = tokio::select! {
+                biased;
+                key = input.recv() => match key {
+                    Some(msg) => (Some(msg), true),
+                    // The terminal is gone.
+                    None => (Some(Msg::Terminate), true),
+                },
+                asked = signals.next() => match asked {
+                    Asked::End => (Some(Msg::Terminate), true),
+                    Asked::Resume => {
+                        self.terminal.resume()?;
+                        self.dirty = true;
+                        (Some(measured()?), true)
+                    }
+                    Asked::Measure => (Some(measured()?), true),
+                },
+                Some(msg) = messages.recv() => (Some(msg), false),
+                () = pause(frame) => (None, false),
+                () = pause(deadline) => (Some(Msg::Tick), false),
+            };
+            let mut urgent = urgent;
+            let mut next = first;
+            while let Some(msg) = next {
+                if let ControlFlow::Break(leave) = self.take(msg)? {
+                    return Ok(leave);
+                }
+                next = input.try_recv().inspect(|_| urgent = true).or_else(|_| messages.try_recv()).ok();
+            }
+            self.dirty |= self.state.take_dirty();
+            if self.dirty && (urgent || self.until_next_frame().is_zero()) {
+                self.draw()?;
+            }
+        }
+    }
+
+    /// Lets the state machine decide, and begins what it wants done.
+    fn take(&mut self, msg: Msg) -> anyhow::Result<ControlFlow<Leave>> {
+        self.runner.note(&msg);
+        for effect in update(&mut self.state, msg, self.clock.now()) {
+            match self.runner.run(effect) {
+                ForTerminal::Nothing => {}
+                ForTerminal::Copy { text, label } => {
+                    self.terminal.command(CopyToClipboard::to_clipboard_from(text))?;
+                    let copied = Msg::Copied { label, to: Clipboard::Terminal };
+                    update(&mut self.state, copied, self.clock.now());
+                }
+                ForTerminal::Redraw => self.terminal.clear()?,
+                ForTerminal::Suspend => {
+                    super::terminal::restore();
+                    kill_process(getpid(), Signal::TSTP).map_err(io::Error::from).context("the program cannot stop itself")?;
+                    self.terminal.resume()?;
+                    self.dirty = true;
+                }
+                ForTerminal::Quit { keep_recording } => return Ok(ControlFlow::Break(Leave { keep_recording })),
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn until_next_frame(&self) -> Duration {
+        self.drawn.map_or(Duration::ZERO, |drawn| FRAME.saturating_sub(drawn.elapsed()))
+    }
+
+    fn draw(&mut self) -> anyhow::Result<()> {
+        let (state, theme) = (&self.state, &self.theme);
+        self.terminal.draw(|frame| view(state, theme, frame)).context("the terminal takes no more output")?;
+        self.drawn = Some(Instant::now());
+        self.dirty = false;
+        Ok(())
+    }
+}
+
+/// Columns and rows of the window.
+fn size() -> anyhow::Result<(u16, u16)> {
+    crossterm::terminal::size().context("the terminal does not say its size")
+}
+
+fn measured() -> anyhow::Result<Msg> {
+    size().map(|(columns, rows)| Msg::Resize(columns, rows))
+}
+
+/// Sleeps that long; for ever where there is nothing to wait for.
+async fn pause(time: Option<Duration>) {
+    match time {
+        Some(time) => sleep(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reads the time for the pure parts.
+struct Clock {
+    begun: Instant,
+    zone: TimeZone,
+}
+
+impl Clock {
+    fn now(&self) -> Now {
+        let wall = Timestamp::now();
+        let unix_ms = u64::try_from(wall.as_millisecond()).unwrap_or(0);
+        Now { elapsed: self.begun.elapsed(), unix_ms, utc_offset: self.zone.to_offset(wall).seconds() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_of_the_picture_is_a_value_so_that_recordings_are_finished() {
+        let panicked = catch(async {
+            tokio::task::yield_now().await;
+            panic!("no picture");
+        });
+        let panicked: std::thread::Result<()> = panicked.await;
+        assert_eq!(panicked.unwrap_err().downcast_ref::<&str>(), Some(&"no picture"));
+        assert_eq!(catch(async { 7 }).await.unwrap(), 7);
+    }
+}

@@ -1,0 +1,17 @@
+//! The ring around the dashboard: event loop, effect runner, terminal guard, clipboard.
+//!
+//! The loop turns keys, answers and deadlines into messages, lets [`app`](crate::app) decide, draws when something changed, and hands what is to be
+//! done outside to the one runner, whose tasks answer with messages. No network or disk is waited for in the loop. Only the loop's own thread
+//! touches the terminal, and every way out gives it back and finishes the recordings.
+
+mod clipboard;
+mod event_loop;
+mod farewell;
+mod input;
+mod panic;
+mod recordings;
+mod runner;
+mod terminal;
+mod watcher;
+
+pub use event_loop::{Dashboard, run};

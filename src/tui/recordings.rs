@@ -1,0 +1,130 @@
+//! The recordings that the dashboard started, from the key to the finished file.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::farewell;
+use super::input::Signals;
+use crate::app::Msg;
+use crate::model::{Phase, Recording, RecordingId};
+use crate::net::client::Client;
+use crate::session::{Plan, Recorder};
+
+/// How long recordings may take to finish after the dashboard has gone.
+const LAST_WAIT: Duration = Duration::from_secs(60);
+
+/// What somebody wants of a recording. Later wishes replace earlier ones, and may come before it has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    GoOn,
+    Stop,
+    Abandon,
+}
+
+/// Recordings by their number.
+#[derive(Debug, Default)]
+pub(super) struct Recordings {
+    wishes: BTreeMap<RecordingId, watch::Sender<Wish>>,
+    tasks: JoinSet<Option<Recording>>,
+    /// Those that are over, until somebody is told.
+    over: Vec<Recording>,
+}
+
+impl Recordings {
+    /// Begins one; how it goes is told to `inbox`.
+    pub(super) fn start(&mut self, client: Client, plan: Plan, inbox: mpsc::Sender<Msg>) {
+        let (wish, wishes) = watch::channel(Wish::GoOn);
+        self.wishes.insert(plan.id, wish);
+        self.tasks.spawn(record(client, plan, wishes, inbox));
+    }
+
+    pub(super) fn stop(&self, id: RecordingId) {
+        self.wish(id, Wish::Stop);
+    }
+
+    pub(super) fn abandon(&self, id: RecordingId) {
+        self.wish(id, Wish::Abandon);
+    }
+
+    fn wish(&self, id: RecordingId, wanted: Wish) {
+        if let Some(wish) = self.wishes.get(&id) {
+            wish.send_replace(wanted);
+        }
+    }
+
+    /// How many are not over.
+    pub(super) fn active(&mut self) -> usize {
+        while let Some(over) = self.tasks.try_join_next() {
+            self.over.extend(over.ok().flatten());
+        }
+        self.tasks.len()
+    }
+
+    /// Says what became of those that are over, for when the dashboard has gone.
+    pub(super) fn tell(&mut self) {
+        self.active();
+        self.over.drain(..).for_each(|recording| farewell::tell(&recording));
+    }
+
+    /// Waits until all are over, and says what became of each.
+    pub(super) async fn all_over(&mut self) {
+        self.tell();
+        while let Some(over) = self.tasks.join_next().await {
+            over.iter().flatten().for_each(farewell::tell);
+        }
+    }
+
+    /// Stops all and waits, but not for ever, and not against another signal: what does not end in time is abandoned, its file stays.
+    pub(super) async fn finish(&mut self, signals: &mut Signals) {
+        for (wanted, limit) in [(Wish::Stop, LAST_WAIT), (Wish::Abandon, Duration::from_secs(2))] {
+            for wish in self.wishes.values() {
+                wish.send_replace(wanted);
+            }
+            tokio::select! {
+                () = self.all_over() => return,
+                () = sleep(limit) => {}
+                () = signals.end() => {}
+            }
+        }
+    }
+}
+
+/// Records; gives how it ended, if it began.
+async fn record(client: Client, plan: Plan, mut wishes: watch::Receiver<Wish>, inbox: mpsc::Sender<Msg>) -> Option<Recording> {
+    let id = plan.id;
+    // Nobody may listen any more once the dashboard has gone; the recording goes on all the same.
+    let tell = async |msg| drop(inbox.send(msg).await);
+    tell(Msg::Recording(plan.starting())).await;
+    let recorder = match Recorder::start(client, plan).await {
+        Ok(recorder) => recorder,
+        Err(error) => {
+            tell(Msg::TraceFailed { id, reason: error.to_string() }).await;
+            return None;
+        }
+    };
+    let mut progress = recorder.progress();
+    loop {
+        match *wishes.borrow_and_update() {
+            Wish::GoOn => {}
+            Wish::Stop => recorder.stop(),
+            Wish::Abandon => recorder.abandon(),
+        }
+        tokio::select! {
+            changed = progress.changed() => {
+                let now = progress.borrow_and_update().clone();
+                let over = changed.is_err() || matches!(now.phase, Phase::Done(_));
+                tell(Msg::Recording(now)).await;
+                if over {
+                    break;
+                }
+            }
+            // The sender lives as long as the runner.
+            Ok(()) = wishes.changed() => {}
+        }
+    }
+    Some(recorder.finished().await)
+}

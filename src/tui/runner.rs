@@ -1,0 +1,182 @@
+//! The one runner of effects: does what `update` wants done, on the task pool, and answers with messages.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustc_hash::FxHashMap;
+use tokio::sync::{Notify, mpsc};
+
+use super::clipboard::{Desktop, LONGEST_OSC52, Route, route};
+use super::recordings::Recordings;
+use crate::app::{Clipboard, Effect, JobResult, Msg};
+use crate::clr::select;
+use crate::ipc::{DumpFlags, DumpRequest};
+use crate::model::{Process, ProcessKey, sanitise};
+use crate::net::Clients;
+use crate::net::client::Client;
+use crate::session::{self, Plan};
+
+/// What of an effect only the event loop can do, because it alone touches the terminal.
+#[derive(Debug)]
+pub(super) enum ForTerminal {
+    Nothing,
+    /// Send text to the terminal's clipboard.
+    Copy {
+        text: String,
+        label: String,
+    },
+    Redraw,
+    Suspend,
+    Quit {
+        keep_recording: bool,
+    },
+}
+
+pub(super) struct Runner {
+    clients: Clients,
+    processes: FxHashMap<ProcessKey, Process>,
+    recordings: Recordings,
+    desktop: Desktop,
+    wake: Arc<Notify>,
+    inbox: mpsc::Sender<Msg>,
+}
+
+impl Runner {
+    pub(super) fn new(clients: Clients, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) -> Self {
+        let (processes, recordings, desktop) = (FxHashMap::default(), Recordings::default(), Desktop::default());
+        Self { clients, processes, recordings, desktop, wake, inbox }
+    }
+
+    /// Keeps what effects need to know of the processes: they name them by key.
+    pub(super) fn note(&mut self, msg: &Msg) {
+        if let Msg::Processes(processes) = msg {
+            self.processes = processes.iter().map(|process| (process.key, process.clone())).collect();
+        }
+    }
+
+    pub(super) fn recordings(&mut self) -> &mut Recordings {
+        &mut self.recordings
+    }
+
+    /// Begins what is wanted; nothing here waits.
+    pub(super) fn run(&mut self, effect: Effect) -> ForTerminal {
+        match effect {
+            Effect::Refresh => self.wake.notify_one(),
+            Effect::ReadEnvironment { key, ticket } => self.ask(key, move |asked| async move {
+                let result = match asked {
+                    Ok((client, _)) => client.environment().await.map_err(|error| error.to_string()),
+                    Err(gone) => Err(gone),
+                };
+                Msg::Environment { ticket, result }
+            }),
+            Effect::StartTrace { id, key, profiles } => {
+                let begun = self.reach(key).and_then(|(client, process)| {
+                    let selected = select(&profiles, &[] as &[&str], None).map_err(|error| error.to_string())?;
+                    let Process { name, .. } = process;
+                    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+                    let file = session::new_file(&std::env::current_dir().unwrap_or_default(), &name, key.pid, now);
+                    let (what, config) = (selected.what, selected.config);
+                    Ok((client, Plan { id, key, name, what, config, file, duration: None, max_bytes: None, analysed: true }))
+                });
+                match begun {
+                    Ok((client, plan)) => self.recordings.start(client, plan, self.inbox.clone()),
+                    Err(reason) => self.tell(Msg::TraceFailed { id, reason }),
+                }
+            }
+            Effect::StopTrace { id } => self.recordings.stop(id),
+            Effect::AbandonTrace { id } => self.recordings.abandon(id),
+            Effect::Dump { key, kind, path, ticket } => self.ask(key, move |asked| async move {
+                let result = match asked {
+                    Ok((client, process)) => {
+                        let request = DumpRequest { path, kind, flags: DumpFlags::default() };
+                        session::dump(&client, &process, &request).await.map_err(|error| error.to_string())
+                    }
+                    Err(gone) => Err(gone),
+                };
+                let done = |dumped: session::Dumped| {
+                    let note = dumped.bytes.is_none().then(|| "its size cannot be seen from here".to_owned());
+                    JobResult { files: vec![shown(&dumped.seen_here)], bytes: dumped.bytes, note }
+                };
+                Msg::JobDone { ticket, result: result.map(done) }
+            }),
+            Effect::PerfMap { key, kind, ticket } => self.ask(key, move |asked| async move {
+                let result = match asked {
+                    Ok((client, process)) => session::perf_map(&client, &process, kind).await.map_err(|error| error.to_string()),
+                    Err(gone) => Err(gone),
+                };
+                let done = |files: Vec<PathBuf>| {
+                    let note = (kind.is_some() && files.is_empty()).then(|| "its files cannot be seen from here yet".to_owned());
+                    JobResult { files: files.iter().map(shown).collect(), bytes: None, note }
+                };
+                Msg::JobDone { ticket, result: result.map(done) }
+            }),
+            Effect::Resume { key, ticket } => {
+                let clients = self.clients.clone();
+                self.ask(key, move |asked| async move {
+                    let result = match asked {
+                        Ok((_, process)) => clients.resume(&process).await.unwrap_or(Ok(())).map_err(|error| error.to_string()),
+                        Err(gone) => Err(gone),
+                    };
+                    Msg::JobDone { ticket, result: result.map(|()| JobResult::default()) }
+                });
+            }
+            Effect::Copy { text, label } => return self.copy(text, label),
+            Effect::Redraw => return ForTerminal::Redraw,
+            Effect::Suspend => return ForTerminal::Suspend,
+            Effect::Quit { keep_recording } => return ForTerminal::Quit { keep_recording },
+        }
+        ForTerminal::Nothing
+    }
+
+    /// The client of a process that is still listed, or a sentence.
+    fn reach(&self, key: ProcessKey) -> Result<(Client, Process), String> {
+        let process = self.processes.get(&key).ok_or_else(|| format!("process {} has ended", key.pid))?;
+        let client = self.clients.of(process).ok_or_else(|| format!("process {} serves no diagnostic socket", key.pid))?;
+        Ok((client, process.clone()))
+    }
+
+    /// Lets a task talk to a process and answer with a message.
+    fn ask<F>(&self, key: ProcessKey, talk: impl FnOnce(Result<(Client, Process), String>) -> F)
+    where
+        F: Future<Output = Msg> + Send + 'static,
+    {
+        let (talk, inbox) = (talk(self.reach(key)), self.inbox.clone());
+        // The answer to a question of a dashboard that has gone is of no use.
+        tokio::spawn(async move { drop(inbox.send(talk.await).await) });
+    }
+
+    fn tell(&self, msg: Msg) {
+        let inbox = self.inbox.clone();
+        tokio::spawn(async move { drop(inbox.send(msg).await) });
+    }
+
+    /// To the desktop's clipboard if that is where the person is, else, or if that fails, through the terminal.
+    fn copy(&mut self, text: String, label: String) -> ForTerminal {
+        if text.len() > LONGEST_OSC52 && route(is_set) == Route::Terminal {
+            self.tell(Msg::Failed(format!("the {label} is too long for a terminal's clipboard ({} bytes)", text.len())));
+            return ForTerminal::Nothing;
+        }
+        if route(is_set) == Route::Terminal {
+            return ForTerminal::Copy { text, label };
+        }
+        let (set, inbox) = (self.desktop.set(text), self.inbox.clone());
+        tokio::spawn(async move {
+            let msg = if set.await {
+                Msg::Copied { label, to: Clipboard::Desktop }
+            } else {
+                Msg::Failed(format!("the {label} was not copied: the desktop's clipboard does not answer"))
+            };
+            drop(inbox.send(msg).await);
+        });
+        ForTerminal::Nothing
+    }
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+fn shown(path: impl AsRef<std::path::Path>) -> String {
+    sanitise(&path.as_ref().to_string_lossy())
+}

@@ -1,0 +1,62 @@
+//! Looks at the processes again and again and tells what it sees.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+
+use crate::app::Msg;
+use crate::net::Directory;
+
+/// How long the list waits for new processes to say who they are. Most answer within a millisecond; who does not is in the next list.
+const PATIENCE: Duration = Duration::from_millis(40);
+
+/// Runs until nobody listens. `wake` asks for a look out of turn.
+pub(super) async fn watch(mut directory: Directory, refresh: Duration, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) {
+    let mut ticks = interval(refresh);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut failed = false;
+    // The first list is shown at once, with what /proc says; the second follows on its heels, with what the processes say.
+    let mut patience = Duration::ZERO;
+    ticks.tick().await;
+    let mut guests = directory.changes();
+    loop {
+        let msg = match directory.refresh(patience).await {
+            Ok(rows) => {
+                failed = false;
+                Some(Msg::Processes(rows))
+            }
+            // Said once, not every second.
+            Err(_) if failed => None,
+            Err(error) => {
+                failed = true;
+                Some(Msg::Failed(format!("the processes cannot be listed: {error}")))
+            }
+        };
+        if let Some(msg) = msg
+            && inbox.send(msg).await.is_err()
+        {
+            return;
+        }
+        if std::mem::replace(&mut patience, PATIENCE).is_zero() {
+            sleep(PATIENCE).await;
+            continue;
+        }
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = wake.notified() => {}
+            () = changed(&mut guests) => {}
+        }
+    }
+}
+
+/// Waits until a runtime comes to our port, or leaves it.
+async fn changed(guests: &mut Option<watch::Receiver<()>>) {
+    if let Some(guests) = guests
+        && guests.changed().await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
+}

@@ -1,0 +1,95 @@
+//! Exceptions by type, and the latest of the selected one with its stack.
+
+use ratatui::layout::Rect;
+
+use crate::analysis::{ExceptionType, ThrownException};
+use crate::app::{Source, Tab};
+use crate::model::{Count, CountRate, Stopwatch, sanitise};
+
+use super::super::canvas::Canvas;
+use super::grid::{Grid, number, text};
+use super::panel::figures;
+use super::{Look, below, beside, nothing, split};
+
+pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
+    let theme = canvas.theme;
+    let exceptions = &look.findings.snapshot.exceptions;
+    if exceptions.thrown == 0 {
+        nothing(canvas, look, Source::Exceptions, "No exception so far.", area);
+        return;
+    }
+    let mut top = vec![
+        ("thrown", Count(exceptions.thrown).to_string(), theme.strong),
+        ("rate", CountRate(look.rate(exceptions.thrown, exceptions.rate)).to_string(), theme.strong),
+    ];
+    if exceptions.rethrown > 0 {
+        top.push(("of these thrown anew", Count(exceptions.rethrown).to_string(), theme.text));
+    }
+    if exceptions.others > 0 {
+        top.push(("of rarer types", Count(exceptions.others).to_string(), theme.text));
+    }
+    let used = figures(canvas, area, &top);
+    let area = below(area, used + u16::from(area.height > 12));
+    let types = exceptions.types.len() as u16;
+    let (left, right) =
+        if area.width >= 100 { beside(area, area.width * 9 / 20) } else { split(area, (types + 1).min(area.height / 2).max(2)) };
+    let cursor = look.state.view_cursor(Tab::Exceptions);
+    list(canvas, look, &exceptions.types, left);
+    if let Some(selected) = exceptions.types.get(cursor.at.min(exceptions.types.len().saturating_sub(1))) {
+        latest(canvas, look, &selected.last, right);
+    }
+}
+
+fn list(canvas: &mut Canvas<'_>, look: &Look<'_>, types: &[ExceptionType], area: Rect) {
+    let theme = canvas.theme;
+    let grid = Grid::new(canvas, area, &[number("COUNT", 6), text("TYPE", 0), number("LAST", 7)]);
+    let cursor = look.state.view_cursor(Tab::Exceptions);
+    let lines = grid.lines();
+    for (kind, y) in types[grid.window(cursor, types.len())].iter().zip(lines.y..lines.bottom()) {
+        grid.value(canvas, "COUNT", y, Count(kind.count), theme.strong);
+        grid.text(canvas, "TYPE", y, &kind.name, theme.text);
+        grid.value(canvas, "LAST", y, at(kind.last.at), theme.dim);
+    }
+    grid.finish(canvas, look.state, cursor, types.len());
+}
+
+/// The latest exception of a type: what it says, where it was thrown.
+fn latest(canvas: &mut Canvas<'_>, look: &Look<'_>, thrown: &ThrownException, area: Rect) {
+    let theme = canvas.theme;
+    let ThrownException { at: when, thread, hresult, rethrown, .. } = *thrown;
+    let again = if rethrown { "   thrown anew" } else { "" };
+    let facts = format!("the latest: at {}   thread {thread}   {hresult:#010x}{again}", at(when));
+    canvas.text(area.x, area.y, area.width, &facts, theme.dim);
+    let message = if thrown.message.is_empty() { "(no message)".to_owned() } else { sanitise(&thrown.message) };
+    let used = canvas.wrapped(Rect { height: below(area, 1).height.min(3), ..below(area, 1) }, &message, theme.warn);
+    let stack = below(area, 1 + used);
+    if thrown.frames.is_empty() {
+        canvas.text(stack.x, stack.y, stack.width, "It came without a stack.", theme.dim);
+    }
+    for (index, y) in (stack.y..stack.bottom()).enumerate() {
+        let Some(frame) = thrown.frames.get(index) else { break };
+        let left = thrown.frames.len() - index;
+        if y + 1 == stack.bottom() && left > 1 {
+            canvas.value(stack.x, y, stack.width, format_args!("… and {left} more frames"), theme.dim);
+            break;
+        }
+        frame_line(canvas, look, Rect { y, height: 1, ..stack }, frame);
+    }
+}
+
+/// A frame of a stack; where its method is not known yet, that is said.
+fn frame_line(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect, frame: &str) {
+    let theme = canvas.theme;
+    let known = !frame.starts_with("0x");
+    let used = canvas.text(line.x, line.y, line.width, "at ", theme.dim);
+    let style = if known { theme.text } else { theme.dim };
+    let used = used + canvas.foreign(line.x + used, line.y, line.width.saturating_sub(used), frame, style);
+    if !known {
+        let note = super::methods::unknown(look);
+        canvas.text(line.x + used + 1, line.y, line.width.saturating_sub(used + 1), note, theme.dim);
+    }
+}
+
+fn at(nanoseconds: i64) -> Stopwatch {
+    Stopwatch(std::time::Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0)))
+}

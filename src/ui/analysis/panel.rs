@@ -1,0 +1,102 @@
+//! Figures in a line, curves over time, parts of a whole.
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::analysis::Timeline;
+
+use super::super::canvas::{Canvas, width};
+use super::super::chart::{Curve, Span, curve, time_axis};
+use super::{Look, beside};
+
+/// A figure: what it is, its value, and the value's style.
+pub(in crate::ui) type Figure = (&'static str, String, Style);
+
+/// Writes figures one behind the other, in as many lines as it takes, but no more than a sixth of the room. Says how
+/// many; the first figures matter most.
+pub(in crate::ui) fn figures(canvas: &mut Canvas<'_>, area: Rect, figures: &[Figure]) -> u16 {
+    let theme = canvas.theme;
+    let area = Rect { height: area.height.div_ceil(6), ..area };
+    let (mut x, mut y) = (area.x, area.y);
+    for (label, value, style) in figures {
+        let wanted = width(label) + 1 + width(value);
+        if x > area.x && x + wanted > area.right() {
+            (x, y) = (area.x, y + 1);
+        }
+        if y >= area.bottom() {
+            return area.height;
+        }
+        let room = area.right().saturating_sub(x);
+        x += canvas.pieces(x, y, room, &[(label, theme.dim), (" ", theme.dim), (value, *style)]) + 3;
+    }
+    if figures.is_empty() { 0 } else { (y - area.y + 1).min(area.height) }
+}
+
+/// A figure over time, and how it is drawn.
+pub(super) struct History<'a> {
+    pub(super) title: &'static str,
+    pub(super) style: Style,
+    pub(super) unit: fn(f64) -> String,
+    pub(super) line: &'a Timeline,
+    /// Whether the figure stays what it was until it changes; else it is a sum, and nothing where there is none.
+    pub(super) stays: bool,
+}
+
+/// Nanoseconds in a second.
+const SECOND: i64 = 1_000_000_000;
+
+impl History<'_> {
+    /// The last five minutes, second by second.
+    fn seconds(&self, now: i64, over: bool) -> Vec<f64> {
+        // The second that has only begun would always look low.
+        let last = if over || self.stays { now } else { now.saturating_sub(SECOND) };
+        let count = usize::try_from(last.max(0) / SECOND + 1).unwrap_or(300).min(300);
+        let mut values = self.line.recent(last, count);
+        if self.stays {
+            let mut held = values.iter().copied().find(|value| value.is_finite()).unwrap_or(0.0);
+            for value in &mut values {
+                if value.is_finite() {
+                    held = *value;
+                }
+                *value = held;
+            }
+        }
+        values
+    }
+}
+
+/// Draws curves with their time below: two side by side, or the first alone where there is no room for both.
+pub(super) fn histories(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect, histories: &[History<'_>]) {
+    let now = look.findings.snapshot.now;
+    let half = area.width.saturating_sub(3) / 2;
+    let (left, right) = if area.width >= 70 && histories.len() > 1 { beside(area, half) } else { (area, Rect { width: 0, ..area }) };
+    for (history, area) in histories.iter().zip([left, right]) {
+        if area.height < 3 || area.width == 0 {
+            continue;
+        }
+        let values = history.seconds(now, look.over());
+        let span = Span::of_seconds(values.len());
+        let lines = Curve { title: history.title, style: history.style, unit: history.unit, len: values.len() };
+        let plot = Rect { height: area.height - 1, ..area };
+        curve(canvas, plot, &lines, span, |index| values.get(index).copied().unwrap_or(0.0), |_| false);
+        time_axis(canvas, Rect { y: plot.bottom(), height: 1, ..area }, span, if look.over() { "end" } else { "now" });
+    }
+}
+
+/// Draws how much of a whole something is: shares from the left, each in its style.
+pub(super) fn meter(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, shares: &[(f64, Style)]) {
+    let [full, empty] = canvas.theme.glyphs.meter;
+    let mut sum = 0.0;
+    let mut at = 0;
+    for (share, style) in shares {
+        sum += if share.is_finite() { share.max(0.0) } else { 0.0 };
+        let end = ((sum.min(1.0) * f64::from(room)).round() as u16).min(room);
+        for column in at..end {
+            canvas.sign(x + column, y, full, *style);
+        }
+        at = at.max(end);
+    }
+    for column in at..room {
+        canvas.sign(x + column, y, empty, canvas.theme.border);
+    }
+}

@@ -1,0 +1,284 @@
+//! Drawing into the buffer: everything is clipped, nothing can panic, and nothing allocates for plain text.
+
+use std::borrow::Cow;
+use std::fmt::{self, Display, Write};
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::glyphs::to_ascii;
+use super::theme::Theme;
+use crate::model::sanitise;
+
+/// A buffer to draw into, in a theme.
+pub(super) struct Canvas<'a> {
+    buffer: &'a mut Buffer,
+    pub(super) theme: &'a Theme,
+    scratch: String,
+}
+
+/// How many columns a text takes.
+pub(super) fn width(text: &str) -> u16 {
+    let columns = if text.is_ascii() { text.len() } else { Span::raw(text).width() };
+    u16::try_from(columns).unwrap_or(u16::MAX)
+}
+
+impl<'a> Canvas<'a> {
+    pub(super) fn new(buffer: &'a mut Buffer, theme: &'a Theme) -> Self {
+        Self { buffer, theme, scratch: String::new() }
+    }
+
+    fn spell<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.theme.glyphs.ascii && !text.is_ascii() { Cow::Owned(to_ascii(text)) } else { Cow::Borrowed(text) }
+    }
+
+    /// Writes text from here on, into at most so many columns; what does not fit is cut and marked. Says how many it took.
+    pub(super) fn text(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) -> u16 {
+        let area = self.buffer.area;
+        let room = room.min(area.right().saturating_sub(x));
+        if room == 0 || y < area.top() || y >= area.bottom() || x < area.left() {
+            return 0;
+        }
+        let text = self.spell(text);
+        // Nothing shines through from what was drawn here before.
+        let style = Style::reset().patch(style);
+        // A text takes no more columns than bytes.
+        let fits = text.len() <= usize::from(room) || width(&text) <= room;
+        let (end, _) = self.buffer.set_stringn(x, y, &text, usize::from(if fits { room } else { room - 1 }), style);
+        if fits {
+            return end - x;
+        }
+        let (end, _) = self.buffer.set_stringn(end, y, self.theme.glyphs.more, 1, style);
+        end - x
+    }
+
+    /// Writes text that comes from a target and was not made safe yet.
+    pub(super) fn foreign(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) -> u16 {
+        if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+            self.text(x, y, room, text, style)
+        } else {
+            self.text(x, y, room, &sanitise(text), style)
+        }
+    }
+
+    /// Writes text so that it ends where the room does.
+    pub(super) fn right(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) {
+        let blank = room.saturating_sub(width(&self.spell(text)));
+        self.text(x + blank, y, room - blank, text, style);
+    }
+
+    /// Writes a number so that it ends where the room does.
+    pub(super) fn number(&mut self, x: u16, y: u16, room: u16, value: impl Display, style: Style) {
+        self.with_scratch(value, |canvas, text| canvas.right(x, y, room, text, style));
+    }
+
+    /// Writes a value. Says how many columns it took.
+    pub(super) fn value(&mut self, x: u16, y: u16, room: u16, value: impl Display, style: Style) -> u16 {
+        self.with_scratch(value, |canvas, text| canvas.text(x, y, room, text, style))
+    }
+
+    fn with_scratch<T>(&mut self, value: impl Display, draw: impl FnOnce(&mut Self, &str) -> T) -> T {
+        let mut text = std::mem::take(&mut self.scratch);
+        text.clear();
+        // A value that cannot be formatted leaves what it managed to write.
+        let _: fmt::Result = write!(text, "{value}");
+        let drawn = draw(self, &text);
+        self.scratch = text;
+        drawn
+    }
+
+    /// Writes pieces of text one behind the other. Says how many columns they took.
+    pub(super) fn pieces(&mut self, x: u16, y: u16, room: u16, pieces: &[(&str, Style)]) -> u16 {
+        let mut used = 0;
+        for (text, style) in pieces {
+            used += self.text(x + used, y, room - used.min(room), text, *style);
+        }
+        used
+    }
+
+    /// Writes text in which some graphemes, by number, are marked.
+    pub(super) fn marked(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style, marks: &[u32]) -> u16 {
+        let used = self.text(x, y, room, text, style);
+        if !marks.is_empty() {
+            let matched = self.theme.matched;
+            let mut at = x;
+            for (index, grapheme) in Span::raw(text).styled_graphemes(Style::new()).enumerate() {
+                let columns = width(grapheme.symbol);
+                if at + columns > x + used {
+                    break;
+                }
+                if marks.binary_search(&(index as u32)).is_ok() {
+                    self.style(Rect::new(at, y, columns, 1), matched);
+                }
+                at += columns;
+            }
+        }
+        used
+    }
+
+    /// Writes text over several lines, broken between words, as far as there is room. Says how many lines it took.
+    pub(super) fn wrapped(&mut self, area: Rect, text: &str, style: Style) -> u16 {
+        let lines = wrap(&self.spell(text), area.width);
+        for (line, y) in lines.iter().zip(area.y..area.bottom()) {
+            self.text(area.x, y, area.width, line, style);
+        }
+        (lines.len() as u16).min(area.height)
+    }
+
+    /// Puts a style over what is there.
+    pub(super) fn style(&mut self, area: Rect, style: Style) {
+        self.buffer.set_style(area, style);
+    }
+
+    /// Empties an area.
+    pub(super) fn clear(&mut self, area: Rect) {
+        let area = area.intersection(self.buffer.area);
+        for y in area.top()..area.bottom() {
+            for x in area.left()..area.right() {
+                if let Some(cell) = self.buffer.cell_mut((x, y)) {
+                    cell.reset();
+                }
+            }
+        }
+    }
+
+    /// Puts one sign.
+    pub(super) fn sign(&mut self, x: u16, y: u16, sign: &str, style: Style) {
+        if let Some(cell) = self.buffer.cell_mut((x, y)) {
+            cell.set_symbol(sign).set_style(style);
+        }
+    }
+
+    /// Puts one character.
+    pub(super) fn char(&mut self, x: u16, y: u16, c: char, style: Style) {
+        if let Some(cell) = self.buffer.cell_mut((x, y)) {
+            cell.set_char(c).set_style(style);
+        }
+    }
+
+    /// Draws a frame.
+    pub(super) fn frame(&mut self, area: Rect, style: Style) {
+        if area.width < 2 || area.height < 2 {
+            return;
+        }
+        let glyphs = self.theme.glyphs;
+        let (right, bottom) = (area.right() - 1, area.bottom() - 1);
+        for x in area.x + 1..right {
+            self.sign(x, area.y, glyphs.horizontal, style);
+            self.sign(x, bottom, glyphs.horizontal, style);
+        }
+        for y in area.y + 1..bottom {
+            self.sign(area.x, y, glyphs.vertical, style);
+            self.sign(right, y, glyphs.vertical, style);
+        }
+        let corners = [(area.x, area.y), (right, area.y), (area.x, bottom), (right, bottom)];
+        for ((x, y), corner) in corners.into_iter().zip(glyphs.corners) {
+            self.sign(x, y, corner, style);
+        }
+    }
+
+    /// Draws a frame over what is there, with a title, and hands out the room inside.
+    pub(super) fn dialog(&mut self, area: Rect, title: &str, style: Style) -> Rect {
+        // A blank column on each side keeps it apart from what it covers.
+        let left = area.x.saturating_sub(1);
+        self.clear(Rect { x: left, width: area.right() + 1 - left, ..area });
+        self.frame(area, style);
+        let strong = self.theme.strong;
+        let room = area.width.saturating_sub(6);
+        let used = self.text(area.x + 3, area.y, room, title, strong);
+        if used > 0 {
+            self.sign(area.x + 2, area.y, " ", strong);
+            self.sign(area.x + 3 + used, area.y, " ", strong);
+        }
+        Rect::new(area.x + 2, area.y + 1, area.width.saturating_sub(4), area.height.saturating_sub(2))
+    }
+
+    /// Shows on a frame's right side which part of a list is on the screen.
+    pub(super) fn scroll_mark(&mut self, track: Rect, offset: usize, shown: usize, len: usize) {
+        let height = usize::from(track.height);
+        if len <= shown || height == 0 {
+            return;
+        }
+        let size = (height * shown / len).clamp(1, height);
+        let at = ((height - size) * offset).div_ceil((len - shown).max(1)).min(height - size);
+        let (thumb, style) = (self.theme.glyphs.thumb, self.theme.dim);
+        for line in at..at + size {
+            self.sign(track.x, track.y + line as u16, thumb, style);
+        }
+    }
+}
+
+/// Breaks text between words into lines of at most so many columns; a word that is too long is broken, too.
+pub(super) fn wrap(text: &str, room: u16) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (mut line, mut used) = (String::new(), 0);
+    if room == 0 {
+        return lines;
+    }
+    for word in text.split_whitespace() {
+        let columns = width(word);
+        if used > 0 && used + 1 + columns > room {
+            lines.push(std::mem::take(&mut line));
+            used = 0;
+        }
+        if used > 0 {
+            line.push(' ');
+            used += 1;
+        }
+        if columns <= room - used {
+            line.push_str(word);
+            used += columns;
+            continue;
+        }
+        for grapheme in Span::raw(word).styled_graphemes(Style::new()) {
+            let columns = width(grapheme.symbol);
+            if used + columns > room && used > 0 {
+                lines.push(std::mem::take(&mut line));
+                used = 0;
+            }
+            line.push_str(grapheme.symbol);
+            used += columns;
+        }
+    }
+    if used > 0 {
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_broken_between_words_and_fits() {
+        assert_eq!(wrap("the quick brown fox", 9), ["the quick", "brown fox"]);
+        assert_eq!(wrap("/a/very/long/path ok", 8), ["/a/very/", "long/pat", "h ok"]);
+        assert_eq!(wrap("日本語", 4), ["日本", "語"]);
+        assert_eq!(wrap("", 4), Vec::<String>::new());
+        assert_eq!(wrap("a", 0), Vec::<String>::new());
+    }
+
+    #[test]
+    fn text_that_does_not_fit_is_cut_and_marked_and_nothing_leaves_its_room() {
+        let theme = Theme::dark();
+        for (text, room, shown) in
+            [("abc", 3, "abc  "), ("abcd", 3, "ab…  "), ("日本", 3, "日…  "), ("日本", 2, "…    "), ("x", 0, "     ")]
+        {
+            let mut buffer = Buffer::empty(Rect::new(0, 0, 5, 1));
+            let used = Canvas::new(&mut buffer, &theme).text(0, 0, room, text, Style::new());
+            assert!(used <= room, "{text}");
+            let line: String = buffer.content().iter().map(|cell| cell.symbol()).collect();
+            // A wide character leaves the cell behind it empty.
+            assert_eq!(line.replace("日 ", "日"), shown.trim_end().to_owned() + &" ".repeat(5 - usize::from(used)), "{text} in {room}");
+        }
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 2, 1));
+        let mut canvas = Canvas::new(&mut buffer, &theme);
+        canvas.text(7, 0, 9, "abc", Style::new());
+        canvas.text(0, 7, 9, "abc", Style::new());
+        canvas.frame(Rect::new(1, 0, 90, 90), Style::new());
+        canvas.clear(Rect::new(1, 0, 90, 90));
+    }
+}

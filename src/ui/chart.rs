@@ -1,0 +1,180 @@
+//! Curves over time, in braille: four dots high and two wide in every cell. Without Unicode, one star a column.
+
+use std::time::Duration;
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::model::Recording;
+
+use super::canvas::{Canvas, width};
+
+/// Columns of the axis's numbers.
+const AXIS: u16 = 10;
+
+/// What time a chart spans: one of few, so that it does not crawl.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    steps: usize,
+    step: Duration,
+}
+
+impl Span {
+    /// The span in which this many steps of [`Recording::STEP`] have room.
+    pub(super) fn of(len: usize) -> Self {
+        Self::fit(len, Recording::STEP, [Recording::HISTORY / 4, Recording::HISTORY / 2, Recording::HISTORY])
+    }
+
+    /// The span in which this many seconds have room, up to five minutes.
+    pub(super) fn of_seconds(len: usize) -> Self {
+        Self::fit(len, Duration::from_secs(1), [30, 60, 120, 300])
+    }
+
+    fn fit<const N: usize>(len: usize, step: Duration, spans: [usize; N]) -> Self {
+        let steps = spans.into_iter().find(|steps| len <= *steps).unwrap_or(spans[N - 1]);
+        Self { steps, step }
+    }
+
+    fn seconds(self) -> u64 {
+        (self.step * self.steps as u32).as_secs()
+    }
+}
+
+/// What a curve shows.
+pub(super) struct Curve {
+    pub(super) title: &'static str,
+    pub(super) style: Style,
+    /// Writes a value of its axis.
+    pub(super) unit: fn(f64) -> String,
+    /// How many values there are.
+    pub(super) len: usize,
+}
+
+/// The next of 1, 2, 5, 10, 20, 50 … at or above the value: the axis moves seldom, and its numbers are round.
+fn round_up(value: f64) -> f64 {
+    if !value.is_finite() || value <= 1.0 {
+        return 1.0;
+    }
+    let unit = 10_f64.powf(value.log10().floor());
+    [1.0, 2.0, 5.0].into_iter().map(|step| step * unit).find(|step| *step >= value).unwrap_or(10.0 * unit)
+}
+
+/// Draws a curve with its title and axis, newest at the right; `lost` marks the steps in which something was lost.
+pub(super) fn curve(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    curve: &Curve,
+    span: Span,
+    at: impl Fn(usize) -> f64,
+    lost: impl Fn(usize) -> bool,
+) {
+    let theme = canvas.theme;
+    if area.height < 2 || area.width < AXIS + 4 {
+        return;
+    }
+    let plot = Rect { x: area.x + AXIS, y: area.y + 1, width: area.width - AXIS, height: area.height - 1 };
+    let shown = curve.len.min(span.steps);
+    let first = curve.len - shown;
+    let peak = (first..curve.len).map(&at).filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let top = round_up(peak);
+    let used = canvas.text(plot.x, area.y, plot.width, curve.title, curve.style);
+    if curve.len > 0 {
+        let room = plot.width.saturating_sub(used + 2);
+        canvas.value(plot.x + used + 2, area.y, room, format_args!("peak {}", (curve.unit)(peak)), theme.dim);
+    }
+    canvas.right(area.x, plot.y, AXIS - 1, &(curve.unit)(top), theme.dim);
+    if plot.height > 1 {
+        canvas.right(area.x, plot.bottom() - 1, AXIS - 1, "0", theme.dim);
+    }
+    for y in plot.y..plot.bottom() {
+        canvas.sign(plot.x - 1, y, theme.glyphs.vertical, theme.border);
+    }
+
+    // Columns of dots, from the right: each shows the largest of the steps that fall into it.
+    let (across, down) = if theme.glyphs.ascii { (1, 1) } else { (2, 4) };
+    let (columns, rows) = (usize::from(plot.width) * across, usize::from(plot.height) * down);
+    let column = |dot: usize| -> Option<(usize, usize)> {
+        let from = (columns - 1 - dot) * span.steps / columns;
+        let to = ((columns - dot) * span.steps / columns).max(from + 1);
+        (from < shown).then(|| (curve.len - to.min(shown), curve.len - from))
+    };
+    let height = |dot: usize| -> Option<usize> {
+        let (from, to) = column(dot)?;
+        let value = (from..to).map(&at).filter(|value| value.is_finite()).fold(0.0, f64::max);
+        Some(((value / top * (rows - 1) as f64).round() as usize).min(rows - 1))
+    };
+    let mut cells = vec![0_u8; usize::from(plot.height)];
+    for x in 0..usize::from(plot.width) {
+        cells.fill(0);
+        let mut loss = false;
+        for (side, dots) in DOTS.iter().enumerate().take(across) {
+            let dot = x * across + side;
+            let Some(level) = height(dot) else { continue };
+            loss |= column(dot).is_some_and(|(from, to)| (from..to).any(&lost));
+            for dot_row in 0..=level {
+                let from_top = rows - 1 - dot_row;
+                cells[from_top / down] |= if theme.glyphs.ascii { 1 } else { dots[from_top % down] };
+            }
+        }
+        let style = if loss { theme.bad } else { curve.style };
+        for (cell, y) in cells.iter().zip(plot.y..) {
+            if *cell != 0 {
+                let sign = if theme.glyphs.ascii { '*' } else { char::from_u32(0x2800 + u32::from(*cell)).unwrap_or(' ') };
+                canvas.char(plot.x + x as u16, y, sign, style);
+            }
+        }
+    }
+}
+
+/// The bits of a braille cell's dots, left and right column, from the top.
+const DOTS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
+
+/// Draws the time beneath a curve, up to its end.
+pub(super) fn time_axis(canvas: &mut Canvas<'_>, area: Rect, span: Span, end: &str) {
+    let theme = canvas.theme;
+    if area.width < AXIS + 4 || area.height == 0 {
+        return;
+    }
+    let (x, room) = (area.x + AXIS, area.width - AXIS);
+    let seconds = span.seconds();
+    let label = |seconds: u64| if seconds.is_multiple_of(60) { format!("-{}m", seconds / 60) } else { format!("-{seconds}s") };
+    canvas.text(x, area.y, room, &label(seconds), theme.dim);
+    canvas.right(x, area.y, room, end, theme.dim);
+    let middle = label(seconds / 2);
+    if room > 30 {
+        canvas.text(x + (room - width(&middle)) / 2, area.y, room / 2, &middle, theme.dim);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_end_on_round_numbers() {
+        for (peak, top) in [
+            (f64::NAN, 1.0),
+            (-1.0, 1.0),
+            (0.0, 1.0),
+            (1.5, 2.0),
+            (2.0, 2.0),
+            (4.9, 5.0),
+            (5.1, 10.0),
+            (120_000.0, 200_000.0),
+            (999.0, 1000.0),
+            (1000.0, 1000.0),
+        ] {
+            assert_eq!(round_up(peak), top, "{peak}");
+        }
+    }
+
+    #[test]
+    fn a_span_holds_what_there_is() {
+        for (len, seconds) in [(0, 30), (60, 30), (61, 60), (120, 60), (121, 120), (240, 120), (9999, 120)] {
+            assert_eq!(Span::of(len).seconds(), seconds);
+        }
+        for (len, seconds) in [(0, 30), (30, 30), (31, 60), (121, 300), (9999, 300)] {
+            assert_eq!(Span::of_seconds(len).seconds(), seconds);
+        }
+    }
+}

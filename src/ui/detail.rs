@@ -1,0 +1,52 @@
+//! The details of the selected process: the frame, the tabs, and what the open tab shows.
+
+use crate::app::layout::{DetailLayout, TabSlot};
+use crate::app::{Focus, State, Tab};
+
+use super::canvas::{Canvas, width};
+use super::{analysis, environment, info, operations, trace};
+
+/// Draws the details. Says where the terminal's cursor belongs, while a search is being typed.
+pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
+    let theme = canvas.theme;
+    let focused = state.focus == Focus::Detail;
+    let style = if focused { theme.focus } else { theme.border };
+    canvas.frame(layout.frame, style);
+    for TabSlot { tab, place, title } in layout.tabs {
+        let style = match (tab == state.tab, focused) {
+            (true, true) => theme.chip,
+            (true, false) => theme.strong,
+            (false, _) => theme.dim,
+        };
+        let blank = if place.width > width(title) { " " } else { "" };
+        canvas.pieces(place.x, place.y, place.width, &[(blank, style), (title, style), (blank, style)]);
+    }
+    subject(canvas, state, layout);
+    match state.tab {
+        Tab::Info => info::draw(canvas, state, layout.body),
+        Tab::Environment => return environment::draw(canvas, state, layout.body),
+        Tab::Trace => trace::draw(canvas, state, layout.body),
+        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Methods | Tab::Events => return analysis::draw(canvas, state, layout.body),
+        Tab::Operations => operations::draw(canvas, state, layout.body),
+    }
+    None
+}
+
+/// Whose details these are, at the right end of the upper border, or of the lower one where the tabs need the upper.
+fn subject(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) {
+    let theme = canvas.theme;
+    let Some(row) = state.selected().filter(|_| state.tab != Tab::Operations) else { return };
+    let frame = layout.frame;
+    let pid = format!(" {} ", row.process.key.pid);
+    let name = &row.process.name;
+    let tabs = layout.tabs.last().map_or(frame.x, |slot| slot.place.right());
+    let right = frame.right().saturating_sub(2);
+    let wanted = width(name) + 1 + width(&pid);
+    let (left, y) = if wanted + 2 <= right.saturating_sub(tabs) { (tabs + 2, frame.y) } else { (frame.x + 2, frame.bottom() - 1) };
+    let used = wanted.min(right.saturating_sub(left));
+    if used > width(&pid) + 4 {
+        let x = right - used;
+        let name = canvas.pieces(x, y, used - width(&pid), &[(" ", theme.strong), (name, theme.strong)]);
+        canvas.text(x + name, y, width(&pid), &pid, theme.dim);
+    }
+}

@@ -1,0 +1,121 @@
+//! The signs: one set for Unicode terminals, one for the others.
+//!
+//! All are one column wide in every terminal: the record sign U+23FA is not, hence the fisheye for recordings.
+
+/// A set of signs.
+#[derive(Debug)]
+pub(super) struct Glyphs {
+    /// Whether nothing but ASCII may be written.
+    pub(super) ascii: bool,
+    /// Corners of a frame: upper left, upper right, lower left, lower right.
+    pub(super) corners: [&'static str; 4],
+    /// Horizontal line.
+    pub(super) horizontal: &'static str,
+    /// Vertical line.
+    pub(super) vertical: &'static str,
+    /// Where a list is scrolled to.
+    pub(super) thumb: &'static str,
+    /// A process runs.
+    pub(super) running: &'static str,
+    /// A process waits at start-up.
+    pub(super) suspended: &'static str,
+    /// A process is recorded.
+    pub(super) recording: &'static str,
+    /// A process is in trouble.
+    pub(super) trouble: &'static str,
+    /// A process ended.
+    pub(super) gone: &'static str,
+    /// Something is under way.
+    pub(super) waiting: &'static str,
+    /// It can be done, or was.
+    pub(super) yes: &'static str,
+    /// It cannot be done, or was not.
+    pub(super) no: &'static str,
+    /// Bars of rising height.
+    pub(super) bars: [&'static str; 8],
+    /// A part of a whole, and what is left of it.
+    pub(super) meter: [&'static str; 2],
+    /// Sorted upwards.
+    pub(super) ascending: &'static str,
+    /// Sorted downwards.
+    pub(super) descending: &'static str,
+    /// Between two facts.
+    pub(super) dot: &'static str,
+    /// Nothing known.
+    pub(super) none: &'static str,
+    /// Text goes on.
+    pub(super) more: &'static str,
+    /// A masked value.
+    pub(super) mask: &'static str,
+    /// The selected line of a list to choose from.
+    pub(super) pointer: &'static str,
+}
+
+pub(super) static UNICODE: Glyphs = Glyphs {
+    ascii: false,
+    corners: ["╭", "╮", "╰", "╯"],
+    horizontal: "─",
+    vertical: "│",
+    thumb: "┃",
+    running: "●",
+    suspended: "◐",
+    recording: "◉",
+    trouble: "!",
+    gone: "×",
+    waiting: "◌",
+    yes: "✓",
+    no: "✗",
+    bars: ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
+    meter: ["━", "─"],
+    ascending: "▴",
+    descending: "▾",
+    dot: "·",
+    none: "–",
+    more: "…",
+    mask: "••••••••",
+    pointer: "›",
+};
+
+pub(super) static ASCII: Glyphs = Glyphs {
+    ascii: true,
+    corners: ["+", "+", "+", "+"],
+    horizontal: "-",
+    vertical: "|",
+    thumb: "#",
+    running: "*",
+    suspended: "=",
+    recording: "@",
+    trouble: "!",
+    gone: "x",
+    waiting: "~",
+    yes: "+",
+    no: "x",
+    bars: ["_", "_", ".", ".", ":", ":", "|", "|"],
+    meter: ["=", "-"],
+    ascending: "^",
+    descending: "v",
+    dot: "-",
+    none: "-",
+    more: "~",
+    mask: "********",
+    pointer: ">",
+};
+
+/// Our own words in ASCII.
+pub(super) fn to_ascii(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '…' => plain.push_str("..."),
+            '·' | '–' | '—' => plain.push('-'),
+            '●' => plain.push_str(ASCII.running),
+            '◐' => plain.push_str(ASCII.suspended),
+            '◉' => plain.push_str(ASCII.recording),
+            'µ' => plain.push('u'),
+            '’' => plain.push('\''),
+            c if c.is_ascii() => plain.push(c),
+            _ => plain.push('?'),
+        }
+    }
+    plain
+}

@@ -1,0 +1,51 @@
+//! The first line: what there is, and in what mode the program is.
+
+use crate::app::State;
+use crate::app::layout::Layout;
+use crate::model::Age;
+
+use super::canvas::{Canvas, width};
+
+pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
+    let theme = canvas.theme;
+    let area = layout.header;
+    let mut right = area.right().saturating_sub(1);
+    let minutes = state.now.second_of_day() / 60;
+    let clock = format!("{:02}:{:02}", minutes / 60, minutes % 60);
+    let paused = state.pause.as_ref().map(|pause| format!("PAUSED {}", Age(state.now.elapsed.saturating_sub(pause.since.elapsed))));
+    let marks = [
+        (area.width >= 60).then_some((clock.as_str(), theme.dim, 0)),
+        state.options.demo.then_some(("DEMO", theme.chip, 1)),
+        state.options.readonly.then_some(("READ-ONLY", theme.chip, 1)),
+        paused.as_deref().map(|text| (text, theme.alarm, 1)),
+    ];
+    for (text, style, pad) in marks.into_iter().flatten() {
+        let columns = width(text) + 2 * pad;
+        if right < columns + 12 {
+            break;
+        }
+        right -= columns;
+        canvas.style(ratatui::layout::Rect::new(right, area.y, columns, 1), style);
+        canvas.text(right + pad, area.y, columns, text, style);
+        right -= 1;
+    }
+    let (mut processes, mut attachable, recording) = (0_usize, 0_usize, state.recordings.active());
+    for row in state.list.rows().iter().filter(|row| row.gone_at.is_none()) {
+        processes += 1;
+        attachable += usize::from(row.process.contact.is_attachable());
+    }
+    let dot = format!(" {} ", theme.glyphs.dot);
+    let noun = if processes == 1 { " process" } else { " processes" };
+    let counts = [processes.to_string(), attachable.to_string(), recording.to_string()];
+    let mut pieces = vec![("dn-top", theme.key), ("   ", theme.text)];
+    if state.list.is_loaded() {
+        pieces.extend([(counts[0].as_str(), theme.strong), (noun, theme.dim)]);
+    }
+    if state.list.is_loaded() && (area.width >= 60 || recording == 0) {
+        pieces.extend([(dot.as_str(), theme.dim), (counts[1].as_str(), theme.strong), (" attachable", theme.dim)]);
+    }
+    if recording > 0 {
+        pieces.extend([(dot.as_str(), theme.dim), (counts[2].as_str(), theme.recording), (" recording", theme.recording)]);
+    }
+    canvas.pieces(area.x + 1, area.y, right.saturating_sub(area.x + 1), &pieces);
+}

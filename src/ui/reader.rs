@@ -1,0 +1,102 @@
+//! Texts to read: the help, and all that was said.
+
+use ratatui::layout::Rect;
+
+use crate::app::help::{HelpLine, help};
+use crate::app::layout::Layout;
+use crate::app::{Level, Reader, State, Toast, Typing};
+
+use super::canvas::{Canvas, width, wrap};
+use super::theme::Theme;
+
+/// Columns of the keys.
+const KEYS: u16 = 14;
+
+/// All keys. Says where the terminal's cursor belongs, while a search is being typed.
+pub(super) fn keys(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, layout: &Layout) -> Option<(u16, u16)> {
+    let theme = canvas.theme;
+    let inside = canvas.dialog(layout.reader(), "Keys", theme.focus);
+    let lines = help(reader.search.value());
+    let height = usize::from(inside.height);
+    let skip = reader.scroll.min(lines.len().saturating_sub(height));
+    for (line, y) in lines.iter().skip(skip).zip(inside.y..inside.bottom()) {
+        match line {
+            HelpLine::Blank => {}
+            HelpLine::Heading(title) => {
+                canvas.text(inside.x, y, inside.width, title, theme.key);
+            }
+            HelpLine::Note(text) => {
+                canvas.text(inside.x + 2, y, inside.width.saturating_sub(2), text, theme.text);
+            }
+            HelpLine::Entry(entry) => {
+                let keys: Vec<_> = entry.keys.iter().map(|key| key.name(theme.glyphs.ascii)).collect();
+                canvas.text(inside.x + 2, y, KEYS - 1, &keys.join(" "), theme.strong);
+                let x = inside.x + 2 + KEYS;
+                canvas.text(x, y, inside.right().saturating_sub(x), entry.help, theme.text);
+            }
+        }
+    }
+    if lines.is_empty() {
+        canvas.text(inside.x, inside.y, inside.width, "No key has to do with that.", theme.dim);
+    }
+    scroll(canvas, inside, skip, lines.len());
+    search(canvas, state, reader, layout.reader())
+}
+
+/// All that was said, newest first.
+pub(super) fn messages(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, layout: &Layout) -> Option<(u16, u16)> {
+    let theme = canvas.theme;
+    let inside = canvas.dialog(layout.reader(), "Messages", theme.focus);
+    let wanted = reader.search.value().trim().to_lowercase();
+    let all: Vec<&Toast> = state.toasts.history().filter(|toast| toast.text.to_lowercase().contains(&wanted)).collect();
+    if all.is_empty() {
+        canvas.text(inside.x, inside.y, inside.width, "Nothing was said.", theme.dim);
+    }
+    let skip = reader.scroll.min(all.len().saturating_sub(1));
+    let mut y = inside.y;
+    for toast in all.iter().skip(skip) {
+        let seconds = toast.at.second_of_day();
+        let (sign, style) = mark(theme, toast.level);
+        let clock = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
+        if y < inside.bottom() {
+            canvas.pieces(inside.x, y, inside.width, &[(&clock, theme.dim), (" ", theme.dim), (sign, style)]);
+        }
+        for line in wrap(&toast.text, inside.width.saturating_sub(11)) {
+            if y < inside.bottom() {
+                canvas.text(inside.x + 11, y, inside.width.saturating_sub(11), &line, theme.text);
+            }
+            y = y.saturating_add(1);
+        }
+    }
+    scroll(canvas, inside, skip, all.len());
+    search(canvas, state, reader, layout.reader())
+}
+
+/// A sign and a colour for how a message is meant.
+pub(super) fn mark(theme: &Theme, level: Level) -> (&'static str, ratatui::style::Style) {
+    match level {
+        Level::Info => (theme.glyphs.dot, theme.accent),
+        Level::Good => (theme.glyphs.yes, theme.good),
+        Level::Warning => (theme.glyphs.trouble, theme.warn),
+        Level::Error => (theme.glyphs.no, theme.bad),
+    }
+}
+
+fn scroll(canvas: &mut Canvas<'_>, inside: Rect, skip: usize, len: usize) {
+    let track = Rect { x: inside.right() + 1, width: 1, ..inside };
+    canvas.scroll_mark(track, skip, usize::from(inside.height), len);
+}
+
+/// What is searched for, in the lower border.
+fn search(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, area: Rect) -> Option<(u16, u16)> {
+    let theme = canvas.theme;
+    let typing = state.line.as_ref().filter(|line| line.purpose == Typing::Reader);
+    let text = typing.map_or(reader.search.value(), |line| line.input.value());
+    if text.is_empty() && typing.is_none() {
+        return None;
+    }
+    let (x, y) = (area.x + 2, area.bottom().saturating_sub(1));
+    let used = canvas.value(x, y, area.width.saturating_sub(4), format_args!(" /{text} "), theme.chip);
+    let before = u16::try_from(typing?.input.visual_cursor()).unwrap_or(u16::MAX);
+    Some(((x + 2).saturating_add(before).min(x + used.max(width(" /"))), y))
+}

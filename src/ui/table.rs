@@ -1,0 +1,222 @@
+//! The process table.
+
+use std::time::Duration;
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::app::layout::{ListLayout, Slot};
+use crate::app::{Column, Focus, Row, State, Trend, Typing};
+use crate::model::{Age, Bytes, Contact, Process, RunState};
+
+use super::canvas::{Canvas, width, wrap};
+use super::theme::Theme;
+
+/// Draws the table. Says where the terminal's cursor belongs, while a filter is being typed.
+pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<(u16, u16)> {
+    let theme = canvas.theme;
+    let focused = state.focus == Focus::List;
+    canvas.frame(layout.frame, if focused { theme.focus } else { theme.border });
+    let cursor = title(canvas, state, layout);
+    if state.list.is_empty() {
+        empty(canvas, state, layout);
+        return cursor;
+    }
+    head(canvas, state, layout);
+    let height = usize::from(layout.rows.height);
+    for ((row, selected), y) in state.list.window(height).zip(layout.rows.y..) {
+        for slot in &layout.columns {
+            cell(canvas, state, row, *slot, y);
+        }
+        if selected {
+            let line = Rect { y, height: 1, ..layout.rows };
+            canvas.style(line, if focused { theme.selected } else { theme.shadowed });
+        }
+    }
+    let track = Rect { x: layout.frame.right() - 1, width: 1, ..layout.rows };
+    canvas.scroll_mark(track, state.list.offset(), height, state.list.len());
+    cursor
+}
+
+/// The table's name, how many rows the filter lets through, and the filter.
+fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<(u16, u16)> {
+    let theme = canvas.theme;
+    let list = &state.list;
+    let typing = state.line.as_ref().filter(|line| line.purpose == Typing::Filter);
+    let (x, y) = (layout.frame.x + 2, layout.frame.y);
+    let room = layout.frame.width.saturating_sub(4);
+    let style = if state.focus == Focus::List { theme.strong } else { theme.text };
+    let count = if list.filter().is_empty() { format!("{} ", list.len()) } else { format!("{} of {} ", list.len(), list.rows().len()) };
+    let used = canvas.pieces(x, y, room, &[(" Processes ", style), (&count, theme.dim)]);
+    let text = typing.map_or(list.filter().text(), |line| line.input.value());
+    if text.is_empty() && typing.is_none() {
+        return None;
+    }
+    let start = x + used + 1;
+    let end = canvas.value(start, y, room.saturating_sub(used + 1), format_args!(" /{text} "), theme.chip) + start;
+    let line = typing?;
+    let before = u16::try_from(line.input.visual_cursor()).unwrap_or(u16::MAX);
+    Some((start.saturating_add(2).saturating_add(before).min(end.saturating_sub(1)), y))
+}
+
+fn head(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) {
+    let theme = canvas.theme;
+    let sort = state.list.sort();
+    for Slot { column, x, width: room } in layout.columns.iter().copied() {
+        let title = column.title();
+        if column != sort.column {
+            if column.is_right_aligned() {
+                canvas.right(x, layout.head.y, room, title, theme.dim);
+            } else {
+                canvas.text(x, layout.head.y, room, title, theme.dim);
+            }
+            continue;
+        }
+        let arrow = if sort.descending { theme.glyphs.descending } else { theme.glyphs.ascending };
+        let used = width(title) + 1;
+        let start = if column.is_right_aligned() { x + room.saturating_sub(used) } else { x };
+        canvas.pieces(start, layout.head.y, room, &[(title, theme.key), (arrow, theme.accent)]);
+    }
+}
+
+/// What the colour of a row says before its cells say it in words.
+fn row_style(theme: &Theme, row: &Row) -> Style {
+    if row.gone_at.is_some() || !row.process.contact.is_attachable() {
+        theme.dim
+    } else if row.new_until.is_some() {
+        theme.key
+    } else {
+        theme.text
+    }
+}
+
+fn cell(canvas: &mut Canvas<'_>, state: &State, row: &Row, slot: Slot, y: u16) {
+    let theme = canvas.theme;
+    let process = &row.process;
+    let style = row_style(theme, row);
+    let Slot { column, x, width: room } = slot;
+    match column {
+        Column::Pid => canvas.number(x, y, room, process.key.pid, style),
+        Column::Name => {
+            let style = if style == theme.text { theme.strong } else { style };
+            canvas.marked(x, y, room, &process.name, style, &row.marks.name);
+        }
+        Column::Runtime => {
+            let text = runtime(process).unwrap_or(theme.glyphs.none);
+            canvas.text(x, y, room, text, if process.runtime.is_some() { style } else { theme.dim });
+        }
+        Column::Cpu => match process.usage.cpu_percent {
+            Some(percent) => {
+                if room > Trend::WIDTH + 6 {
+                    trend(canvas, row, x, y);
+                }
+                let quiet = percent < 0.05;
+                canvas.number(x, y, room, format_args!("{percent:.1}"), if quiet { theme.dim } else { style });
+            }
+            None => canvas.right(x, y, room, theme.glyphs.none, theme.dim),
+        },
+        Column::Memory if process.usage.rss_bytes == 0 => canvas.right(x, y, room, theme.glyphs.none, theme.dim),
+        Column::Memory => canvas.number(x, y, room, Bytes(process.usage.rss_bytes), style),
+        Column::Threads if process.usage.threads == 0 => canvas.right(x, y, room, theme.glyphs.none, theme.dim),
+        Column::Threads => canvas.number(x, y, room, process.usage.threads, style),
+        Column::User => {
+            match &process.user {
+                Some(user) => canvas.text(x, y, room, user, style),
+                None => canvas.value(x, y, room, process.uid, style),
+            };
+        }
+        Column::Uptime => canvas.number(x, y, room, Age(age(state, process)), style),
+        Column::State => {
+            let (sign, word, style) = condition(theme, row);
+            let word = if room < 8 { "" } else { word };
+            canvas.pieces(x, y, room, &[(sign, style), (" ", style), (word, style)]);
+        }
+        Column::Container => {
+            canvas.text(x, y, room, process.container.as_deref().unwrap_or_default(), style);
+        }
+        Column::Command => match process.contact.reason() {
+            // What is the matter stands where it can be seen, not only in a log.
+            Some(reason) => {
+                canvas.text(x, y, room, reason, theme.warn);
+            }
+            None => {
+                canvas.marked(x, y, room, &process.command_line, theme.dim, &row.marks.command);
+            }
+        },
+    }
+}
+
+/// The runtime's version; those that cannot say theirs are older than 5.
+pub(super) fn runtime(process: &Process) -> Option<&str> {
+    match &process.runtime {
+        Some(version) => Some(version.as_str()),
+        None if process.contact == Contact::Ok => Some("3.x"),
+        None => None,
+    }
+}
+
+pub(super) fn age(state: &State, process: &Process) -> Duration {
+    let now = state.pause.as_ref().map_or(state.now.unix_ms, |pause| pause.since.unix_ms);
+    Duration::from_millis(now.saturating_sub(process.started_unix_ms))
+}
+
+/// A sign, a word and a colour for how a process is.
+pub(super) fn condition<'t>(theme: &'t Theme, row: &Row) -> (&'t str, &'static str, Style) {
+    let glyphs = theme.glyphs;
+    let (sign, style) = match (&row.process.contact, row.process.run_state) {
+        _ if row.gone_at.is_some() => (glyphs.gone, theme.dim),
+        _ if row.recording => (glyphs.recording, theme.recording),
+        (Contact::Trouble { .. }, _) => (glyphs.trouble, theme.warn),
+        (_, RunState::Suspended) => (glyphs.suspended, theme.accent),
+        (Contact::Unknown, _) => (glyphs.waiting, theme.dim),
+        (Contact::Ok, RunState::Running) => (glyphs.running, theme.good),
+    };
+    (sign, row.word(), style)
+}
+
+/// The last looks at the processor time, as bars.
+fn trend(canvas: &mut Canvas<'_>, row: &Row, x: u16, y: u16) {
+    let theme = canvas.theme;
+    for (level, x) in row.trend.levels().into_iter().zip(x..) {
+        if let Some(bar) = usize::from(level).checked_sub(1).and_then(|level| theme.glyphs.bars.get(level)) {
+            canvas.sign(x, y, bar, if level == 1 || row.gone_at.is_some() { theme.border } else { theme.accent });
+        }
+    }
+}
+
+/// What to say when there is nothing to show.
+fn empty(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) {
+    let theme = canvas.theme;
+    let mut lines: Vec<(String, Style)> = Vec::new();
+    if !state.list.is_loaded() {
+        lines.push(("Looking for .NET processes …".to_owned(), theme.dim));
+    } else if !state.list.filter().is_empty() {
+        lines.push((format!("No process matches \"{}\".", state.list.filter().text()), theme.text));
+        lines.push(("Esc clears the filter.".to_owned(), theme.dim));
+    } else {
+        let user = if state.options.user.is_empty() { "you".to_owned() } else { state.options.user.clone() };
+        lines.push((format!("No .NET process that {user} may see."), theme.strong));
+        lines.push((String::new(), theme.text));
+        if !state.options.searched.is_empty() {
+            lines.push((format!("Looked for diagnostic sockets in {}.", state.options.searched.join(", ")), theme.text));
+        }
+        lines.push(("Other users' processes: try sudo dn-top.".to_owned(), theme.dim));
+        lines.push(("A program with another TMPDIR: start dn-top with the same one.".to_owned(), theme.dim));
+        lines.push(("A program in a container: run dn-top as root on its host.".to_owned(), theme.dim));
+        lines.push(("Nothing at hand: dn-top --demo shows simulated programs.".to_owned(), theme.dim));
+    }
+    let inner = Rect { y: layout.head.y, height: layout.head.height + layout.rows.height, ..layout.rows };
+    let room = inner.width.saturating_sub(4);
+    let wrapped: Vec<(String, Style)> = lines
+        .into_iter()
+        .flat_map(|(text, style)| match text.is_empty() {
+            true => vec![(text, style)],
+            false => wrap(&text, room).into_iter().map(|line| (line, style)).collect(),
+        })
+        .collect();
+    let top = inner.y + inner.height.saturating_sub(wrapped.len() as u16) / 3;
+    for ((text, style), y) in wrapped.iter().zip(top..inner.bottom()) {
+        let indent = inner.width.saturating_sub(width(text)) / 2;
+        canvas.text(inner.x + indent, y, inner.width - indent, text, *style);
+    }
+}

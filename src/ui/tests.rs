@@ -1,0 +1,205 @@
+//! Pictures of the main states, looked at and kept.
+
+pub(crate) mod findings;
+mod scenes;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::style::{Color, Modifier, Style};
+
+use super::{Theme, view};
+use crate::app::world::World;
+use scenes::SCENES;
+
+fn scene(name: &str, width: u16, height: u16) -> World {
+    let (_, make) = SCENES.iter().find(|(other, _)| *other == name).unwrap();
+    make(width, height)
+}
+
+fn picture(world: &World, theme: &Theme, width: u16, height: u16) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| view(&world.state, theme, frame)).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+fn text(buffer: &Buffer) -> String {
+    let width = usize::from(buffer.area.width);
+    let lines = buffer.content().chunks(width).map(|cells| {
+        let line: String = cells.iter().map(|cell| cell.symbol()).collect();
+        line.trim_end().to_owned()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The styles as a map: a letter for each, and what the letters mean.
+fn styles(buffer: &Buffer) -> String {
+    let mut known: Vec<Style> = Vec::new();
+    let width = usize::from(buffer.area.width);
+    let mut map = String::new();
+    for cells in buffer.content().chunks(width) {
+        let mut line = String::new();
+        for cell in cells {
+            let style = Style { underline_color: None, ..cell.style() };
+            let index = known.iter().position(|other| *other == style).unwrap_or_else(|| {
+                known.push(style);
+                known.len() - 1
+            });
+            let plain = style.fg == Some(Color::Reset) && style.bg == Some(Color::Reset) && style.add_modifier.is_empty();
+            line.push(if plain { ' ' } else { char::from(b'a' + index as u8) });
+        }
+        map.push_str(line.trim_end());
+        map.push('\n');
+    }
+    for (index, style) in known.iter().enumerate() {
+        let letter = char::from(b'a' + index as u8);
+        map.push_str(&format!("\n{letter}: {:?} on {:?} {:?}", style.fg.unwrap(), style.bg.unwrap(), style.add_modifier));
+    }
+    map
+}
+
+#[test]
+fn every_state_has_its_picture() {
+    for (name, _) in SCENES {
+        // What is about details is best seen where there is room for them.
+        let (width, height) = match name {
+            "environment" | "operations" | "done" | "trouble" => (120, 40),
+            _ => (80, 24),
+        };
+        insta::assert_snapshot!(
+            format!("{name}-{width}x{height}"),
+            text(&picture(&scene(name, width, height), &Theme::dark(), width, height))
+        );
+    }
+}
+
+#[test]
+fn every_size_has_its_picture() {
+    for (name, width, height) in [
+        ("table", 120, 40),
+        ("table", 200, 60),
+        ("table", 40, 10),
+        ("table", 20, 5),
+        ("recording", 120, 40),
+        ("recording", 200, 60),
+        ("recording", 40, 10),
+        ("dump", 40, 10),
+    ] {
+        insta::assert_snapshot!(
+            format!("{name}-{width}x{height}"),
+            text(&picture(&scene(name, width, height), &Theme::dark(), width, height))
+        );
+    }
+}
+
+#[test]
+fn every_view_of_a_recording_has_its_pictures() {
+    for name in ["overview", "gc", "exceptions", "threads", "methods", "tree", "events", "not-recorded", "nothing-yet", "analysed"] {
+        for (width, height) in [(80, 24), (120, 40)] {
+            insta::assert_snapshot!(
+                format!("{name}-{width}x{height}"),
+                text(&picture(&scene(name, width, height), &Theme::dark(), width, height))
+            );
+        }
+    }
+    for (name, width, height) in [("gc", 200, 60), ("methods", 40, 10)] {
+        insta::assert_snapshot!(
+            format!("{name}-{width}x{height}"),
+            text(&picture(&scene(name, width, height), &Theme::dark(), width, height))
+        );
+    }
+}
+
+#[test]
+fn ascii_has_its_pictures() {
+    for name in ["table", "recording", "dump", "environment"] {
+        insta::assert_snapshot!(format!("{name}-ascii"), text(&picture(&scene(name, 80, 24), &Theme::dark().ascii(), 80, 24)));
+    }
+}
+
+#[test]
+fn themes_have_their_styles() {
+    for name in Theme::NAMES {
+        let theme = Theme::named(name).unwrap();
+        insta::assert_snapshot!(format!("styles-{name}"), styles(&picture(&scene("recording", 80, 24), &theme, 80, 24)));
+    }
+    assert!(Theme::named("unheard of").is_none());
+}
+
+/// Without colour, selection and states are still told apart, and nothing is coloured.
+#[test]
+fn mono_has_no_colour_and_shows_the_selection() {
+    for (name, make) in SCENES {
+        let buffer = picture(&make(120, 40), &Theme::mono(), 120, 40);
+        assert!(buffer.content().iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset), "{name}");
+    }
+    let buffer = picture(&scene("table", 80, 24), &Theme::mono(), 80, 24);
+    let reversed = |y: u16| (2..78).all(|x| buffer[(x, y)].modifier.contains(Modifier::REVERSED));
+    assert_eq!((0..24).filter(|y| reversed(*y)).collect::<Vec<_>>(), [3]);
+}
+
+#[test]
+fn ascii_is_ascii() {
+    for (name, make) in SCENES {
+        let buffer = picture(&make(120, 40), &Theme::light().ascii(), 120, 40);
+        let text = text(&buffer);
+        assert!(text.is_ascii(), "{name}: {:?}", text.chars().filter(|c| !c.is_ascii()).collect::<String>());
+    }
+}
+
+#[test]
+fn no_size_is_too_small_to_draw() {
+    let sizes = [
+        (1, 1),
+        (2, 1),
+        (1, 2),
+        (3, 9),
+        (39, 10),
+        (40, 9),
+        (40, 10),
+        (41, 11),
+        (59, 17),
+        (60, 20),
+        (99, 30),
+        (160, 12),
+        (160, 50),
+        (300, 100),
+    ];
+    for (name, make) in SCENES {
+        for (width, height) in sizes {
+            let world = make(width, height);
+            for theme in [Theme::dark(), Theme::mono().ascii()] {
+                let buffer = picture(&world, &theme, width, height);
+                assert_eq!((buffer.area.width, buffer.area.height), (width, height), "{name}");
+                // The terminal may be smaller than the last size that was heard of.
+                picture(&world, &theme, width.div_ceil(2), height.div_ceil(2));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_terminal_that_became_too_small_says_how_to_leave() {
+    let mut world = scene("recording", 120, 40);
+    world.send(crate::app::Msg::Resize(20, 7));
+    assert!(text(&picture(&world, &Theme::dark(), 20, 7)).contains("Recording goes on."));
+    world.press("⌃c");
+    assert!(text(&picture(&world, &Theme::dark(), 20, 7)).contains("Ctrl-C again"));
+    world.press("⌃c");
+    assert!(text(&picture(&world, &Theme::dark(), 20, 7)).contains("Finishing."));
+}
+
+#[test]
+fn secrets_are_not_in_the_picture() {
+    for (width, height) in [(60, 20), (80, 24), (200, 60)] {
+        let mut world = scene("environment", width, height);
+        let shown = |world: &World| text(&picture(world, &Theme::dark(), width, height));
+        // All is masked at first, and what matches a search gives nothing away.
+        assert!(!shown(&world).contains("Server=db") && !shown(&world).contains("sk-live"));
+        world.press("/hunter⏎");
+        assert!(shown(&world).contains("0 of 8 variables"), "{}", shown(&world));
+        // One is shown when it is asked for, and only that one.
+        world.press("/⎋/main⏎v/⎋");
+        assert!(shown(&world).contains("Server=db") && !shown(&world).contains("sk-live"));
+    }
+}

@@ -1,0 +1,196 @@
+//! What is found in a made-up session: a program that collects, throws, waits and computes.
+
+use std::sync::{Arc, LazyLock};
+
+use crate::analysis::{Live, SampleFilter};
+use crate::clr::RUNTIME;
+use crate::model::{EventRate, Findings};
+use crate::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
+use crate::wire::Put;
+
+const MS: i64 = 1_000_000;
+/// How long the session is, milliseconds.
+const LENGTH: i64 = 42_000;
+const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
+
+/// Methods, each at 0x1000 times its place, counted from 1.
+const METHODS: [(&str, &str); 7] = [
+    ("System.Threading.Thread", "StartCallback"),
+    ("Shop.Api.OrdersController", "Create"),
+    ("Shop.Pricing.PriceEngine", "PriceBasket"),
+    ("Shop.Pricing.Discounts", "Apply"),
+    ("Shop.Stock.Ledger", "Reserve"),
+    ("System.Threading.Monitor", "Enter_Slowpath"),
+    ("System.Threading.WaitHandle", "WaitOneNoCheck"),
+];
+
+struct Session {
+    encoder: Encoder,
+    records: Vec<(&'static str, u32, u32)>,
+}
+
+/// A payload of numbers and texts.
+enum Part<'a> {
+    Byte(u8),
+    Short(u16),
+    Word(u32),
+    Long(u64),
+    Real(f64),
+    Text(&'a str),
+}
+
+use Part::{Byte, Long, Real, Short, Text, Word};
+
+impl Session {
+    /// Writes an event of a thread; `stack` counts methods from 1, and what is larger is an address without a method.
+    fn write(&mut self, provider: &'static str, kind: (u32, u32), (at, thread): (i64, u64), stack: &[u64], parts: &[Part<'_>]) {
+        let (event_id, version) = kind;
+        let record = (provider, event_id, version);
+        let metadata = match self.records.iter().position(|other| *other == record) {
+            Some(place) => place as u32 + 1,
+            None => {
+                self.records.push(record);
+                self.encoder.metadata(&Metadata { provider: provider.to_owned(), event_id, version, ..Metadata::default() })
+            }
+        };
+        let frames: Vec<u64> = stack.iter().map(|method| method * 0x1000 + 8).collect();
+        let stack = self.encoder.stack(&frames);
+        let mut payload = Vec::new();
+        for part in parts {
+            match part {
+                Byte(value) => payload.put_u8(*value),
+                Short(value) => payload.put_u16(*value),
+                Word(value) => payload.put_u32(*value),
+                Long(value) => payload.put_u64(*value),
+                Real(value) => payload.put_f64(*value),
+                Text(text) => payload.put_utf16z(text),
+            }
+        }
+        self.encoder.event(&NewEvent {
+            metadata,
+            timestamp: at,
+            thread,
+            capture_thread: thread,
+            stack,
+            payload: &payload,
+            ..NewEvent::default()
+        });
+    }
+
+    fn runtime(&mut self, kind: (u32, u32), at: i64, thread: u64, stack: &[u64], parts: &[Part<'_>]) {
+        self.write(RUNTIME, kind, (at, thread), stack, parts);
+    }
+
+    /// What happens in the millisecond `ms`.
+    fn tick(&mut self, ms: i64) {
+        let at = ms * MS;
+        if ms % 5 == 0 {
+            self.write(SAMPLER, (0, 0), (at, 11), if ms % 100 < 70 { &[4, 3, 2, 1] } else { &[5, 2, 1] }, &[Word(2)]);
+            self.write(SAMPLER, (0, 0), (at, 12), &[7, 1], &[Word(1)]);
+            self.write(SAMPLER, (0, 0), (at, 13), if ms % 200 == 0 { &[0x7f3a1, 1] } else { &[3, 2, 1] }, &[Word(2)]);
+        }
+        if ms % 1400 == 700 {
+            self.collect(ms / 1400, at);
+        }
+        if ms % 100 == 50 {
+            let name = ["System.String", "System.Byte[]", "Shop.Pricing.Basket", "System.Char[]"][(ms / 100 % 7 % 4) as usize];
+            let amount = [Word(131_072), Word(0), Short(0), Long(131_072), Long(7), Text(name), Word(0), Long(0), Long(96)];
+            self.runtime((10, 4), at, 11, &[4], &amount);
+        }
+        if ms % 400 == 200 {
+            let (name, message) = [
+                ("System.InvalidOperationException", "Order 4711 has been shipped already"),
+                ("System.TimeoutException", "The payment service did not answer within 3 s"),
+            ][usize::from(ms % 1200 == 200)];
+            self.runtime((80, 1), at, 11, &[4, 2, 1], &[Text(name), Text(message), Long(0), Word(0x8013_1509), Short(0x10), Short(0)]);
+        }
+        if ms % 300 == 100 {
+            let waited = 40_000 + ms * 37 % 900 * 1000;
+            self.runtime((81, 1), at, 12, if ms % 900 == 100 { &[6, 5, 2] } else { &[6, 3] }, &[Byte(0), Short(0)]);
+            self.runtime((91, 1), at + waited, 12, &[], &[Byte(0), Short(0), Real(waited as f64)]);
+        }
+        if ms % 6000 == 3000 {
+            let workers = 8 + (ms / 6000) as u32 * 2;
+            self.runtime((50, 0), at, 13, &[], &[Word(workers), Word(0), Short(0)]);
+            let reason = if ms > 30_000 { 6 } else { 3 };
+            self.runtime((55, 0), at, 13, &[], &[Real(118.0), Word(workers), Word(reason), Short(0)]);
+        }
+    }
+
+    /// A collection, the `number`th: every sixth is a full one, and leaves more than the one before.
+    fn collect(&mut self, number: i64, at: i64) {
+        let generation = if number % 6 == 5 { 2 } else { (number % 3 / 2) as u32 };
+        let pause = [600_000, 1_100_000, 190_000_000][generation as usize];
+        let number = number as u32 + 1;
+        self.runtime((9, 1), at, 14, &[], &[Word(1), Word(number), Short(0)]);
+        self.runtime((1, 2), at + 1000, 14, &[], &[Word(number), Word(generation), Word(0), Word(0), Short(0), Long(0)]);
+        self.runtime((2, 1), at + pause - 2000, 14, &[], &[Word(number), Word(generation), Short(0)]);
+        let grown = u64::from(number) * 9_000_000;
+        let mut sizes = vec![];
+        for size in [256_000, 1_200_000, 48_000_000 + grown, 12_000_000] {
+            sizes.extend([Long(size), Long(size / 4)]);
+        }
+        sizes.extend([Long(0), Long(3), Word(17), Word(4), Word(230), Short(0), Long(8_192), Long(0)]);
+        self.runtime((4, 2), at + pause - 1000, 14, &[], &sizes);
+        self.runtime((3, 1), at + pause, 14, &[], &[Short(0)]);
+    }
+}
+
+/// What is found in the session.
+pub(crate) fn scripted() -> Arc<Findings> {
+    static FINDINGS: LazyLock<Arc<Findings>> = LazyLock::new(|| Arc::new(play()));
+    FINDINGS.clone()
+}
+
+/// What is found where nothing has happened yet.
+pub(crate) fn empty() -> Arc<Findings> {
+    Arc::new(found(&Live::default()))
+}
+
+fn play() -> Findings {
+    let header = TraceHeader {
+        format_version: 4,
+        sync_utc: None,
+        sync_ticks: 0,
+        ticks_per_second: 1_000_000_000,
+        pointer_size: 8,
+        process_id: 4242,
+        processors: 4,
+        sampling_interval_ns: 1_000_000,
+    };
+    let mut session = Session { encoder: Encoder::new(header), records: Vec::new() };
+    for ((namespace, name), place) in METHODS.into_iter().zip(1_u64..) {
+        let start = place * 0x1000;
+        let parts = [Long(place), Long(1), Long(start), Word(0x800), Word(place as u32), Word(0x208)];
+        let names = [Text(namespace), Text(name), Text("void  ()"), Short(0), Long(0)];
+        let parts: Vec<_> = parts.into_iter().chain(names).collect();
+        session.runtime((143, 2), 0, 11, &[], &parts);
+    }
+    for ms in 0..LENGTH {
+        session.tick(ms);
+        if ms % 20_000 == 15_000 {
+            session.encoder.lose(11, 159);
+        }
+    }
+    session.encoder.end();
+    let mut live = Live::default();
+    let mut decoder = Decoder::new(Limits::default());
+    decoder.feed(&session.encoder.take(), &mut live).unwrap();
+    decoder.finish(&mut live);
+    found(&live)
+}
+
+fn found(live: &Live) -> Findings {
+    let seconds = LENGTH as f64 / 1000.0;
+    let rate = |event: crate::analysis::EventCount| EventRate { rate: event.count as f64 / seconds, event };
+    let mut events: Vec<_> = live.throughput().counts().into_iter().map(rate).collect();
+    events.sort_by_key(|rate| std::cmp::Reverse(rate.event.count));
+    let snapshot = live.snapshot(live.newest());
+    assert_eq!(snapshot.unreadable, 0);
+    Findings {
+        snapshot,
+        events,
+        methods: live.methods(SampleFilter::ALL, Findings::METHODS),
+        tree: live.call_tree(SampleFilter::ALL, Findings::NODES),
+    }
+}

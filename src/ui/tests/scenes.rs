@@ -1,0 +1,143 @@
+//! What the program looks like in its main states.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::app::world::{World, fleet, options, recording};
+use crate::app::{JobResult, Msg, Options};
+use crate::model::{Outcome, Phase, Recording, StoppedBy};
+
+use super::findings::{empty, scripted};
+
+/// A scene's name, and how to get there in a terminal of some size.
+type Scene = (&'static str, fn(u16, u16) -> World);
+
+/// All scenes.
+pub(crate) const SCENES: [Scene; 30] = [
+    ("first", |w, h| World::new(w, h)),
+    ("none", none),
+    ("table", World::populated),
+    ("trouble", |w, h| keyed(w, h, "G")),
+    ("filtered", |w, h| keyed(w, h, "/we␣!report")),
+    ("environment", environment),
+    ("starting", |w, h| keyed(w, h, "⏎t")),
+    ("recording", |w, h| tracing(w, h, 42, Phase::Recording)),
+    ("stopping", |w, h| tracing(w, h, 97, Phase::Stopping { since: Duration::from_secs(3), bytes: 1_310_000 })),
+    ("done", done),
+    ("operations", operations),
+    ("dump", |w, h| keyed(w, h, "d")),
+    ("full-dump", |w, h| keyed(w, h, "d⇥→→y")),
+    ("perf-map", |w, h| keyed(w, h, "p⇤")),
+    ("profiles", |w, h| keyed(w, h, "T↓↓␣")),
+    ("copy", |w, h| keyed(w, h, "y")),
+    ("palette", |w, h| keyed(w, h, ":du")),
+    ("help", |w, h| keyed(w, h, "?")),
+    ("quit", quit),
+    ("finishing", finishing),
+    ("overview", |w, h| analysed(w, h, "")),
+    ("gc", |w, h| analysed(w, h, "4↓↓")),
+    ("exceptions", |w, h| analysed(w, h, "5↓")),
+    ("threads", |w, h| analysed(w, h, "6")),
+    ("methods", |w, h| analysed(w, h, "7w↓")),
+    ("tree", |w, h| analysed(w, h, "7wf")),
+    ("events", |w, h| analysed(w, h, "8/runtime␣gc")),
+    ("not-recorded", not_recorded),
+    ("nothing-yet", nothing_yet),
+    ("analysed", finished),
+];
+
+fn keyed(width: u16, height: u16, keys: &str) -> World {
+    let mut world = World::populated(width, height);
+    world.press(keys);
+    world
+}
+
+fn none(width: u16, height: u16) -> World {
+    let mut world = World::with(Options { readonly: true, demo: true, ..options() }, width, height);
+    world.send(Msg::Processes(Vec::new()));
+    world
+}
+
+fn environment(width: u16, height: u16) -> World {
+    let mut world = keyed(width, height, "e");
+    world.answer();
+    world.press("↓↓↓↓↓v↑");
+    world
+}
+
+fn tracing(width: u16, height: u16, seconds: u64, phase: Phase) -> World {
+    let mut world = keyed(width, height, "⏎t");
+    world.wait(1000);
+    world.send(Msg::Recording(recording(1, seconds, phase)));
+    world
+}
+
+fn analysed(width: u16, height: u16, keys: &str) -> World {
+    let mut world = tracing(width, height, 42, Phase::Recording);
+    let what = "dotnet-common + dotnet-sampled-thread-time + gc-verbose + contention".to_owned();
+    world.send(Msg::Recording(Recording { findings: Some(scripted()), what, ..recording(1, 42, Phase::Recording) }));
+    world.press(keys);
+    world
+}
+
+fn not_recorded(width: u16, height: u16) -> World {
+    let mut world = tracing(width, height, 5, Phase::Recording);
+    world.send(Msg::Recording(Recording { findings: Some(empty()), ..recording(1, 5, Phase::Recording) }));
+    world.press("6");
+    world
+}
+
+fn nothing_yet(width: u16, height: u16) -> World {
+    keyed(width, height, "⏎t4")
+}
+
+/// A recording that is over can still be looked at.
+fn finished(width: u16, height: u16) -> World {
+    let mut world = tracing(width, height, 42, Phase::Recording);
+    let file = Some(PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace"));
+    let phase = Phase::Done(Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file, trouble: None });
+    world.send(Msg::Recording(Recording { findings: Some(scripted()), ..recording(1, 43, phase) }));
+    world.press("4");
+    world
+}
+
+fn done(width: u16, height: u16) -> World {
+    let mut world = tracing(width, height, 42, Phase::Recording);
+    let file = PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace");
+    let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(file), trouble: None };
+    world.send(Msg::Recording(recording(1, 43, Phase::Done(outcome))));
+    world
+}
+
+fn operations(width: u16, height: u16) -> World {
+    let mut world = tracing(width, height, 42, Phase::Recording);
+    let files = vec!["/tmp/OrderService_4242_20261121_083024.dmp".to_owned()];
+    let reason = "The runtime answered 0x80004005 (E_FAIL): it could not open the file. Check that its temporary directory is writable.";
+    for (keys, result) in [("dy", Ok(JobResult { files, bytes: Some(412_000_000), note: None })), ("p→y", Err(reason.to_owned()))] {
+        world.wait(2000);
+        world.press(keys);
+        world.wait(1000);
+        if let Some(ticket) = world.last_ticket() {
+            world.send(Msg::JobDone { ticket, result });
+        }
+    }
+    world.wait(60_000);
+    world.press("dy 9");
+    world.wait(3000);
+    world
+}
+
+fn quit(width: u16, height: u16) -> World {
+    let mut world = tracing(width, height, 42, Phase::Recording);
+    world.press("⌃c");
+    world
+}
+
+fn finishing(width: u16, height: u16) -> World {
+    let mut world = quit(width, height);
+    world.press("→⏎");
+    world.send(Msg::Recording(recording(1, 44, Phase::Stopping { since: Duration::from_secs(2), bytes: 1_310_000 })));
+    world.wait(1000);
+    world.send(Msg::Processes(fleet()));
+    world
+}

@@ -1,0 +1,191 @@
+//! Themes: a style for each role, never for a place.
+
+use ratatui::style::{Color, Modifier, Style};
+
+use super::glyphs::{ASCII, Glyphs, UNICODE};
+
+/// How everything looks.
+#[derive(Debug, Clone)]
+pub struct Theme {
+    /// What a person reads.
+    pub(super) text: Style,
+    /// What matters less.
+    pub(super) dim: Style,
+    /// What matters more.
+    pub(super) strong: Style,
+    /// The one accent: names, the focus, what can be pressed.
+    pub(super) accent: Style,
+    /// Keys, and what is sorted by: the accent, stronger.
+    pub(super) key: Style,
+    /// Borders.
+    pub(super) border: Style,
+    /// The border of the pane that has the focus.
+    pub(super) focus: Style,
+    /// The selected line of the pane that has the focus.
+    pub(super) selected: Style,
+    /// The selected line of the other pane.
+    pub(super) shadowed: Style,
+    /// Characters that a filter matched.
+    pub(super) matched: Style,
+    /// A small label with a ground of its own.
+    pub(super) chip: Style,
+    /// Such a label that must not be overlooked.
+    pub(super) alarm: Style,
+    /// All is well.
+    pub(super) good: Style,
+    /// Something to look at.
+    pub(super) warn: Style,
+    /// Something is wrong.
+    pub(super) bad: Style,
+    /// A recording runs.
+    pub(super) recording: Style,
+    /// The first curve.
+    pub(super) bytes: Style,
+    /// The second curve.
+    pub(super) events: Style,
+    /// The signs.
+    pub(super) glyphs: &'static Glyphs,
+}
+
+const PLAIN: Style = Style::new();
+
+const fn fg(color: u8) -> Style {
+    Style::new().fg(Color::Indexed(color))
+}
+
+const fn on(ground: u8) -> Style {
+    Style::new().bg(Color::Indexed(ground))
+}
+
+const fn ansi(color: Color) -> Style {
+    Style::new().fg(color)
+}
+
+const fn bold(style: Style) -> Style {
+    style.add_modifier(Modifier::BOLD)
+}
+
+impl Theme {
+    /// The names that [`Self::named`] knows; the first is the default.
+    pub const NAMES: [&'static str; 4] = ["dark", "light", "high-contrast", "mono"];
+
+    /// The theme of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "dark" => Self::dark(),
+            "light" => Self::light(),
+            "high-contrast" => Self::high_contrast(),
+            "mono" => Self::mono(),
+            _ => return None,
+        })
+    }
+
+    /// For terminals with a dark ground, which stays as it is.
+    pub fn dark() -> Self {
+        Self {
+            text: PLAIN,
+            dim: fg(245),
+            strong: bold(fg(255)),
+            accent: fg(147),
+            key: bold(fg(147)),
+            border: fg(239),
+            focus: fg(104),
+            selected: on(237),
+            shadowed: on(235),
+            matched: bold(fg(222)),
+            chip: bold(fg(255)).bg(Color::Indexed(60)),
+            alarm: bold(fg(16)).bg(Color::Indexed(215)),
+            good: fg(114),
+            warn: fg(215),
+            bad: fg(210),
+            recording: fg(204),
+            bytes: fg(110),
+            events: fg(150),
+            glyphs: &UNICODE,
+        }
+    }
+
+    /// For terminals with a light ground, which stays as it is.
+    pub fn light() -> Self {
+        Self {
+            text: PLAIN,
+            dim: fg(243),
+            strong: bold(fg(16)),
+            accent: fg(55),
+            key: bold(fg(55)),
+            border: fg(250),
+            focus: fg(98),
+            selected: on(254),
+            shadowed: on(255),
+            matched: bold(fg(130)),
+            chip: bold(fg(231)).bg(Color::Indexed(61)),
+            alarm: bold(fg(231)).bg(Color::Indexed(130)),
+            good: fg(28),
+            warn: fg(130),
+            bad: fg(124),
+            recording: fg(161),
+            bytes: fg(25),
+            events: fg(28),
+            glyphs: &UNICODE,
+        }
+    }
+
+    /// The sixteen colours that every terminal has, on its own ground, nothing dimmed.
+    pub fn high_contrast() -> Self {
+        Self {
+            text: PLAIN,
+            dim: PLAIN,
+            strong: bold(PLAIN),
+            accent: bold(ansi(Color::Cyan)),
+            key: bold(ansi(Color::Cyan)),
+            border: PLAIN,
+            focus: bold(ansi(Color::Cyan)),
+            selected: bold(ansi(Color::Black)).bg(Color::White),
+            shadowed: PLAIN.add_modifier(Modifier::UNDERLINED),
+            matched: bold(PLAIN).add_modifier(Modifier::UNDERLINED),
+            chip: bold(ansi(Color::Black)).bg(Color::Cyan),
+            alarm: bold(ansi(Color::Black)).bg(Color::Yellow),
+            good: bold(ansi(Color::Green)),
+            warn: bold(ansi(Color::Yellow)),
+            bad: bold(ansi(Color::Red)),
+            recording: bold(ansi(Color::Magenta)),
+            bytes: bold(ansi(Color::Cyan)),
+            events: bold(ansi(Color::Green)),
+            glyphs: &UNICODE,
+        }
+    }
+
+    /// No colour at all: bold, dim and reverse video.
+    pub fn mono() -> Self {
+        const DIM: Style = Style::new().add_modifier(Modifier::DIM);
+        const BOLD: Style = bold(PLAIN);
+        const REVERSED: Style = Style::new().add_modifier(Modifier::REVERSED);
+        Self {
+            text: PLAIN,
+            dim: DIM,
+            strong: BOLD,
+            accent: BOLD,
+            key: BOLD,
+            border: DIM,
+            focus: BOLD,
+            selected: REVERSED,
+            shadowed: PLAIN.add_modifier(Modifier::UNDERLINED),
+            matched: BOLD.add_modifier(Modifier::UNDERLINED),
+            chip: REVERSED,
+            alarm: bold(REVERSED),
+            good: PLAIN,
+            warn: BOLD,
+            bad: BOLD,
+            recording: BOLD,
+            bytes: PLAIN,
+            events: PLAIN,
+            glyphs: &UNICODE,
+        }
+    }
+
+    /// The same with signs that every terminal has.
+    pub fn ascii(mut self) -> Self {
+        self.glyphs = &ASCII;
+        self
+    }
+}

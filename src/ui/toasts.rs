@@ -1,0 +1,45 @@
+//! Messages in the lower right corner, the newest at the bottom.
+
+use ratatui::layout::Rect;
+
+use crate::app::layout::Layout;
+use crate::app::{Level, State};
+
+use super::canvas::{Canvas, width, wrap};
+use super::reader::mark;
+
+/// How many are shown at once.
+const SHOWN: usize = 3;
+/// How many lines each may take.
+const LINES: usize = 4;
+
+pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
+    let theme = canvas.theme;
+    let screen = layout.screen;
+    let room = screen.width.saturating_sub(8).min(64);
+    let mut bottom = screen.bottom().saturating_sub(1);
+    for toast in state.toasts.shown(state.now.elapsed).take(SHOWN) {
+        let mut lines = wrap(&toast.text, room);
+        if lines.len() > LINES {
+            lines.truncate(LINES);
+            lines[LINES - 1].push_str(" … !");
+        }
+        let longest = lines.iter().map(|line| width(line)).max().unwrap_or(0).max(8);
+        let height = lines.len() as u16 + 2;
+        if bottom < height + 1 {
+            break;
+        }
+        let area = Rect::new(screen.right().saturating_sub(longest + 7), bottom - height, longest + 6, height);
+        let (sign, style) = mark(theme, toast.level);
+        let inside = canvas.dialog(area, "", style);
+        canvas.text(inside.x, inside.y, 1, sign, style);
+        for (line, y) in lines.iter().zip(inside.y..) {
+            canvas.text(inside.x + 2, y, longest, line, theme.text);
+        }
+        if toast.level == Level::Error {
+            let keys = [(" ! ", theme.key), ("all ", theme.dim)];
+            canvas.pieces(area.right().saturating_sub(9), area.bottom() - 1, 8, &keys);
+        }
+        bottom -= height;
+    }
+}

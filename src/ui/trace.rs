@@ -1,0 +1,214 @@
+//! The recordings of the selected process: one of them, live.
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::app::action::{Action, Status};
+use crate::app::{State, Tracked, lints};
+use crate::model::{
+    ByteRate, Bytes, Count, CountRate, EventRate, Findings, Outcome, Phase, Rate, RunState, StoppedBy, Stopwatch, sanitise,
+};
+
+use super::analysis::{event_name, figures, figures_of, per_second, warnings};
+use super::canvas::Canvas;
+use super::chart::{Curve, Span, curve, time_axis};
+use super::theme::Theme;
+
+/// Below this, the numbers take two lines.
+const NARROW: u16 = 60;
+
+pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
+    let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
+    let Some(tracked) = state.shown_recording() else { return invite(canvas, state, area) };
+    let used = facts(canvas, state, tracked, area);
+    let rest = Rect { y: area.y + used, height: area.height.saturating_sub(used), ..area };
+    let used = tracked.value.findings.as_deref().map_or(0, |findings| summary(canvas, tracked, findings, rest));
+    let rest = Rect { y: rest.y + used, height: rest.height.saturating_sub(used), ..rest };
+    match tracked.value.findings.as_deref() {
+        Some(findings) if rest.width >= 100 && rest.height >= 5 => {
+            let left = rest.width * 3 / 5;
+            charts(canvas, tracked, Rect { width: left, ..rest });
+            let gap = left + 3;
+            most_frequent(canvas, tracked, findings, Rect { x: rest.x + gap, width: rest.width - gap, ..rest });
+        }
+        _ => charts(canvas, tracked, rest),
+    }
+}
+
+/// What asks for a look, and the key figures. Says how many lines it took.
+fn summary(canvas: &mut Canvas<'_>, tracked: &Tracked, findings: &Findings, area: Rect) -> u16 {
+    let over = !tracked.is_active();
+    let all = figures_of(canvas, findings, over);
+    // Both leave room for a curve.
+    let used = figures(canvas, Rect { height: area.height.saturating_sub(4).min(12), ..area }, &all);
+    let found = lints(&findings.snapshot, over);
+    let rest = Rect { y: area.y + used, height: area.height - used, ..area };
+    used + warnings(canvas, &found.iter().collect::<Vec<_>>(), rest, rest.height.saturating_sub(4).min(4))
+}
+
+/// The events that came most, with their rates.
+fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, findings: &Findings, area: Rect) {
+    let theme = canvas.theme;
+    let over = !tracked.is_active();
+    canvas.text(area.x, area.y, area.width, "what comes most", theme.dim);
+    let lines = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    let most = findings.events.first().map_or(1, |rate| rate.event.count.max(1)) as f64;
+    for (EventRate { event, rate }, y) in findings.events.iter().zip(lines.y..lines.bottom()) {
+        let rate = per_second(findings, over, event.count, *rate);
+        canvas.number(area.x, y, 7, CountRate(rate), if rate > 0.0 { theme.events } else { theme.dim });
+        let bar = (event.count as f64 / most * 8.0).ceil() as usize;
+        for column in 0..bar.min(8) as u16 {
+            canvas.sign(area.x + 9 + column, y, theme.glyphs.meter[0], theme.events);
+        }
+        canvas.foreign(area.x + 18, y, area.width.saturating_sub(18), &event_name(event), theme.text);
+    }
+}
+
+/// What to press when nothing was recorded yet, or why nothing can be.
+pub(super) fn invite(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
+    let theme = canvas.theme;
+    if let Some(reason) = refusal(state) {
+        canvas.wrapped(area, &reason, theme.warn);
+        return;
+    }
+    let profiles = state.profiles().join(" + ");
+    canvas.text(area.x, area.y, area.width, "Nothing was recorded of this process.", theme.text);
+    let lines: [(&str, &str); 2] = [("t", &profiles), ("T", "choose what to record")];
+    for ((key, what), y) in lines.into_iter().zip((area.y + 2)..area.bottom()) {
+        canvas.pieces(area.x, y, area.width, &[(key, theme.key), ("  ", theme.text), (what, theme.dim)]);
+    }
+}
+
+fn refusal(state: &State) -> Option<String> {
+    let entry = crate::app::action::entry(Action::Trace)?;
+    match entry.status(state) {
+        Status::Refused(reason) => Some(reason),
+        Status::Ready | Status::Idle => None,
+    }
+}
+
+/// A sign, a word and a colour for where in its life a recording is.
+pub(super) fn stage<'t>(theme: &'t Theme, phase: &Phase) -> (&'t str, &'static str, Style) {
+    let glyphs = theme.glyphs;
+    match phase {
+        Phase::Starting => (glyphs.waiting, "starting", theme.accent),
+        Phase::Recording => (glyphs.recording, "recording", theme.recording),
+        Phase::Stopping { .. } => (glyphs.suspended, "stopping", theme.accent),
+        Phase::Done(Outcome { file: None, .. }) => (glyphs.no, "failed", theme.bad),
+        Phase::Done(Outcome { stopped_by: StoppedBy::Error, .. }) => (glyphs.no, "broke off", theme.bad),
+        Phase::Done(Outcome { complete: true, .. }) => (glyphs.yes, "done", theme.good),
+        Phase::Done(_) => (glyphs.trouble, "incomplete", theme.warn),
+    }
+}
+
+/// Three to five lines of words and numbers. Says how many.
+fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) -> u16 {
+    let theme = canvas.theme;
+    let dot = theme.glyphs.dot;
+    let recording = &tracked.value;
+    let now = state.recordings.shown_at(state.now.elapsed);
+    let (sign, word, style) = stage(theme, &recording.phase);
+    let several = state.recordings.of(recording.key).count();
+    let place = state.recordings.of(recording.key).position(|other| other.value.id == recording.id).unwrap_or(0);
+    let which = if several > 1 { format!("   {} of {several} (j, k)", place + 1) } else { String::new() };
+    let clock = Stopwatch(tracked.elapsed(now)).to_string();
+    let mut y = area.y;
+
+    let used = canvas.pieces(
+        area.x,
+        y,
+        area.width,
+        &[(sign, style), (" ", style), (word, style), ("  ", style), (&clock, theme.strong), (&which, theme.dim)],
+    );
+    canvas.right(area.x + used + 2, y, area.width.saturating_sub(used + 2), &recording.what, theme.dim);
+    y += 1;
+
+    let rate = recording.history.last().copied().filter(|_| tracked.is_stoppable());
+    let (bytes, events, dropped) =
+        (Bytes(recording.bytes).to_string(), Count(recording.events).to_string(), Count(recording.dropped).to_string());
+    let rates = rate.map(|Rate { bytes, events, .. }| (format!(" {dot} {}", ByteRate(bytes)), format!(" {dot} {}", CountRate(events))));
+    let (byte_rate, event_rate) = rates.unwrap_or_default();
+    let loss = if recording.dropped > 0 { theme.bad } else { theme.dim };
+    let totals = [(bytes.as_str(), theme.strong), (&byte_rate, theme.bytes)];
+    let counts = [(events.as_str(), theme.strong), (" events", theme.dim), (&event_rate, theme.events)];
+    let lost = [("    ", theme.text), (&dropped, loss), (" dropped", loss)];
+    // What was lost is always in sight.
+    if area.width < NARROW {
+        canvas.pieces(area.x, y, area.width, &[&totals[..], &lost].concat());
+        canvas.pieces(area.x, y + 1, area.width, &counts);
+        y += 2;
+    } else {
+        canvas.pieces(area.x, y, area.width, &[&totals[..], &[("    ", theme.text)], &counts, &lost].concat());
+        y += 1;
+    }
+
+    let file = match &recording.phase {
+        Phase::Done(Outcome { file, .. }) => file.as_ref(),
+        _ => Some(&recording.file).filter(|file| !file.as_os_str().is_empty()),
+    };
+    if let Some(file) = file {
+        canvas.text(area.x, y, area.width, &sanitise(&file.to_string_lossy()), theme.dim);
+        y += 1;
+    }
+    let note = note(state, tracked, now);
+    if let Some((text, bad)) = note {
+        let style = if bad { theme.warn } else { theme.accent };
+        y += canvas.wrapped(Rect { y, height: area.bottom().saturating_sub(y).min(3), ..area }, &text, style);
+    }
+    y - area.y
+}
+
+/// A sentence on what is going on, where the numbers do not say it.
+fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(String, bool)> {
+    let suspended = state.selected().is_some_and(|row| row.process.run_state == RunState::Suspended);
+    match &tracked.value.phase {
+        Phase::Starting if suspended => Some(("The runtime waits at start-up: nothing comes before it goes on.".to_owned(), false)),
+        Phase::Starting => Some(("Waiting for the first bytes …".to_owned(), false)),
+        Phase::Recording => None,
+        Phase::Stopping { since, bytes } => {
+            let since = *since + now.saturating_sub(tracked.heard);
+            Some((format!("Rundown: {} in {} …  x abandons; the file stays readable.", Bytes(*bytes), Stopwatch(since)), false))
+        }
+        Phase::Done(Outcome { trouble: Some(trouble), .. }) => Some((trouble.clone(), true)),
+        Phase::Done(Outcome { stopped_by: StoppedBy::TargetExit, .. }) => Some(("The process ended.".to_owned(), true)),
+        Phase::Done(_) => None,
+    }
+}
+
+/// Two curves over time: one above the other where they keep some height, else side by side, else one.
+fn charts(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) {
+    let theme = canvas.theme;
+    let history = &tracked.value.history;
+    let end = if tracked.is_active() { "now" } else { "end" };
+    let span = Span::of(history.len());
+    let dropped = |index: usize| history.get(index).is_some_and(|rate| rate.dropped);
+    let bytes = Curve { title: "bytes/s", style: theme.bytes, unit: |value| ByteRate(value).to_string(), len: history.len() };
+    let events = Curve { title: "events/s", style: theme.events, unit: |value| CountRate(value).to_string(), len: history.len() };
+    let byte_at = |index: usize| history.get(index).map_or(0.0, |rate| rate.bytes);
+    let event_at = |index: usize| history.get(index).map_or(0.0, |rate| rate.events);
+    let (first, second) = match (area.height, area.width) {
+        (0..=3, _) => return,
+        (4..=8, 80..) => {
+            let half = (area.width - 2) / 2;
+            (Rect { width: half, ..area }, Some(Rect { x: area.right() - half, width: half, ..area }))
+        }
+        (4..=6, _) => (area, None),
+        (height, _) => {
+            let upper = (height - 1) / 2;
+            let first = Rect { height: upper, ..area };
+            let second = Rect { y: area.y + upper, height: height - upper, ..area };
+            curve(canvas, first, &bytes, span, byte_at, dropped);
+            curve(canvas, Rect { height: second.height - 1, ..second }, &events, span, event_at, dropped);
+            time_axis(canvas, Rect { y: second.bottom() - 1, height: 1, ..second }, span, end);
+            return;
+        }
+    };
+    let axis = |area: Rect| Rect { y: area.bottom() - 1, height: 1, ..area };
+    let plot = |area: Rect| Rect { height: area.height - 1, ..area };
+    curve(canvas, plot(first), &bytes, span, byte_at, dropped);
+    time_axis(canvas, axis(first), span, end);
+    if let Some(second) = second {
+        curve(canvas, plot(second), &events, span, event_at, dropped);
+        time_axis(canvas, axis(second), span, end);
+    }
+}

@@ -1,0 +1,344 @@
+//! Bounds-checked little-endian reading and writing, UTF-16 strings and varints.
+//!
+//! Both formats that dn-top speaks (the Diagnostic IPC Protocol and nettrace) are built from these few
+//! primitives. Nothing here allocates except where a `String` is asked for, and no input makes it panic.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// Why bytes could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum WireError {
+    /// The bytes end before the value does.
+    #[error("at byte {at}: {needed} bytes needed, {left} left")]
+    Short {
+        /// Offset of the value from the start of the slice.
+        at: usize,
+        /// Bytes that the value takes.
+        needed: usize,
+        /// Bytes that are there.
+        left: usize,
+    },
+    /// A variable-length integer does not end where its type must.
+    #[error("at byte {at}: variable-length integer too long")]
+    Varint {
+        /// Offset of its first byte.
+        at: usize,
+    },
+    /// A NUL-terminated string has no NUL.
+    #[error("at byte {at}: string without its terminating NUL")]
+    Unterminated {
+        /// Offset of its first byte.
+        at: usize,
+    },
+}
+
+/// A cursor over bytes. Every read either moves past a whole value or leaves the cursor where it was.
+#[derive(Debug, Clone, Copy)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Starts at the first byte.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// Offset of the next byte from the start.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The bytes not yet read.
+    pub fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
+    /// How many bytes are left.
+    pub fn remaining(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// Whether everything was read.
+    pub fn is_empty(&self) -> bool {
+        self.remaining() == 0
+    }
+
+    /// The next `count` bytes.
+    #[inline]
+    pub fn take(&mut self, count: usize) -> Result<&'a [u8], WireError> {
+        let end = self.at.checked_add(count).filter(|end| *end <= self.bytes.len());
+        let Some(end) = end else {
+            return Err(WireError::Short { at: self.at, needed: count, left: self.remaining() });
+        };
+        let taken = &self.bytes[self.at..end];
+        self.at = end;
+        Ok(taken)
+    }
+
+    /// The next `N` bytes by value.
+    #[inline]
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
+        let mut out = [0; N];
+        out.copy_from_slice(self.take(N)?);
+        Ok(out)
+    }
+
+    /// One byte.
+    #[inline]
+    pub fn u8(&mut self) -> Result<u8, WireError> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    /// Two bytes, unsigned.
+    #[inline]
+    pub fn u16(&mut self) -> Result<u16, WireError> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    /// Four bytes, unsigned.
+    #[inline]
+    pub fn u32(&mut self) -> Result<u32, WireError> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    /// Eight bytes, unsigned.
+    #[inline]
+    pub fn u64(&mut self) -> Result<u64, WireError> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// Four bytes, signed.
+    #[inline]
+    pub fn i32(&mut self) -> Result<i32, WireError> {
+        self.array().map(i32::from_le_bytes)
+    }
+
+    /// Eight bytes, signed.
+    #[inline]
+    pub fn i64(&mut self) -> Result<i64, WireError> {
+        self.array().map(i64::from_le_bytes)
+    }
+
+    /// Four bytes, floating point.
+    #[inline]
+    pub fn f32(&mut self) -> Result<f32, WireError> {
+        self.array().map(f32::from_le_bytes)
+    }
+
+    /// Eight bytes, floating point.
+    #[inline]
+    pub fn f64(&mut self) -> Result<f64, WireError> {
+        self.array().map(f64::from_le_bytes)
+    }
+
+    /// A variable-length integer of at most 5 bytes, 7 bits each, least significant first.
+    #[inline]
+    pub fn varu32(&mut self) -> Result<u32, WireError> {
+        self.varint(5).map(|value| value as u32)
+    }
+
+    /// A variable-length integer of at most 10 bytes, 7 bits each, least significant first.
+    #[inline]
+    pub fn varu64(&mut self) -> Result<u64, WireError> {
+        self.varint(10)
+    }
+
+    #[inline]
+    fn varint(&mut self, longest: usize) -> Result<u64, WireError> {
+        let rest = self.rest();
+        let mut value = 0_u64;
+        for (i, byte) in rest.iter().take(longest).enumerate() {
+            // The tenth byte of a 64-bit value has one bit that counts; the rest is shifted out.
+            value |= u64::from(byte & 0x7f) << (7 * i);
+            if byte & 0x80 == 0 {
+                self.at += i + 1;
+                return Ok(value);
+            }
+        }
+        if rest.len() >= longest {
+            Err(WireError::Varint { at: self.at })
+        } else {
+            Err(WireError::Short { at: self.at, needed: rest.len() + 1, left: rest.len() })
+        }
+    }
+
+    /// A UTF-16 string that ends with a NUL unit; the NUL is consumed and not part of the result.
+    #[inline]
+    pub fn utf16z(&mut self) -> Result<Utf16<'a>, WireError> {
+        let rest = self.rest();
+        let units = rest.chunks_exact(2).position(|unit| unit == [0, 0]).ok_or(WireError::Unterminated { at: self.at })?;
+        self.at += units * 2 + 2;
+        Ok(Utf16(&rest[..units * 2]))
+    }
+}
+
+/// Borrowed UTF-16 text, little endian, of an even number of bytes. Not necessarily valid: [`fmt::Display`] replaces what is not.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Utf16<'a>(&'a [u8]);
+
+impl<'a> Utf16<'a> {
+    /// Takes the bytes as UTF-16 units; an odd last byte is left out.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self(&bytes[..bytes.len() & !1])
+    }
+
+    /// The bytes as they stand on the wire, without a terminating NUL.
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The characters, with U+FFFD for every unpaired surrogate.
+    pub fn chars(self) -> impl Iterator<Item = char> + 'a {
+        let units = self.0.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
+        char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+}
+
+impl PartialEq<str> for Utf16<'_> {
+    fn eq(&self, other: &str) -> bool {
+        self.chars().eq(other.chars())
+    }
+}
+
+impl fmt::Display for Utf16<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+        self.chars().try_for_each(|c| f.write_char(c))
+    }
+}
+
+impl fmt::Debug for Utf16<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
+    }
+}
+
+/// Little-endian writing onto the end of a buffer.
+pub trait Put {
+    /// The bytes as they are.
+    fn put(&mut self, bytes: &[u8]);
+
+    /// One byte.
+    fn put_u8(&mut self, value: u8) {
+        self.put(&[value]);
+    }
+
+    /// Two bytes.
+    fn put_u16(&mut self, value: u16) {
+        self.put(&value.to_le_bytes());
+    }
+
+    /// Four bytes.
+    fn put_u32(&mut self, value: u32) {
+        self.put(&value.to_le_bytes());
+    }
+
+    /// Eight bytes.
+    fn put_u64(&mut self, value: u64) {
+        self.put(&value.to_le_bytes());
+    }
+
+    /// Four bytes, signed.
+    fn put_i32(&mut self, value: i32) {
+        self.put(&value.to_le_bytes());
+    }
+
+    /// Eight bytes, signed.
+    fn put_i64(&mut self, value: i64) {
+        self.put(&value.to_le_bytes());
+    }
+
+    /// Eight bytes, floating point.
+    fn put_f64(&mut self, value: f64) {
+        self.put(&value.to_le_bytes());
+    }
+
+    /// A variable-length integer, 7 bits a byte, least significant first.
+    fn put_varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.put_u8(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.put_u8(value as u8);
+    }
+
+    /// UTF-16 units and a NUL unit.
+    fn put_utf16z(&mut self, text: &str) {
+        for unit in text.encode_utf16() {
+            self.put_u16(unit);
+        }
+        self.put_u16(0);
+    }
+}
+
+impl Put for Vec<u8> {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_failed_read_leaves_the_cursor() {
+        let mut reader = Reader::new(&[1, 2, 3]);
+        assert_eq!(reader.u32(), Err(WireError::Short { at: 0, needed: 4, left: 3 }));
+        assert_eq!(reader.u16(), Ok(0x0201));
+        assert_eq!(reader.take(usize::MAX), Err(WireError::Short { at: 2, needed: usize::MAX, left: 1 }));
+        assert_eq!(reader.u8(), Ok(3));
+        assert!(reader.is_empty());
+    }
+
+    #[test]
+    fn varints_have_a_longest_form() {
+        assert_eq!(Reader::new(&[0xff, 0xff, 0xff, 0xff, 0x0f]).varu32(), Ok(u32::MAX));
+        assert_eq!(Reader::new(&[0x80; 5]).varu32(), Err(WireError::Varint { at: 0 }));
+        assert_eq!(Reader::new(&[0x80; 4]).varu32(), Err(WireError::Short { at: 0, needed: 5, left: 4 }));
+        assert_eq!(Reader::new(&[0x80; 10]).varu64(), Err(WireError::Varint { at: 0 }));
+    }
+
+    #[test]
+    fn strings_need_their_nul() {
+        let mut bytes = Vec::new();
+        bytes.put_utf16z("Café 🦀");
+        let mut reader = Reader::new(&bytes);
+        let text = reader.utf16z().unwrap();
+        assert_eq!(text.to_string(), "Café 🦀");
+        assert!(text == *"Café 🦀" && reader.is_empty());
+        for end in 0..bytes.len() {
+            assert_eq!(Reader::new(&bytes[..end]).utf16z(), Err(WireError::Unterminated { at: 0 }));
+        }
+        assert_eq!(Utf16::new(&[0x00, 0xd8, 0x41, 0x00, 0x42]).to_string(), "\u{fffd}A");
+    }
+
+    proptest! {
+        #[test]
+        fn varints_come_back(value: u64) {
+            let mut bytes = Vec::new();
+            bytes.put_varint(value);
+            prop_assert_eq!(Reader::new(&bytes).varu64(), Ok(value));
+        }
+
+        #[test]
+        fn any_bytes_are_safe(bytes: Vec<u8>) {
+            let mut reader = Reader::new(&bytes);
+            while reader.varu64().is_ok() || reader.utf16z().is_ok() {}
+            let mut reader = Reader::new(&bytes);
+            while reader.varu32().is_ok() || reader.u64().is_ok() || reader.u8().is_ok() {}
+            prop_assert!(reader.is_empty());
+        }
+    }
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Sets a plain machine up and runs every test, those against real .NET runtimes included. Arguments go to `cargo test`.
+# Where a runtime cannot be had, the tests that need it are skipped and say so; with CI=true that is a failure.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+tests/setup.sh build
+if ! tests/setup.sh; then
+  if [[ ${CI-} == true ]]; then exit 1; fi
+  echo "The set-up did not finish: tests that need what is missing will be SKIPPED." >&2
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+outcome=0
+cargo test --no-fail-fast "$@" 2>&1 | tee "$log" || outcome=$?
+
+# The runner's summary of each test program, with the program's name, and their sum. A skipped test counts as passed for the runner.
+printf '\nIn short\n'
+awk '
+  /^ +Running / { name = $0; sub(/^ +Running (unittests )?/, "", name); sub(/ \(.*/, "", name) }
+  /^ +Doc-tests / { name = "examples in the documentation" }
+  /^test result: / { printf "%-30s %s\n", name, $0; passed += $4; failed += $6; ignored += $8 }
+  match($0, /SKIPPED [^ ]+: .*/) {
+    line = substr($0, RSTART)
+    print line
+    split(line, word, " ")
+    if (!seen[word[2]]++) skipped++
+  }
+  END { printf "total: %d passed, %d failed, %d skipped\n", passed - skipped, failed, skipped + ignored }' "$log"
+exit "$outcome"

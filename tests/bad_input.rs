@@ -1,0 +1,291 @@
+//! What dn-top does with what makes no sense: one clear sentence, the right exit code, and nobody harmed. No .NET is needed.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use dn_top::sim::{Fault, Rates, Script, Simulated, Spec};
+use serde_json::{Value, json};
+use support::{Invocation, Output, Running, Signal, folder, runtimes};
+
+/// Commands that talk to a process.
+const COMMANDS: [&[&str]; 4] = [&["env"], &["trace"], &["dump"], &["perfmap", "on"]];
+
+/// A simulated runtime, and an empty folder that commands work in.
+struct Bench {
+    _home: tempfile::TempDir,
+    place: tempfile::TempDir,
+    runtime: Simulated,
+}
+
+impl Bench {
+    fn new(spec: Spec) -> Self {
+        let home = folder();
+        let runtime = Simulated::start(home.path().join("dotnet-diagnostic-77-1000-socket"), spec).unwrap();
+        Self { _home: home, place: folder(), runtime }
+    }
+
+    fn faulty(fault: Fault) -> Self {
+        Self::new(Spec { fault: Some(fault), ..healthy() })
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    /// Starts a command that is given the runtime's socket.
+    fn start(&self, words: &[&str]) -> Running {
+        let socket = self.runtime.socket().to_str().unwrap();
+        Invocation::new([&words[..1], &[socket], &words[1..]].concat()).current_dir(self.place.path()).start()
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.start(words).wait()
+    }
+
+    fn trace_into(&self, file: &Path) -> Output {
+        self.run(&["trace", "--duration", "300ms", "-o", file.to_str().unwrap()])
+    }
+
+    #[track_caller]
+    fn assert_untouched(&self) {
+        assert!(self.runtime.is_alive(), "the runtime was killed");
+        let left: Vec<_> = fs::read_dir(self.place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.is_empty(), "left behind: {left:?}");
+    }
+}
+
+fn healthy() -> Spec {
+    Spec::new("Web", "9.0.7", 77)
+}
+
+/// A message of the protocol's form that says it has this length.
+fn message(magic: &[u8; 14], length: u16) -> Vec<u8> {
+    let mut bytes = [&magic[..], &length.to_le_bytes(), &[0xff, 0, 0, 0]].concat();
+    bytes.resize(length.into(), 0x41);
+    bytes
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_make_no_sense_are_named() {
+    for (fault, contact, words) in [
+        (Fault::Silent, "timeout", "no answer within 5 s"),
+        (Fault::HangUp, "refused", "closed without an answer"),
+        (Fault::Garbage(vec![0x55; 300]), "unsupported", "what answers does not speak the .NET diagnostic protocol"),
+        (Fault::Garbage(message(b"DOTNET_IPC_V9\0", 200)), "unsupported", "what answers does not speak the .NET diagnostic protocol"),
+        (Fault::CutReply(7), "unsupported", "the answer was cut off after 7 bytes"),
+        (Fault::CutReply(40), "unsupported", "the answer was cut off after 40 bytes"),
+        (Fault::Garbage(message(b"DOTNET_IPC_V1\0", 65_535)), "unsupported", "the runtime's answer to ProcessInfo3 cannot be read"),
+    ] {
+        let said = format!("{fault:?}");
+        let bench = Bench::faulty(fault);
+        // All at once: each waits out the silence of its own connection.
+        let running = COMMANDS.map(|words| bench.start(words));
+        let info = bench.start(&["info", "--json"]);
+        for running in running {
+            running.wait().assert_refused(1, &format!("process 77: {words}"));
+        }
+        let info = info.wait().json();
+        let facts = json!([info["contact"], info["name"], info["start_time_unix_ms"], info["capabilities"]]);
+        assert_eq!(facts, json!([contact, "", null, null]), "{said:.50}");
+        assert!(info["reason"].as_str().unwrap().starts_with(words), "{info}");
+        bench.assert_untouched();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_a_target_says_of_itself_reaches_the_terminal_raw() {
+    let environment = vec!["A\u{1b}]0;owned\u{7}=\u{9b}2J\u{1b}[2J".to_owned(), "LINES=a\r\nb".to_owned()];
+    let bench = Bench::new(Spec { fault: Some(Fault::HostileText), environment, ..healthy() });
+    let commands = [&["info"], COMMANDS[0], &["trace", "--duration", "300ms"], COMMANDS[2], COMMANDS[3], &["perfmap", "off"]];
+    for words in commands {
+        let output = bench.run(words);
+        assert_eq!(output.code, 0, "{words:?}: {}", output.stderr);
+        let raw = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
+        assert!(!raw(&output.stdout) && !raw(&output.stderr), "{words:?}: {output:?}");
+        assert!(!output.stdout.contains('\u{202e}'), "{words:?} turns the text around");
+    }
+    // In JSON, what could harm is escaped.
+    let name = bench.run(&["env", "--json"]).json()[0]["name"].clone();
+    assert_eq!(name, "A\u{1b}]0;owned\u{7}");
+    let files: Vec<_> = fs::read_dir(bench.place.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(files.len() == 1 && files[0].starts_with("Web0owned31m_77_2"), "{files:?}");
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_said_before_anybody_is_asked() {
+    for (arguments, words) in [
+        (&["--provider", ""][..], "'', character 1: expected a provider's name"),
+        (&["--provider", "A:xyz"], "'A:xyz', character 3: expected keywords"),
+        (&["--provider", "A:1:loud"], "'A:1:loud', character 5: expected a level"),
+        (&["--provider", "A:1:5:key"], "expected an argument of the form key=value"),
+        (&["--provider", "A:1,B:2"], "give --provider once for each"),
+        (&["--provider", "A\u{1b}[2J:x"], "expected keywords"),
+        (&["--profile", "no-such-profile"], "no-such-profile"),
+        (&["--clr-events", "gc+nonsense"], "nonsense"),
+        (&["--rundown", "some"], "--rundown takes full, none or a keyword such as 0x38"),
+        (&["--buffer-mb", "0"], "buffer"),
+    ] {
+        // A target that is not there: it is not looked for.
+        Invocation::new([&["trace", "4194305"], arguments].concat()).run().assert_refused(2, words);
+    }
+    for arguments in
+        [&["trace"][..], &["trace", "1", "--max-size", "big"], &["trace", "1", "--duration", "soon"], &["dump", "1", "--type", "huge"]]
+    {
+        let output = Invocation::new(arguments).run();
+        assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{arguments:?}");
+        assert!(output.stderr.starts_with("error: "), "{}", output.stderr);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_written_over_and_nothing_through_a_link() {
+    let bench = Bench::new(healthy());
+    let elsewhere = folder();
+    for name in ["file", "link", "busy"] {
+        let path = bench.file(name);
+        let taken = match name {
+            "busy" => bench.file("busy.partial"),
+            _ => path.clone(),
+        };
+        match name {
+            "link" => symlink(elsewhere.path().join("nothing"), &taken).unwrap(),
+            _ => fs::write(&taken, "mine").unwrap(),
+        }
+        let words = format!("{} exists already and is not overwritten", taken.display());
+        bench.trace_into(&path).assert_refused(1, &words);
+        if name != "busy" {
+            let output = bench.run(&["dump", "-o", path.to_str().unwrap()]);
+            assert_eq!(output.code, 1);
+            assert!(
+                output.stderr.contains(&format!("{} exists already and a dump would overwrite it", path.display())),
+                "{}",
+                output.stderr
+            );
+        }
+        assert!(name == "link" || fs::read(&taken).unwrap() == b"mine");
+        fs::remove_file(taken).unwrap();
+    }
+    assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0, "written through a link");
+    bench.assert_untouched();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_is_not_there_is_named() {
+    let bench = Bench::new(healthy());
+    let file = bench.file("no/such.nettrace");
+    bench.trace_into(&file).assert_refused(1, &format!("the folder {} does not exist", file.parent().unwrap().display()));
+    let output = bench.run(&["dump", "-o", file.to_str().unwrap()]);
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""));
+    assert!(output.stderr.contains("[createdump] ") && output.stderr.contains("E_FAIL (0x80004005)"), "{}", output.stderr);
+    bench.assert_untouched();
+}
+
+/// Runs dn-top with a file system of these options mounted over a folder, and then `stats` of what is left there. Only a mount namespace of their
+/// own sees it. `None` where there can be none.
+fn mounted(options: &str, place: &Path, words: &[&str]) -> Option<Output> {
+    if !runtimes::namespaces() {
+        return None;
+    }
+    let user: &[&str] = if rustix::process::geteuid().is_root() { &[] } else { &["--user", "--map-root-user"] };
+    let script = r#"mount -t tmpfs -o "$1" tmpfs "$2"; place=$2; shift 2
+        code=0; "$@" || code=$?
+        for file in "$place"/*; do if [ -e "$file" ]; then "$1" stats --json "$file"; fi; done
+        exit $code"#;
+    let words = [&["--mount", "sh", "-euc", script, "sh", options, place.to_str().unwrap(), env!("CARGO_BIN_EXE_dn-top")], words].concat();
+    Some(Invocation::of("unshare", [user, &words].concat()).run())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_that_is_read_only_is_named() {
+    let bench = Bench::new(healthy());
+    let (socket, file) = (bench.runtime.socket().to_str().unwrap(), bench.file("a.nettrace"));
+    if let Some(output) = mounted("ro", bench.place.path(), &["trace", socket, "-o", file.to_str().unwrap()]) {
+        output.assert_refused(4, &format!("{}.partial may not be written by this user", file.display()));
+        bench.assert_untouched();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_keeps_what_was_written() {
+    let rates = Rates { custom: 20_000.0, sample: 5_000.0, ..Rates::default() };
+    let bench = Bench::new(Spec { script: Script::Program(rates), ..healthy() });
+    let (socket, file) = (bench.runtime.socket().to_str().unwrap(), bench.file("a.nettrace"));
+    let everything = ["--provider", "Demo-Web:ffffffff:5", "--profile", "dotnet-sampled-thread-time"];
+    let words = [&["trace", socket, "-o", file.to_str().unwrap(), "--json"], &everything[..]].concat();
+    let Some(output) = mounted("size=256k", bench.place.path(), &words) else { return };
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    assert!(output.stderr.contains("the disk is full") && output.stderr.contains("was cut off"), "{}", output.stderr);
+    let documents: Vec<Value> = serde_json::Deserializer::from_str(&output.stdout).into_iter().map(Result::unwrap).collect();
+    let [result, stats] = documents.as_slice() else { panic!("{}", output.stdout) };
+    assert_eq!(
+        json!([result["stopped_by"], result["complete"], result["file"]]),
+        json!(["error", false, format!("{}.partial", file.display())])
+    );
+    let said = |of: &Value| json!([of["complete"], of["bytes"], of["events"]]);
+    assert_eq!(said(stats), said(result));
+    assert!(stats["events"].as_u64() > Some(100), "{stats}");
+    // The session is not left open at the runtime.
+    assert!(bench.trace_into(&bench.file("next.nettrace")).code == 0 && bench.runtime.is_alive());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_without_sense_is_kept_and_said() {
+    let bench = Bench::new(Spec { script: Script::Canned(vec![0x55; 50_000].into()), ..healthy() });
+    let output = bench.trace_into(&bench.file("a.nettrace"));
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("the stream stopped making sense"), "{}", output.stderr);
+    assert_eq!(output.stdout, format!("{}.partial\n", bench.file("a.nettrace").display()));
+    assert_eq!(fs::metadata(bench.file("a.nettrace.partial")).unwrap().len(), 50_000);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_runtime_that_does_not_stop_can_be_left() {
+    let bench = Bench::faulty(Fault::NeverStop);
+    let running = bench.start(&["trace", "--json"]);
+    let says = |words: &str| support::poll(support::PATIENCE, || running.stderr().contains(words).then_some(()));
+    says("recording").unwrap();
+    running.signal(Signal::TERM);
+    says("stopping").unwrap();
+    running.signal(Signal::TERM);
+    let output = running.wait();
+    assert_eq!(output.code, 130);
+    assert!(output.stderr.contains("abandoned before the rundown was whole"), "{}", output.stderr);
+}
+
+#[test]
+fn files_that_are_no_recordings_are_told_apart() {
+    let place = folder();
+    let file = |name: &str, content: &[u8]| {
+        let path = place.path().join(name);
+        fs::write(&path, content).unwrap();
+        path
+    };
+    let stats = |path: &Path| Invocation::new(["stats".as_ref(), path.as_os_str()]).run();
+    stats(&place.path().join("nothing")).assert_refused(1, "No such file");
+    stats(place.path()).assert_refused(1, "Is a directory");
+    stats(&file("empty", b"")).assert_refused(1, "ends before its header does: it holds no events");
+    stats(&file("text", b"What is the time, please?")).assert_refused(1, "cannot be read");
+    stats(&file("escape\u{1b}[2J", b"")).assert_refused(1, "escape\u{fffd}[2J ends before its header does");
+}
+
+#[test]
+fn without_a_terminal_there_is_no_dashboard() {
+    for arguments in [&[][..], &["--demo"], &["--readonly", "--filter", "x"]] {
+        Invocation::new(arguments).run().assert_refused(2, "the dashboard needs a terminal; in scripts use `dn-top ps --json`");
+    }
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_trouble() {
+    let script = format!("'{}' profiles | head -n 1; exit \"${{PIPESTATUS[0]}}\"", env!("CARGO_BIN_EXE_dn-top"));
+    let output = Invocation::of("bash", ["-c", &script].map(OsStr::new)).run();
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    assert_eq!(output.stdout.lines().count(), 1);
+}

@@ -1,0 +1,206 @@
+//! The whole program, measured from outside as a person meets it: a release build in a terminal of 120×40.
+//!
+//! ```text
+//! cargo bench --bench program                     dn-top with simulated runtimes in another process
+//! cargo bench --bench program -- htop             another program in the same terminal, to compare
+//! ```
+//!
+//! Start-up is the median of several runs. Idle figures are over twenty seconds: processor time from `schedstat` and wake-ups
+//! from `voluntary_ctxt_switches`, both summed over all threads, memory from `smaps_rollup`, bytes as they reach the
+//! terminal. Latency is from a key's write to the first byte that comes back, at random phase to the refresh.
+
+#![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use support::{Invocation, PATIENCE, Running, Screen, folder, poll, screen};
+
+const STARTS: usize = 11;
+const IDLE: Duration = Duration::from_secs(20);
+const PRESSES: usize = 200;
+/// A heading of the process table: when it is there, so is the frame around it.
+const HEADING: &str = "PID";
+/// The key that starts a recording of the selected process, and what the screen says then.
+const RECORD: [&str; 1] = ["t"];
+const RECORDING: &str = "recording";
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let load = fs::read_to_string("/proc/loadavg").unwrap();
+    println!("load average before: {load}");
+    if !words.is_empty() {
+        // Of another program only this much is known: what it draws fills the screen.
+        let open = || Invocation::of(&words[0], &words[1..]).screen(120, 40);
+        measure(&open, &|shown| shown.lines().filter(|line| !line.trim().is_empty()).count() > 10);
+        return;
+    }
+    println!("stripped binary: {:.2} MB (target 5)", stripped_size() as f64 / 1e6);
+    for count in [50, 500] {
+        println!("\n{count} simulated processes");
+        let Some(fleet) = Fleet::start(count) else {
+            println!("not measured: `dn-top sim {count} FOLDER` serves no sockets");
+            continue;
+        };
+        let open = || Invocation::new(["--sim".as_ref(), fleet.folder.path()]).screen(120, 40);
+        let screen = measure(&open, &|shown| shown.contains(HEADING));
+        first_row(&open, &fleet.pids);
+        recording(&screen);
+    }
+}
+
+/// Simulated runtimes in a process of their own, so that their work is not counted as the dashboard's: `dn-top sim COUNT
+/// FOLDER` serves them until it is killed, and `dn-top --sim FOLDER` looks at them, and not at this machine.
+struct Fleet {
+    folder: tempfile::TempDir,
+    /// As the sockets' names tell them.
+    pids: BTreeSet<String>,
+    _server: Running,
+}
+
+impl Fleet {
+    fn start(count: usize) -> Option<Self> {
+        let folder = folder();
+        let mut server = Invocation::new(["sim", &count.to_string(), folder.path().to_str()?]).start();
+        let pids = poll(PATIENCE, || {
+            let pids = pids(&folder.path().join("tmp"));
+            (pids.len() >= count || !server.is_alive()).then_some(pids)
+        })?;
+        (pids.len() >= count).then_some(Self { folder, pids, _server: server })
+    }
+}
+
+fn pids(folder: &Path) -> BTreeSet<String> {
+    // There is no such folder until the server makes it.
+    let names = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter_map(|name| Some(name.strip_prefix("dotnet-diagnostic-")?.split_once('-')?.0.to_owned())).collect()
+}
+
+/// Start-up, idle and keys. Returns the program, still running.
+fn measure(open: &dyn Fn() -> Screen, is_full: &dyn Fn(&str) -> bool) -> Screen {
+    let (mut bytes, mut frames) = (Vec::new(), Vec::new());
+    for _ in 0..STARTS {
+        let screen = open();
+        bytes.push(screen.first_byte(PATIENCE).expect("the program writes nothing") - screen.started());
+        screen.try_wait_until(PATIENCE, is_full).unwrap_or_else(|shown| panic!("no full frame:\n{shown}"));
+        frames.push(screen.started().elapsed());
+    }
+    report("start to first byte", &mut bytes, "no target");
+    report("start to first full frame", &mut frames, "target p50 15 ms");
+
+    let screen = open();
+    screen.try_wait_until(PATIENCE, is_full).unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    let (before, written) = (Usage::of(screen.pid()), screen.bytes());
+    std::thread::sleep(IDLE);
+    let (after, written) = (Usage::of(screen.pid()), screen.bytes() - written);
+    let seconds = IDLE.as_secs_f64();
+    println!("idle processor time       {:8.3} % of a core (target 0.3)", (after.running - before.running).as_secs_f64() / seconds * 100.0);
+    println!(
+        "idle wake-ups             {:8.1} /s (target 5), {} threads",
+        (after.wakeups - before.wakeups) as f64 / seconds,
+        after.threads
+    );
+    println!("idle bytes to terminal    {:8.0} /s", written as f64 / seconds);
+    println!("memory resident           {:8.1} MB (target 12), {:.1} MB proportional", after.resident / 1e6, after.proportional / 1e6);
+    keys(&screen, "key to first byte", "targets p50 1 ms, p99 8 ms");
+    screen
+}
+
+/// From the start until the first simulated process is on the screen.
+fn first_row(open: &dyn Fn() -> Screen, pids: &BTreeSet<String>) {
+    let mut rows = Vec::new();
+    for _ in 0..STARTS {
+        let screen = open();
+        let shows_row = |shown: &str| shown.split_whitespace().any(|word| pids.contains(word));
+        if let Err(shown) = screen.try_wait_until(PATIENCE, shows_row) {
+            println!("no process row:\n{shown}");
+            return;
+        }
+        rows.push(screen.started().elapsed());
+    }
+    report("start to first row", &mut rows, "target p50 60 ms");
+}
+
+fn recording(screen: &Screen) {
+    for key in RECORD {
+        screen.keys(key);
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    match screen.try_wait_until(Duration::from_secs(5), |shown| shown.to_lowercase().contains(RECORDING)) {
+        Ok(_) => keys(screen, "the same while recording", "targets p50 1 ms, p99 16 ms"),
+        Err(shown) => println!("keys while recording: not measured, no recording begins:\n{shown}"),
+    }
+}
+
+fn keys(screen: &Screen, name: &str, target: &str) {
+    let (mut latencies, mut unanswered, before) = (Vec::new(), 0, screen.bytes());
+    for press in 0..PRESSES {
+        // Never in step with a refresh: 20 to 116 ms, in an order that repeats late.
+        std::thread::sleep(Duration::from_millis(20 + (press as u64 * 61) % 97));
+        screen.watch();
+        let pressed = Instant::now();
+        screen.keys(if press % 2 == 0 { screen::DOWN } else { screen::UP });
+        match screen.first_byte(Duration::from_secs(1)) {
+            Some(answered) => latencies.push(answered - pressed),
+            None => unanswered += 1,
+        }
+    }
+    let each = (screen.bytes() - before) / PRESSES as u64;
+    report(name, &mut latencies, &format!("{target}; {each} bytes each, {unanswered} unanswered"));
+}
+
+fn report(name: &str, times: &mut [Duration], remark: &str) {
+    times.sort();
+    if times.is_empty() {
+        println!("{name:<26}no answer at all");
+        return;
+    }
+    let at = |part: f64| times[((times.len() - 1) as f64 * part).round() as usize].as_secs_f64() * 1e3;
+    println!("{name:<26}p50 {:.2}, p95 {:.2}, p99 {:.2}, max {:.2} ms ({remark})", at(0.5), at(0.95), at(0.99), at(1.0));
+}
+
+/// What a process has used since it started.
+struct Usage {
+    running: Duration,
+    wakeups: u64,
+    threads: usize,
+    resident: f64,
+    proportional: f64,
+}
+
+impl Usage {
+    fn of(pid: u32) -> Self {
+        let tasks: Vec<_> = fs::read_dir(format!("/proc/{pid}/task")).unwrap().map(|task| task.unwrap().path()).collect();
+        // A thread may end while it is looked at.
+        let read = |task: &Path, file: &str| fs::read_to_string(task.join(file)).unwrap_or_default();
+        let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+        let running = tasks.iter().filter_map(|task| field(&read(task, "schedstat"), "")).sum();
+        Self {
+            running: Duration::from_nanos(running),
+            wakeups: tasks.iter().filter_map(|task| field(&read(task, "status"), "voluntary_ctxt_switches:")).sum(),
+            threads: tasks.len(),
+            resident: field(&rollup, "Rss:").unwrap() as f64 * 1024.0,
+            proportional: field(&rollup, "Pss:").unwrap() as f64 * 1024.0,
+        }
+    }
+}
+
+fn field(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()?.parse().ok()
+}
+
+/// The benchmark's own build keeps symbols for profilers.
+fn stripped_size() -> u64 {
+    let folder = folder();
+    let copy = folder.path().join("dn-top");
+    let status = Command::new("strip").arg("-o").arg(&copy).arg(env!("CARGO_BIN_EXE_dn-top")).status();
+    assert!(status.unwrap().success());
+    fs::metadata(copy).unwrap().len()
+}

@@ -1,0 +1,399 @@
+//! Holds the tree to the rules that the compiler does not know: which room may use which, what a pure room may not
+//! touch, how long a file may be, and what no file may name.
+//!
+//! It reads sources as tokens, not as text: comments, strings and tests do not count, and a `use` over many lines does.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every room, and the rooms that it may use besides itself.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("wire", &[]),
+    ("ipc", &["wire"]),
+    ("nettrace", &["wire"]),
+    ("clr", &["ipc", "nettrace", "wire"]),
+    ("analysis", &["clr", "nettrace", "wire"]),
+    ("model", &["ipc", "analysis"]),
+    ("app", &["model", "analysis", "clr", "ipc"]),
+    ("ui", &["app", "model", "analysis", "clr", "ipc"]),
+    ("net", &["model", "ipc", "wire"]),
+    ("session", &["net", "model", "nettrace", "analysis", "clr", "ipc", "wire"]),
+    ("sim", &["net", "model", "ipc", "nettrace", "clr", "wire"]),
+    ("tui", &["ui", "app", "session", "net", "sim", "model", "analysis", "clr", "ipc"]),
+    ("cli", &["tui", "ui", "app", "session", "net", "sim", "model", "analysis", "clr", "nettrace", "ipc", "wire"]),
+    ("main", &["cli"]),
+];
+
+/// The rooms that get bytes, time and sizes as arguments and reach for none of them.
+const PURE: &[&str] = &["wire", "ipc", "nettrace", "clr", "analysis", "model", "app", "ui"];
+
+/// What a pure room may not name: the start of a path.
+const IMPURE: &[&str] = &[
+    "tokio",
+    "arboard",
+    "procfs",
+    "rustix",
+    "std::fs",
+    "std::net",
+    "std::env",
+    "std::process",
+    "std::thread",
+    "std::os",
+    "std::io::stdin",
+    "std::io::stdout",
+    "std::io::stderr",
+    "std::time::Instant::now",
+    "std::time::SystemTime::now",
+    "Instant::now",
+    "SystemTime::now",
+];
+
+/// A file that is longer is two files. Its tests, at its end, do not count.
+const LINES: usize = 400;
+
+#[test]
+fn rooms_use_only_what_is_below_them() {
+    let mut wrong = Vec::new();
+    for (file, source) in sources() {
+        wrong.extend(forbidden(&file, &source).into_iter().map(|what| format!("src/{}: {what}", file.display())));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_room_has_its_row() {
+    let lib = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    for room in lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')) {
+        assert!(ARROWS.iter().any(|(name, _)| *name == room), "{room} has no row in the table of arrows");
+    }
+}
+
+#[test]
+fn files_are_one_idea_long() {
+    for (file, source) in sources() {
+        let lines = source.lines().take_while(|line| *line != "#[cfg(test)]").count();
+        assert!(lines <= LINES, "src/{} has {lines} lines without its tests: it is two files", file.display());
+    }
+}
+
+#[test]
+fn no_file_names_the_machine_it_was_written_on() {
+    let Ok(listed) = std::process::Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output() else { return };
+    let mut wrong = Vec::new();
+    for name in String::from_utf8(listed.stdout).unwrap().split_terminator('\0') {
+        // A file may be deleted and not yet committed as such, and a capture is no text.
+        let Ok(text) = fs::read_to_string(root().join(name)) else { continue };
+        let found = text.lines().zip(1..).filter(|(line, _)| names_a_machine(line));
+        wrong.extend(found.map(|(line, number)| format!("{name}:{number}: {line}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A path in somebody's home or workplace, or the address of a package registry.
+fn names_a_machine(line: &str) -> bool {
+    let path = |folder: &str| {
+        let inside = |at: usize| line[..at].ends_with(|before: char| before.is_alphanumeric() || "_})]>*$~.".contains(before));
+        line.match_indices(&format!("/{folder}/")).any(|(at, _)| !inside(at))
+    };
+    let registry = ["registry.", "pypi.", "files.pythonhosted.", "deb.", "index.crates.", "static.crates."];
+    ["work", "root", "home"].into_iter().any(path)
+        || line.split("://").skip(1).any(|host| registry.iter().any(|name| host.starts_with(name)))
+}
+
+/// What a file does that its room may not.
+fn forbidden(file: &Path, source: &str) -> Vec<String> {
+    let module = module_of(file);
+    let Some(room) = module.first().cloned() else { return Vec::new() };
+    let Some((_, below)) = ARROWS.iter().find(|(name, _)| *name == room) else {
+        return vec![format!("the room {room} has no row in the table of arrows")];
+    };
+    let mut wrong = Vec::new();
+    for path in paths(&module, &without_tests(tokens(source))) {
+        match path.strip_prefix("crate::") {
+            Some(inner) => {
+                let used = inner.split("::").next().unwrap();
+                if used != room && !below.contains(&used) {
+                    wrong.push(format!("{room} may not use {path}"));
+                }
+            }
+            None if PURE.contains(&room.as_str()) => {
+                let names = |banned: &&&str| path.strip_prefix(**banned).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"));
+                wrong.extend(IMPURE.iter().find(names).map(|_| format!("{room} is pure and may not use {path}")));
+            }
+            None => {}
+        }
+    }
+    wrong
+}
+
+/// `ipc/frame.rs` is `[ipc, frame]`, `ipc/mod.rs` is `[ipc]`; the library's root is `[]` and may name every room.
+fn module_of(file: &Path) -> Vec<String> {
+    let mut module: Vec<String> = file.with_extension("").iter().map(|part| part.to_str().unwrap().to_owned()).collect();
+    if ["mod", "lib"].contains(&module.last().unwrap().as_str()) {
+        module.pop();
+    }
+    module
+}
+
+/// Words, `::`, and single other characters.
+fn tokens(source: &str) -> Vec<String> {
+    let mut tokens = Vec::new();
+    let mut rest = source;
+    while let Some(first) = rest.chars().next() {
+        let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+        let length = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            block_comment(rest)
+        } else if let Some(string) = string(rest) {
+            string
+        } else if first == '\'' {
+            character_or_lifetime(rest)
+        } else if word > 0 {
+            tokens.push(rest[..word].to_owned());
+            word
+        } else {
+            let length = if rest.starts_with("::") { 2 } else { first.len_utf8() };
+            if !first.is_whitespace() {
+                tokens.push(rest[..length].to_owned());
+            }
+            length
+        };
+        rest = &rest[length..];
+    }
+    tokens
+}
+
+fn block_comment(text: &str) -> usize {
+    let (mut depth, mut at) = (0, 0);
+    while at < text.len() {
+        let step = match &text.as_bytes()[at..] {
+            [b'/', b'*', ..] => (1, 2),
+            [b'*', b'/', ..] => (-1, 2),
+            _ => (0, 1),
+        };
+        depth += step.0;
+        at += step.1;
+        if depth == 0 {
+            break;
+        }
+    }
+    at
+}
+
+/// The length of the string literal, plain or raw, that the text starts with.
+fn string(text: &str) -> Option<usize> {
+    let prefixed = text.trim_start_matches(['b', 'c']);
+    let open = text.len() - prefixed.len();
+    let raw = prefixed.strip_prefix('r').map(|raw| (raw, raw.bytes().take_while(|byte| *byte == b'#').count()));
+    if let Some((raw, hashes)) = raw.filter(|(raw, hashes)| raw[*hashes..].starts_with('"')) {
+        let close = format!("\"{}", "#".repeat(hashes));
+        let start = hashes + 1;
+        return Some(open + 1 + start + raw[start..].find(&close)? + close.len());
+    }
+    let mut escaped = false;
+    let close = prefixed.strip_prefix('"')?.bytes().position(|byte| {
+        let closes = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        closes
+    });
+    close.map(|close| open + close + 2)
+}
+
+fn character_or_lifetime(text: &str) -> usize {
+    let mut inside = text[1..].char_indices();
+    match inside.next() {
+        Some((_, '\\')) => 3 + text[3..].find('\'').unwrap() + 1,
+        Some((_, c)) if text[1 + c.len_utf8()..].starts_with('\'') => c.len_utf8() + 2,
+        _ => 1,
+    }
+}
+
+/// The tokens without the items that only tests have.
+fn without_tests(tokens: Vec<String>) -> Vec<String> {
+    let attribute = ["#", "[", "cfg", "(", "test", ")", "]"];
+    let mut kept = Vec::new();
+    let mut rest = tokens.as_slice();
+    while let Some((first, after)) = rest.split_first() {
+        if !rest.iter().take(attribute.len()).eq(attribute.iter()) {
+            kept.push(first.clone());
+            rest = after;
+            continue;
+        }
+        let mut depth = 0;
+        let end = rest[attribute.len()..].iter().position(|token| {
+            depth += i32::from(token == "{") - i32::from(token == "}");
+            depth == 0 && (token == ";" || token == "}")
+        });
+        rest = &rest[attribute.len() + end.unwrap() + 1..];
+    }
+    kept
+}
+
+/// Every path of two names or more, `use` trees taken apart, and `self` and `super` resolved to `crate::`.
+fn paths(file_module: &[String], tokens: &[String]) -> Vec<String> {
+    let mut module = file_module.to_vec();
+    // For each open brace, whether it opened a module.
+    let mut braces = Vec::new();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        match tokens[at].as_str() {
+            "mod" if tokens.get(at + 2).is_some_and(|token| token == "{") => {
+                module.push(tokens[at + 1].clone());
+                braces.push(true);
+                at += 2;
+            }
+            "{" => braces.push(false),
+            "}" if braces.pop() == Some(true) => _ = module.pop(),
+            "use" => {
+                at = tree(tokens, at + 1, &[], &mut |path| found.push(resolve(&module, path)));
+                continue;
+            }
+            token if is_name(token) && tokens.get(at + 1).is_some_and(|next| next == "::") => {
+                at = tree(tokens, at, &[], &mut |path| found.push(resolve(&module, path)));
+                continue;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    found
+}
+
+/// Reads one path or `use` tree that starts at `at`, tells each path in it, and returns where it ends.
+fn tree(tokens: &[String], mut at: usize, before: &[&str], tell: &mut impl FnMut(&[&str])) -> usize {
+    let mut path = before.to_vec();
+    loop {
+        match tokens.get(at).map(String::as_str) {
+            Some("::") => at += 1,
+            Some("{") => {
+                at += 1;
+                while tokens[at] != "}" {
+                    at = if tokens[at] == "," { at + 1 } else { tree(tokens, at, &path, tell).max(at + 1) };
+                }
+                return at + 1;
+            }
+            Some(token) if is_name(token) || token == "*" => {
+                path.push(token);
+                at += 1;
+                if tokens.get(at).is_none_or(|next| next != "::") {
+                    break;
+                }
+            }
+            // `Type::<T>`, `<T>::f`: what follows is read as paths of its own.
+            _ => break,
+        }
+    }
+    if tokens.get(at).is_some_and(|token| token == "as") {
+        at += 2;
+    }
+    tell(&path);
+    at
+}
+
+fn is_name(token: &str) -> bool {
+    token.starts_with(|c: char| c.is_alphabetic() || c == '_')
+}
+
+fn resolve(module: &[String], path: &[&str]) -> String {
+    let supers = path.iter().take_while(|name| **name == "super").count();
+    let (base, rest): (&[String], &[&str]) = match path.first() {
+        Some(&"crate" | &"dn_top") => (&[], &path[1..]),
+        Some(&"self") => (module, &path[1..]),
+        Some(&"super") => (&module[..module.len().saturating_sub(supers)], &path[supers..]),
+        _ => return path.join("::"),
+    };
+    base.iter().map(String::as_str).chain(rest.iter().copied()).fold("crate".to_owned(), |whole, name| whole + "::" + name)
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every source file but those that hold nothing but tests, by its path below `src`.
+fn sources() -> BTreeMap<PathBuf, String> {
+    let top = root().join("src");
+    let mut found = BTreeMap::new();
+    let mut folders = vec![top.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.file_stem().is_some_and(|name| name == "tests") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let source = fs::read_to_string(&path).unwrap();
+                found.insert(path.strip_prefix(&top).unwrap().to_owned(), source);
+            }
+        }
+    }
+    assert!(found.len() > 10, "the sources are not where this test looks for them");
+    found
+}
+
+#[test]
+fn planted_violations_are_found() {
+    let planted = [
+        ("ipc/frame.rs", "use crate::net::Client;"),
+        ("ipc/frame.rs", "use crate::{\n    wire::Reader, // fine\n    nettrace::{Block},\n};"),
+        ("ipc/frame.rs", "use super::super::net;"),
+        ("ipc/mod.rs", "pub use super::net::{self};"),
+        ("ipc/frame.rs", "mod inner { use super::super::super::net::Client; }"),
+        ("ipc/frame.rs", "fn f() -> crate::net::Client { todo!() }"),
+        ("ipc/frame.rs", "fn f<'a>(c: char) -> bool { c == '\"' && crate::net::f::<'a>('\\'') }"),
+        ("ipc/frame.rs", "#[cfg(test)]\nmod tests { fn f() { if true {} } }\nuse crate::net::Client;"),
+        ("wire.rs", "use crate::ipc;"),
+        ("wire.rs", "use crate::*;"),
+        ("app/state.rs", "use crate::cli::Args;"),
+        ("net/mod.rs", "use crate::session::Recorder;"),
+        ("main.rs", "fn main() { dn_top::tui::run() }"),
+        ("attic/mod.rs", "fn f() {}"),
+        ("model/process.rs", "use std::{collections::HashMap, fs::{File}};"),
+        ("model/process.rs", "fn f() { let t = tokio::spawn(g()); }"),
+        ("model/process.rs", "use tokio;"),
+        ("clr/mod.rs", "fn f() { std::time::Instant::now() }"),
+        ("clr/mod.rs", "use std::time::Instant; fn f(at: Instant) -> Duration { Instant::now() - at }"),
+        ("ui/mod.rs", "const S: &str = r#\"\"#; use std::env;"),
+    ];
+    for (file, source) in planted {
+        assert_eq!(forbidden(Path::new(file), source).len(), 1, "{file}: {source}");
+    }
+}
+
+#[test]
+fn what_is_allowed_is_not_found() {
+    let allowed = [
+        ("ipc/frame.rs", "use crate::{wire::{Reader, Writer}, ipc::id::Command};"),
+        ("ipc/frame.rs", "use super::id::Command; mod inner { use super::super::id; }"),
+        ("ipc/frame.rs", "// crate::net::Client\n/* crate::net /* tokio::spawn */ std::fs::read */"),
+        (
+            "ipc/frame.rs",
+            "const A: &str = \"\\\" crate::net::Client\"; const B: &str = r##\"\"# std::fs::read\"##; const C: &[u8] = b\"tokio::x\";",
+        ),
+        ("ipc/frame.rs", "#[cfg(test)]\nmod tests { use std::fs::read; fn f() { crate::net::f() } }"),
+        ("ipc/frame.rs", "#[cfg(test)]\nuse std::fs;\nuse std::time::Instant;"),
+        ("ipc/frame.rs", "use std::fmt; fn f(x: u8) { Self::g(x); environment::fs(x); my::tokio::f() }"),
+        ("net/socket.rs", "use tokio::net::UnixStream; use std::fs; fn f() { std::time::Instant::now(); }"),
+        ("main.rs", "fn main() -> std::process::ExitCode { dn_top::cli::main() }"),
+        ("lib.rs", "pub use crate::net::Client;"),
+    ];
+    for (file, source) in allowed {
+        assert_eq!(forbidden(Path::new(file), source), [""; 0], "{file}: {source}");
+    }
+}
+
+#[test]
+fn machines_are_told_from_what_looks_like_them() {
+    for named in ["see /wo@rk/notes", "\"/ro@ot/.cache\"", "cd /ho@me/me", "https://reg@istry.example.org/x", "a b://py@pi.org/simple"] {
+        assert!(names_a_machine(&named.replace('@', "")), "{named}");
+    }
+    for harmless in ["/proc/1/root/tmp", "/proc/{pid}/root/tmp", "net9/work/work.dll", "https://rustup.rs", "~/home/x", "$DIR/work/"] {
+        assert!(!names_a_machine(harmless), "{harmless}");
+    }
+}

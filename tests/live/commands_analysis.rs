@@ -1,0 +1,234 @@
+//! What the commands say of a running program, against programs that do what is known.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::runtimes;
+use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
+use crate::trace::wait_for_bytes;
+
+fn start(words: &[&str], program: &Program, more: &[&str]) -> Running {
+    let pid = program.pid().to_string();
+    Invocation::new([words, &[&pid], more].concat()).start()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn a_report_shows_where_the_time_went() {
+    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+        let mut program = runtime.program("known").start();
+        // On a machine that is busy with other things, the program itself overshoots its times.
+        let mut tried = Vec::new();
+        while !tried.last().is_some_and(|times: &[f64; 3]| is_seventy_twenty_ten(times)) {
+            assert!(tried.len() < 5, "{runtime}: {tried:?}");
+            tried.push(reported(&mut program));
+        }
+        eprintln!("{runtime}: {tried:?}");
+    }
+}
+
+fn is_seventy_twenty_ten(times: &[f64; 3]) -> bool {
+    let all: f64 = times.iter().sum();
+    times.iter().zip([0.7, 0.2, 0.1]).all(|(time, share)| (time / all - share).abs() < 0.03)
+}
+
+/// Samples of the three methods that `known` spends its time in.
+fn reported(program: &mut Program) -> [f64; 3] {
+    let place = folder();
+    let file = place.path().join("a.nettrace");
+    let recording = start(&["trace"], program, &["-o", file.to_str().unwrap(), "--profile", "dotnet-sampled-thread-time"]);
+    wait_for_bytes(&recording, place.path());
+    assert!(program.answers());
+    program.carry_out("spend 3000");
+    recording.signal(Signal::INT);
+    assert_eq!(recording.wait().code, 130);
+    let report = Invocation::new(["report", file.to_str().unwrap(), "--inclusive", "-n", "1000", "--json"]).run().json();
+    let total = |name: &str| {
+        let method = report["methods"].as_array().unwrap().iter().find(|method| method["name"] == format!("Known.{name}"));
+        number(&method.unwrap_or_else(|| panic!("no {name} in {report:#}"))["total"])
+    };
+    let times = ["Seventy", "Twenty", "Ten"].map(total);
+    let (all, spend): (f64, f64) = (times.iter().sum(), total("Spend"));
+    assert!(all > 500.0 && spend >= all && spend < all * 1.05, "{spend} in all, {times:?}");
+    assert_eq!(report["unresolved"], 0, "{report:#}");
+    times
+}
+
+#[test]
+fn stacks_are_those_of_every_thread() {
+    for runtime in runtimes::all() {
+        let mut program = if runtime.version.starts_with("10") { runtime.any() } else { runtime.program("known") }.start();
+        // A program that has just started may not have come to its main method.
+        if !runtime.version.starts_with("10") {
+            program.carry_out("throw 1");
+        }
+        let found = || {
+            let stacks = start(&["stacks", "--json"], &program, &[]).wait().json();
+            let frames = stacks["stacks"].as_array().unwrap().iter().map(|group| group["frames"].as_array().unwrap().len());
+            (frames.sum::<usize>() > 3).then_some(stacks)
+        };
+        let stacks = poll(PATIENCE, found).unwrap();
+        assert_eq!((&stacks["pid"], &stacks["complete"]), (&json!(program.pid()), &json!(true)), "{runtime}");
+        let groups = stacks["stacks"].as_array().unwrap();
+        let frames = || groups.iter().flat_map(|group| group["frames"].as_array().unwrap()).map(|frame| frame.as_str().unwrap());
+        let unknown = frames().filter(|frame| frame.starts_with("0x")).count();
+        // A program that is just starting compiles anew what it ran a moment ago: some of that code is gone before the rundown names it.
+        let most = if runtime.version.starts_with("10") { frames().count() / 5 } else { 0 };
+        assert!(frames().count() > 3 && unknown <= most, "{runtime}: {stacks:#}");
+        let threads: Vec<_> = groups.iter().flat_map(|group| group["threads"].as_array().unwrap()).collect();
+        let main = threads.iter().find(|thread| thread["id"] == program.pid()).unwrap_or_else(|| panic!("{runtime}: {stacks:#}"));
+        assert!(main["name"].is_string(), "{runtime}: {stacks:#}");
+        if !runtime.version.starts_with("10") {
+            assert!(frames().any(|frame| frame == "Known.Main"), "{runtime}: {stacks:#}");
+        }
+        let mut ids: Vec<_> = threads.iter().map(|thread| thread["id"].as_u64()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), threads.len(), "{runtime}: a thread has one stack");
+        let text = start(&["stacks"], &program, &[]).wait();
+        assert!(text.code == 0 && text.stdout.contains("Thread time"), "{runtime}: {text:?}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+        eprintln!("{runtime}: {} threads in {} stacks", threads.len(), groups.len());
+    }
+}
+
+/// The lines of `counters --format json`.
+fn lines(stdout: &str) -> Vec<Value> {
+    stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn meters_have_the_values_that_the_program_set() {
+    let Some(net9) = runtimes::net9() else { return };
+    let program = net9.program("meters").start();
+    let output = start(&["counters"], &program, &["--counters", "DnTop.Meter", "--format", "json", "--duration", "6s"]).wait();
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let lines = lines(&output.stdout);
+    let named = |name: &str| lines.iter().filter(move |line| line["name"] == name).collect::<Vec<_>>();
+    assert!(lines.iter().all(|line| line["provider"] == "DnTop.Meter" && line["source"] == "meter"), "{}", output.stdout);
+    let gauges = named("g");
+    assert!(gauges.len() >= 3 && gauges.iter().all(|line| line["value"] == 42.0 && line["kind"] == "gauge"), "{gauges:?}");
+    // What is counted in an interval is recorded in it too, and goes to both routes in turn.
+    let mut deltas = BTreeMap::<&str, f64>::new();
+    for line in named("hits").iter().filter(|line| line["delta"].is_number()) {
+        *deltas.entry(line["tags"].as_str().unwrap()).or_default() += number(&line["delta"]);
+    }
+    let [a, b] = ["route=/a", "route=/b"].map(|route| deltas[route]);
+    assert!(a > 100.0 && (a - b).abs() <= 5.0, "{deltas:?}");
+    let histograms: Vec<_> = named("lat").into_iter().filter(|line| line["histogram"]["count"].as_u64() > Some(0)).collect();
+    let recorded: f64 = histograms.iter().map(|line| number(&line["histogram"]["count"])).sum();
+    assert!((recorded - a - b).abs() <= 0.25 * recorded, "{recorded} recorded, {deltas:?}");
+    for line in &histograms {
+        // Values from 0 to 99 in turn; an interval has about two rounds of them.
+        let told = &line["histogram"];
+        let mean = number(&told["sum"]) / number(&told["count"]);
+        assert!((30.0..70.0).contains(&mean), "{line}");
+        let quantiles = told["quantiles"].as_array().unwrap();
+        assert!(
+            quantiles.len() >= 3 && number(&quantiles[0][1]) <= number(&quantiles[2][1]) && number(&quantiles[2][1]) <= 100.0,
+            "{line}"
+        );
+    }
+    eprintln!("{} lines; hits {deltas:?}; lat {recorded}; last {}", lines.len(), histograms.last().unwrap()["histogram"]);
+}
+
+#[test]
+fn the_runtimes_own_counters_come_from_every_runtime() {
+    for runtime in runtimes::all() {
+        let mut program = runtime.any().start();
+        let csv = start(&["counters"], &program, &["--format", "csv", "--duration", "4s"]);
+        let output = start(&["counters"], &program, &["--format", "json", "--duration", "4s"]).wait();
+        assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
+        let lines = lines(&output.stdout);
+        let is_new = !runtime.version.starts_with("3.1");
+        let (source, name) = if is_new { ("meter", "dotnet.process.memory.working_set") } else { ("event-counter", "working-set") };
+        let memory: Vec<_> = lines.iter().filter(|line| line["name"] == name && line["source"] == source).collect();
+        assert!(memory.len() >= 2 && memory.iter().all(|line| number(&line["value"]) > 1.0), "{runtime}: {}", output.stdout);
+        assert!(lines.iter().all(|line| line["source"] == source && line["provider"] == "System.Runtime"), "{runtime}: {}", output.stdout);
+        // Both sessions ask for the same, so that both get it.
+        let output = csv.wait();
+        let mut rows = output.stdout.lines();
+        assert_eq!(rows.next(), Some("Timestamp,Provider,Counter Name,Counter Type,Mean/Increment"), "{runtime}: {}", output.stderr);
+        assert!(rows.clone().count() > 10 && rows.all(|row| row.contains(",System.Runtime,")), "{runtime}: {}", output.stdout);
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+        let names: std::collections::BTreeSet<_> = lines.iter().map(|line| line["name"].to_string()).collect();
+        eprintln!("{runtime}: {} lines of {} counters", lines.len(), names.len());
+    }
+}
+
+#[test]
+fn who_comes_later_takes_the_limits_of_the_first() {
+    let Some(net9) = runtimes::net9() else { return };
+    let program = net9.program("meters").start();
+    let first = start(&["counters"], &program, &["--counters", "DnTop.Meter", "--format", "json"]);
+    let came = |running: &Running| poll(PATIENCE, || running.stdout().contains("\"g\"").then_some(()));
+    came(&first).unwrap();
+    let second = start(&["counters"], &program, &["--counters", "DnTop.Meter[g]", "--interval", "500ms"]);
+    assert!(poll(PATIENCE, || second.stdout().contains(" 42  g").then_some(())).is_some(), "{}", second.stderr());
+    let before = lines(&first.stdout()).len();
+    assert!(poll(PATIENCE, || (first.stdout().lines().count() > before).then_some(())).is_some(), "{}", first.stderr());
+    // Ctrl-C keeps what came.
+    for running in [first, second] {
+        running.signal(Signal::INT);
+        let output = running.wait();
+        assert_eq!(output.code, 130, "{}", output.stderr);
+        assert!(output.stdout.contains("42"));
+        eprintln!("{}", output.stderr);
+    }
+}
+
+#[test]
+fn a_counter_that_nobody_publishes_is_said() {
+    let Some(net9) = runtimes::net9() else { return };
+    let program = net9.any().start();
+    let output = start(&["counters"], &program, &["--counters", "No.Such", "--duration", "6s", "--format", "json"]).wait();
+    assert_eq!((output.code, output.stdout.as_str()), (0, ""));
+    assert!(output.stderr.contains("publishes nothing of that name so far"), "{}", output.stderr);
+    start(&["counters"], &program, &["--counters", "A[x"]).wait().assert_refused(2, "the '[' has no ']'");
+}
+
+#[test]
+fn the_heap_has_the_objects_that_the_program_holds() {
+    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+        let mut program = runtime.program("known").start();
+        start(&["heap"], &program, &[]).wait().assert_refused(2, "--yes allows that");
+        program.carry_out("hold 12345");
+        // The second time the runtime has told the names already.
+        for _ in 0..2 {
+            let heap = start(&["heap", "--yes", "--json", "-n", "1000"], &program, &[]).wait().json();
+            assert_eq!((&heap["complete"], &heap["problems"]), (&json!(true), &json!([])), "{runtime}");
+            let types = heap["types"].as_array().unwrap();
+            let of = |name: &str| types.iter().find(|named| named["name"] == name).unwrap_or_else(|| panic!("{runtime}: {heap:#}"));
+            // A header, a pointer to the type, a field.
+            assert_eq!(json!([of("Held")["objects"], of("Held")["bytes"]]), json!([12_345, 24 * 12_345]), "{runtime}");
+            // 100 bytes, a header, a pointer to the type and a length; the walk does not count what rounds it up.
+            let arrays = of("System.Byte[]");
+            assert!(arrays["objects"].as_u64() >= Some(12_345) && arrays["bytes"].as_u64() >= Some(124 * 12_345), "{runtime}: {arrays}");
+            let sum = |of: &str| types.iter().map(|named| named[of].as_u64().unwrap()).sum::<u64>() + heap["others"][of].as_u64().unwrap();
+            assert_eq!(json!([sum("objects"), sum("bytes")]), json!([heap["objects"], heap["bytes"]]), "{runtime}");
+            eprintln!("{runtime}: {} objects, {} bytes, {} references", heap["objects"], heap["bytes"], heap["references"]);
+        }
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    }
+    let Some(net10) = runtimes::net10() else { return };
+    let mut program = net10.any().start();
+    std::thread::sleep(Duration::from_secs(2));
+    let heap = start(&["heap", "--yes", "--json", "-n", "5"], &program, &[]).wait().json();
+    assert_eq!((&heap["complete"], &heap["problems"]), (&json!(true), &json!([])), "{heap:#}");
+    assert!(heap["objects"].as_u64() > Some(10_000) && program.is_alive() && program.answers(), "{heap:#}");
+    eprintln!("{net10}: {} objects, {} bytes, {} references", heap["objects"], heap["bytes"], heap["references"]);
+}
+
+#[test]
+fn a_suspended_program_is_not_waited_for() {
+    let Some(net9) = runtimes::net9() else { return };
+    let program = net9.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
+    for words in [&["stacks"][..], &["counters"], &["heap", "--yes"]] {
+        start(words, &program, &[]).wait().assert_refused(1, "is suspended at start-up");
+    }
+}

@@ -1,0 +1,52 @@
+//! Programs in pid and mount namespaces of their own, as in a container: found, recorded and dumped from outside.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::{Invocation, Program, folder, runtimes};
+use crate::{table, trace};
+
+fn run(program: &Program, command: &str, arguments: &[&str]) -> Value {
+    let pid = program.pid().to_string();
+    Invocation::new([&[command, &pid], arguments, &["--json"]].concat()).run().json()
+}
+
+#[test]
+fn what_runs_in_a_container_is_reached_from_outside() {
+    if !runtimes::namespaces() {
+        return;
+    }
+    for runtime in runtimes::all() {
+        // A folder that both sides see under the same name.
+        let place = folder();
+        let mut program = runtime.any().env("DOTNET_PerfMapJitDumpPath", place.path()).contained().start();
+        let info = run(&program, "info", &[]);
+        let root = format!("/proc/{}/root", program.pid());
+        let socket = program.socket();
+        assert!(socket.starts_with(&root), "{runtime} is not contained");
+        let facts = json!([info["ns_pid"], info["contact"], info["runtime_version"], info["socket"]]);
+        assert_eq!(facts, json!([1, "ok", runtime.version, socket.to_str().unwrap()]));
+
+        let file = place.path().join("a.nettrace");
+        let result = run(&program, "trace", &["-o", file.to_str().unwrap(), "--duration", "300ms"]);
+        // It says of itself what it believes to be its pid.
+        assert_eq!(trace::assert_whole(&file, &result).process_id, 1);
+
+        let result = run(&program, "dump", &["--type", "full"]);
+        let inside = PathBuf::from(result["path"].as_str().unwrap());
+        let outside = Path::new(result["path_seen_here"].as_str().unwrap());
+        assert_eq!((inside.parent(), outside), (Some(program.folder()), program.reach(&inside).as_path()), "{runtime}");
+        table::assert_core(outside, &result);
+        assert!(!inside.exists(), "{runtime} wrote it on this side");
+        let relative = Invocation::new(["dump", &program.pid().to_string(), "-o", "core"]).run();
+        relative.assert_refused(2, "the target has a file system of its own: give an absolute path");
+
+        if info["capabilities"]["perf_map"] == true {
+            let map = format!("{root}{}/perf-1.map", place.path().display());
+            assert_eq!(run(&program, "perfmap", &["on"])["files"], json!([map]), "{runtime}");
+            run(&program, "perfmap", &["off"]);
+        }
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    }
+}

@@ -1,0 +1,19 @@
+//! dn-top against real .NET runtimes: 3.1, 9 and 10. `tests/setup.sh` brings them.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod analysis;
+mod commands_analysis;
+mod container;
+mod net;
+mod ports;
+mod refusals;
+mod run;
+mod runtimes;
+mod signals;
+mod table;
+mod terminal;
+mod trace;

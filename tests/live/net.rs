@@ -1,0 +1,210 @@
+//! Discovery and client against the runtimes.
+
+use std::time::{Duration, Instant};
+
+use dn_top::ipc::{Capabilities, Command, Hresult, Level, PerfMapKind, Provider, RuntimeVersion, SessionConfig};
+use dn_top::model::{Contact, Process, RunState, Trouble};
+use dn_top::net::discovery::Sources;
+use dn_top::net::{Cause, Directory};
+use tokio::io::AsyncReadExt as _;
+
+use crate::support::runtimes;
+use crate::support::{PATIENCE, Signal, folder};
+
+/// A process list that looks again and again until the row of a process is as it should be.
+struct List(Directory);
+
+impl List {
+    fn new() -> Self {
+        Self(Directory::new(Sources::machine()).unwrap())
+    }
+
+    async fn row(&mut self, pid: u32, is: impl Fn(&Process) -> bool) -> Process {
+        let began = Instant::now();
+        loop {
+            let rows = self.0.refresh(Duration::from_secs(1)).await.unwrap();
+            match rows.into_iter().find(|row| row.key.pid == pid) {
+                Some(row) if is(&row) => return row,
+                other => assert!(began.elapsed() < PATIENCE, "{other:#?}"),
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    async fn trouble(&mut self, pid: u32, kind: Trouble) -> String {
+        let row = self.row(pid, |row| matches!(&row.contact, Contact::Trouble { kind: is, .. } if *is == kind)).await;
+        row.contact.reason().unwrap().to_owned()
+    }
+}
+
+fn is_ok(row: &Process) -> bool {
+    row.contact == Contact::Ok
+}
+
+#[tokio::test]
+async fn every_runtime_is_listed_with_its_facts() {
+    for runtime in runtimes::all() {
+        let program = runtime.any().start();
+        let mut list = List::new();
+        let row = list.row(program.pid(), is_ok).await;
+        let name = if runtime.host().ends_with("azmcp") { "azmcp" } else { "work" };
+        assert_eq!((row.name.as_str(), row.runtime.as_ref().map(RuntimeVersion::as_str)), (name, Some(runtime.version)));
+        assert_eq!((row.run_state, row.ns_pid, row.key.started), (RunState::Running, program.pid(), program.start_time()));
+        assert_eq!(row.socket.as_deref(), Some(program.socket().as_path()));
+        assert_eq!((row.cookie.is_none(), row.os.is_none()), (runtime.version.starts_with('3'), runtime.version.starts_with('3')));
+        assert!(row.usage.rss_bytes > 1 << 20 && row.usage.threads > 2, "{row:?}");
+        let row = list.row(program.pid(), |row| row.usage.cpu_percent.is_some()).await;
+        assert_eq!(row.key.pid, list.0.resolve(program.socket().to_str().unwrap(), PATIENCE).await.unwrap().key.pid);
+    }
+}
+
+#[tokio::test]
+async fn births_and_deaths_show_within_a_second() {
+    let Some(net9) = runtimes::net9() else { return };
+    let mut list = List::new();
+    list.0.refresh(PATIENCE).await.unwrap();
+    let mut program = net9.any().start();
+    let pid = program.pid();
+    let rows = list.0.refresh(Duration::from_millis(500)).await.unwrap();
+    assert!(rows.iter().any(|row| row.key.pid == pid), "a scan right after its socket shows it");
+    program.signal(Signal::KILL);
+    program.wait();
+    let reason = list.trouble(pid, Trouble::Stale).await;
+    assert!(reason.starts_with(&format!("there is no process {pid}; ")), "{reason}");
+    drop(program);
+    assert!(list.0.refresh(PATIENCE).await.unwrap().iter().all(|row| row.key.pid != pid));
+}
+
+#[tokio::test]
+async fn sessions_start_and_stop_and_leave_the_target_well() {
+    for runtime in runtimes::all() {
+        let mut program = runtime.any().start();
+        let mut list = List::new();
+        let row = list.row(program.pid(), is_ok).await;
+        let client = list.0.clients().of(&row).unwrap();
+        let provider = Provider::new("Microsoft-Windows-DotNETRuntime", 0x1_0000_801d, Level::Informational).unwrap();
+        for _ in 0..2 {
+            let mut session = client.start_session(&SessionConfig::new(provider.clone().into())).await.unwrap();
+            let drain = tokio::spawn(async move {
+                let mut bytes = Vec::new();
+                session.stream.read_to_end(&mut bytes).await.unwrap();
+                bytes
+            });
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            client.stop_session(session.id).await.unwrap();
+            let bytes = drain.await.unwrap();
+            assert!(bytes.starts_with(b"Nettrace") && bytes.ends_with(&[6, 1]), "{runtime}: {} bytes", bytes.len());
+        }
+        match (client.environment().await, runtime.version) {
+            (Err(error), "3.1.23") => assert_eq!(error.hresult(), Some(Hresult::UNKNOWN_COMMAND)),
+            (variables, _) => {
+                let folder = program.folder().to_str().unwrap().to_owned();
+                assert!(variables.unwrap().iter().any(|variable| variable.name == "TMPDIR" && variable.value == folder));
+            }
+        }
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    }
+}
+
+#[tokio::test]
+async fn a_suspended_runtime_is_known_and_resumed() {
+    for runtime in [runtimes::net9(), runtimes::net10()].into_iter().flatten() {
+        let mut program = runtime.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
+        let mut list = List::new();
+        let row = list.row(program.pid(), |row| is_ok(row) && row.run_state == RunState::Suspended).await;
+        let whole_line = row.command_line.clone();
+        assert!(whole_line.contains(' '), "the arguments are known from /proc: {whole_line}");
+        let client = list.0.clients().of(&row).unwrap();
+        let error = client.run(&Command::EnablePerfMap { kind: PerfMapKind::PerfMap }).await.unwrap_err();
+        assert!(matches!(error.cause, Cause::Suspended), "{error}");
+        client.run(&Command::ResumeRuntime).await.unwrap();
+        list.row(program.pid(), |row| row.run_state == RunState::Running).await;
+        client.run(&Command::EnablePerfMap { kind: PerfMapKind::PerfMap }).await.unwrap();
+        client.run(&Command::DisablePerfMap).await.unwrap();
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    }
+}
+
+#[tokio::test]
+async fn a_runtime_that_is_starting_is_not_called_suspended() {
+    for runtime in runtimes::all() {
+        let program = runtime.any().spawn();
+        let mut list = List::new();
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(3) {
+            let rows = list.0.refresh(Duration::ZERO).await.unwrap();
+            assert!(rows.iter().all(|row| row.key.pid != program.pid() || row.run_state == RunState::Running), "{runtime} {rows:#?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn switched_off_diagnostics_are_named() {
+    for (runtime, switch) in [
+        (runtimes::net31(), "COMPlus_EnableDiagnostics"),
+        (runtimes::net9(), "DOTNET_EnableDiagnostics_IPC"),
+        (runtimes::net10(), "DOTNET_EnableDiagnostics"),
+    ] {
+        let Some(runtime) = runtime else { continue };
+        let program = runtime.any().env(switch, "0").spawn();
+        let reason = List::new().trouble(program.pid(), Trouble::Disabled).await;
+        assert!(reason.contains(&format!("{switch}=0")), "{runtime}: {reason}");
+    }
+}
+
+#[tokio::test]
+async fn a_socket_that_could_not_be_made_says_why() {
+    let Some(net9) = runtimes::net9() else { return };
+    let place = folder();
+    let long = place.path().join("x".repeat(90));
+    std::fs::create_dir(&long).unwrap();
+    let program = net9.any().env("TMPDIR", &long).spawn();
+    let reason = List::new().trouble(program.pid(), Trouble::Unsupported).await;
+    assert!(reason.contains("107 is the most"), "{reason}");
+
+    let program = net9.any().start();
+    std::fs::remove_file(program.socket()).unwrap();
+    let reason = List::new().trouble(program.pid(), Trouble::Disabled).await;
+    assert!(reason.starts_with("its socket was removed from "), "{reason}");
+}
+
+#[tokio::test]
+async fn a_contained_program_is_attached_through_its_root() {
+    if !runtimes::namespaces() {
+        return;
+    }
+    for runtime in runtimes::all() {
+        let program = runtime.any().contained().start();
+        let mut list = List::new();
+        let row = list.row(program.pid(), is_ok).await;
+        assert_eq!((row.ns_pid, row.socket.as_deref()), (1, Some(program.socket().as_path())), "{runtime}");
+    }
+}
+
+#[tokio::test]
+async fn a_runtime_that_another_client_holds_up_is_given_time() {
+    let Some(net9) = runtimes::net9() else { return };
+    let program = net9.any().start();
+    // Says nothing, and so has the server's only thread to itself.
+    let silent = std::os::unix::net::UnixStream::connect(program.socket()).unwrap();
+    let mut list = List::new();
+    list.trouble(program.pid(), Trouble::Slow).await;
+    let reason = list.trouble(program.pid(), Trouble::Timeout).await;
+    assert!(reason.contains("no answer within 5 s"), "{reason}");
+    drop(silent);
+    list.row(program.pid(), is_ok).await;
+}
+
+#[tokio::test]
+async fn the_capability_table_is_what_the_runtime_answers() {
+    for runtime in runtimes::all() {
+        let program = runtime.any().start();
+        let mut list = List::new();
+        let row = list.row(program.pid(), is_ok).await;
+        let capabilities = Capabilities::of(row.runtime.as_ref());
+        let client = list.0.clients().of(&row).unwrap();
+        assert_eq!(client.environment().await.is_ok(), capabilities.environment, "{runtime}");
+        assert_eq!(client.process_info().await.unwrap().is_some(), capabilities.process_info > 0, "{runtime}");
+        assert_eq!(client.run(&Command::DisablePerfMap).await.is_ok(), capabilities.perf_map, "{runtime}");
+    }
+}

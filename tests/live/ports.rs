@@ -1,0 +1,180 @@
+//! Runtimes that connect to a diagnostic port of ours.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use dn_top::ipc::{Command, EnvironmentName, EnvironmentValue, Level, PerfMapKind, Provider, SessionConfig};
+use dn_top::model::{Contact, Process, RunState};
+use dn_top::net::discovery::Sources;
+use dn_top::net::port::{Guest, Port};
+use dn_top::net::{Cause, Directory};
+use tokio::io::AsyncReadExt as _;
+
+use crate::support::runtimes;
+use crate::support::{Invocation, Launch, PATIENCE, Signal, folder};
+
+fn serve(path: &Path) -> Port {
+    Port::serve(path, &Sources::machine()).unwrap()
+}
+
+fn connecting(program: Launch, port: &Path, tag: &str) -> Launch {
+    program.env("DOTNET_DiagnosticPorts", format!("{},{tag},connect", port.display()))
+}
+
+/// Waits until exactly these processes are connected.
+async fn guests(port: &Port, pids: &[u32]) -> Vec<Guest> {
+    let began = Instant::now();
+    loop {
+        let mut guests = port.guests();
+        guests.sort_by_key(|guest| pids.iter().position(|pid| *pid == guest.key().pid));
+        if guests.iter().map(|guest| guest.key().pid).eq(pids.iter().copied()) {
+            return guests;
+        }
+        assert!(began.elapsed() < PATIENCE, "{pids:?}: {guests:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+async fn row(list: &mut Directory, pid: u32, is: impl Fn(&Process) -> bool) -> Process {
+    let began = Instant::now();
+    loop {
+        let rows = list.refresh(Duration::from_secs(1)).await.unwrap();
+        match rows.into_iter().find(|row| row.key.pid == pid) {
+            Some(row) if is(&row) => return row,
+            other => assert!(began.elapsed() < PATIENCE, "{other:#?}"),
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_suspended_program_is_listed_changed_and_resumed() {
+    for runtime in [runtimes::net9(), runtimes::net10()].into_iter().flatten() {
+        let place = folder();
+        let path = place.path().join("port");
+        let mut list = Directory::new(Sources::machine()).unwrap();
+        list.serve(serve(&path));
+        let clients = list.clients();
+        let mut program = connecting(runtime.any(), &path, "suspend").start();
+        let suspended = row(&mut list, program.pid(), |row| {
+            row.contact == Contact::Ok
+                && row.run_state == RunState::Suspended
+                && clients.of(row).is_some_and(|to| to.endpoint().socket == path)
+        })
+        .await;
+        assert_eq!(suspended.key.started, program.start_time(), "{runtime}");
+        let client = clients.of(&suspended).unwrap();
+        let error = client.run(&Command::EnablePerfMap { kind: PerfMapKind::PerfMap }).await.unwrap_err();
+        assert!(matches!(error.cause, Cause::Suspended), "{runtime} {error}");
+        let name = || EnvironmentName::new("DN_TOP_SET").unwrap();
+        let set = Command::SetEnvironmentVariable { name: name(), value: Some(EnvironmentValue::new("seen").unwrap()) };
+        client.run(&set).await.unwrap();
+        // Its own socket knows nothing of the port that it waits for.
+        let resumed = Invocation::new(["resume", &program.pid().to_string()]).run();
+        assert!(resumed.code == 1 && resumed.stderr.contains("suspended on a diagnostic port too"), "{runtime} {resumed:?}");
+
+        let runtime_events = Provider::new("Microsoft-Windows-DotNETRuntime", 8, Level::Informational).unwrap();
+        let mut session = client.start_session(&SessionConfig::new(runtime_events.into())).await.unwrap();
+        clients.resume(&suspended).await.unwrap().unwrap();
+        row(&mut list, program.pid(), |row| row.run_state == RunState::Running).await;
+        let drain = tokio::spawn(async move {
+            let mut bytes = Vec::new();
+            session.stream.read_to_end(&mut bytes).await.unwrap();
+            bytes
+        });
+        client.stop_session(session.id).await.unwrap();
+        let bytes = drain.await.unwrap();
+        assert!(bytes.starts_with(b"Nettrace") && bytes.ends_with(&[6, 1]), "{runtime}: {} bytes", bytes.len());
+        let variables = client.environment().await.unwrap();
+        assert!(variables.iter().any(|variable| variable.name == "DN_TOP_SET" && variable.value == "seen"), "{runtime}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    }
+}
+
+#[tokio::test]
+async fn a_variable_that_is_set_before_the_start_is_the_programs_and_its_childrens() {
+    let Some(net9) = runtimes::net9() else { return };
+    let place = folder();
+    let port = serve(&place.path().join("port"));
+    let child = net9.any();
+    let parent = child.words()[1..].iter().fold(net9.program("parent"), |parent, word| parent.arg(word));
+    let parent = connecting(parent, port.path(), "suspend").spawn();
+    let guest = guests(&port, &[parent.pid()]).await.remove(0);
+    let set = |name: &str, value: &str| Command::SetEnvironmentVariable {
+        name: EnvironmentName::new(name).unwrap(),
+        value: Some(EnvironmentValue::new(value).unwrap()),
+    };
+    guest.client.run(&set("DN_TOP_SET", "seen")).await.unwrap();
+    guest.client.run(&set("DOTNET_DiagnosticPorts", &format!("{},nosuspend,connect", port.path().display()))).await.unwrap();
+    guest.client.run(&Command::ResumeRuntime).await.unwrap();
+    let child: u32 = parent.line().strip_prefix("child ").unwrap().parse().unwrap();
+    let connected = guests(&port, &[parent.pid(), child]).await.remove(1);
+    let environ = std::fs::read_to_string(format!("/proc/{child}/environ")).unwrap();
+    assert!(environ.split('\0').any(|variable| variable == "DN_TOP_SET=seen"), "{environ}");
+    // It waits for nobody: its arguments are known only to a runtime that runs.
+    let began = Instant::now();
+    while !connected.client.process_info().await.unwrap().unwrap().command_line.contains(' ') {
+        assert!(began.elapsed() < PATIENCE);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn three_programs_share_a_port_and_one_is_killed() {
+    let Some(net9) = runtimes::net9() else { return };
+    let place = folder();
+    let port = serve(&place.path().join("port"));
+    let mut programs: Vec<_> = (0..3).map(|_| connecting(net9.any(), port.path(), "suspend").start()).collect();
+    let pids: Vec<u32> = programs.iter().map(|program| program.pid()).collect();
+    guests(&port, &pids).await;
+    assert!(port.resume_all().await.iter().all(|(_, resumed)| resumed.is_ok()));
+    programs[1].signal(Signal::KILL);
+    programs[1].wait();
+    for guest in guests(&port, &[pids[0], pids[2]]).await {
+        let info = guest.client.process_info().await.unwrap().unwrap();
+        assert_eq!((info.pid, info.cookie), (guest.key().pid.into(), guest.cookie));
+    }
+    assert!(programs[0].is_alive() && programs[2].is_alive());
+}
+
+#[tokio::test]
+async fn programs_come_back_to_a_port_that_is_served_again() {
+    for runtime in [runtimes::net9(), runtimes::net10()].into_iter().flatten() {
+        let place = folder();
+        let path = place.path().join("port");
+        let port = serve(&path);
+        let program = connecting(runtime.any(), &path, "suspend").start();
+        let before = guests(&port, &[program.pid()]).await.remove(0);
+        drop(port);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let port = serve(&path);
+        let after = guests(&port, &[program.pid()]).await.remove(0);
+        assert_eq!(after.cookie, before.cookie, "{runtime}");
+        after.client.run(&Command::ResumeRuntime).await.unwrap();
+        assert!(after.client.process_info().await.unwrap().is_some(), "{runtime}");
+    }
+}
+
+#[tokio::test]
+async fn a_contained_program_goes_by_the_pid_that_we_see() {
+    let Some(net9) = runtimes::net9() else { return };
+    if !runtimes::namespaces() {
+        return;
+    }
+    let place = folder();
+    let port = serve(&place.path().join("port"));
+    let program = connecting(net9.any(), port.path(), "nosuspend").contained().spawn();
+    let guest = guests(&port, &[program.pid()]).await.remove(0);
+    assert_eq!((guest.ns_pid, guest.key().started), (1, program.start_time()));
+    assert_eq!(guest.client.process_info().await.unwrap().unwrap().pid, 1);
+}
+
+#[test]
+fn a_socket_is_a_target_as_ports_are_written() {
+    let Some(net9) = runtimes::net9() else { return };
+    let program = net9.any().start();
+    let target = PathBuf::from(format!("{},connect", program.socket().display()));
+    let info = Invocation::new(["info", "--json", target.to_str().unwrap()]).run();
+    let document: serde_json::Value = serde_json::from_str(&info.stdout).unwrap_or_else(|error| panic!("{error} {info:?}"));
+    assert_eq!((document["pid"].as_u64(), document["contact"].as_str()), (Some(program.pid().into()), Some("ok")));
+}

@@ -1,0 +1,133 @@
+//! What cannot be done, said in one sentence, with the exit code that scripts rely on. Nothing here harms anybody.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+
+use serde_json::json;
+
+use crate::support::runtimes;
+use crate::support::{Invocation, Output, PATIENCE, Signal, folder, poll};
+
+fn run(arguments: &[&str]) -> Output {
+    Invocation::new(arguments).run()
+}
+
+/// Commands that need a process to talk to.
+const COMMANDS: [&[&str]; 4] = [&["env"], &["trace"], &["dump"], &["perfmap", "on"]];
+
+fn every_command(target: &str) -> impl Iterator<Item = Output> {
+    COMMANDS.into_iter().map(move |words| run(&[&words[..1], &[target], &words[1..]].concat()))
+}
+
+#[test]
+fn nobody_has_that_pid() {
+    // Above the most that the kernel hands out.
+    for output in every_command("4194305") {
+        output.assert_refused(3, "there is no process 4194305");
+    }
+}
+
+#[test]
+fn that_process_is_no_dotnet() {
+    let pid = std::process::id().to_string();
+    for output in every_command(&pid) {
+        output.assert_refused(3, &format!("process {pid} is not a .NET process"));
+    }
+}
+
+#[test]
+fn several_have_that_name() {
+    let Some(net9) = runtimes::net9() else { return };
+    let programs = [(); 2].map(|()| net9.program("known").start());
+    let output = run(&["trace", "known"]);
+    output.assert_refused(3, "'known' names ");
+    for program in programs {
+        assert!(output.stderr.contains(&program.pid().to_string()), "{}", output.stderr);
+    }
+    run(&["trace", "nobody-is-called-this"]).assert_refused(3, "there is no .NET process named 'nobody-is-called-this'");
+}
+
+#[test]
+fn a_killed_program_leaves_a_stale_socket() {
+    let Some(net9) = runtimes::net9() else { return };
+    let mut program = net9.any().start();
+    let (pid, socket) = (program.pid().to_string(), program.socket());
+    program.signal(Signal::KILL);
+    program.wait();
+    run(&["trace", socket.to_str().unwrap()]).assert_refused(3, "nobody listens: the process has ended");
+    // Where it is looked for, it is listed.
+    let beside = |words: &[&str]| Invocation::new(words).env("TMPDIR", program.folder()).run();
+    let listed = || {
+        let rows = beside(&["ps", "--json"]).json();
+        rows.as_array().unwrap().iter().find(|row| row["socket"] == socket.to_str().unwrap()).cloned()
+    };
+    let row = poll(PATIENCE, listed).unwrap();
+    assert_eq!(json!([row["pid"].to_string(), row["contact"]]), json!([pid, "stale"]));
+    let reason = row["reason"].as_str().unwrap();
+    assert!(reason.starts_with(&format!("there is no process {pid}; this socket was left behind")), "{reason}");
+    beside(&["trace", &pid]).assert_refused(3, reason);
+    assert!(socket.exists(), "it is not ours to delete");
+}
+
+#[test]
+fn a_process_of_another_user_says_whose_it_is() {
+    let (Some(net9), Some(other)) = (runtimes::net9(), OtherUser::new(65533)) else { return };
+    let mut program = net9.any().start();
+    let pid = program.pid().to_string();
+    for (reachable, mode) in [(false, 0o700), (true, 0o755)] {
+        // Where its folder may be looked into, its socket still may not be used.
+        fs::set_permissions(program.folder(), PermissionsExt::from_mode(mode)).unwrap();
+        let run = |words: &[&str]| other.run(words).env("TMPDIR", program.folder()).run();
+        // A process without a socket is not judged in its first two seconds.
+        let row = poll(PATIENCE, || Some(run(&["info", &pid, "--json"])).filter(|output| output.code == 0)).unwrap().json();
+        assert_eq!(json!([row["contact"], row["name"], row["uid"]]), json!(["denied", "work", 0]));
+        assert_eq!(row["socket"].is_string(), reachable);
+        for command in COMMANDS {
+            let output = run(&[&command[..1], &[&pid], &command[1..]].concat());
+            output.assert_refused(4, &format!("process {pid} (work): it belongs to root, and only root may attach"));
+        }
+    }
+    assert!(program.is_alive() && program.answers());
+}
+
+#[test]
+fn a_socket_of_another_user_is_not_ours_to_use() {
+    let (Some(other), Some(owner)) = (OtherUser::new(65533), OtherUser::new(65534)) else { return };
+    let place = folder();
+    fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    chown(place.path(), Some(owner.uid), None).unwrap();
+    let simulated = owner.run(&["sim", "1", place.path().to_str().unwrap()]).start();
+    poll(PATIENCE, || simulated.stdout().contains("1 runtimes").then_some(())).unwrap_or_else(|| panic!("{}", simulated.stderr()));
+    let socket = fs::read_dir(place.path().join("tmp")).unwrap().next().unwrap().unwrap().path();
+    for command in COMMANDS {
+        let output = other.run(&[&command[..1], &[socket.to_str().unwrap()], &command[1..]].concat()).run();
+        output.assert_refused(4, "only the owner of its socket and root may attach: run dn-top as that user, or with sudo");
+    }
+    assert_eq!(owner.run(&["info", socket.to_str().unwrap(), "--json"]).run().json()["contact"], "ok");
+}
+
+/// A user who is neither root nor anybody else, and a copy of dn-top that such a user may run.
+struct OtherUser {
+    uid: u32,
+    folder: tempfile::TempDir,
+}
+
+impl OtherUser {
+    fn new(uid: u32) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            runtimes::skip("only root can run dn-top as another user");
+            return None;
+        }
+        let folder = folder();
+        fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        fs::copy(env!("CARGO_BIN_EXE_dn-top"), folder.path().join("dn-top")).unwrap();
+        Some(Self { uid, folder })
+    }
+
+    fn run(&self, words: &[&str]) -> Invocation {
+        let uid = self.uid;
+        let (user, group) = (format!("--reuid={uid}"), format!("--regid={uid}"));
+        let program = self.folder.path().join("dn-top");
+        Invocation::of("setpriv", [&[user.as_str(), &group, "--clear-groups", program.to_str().unwrap()], words].concat())
+    }
+}

@@ -1,0 +1,167 @@
+//! `run`: programs that are recorded from their first instruction.
+
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::runtimes;
+use crate::support::{Invocation, Launch, Output, PATIENCE, Signal, folder, poll};
+
+/// `dn-top run` with options and a program.
+fn run(options: &[&str], program: &Launch) -> Invocation {
+    let words = program.words().iter().map(|word| word.to_str().unwrap().to_owned());
+    let all = ["run"].into_iter().chain(options.iter().copied()).chain(["--"]).map(str::to_owned).chain(words);
+    program.variables().iter().fold(Invocation::new(all), |invocation, (name, value)| invocation.env(name, value))
+}
+
+/// A standard input that stays open and empty: programs here end with theirs.
+struct Held(Child);
+
+impl Held {
+    fn open(seconds: u32) -> (Self, ChildStdout) {
+        let mut sleep = Command::new("sleep").arg(seconds.to_string()).stdout(Stdio::piped()).spawn().unwrap();
+        let stdout = sleep.stdout.take().unwrap();
+        (Self(sleep), stdout)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn document(output: &Output) -> serde_json::Value {
+    serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// How often an event of the runtime is in the file.
+fn count(folder: &tempfile::TempDir, file: &str, event: &str) -> u64 {
+    let stats = Invocation::new(["stats", "--json", folder.path().join(file).to_str().unwrap()]).run();
+    let stats = document(&stats);
+    let counts = stats["counts"].as_array().unwrap().iter().filter(|count| count["name"] == event);
+    counts.map(|count| count["count"].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn a_program_is_recorded_from_its_first_instruction_and_its_code_is_ours() {
+    let Some(net9) = runtimes::net9() else { return };
+    let folder = folder();
+    // Its standard input is empty, so that it ends at once: all that it does is its start.
+    let output = run(&["--profile", "dotnet-common", "--clr-events", "loader", "-o", "a.nettrace", "--json"], &net9.program("known"))
+        .current_dir(folder.path())
+        .run();
+    assert_eq!(output.code, 0, "{output:?}");
+    let document = document(&output);
+    assert_eq!((document["complete"].as_bool(), document["stopped_by"].as_str()), (Some(true), Some("target-exit")), "{output:?}");
+    // The application's own assembly is loaded before anything of it runs.
+    assert!(count(&folder, "a.nettrace", "LoaderAssemblyLoad") > 0 || count(&folder, "a.nettrace", "AssemblyLoad") > 0, "{output:?}");
+    assert!(output.stderr.contains("(known) from its start"), "{output:?}");
+}
+
+#[test]
+fn the_program_is_ended_with_its_recording() {
+    for runtime in [runtimes::net9(), runtimes::net10()].into_iter().flatten() {
+        let folder = folder();
+        let (_held, stdin) = Held::open(100);
+        let output = run(&["--duration", "1s", "-o", "a.nettrace", "--json"], &runtime.any()).current_dir(folder.path()).stdin(stdin).run();
+        assert_eq!(output.code, 0, "{runtime} {output:?}");
+        let document = document(&output);
+        assert_eq!(
+            (document["complete"].as_bool(), document["stopped_by"].as_str()),
+            (Some(true), Some("duration")),
+            "{runtime} {output:?}"
+        );
+        let pid = pid(&output.stderr);
+        assert!(!is_alive(pid), "{runtime}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_recording_and_program() {
+    let Some(net9) = runtimes::net9() else { return };
+    let folder = folder();
+    let (_held, stdin) = Held::open(100);
+    let running = run(&["-o", "a.nettrace"], &net9.any()).current_dir(folder.path()).stdin(stdin).start();
+    poll(PATIENCE, || running.stderr().contains("from its start").then_some(())).unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    running.signal(Signal::INT);
+    let output = running.wait();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(folder.path().join("a.nettrace").exists() && !is_alive(pid(&output.stderr)), "{output:?}");
+}
+
+#[test]
+fn a_child_of_the_program_is_let_go_on_at_once() {
+    let Some(net9) = runtimes::net9() else { return };
+    let folder = folder();
+    let child = net9.any();
+    let parent = child.words()[1..].iter().fold(net9.program("parent"), |parent, word| parent.arg(word));
+    let (_held, stdin) = Held::open(100);
+    let running = run(&["--show-output", "-o", "a.nettrace"], &parent).current_dir(folder.path()).stdin(stdin).start();
+    let line = poll(PATIENCE, || running.stdout().lines().find_map(|line| line.strip_prefix("child ")?.parse::<u32>().ok())).unwrap();
+    // A thread that is there only once managed code runs.
+    let runs = || threads(line).iter().any(|name| name.starts_with(".NET Finalizer")).then_some(());
+    assert!(poll(Duration::from_secs(5), runs).is_some(), "{:?}", threads(line));
+    running.signal(Signal::INT);
+    let output = running.wait();
+    assert!(output.stderr.contains("(parent) from its start"), "{output:?}");
+    assert!(!is_alive(pid(&output.stderr)), "{output:?}");
+    // It was asked to end with its parent, and nobody waits for grandchildren.
+    assert!(poll(PATIENCE, || (!is_alive(line)).then_some(())).is_some(), "{output:?}");
+}
+
+#[test]
+fn a_program_that_goes_on_ends_us_with_its_code() {
+    let Some(net9) = runtimes::net9() else { return };
+    let folder = folder();
+    let (_held, stdin) = Held::open(4);
+    let began = Instant::now();
+    let output =
+        run(&["--keep-running", "--duration", "500ms", "-o", "a.nettrace"], &net9.any()).current_dir(folder.path()).stdin(stdin).run();
+    assert!(output.code == 0 && output.stderr.contains("goes on; dn-top ends with it"), "{output:?}");
+    assert!(began.elapsed() > Duration::from_secs(3), "it ended when its standard input did: {output:?}");
+}
+
+#[test]
+fn what_is_no_net_program_just_runs() {
+    let shell = |script: &str| Launch::new(&PathBuf::from("sh")).arg("-c").arg(script);
+    let output = run(&["--show-output"], &shell("echo hello; exit 7")).run();
+    assert_eq!((output.code, output.stdout.as_str()), (7, "hello\n"), "{output:?}");
+    assert!(output.stderr.contains("nothing was recorded: no .NET runtime in it connected"), "{output:?}");
+    let output = run(&["--show-output", "--json"], &shell("echo hello")).run();
+    assert!(output.stdout.is_empty() && output.stderr.contains("hello"), "standard output is for the document: {output:?}");
+    let output = run(&[], &Launch::new(&PathBuf::from("/no/such/program"))).run();
+    assert!(output.code == 1 && output.stderr.contains("/no/such/program cannot be started: No such file"), "{output:?}");
+
+    let running = run(&[], &shell("sleep 100")).start();
+    std::thread::sleep(Duration::from_millis(500));
+    running.signal(Signal::INT);
+    let output = running.wait();
+    assert!(output.code == 130 && output.stderr.contains("was ended, and nothing was recorded"), "{output:?}");
+}
+
+#[test]
+fn a_runtime_that_connects_to_no_port_runs_unrecorded() {
+    let Some(net31) = runtimes::net31() else { return };
+    let output = run(&[], &net31.program("known")).run();
+    assert_eq!(output.code, 0, "{output:?}");
+    assert!(output.stderr.contains("nothing was recorded"), "{output:?}");
+}
+
+/// The pid in "recording process PID (".
+fn pid(stderr: &str) -> u32 {
+    let rest = stderr.split("recording process ").nth(1).unwrap_or_else(|| panic!("{stderr}"));
+    rest.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// Whether it runs; one that nobody waits for does not.
+fn is_alive(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+fn threads(pid: u32) -> Vec<String> {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok()).collect()
+}

@@ -1,0 +1,87 @@
+//! Recordings that are told to end, in every way that a person, a machine or a lost connection does it.
+
+use dn_top::ipc::{Level, Provider, SessionConfig};
+use dn_top::model::{Process, ProcessKey};
+use dn_top::net::client::Client;
+use dn_top::net::endpoint::Endpoint;
+use serde_json::{Value, json};
+
+use crate::support::runtimes;
+use crate::support::{Invocation, PATIENCE, Program, Signal, folder, poll};
+use crate::trace;
+
+#[test]
+fn signals_end_a_recording_and_not_its_file() {
+    for runtime in runtimes::all() {
+        let mut program = runtime.any().start();
+        for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+            let place = folder();
+            let running = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
+            trace::wait_for_bytes(&running, place.path());
+            running.signal(signal);
+            let output = running.wait();
+            assert_eq!(output.code, 130, "{runtime} {signal:?}: {}", output.stderr);
+            let result: Value = serde_json::from_str(&output.stdout).unwrap();
+            assert_eq!(result["stopped_by"], "interrupt");
+            let recorded = trace::assert_whole(&place.path().join(result["file"].as_str().unwrap()), &result);
+            assert!(recorded.of_rundown("MethodDCEnd") > 0, "{runtime} {signal:?}");
+        }
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+        assert_eq!(room_for_sessions(&program), 64, "{runtime}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    }
+}
+
+/// How many sessions the runtime opens until it says no. A session that fires no event is never freed without a stop: the program is spent.
+fn room_for_sessions(program: &Program) -> usize {
+    let process = Process { socket: Some(program.socket()), ..Process::new(ProcessKey { pid: program.pid(), started: 0 }) };
+    let client = Client::new(Endpoint::of(&process).unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let config = SessionConfig::new(Provider::new("DnTop-Nobody", 1, Level::Critical).unwrap().into());
+        let mut sessions = Vec::new();
+        while let Ok(session) = client.start_session(&config).await {
+            sessions.push(session);
+        }
+        sessions.len()
+    })
+}
+
+#[test]
+fn a_second_signal_does_without_the_rundown() {
+    let Some(net9) = runtimes::net9() else { return };
+    let mut program = net9.any().start();
+    let place = folder();
+    let running = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
+    trace::wait_for_bytes(&running, place.path());
+    // A stopped process answers nobody, and sends no rundown.
+    program.signal(Signal::STOP);
+    running.signal(Signal::INT);
+    poll(PATIENCE, || running.stderr().contains("stopping").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+    running.signal(Signal::INT);
+    let output = running.wait();
+    program.signal(Signal::CONT);
+    assert_eq!(output.code, 130, "{}", output.stderr);
+    assert!(output.stderr.contains("abandoned before the rundown was whole"), "{}", output.stderr);
+    let result: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(result["complete"], json!(false));
+    let file = place.path().join(result["file"].as_str().unwrap());
+    let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+    assert_eq!((&stats["complete"], &stats["events"]), (&json!(false), &result["events"]));
+    assert!(program.is_alive() && program.answers());
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_a_recording_and_not_its_file() {
+    let Some(net9) = runtimes::net9() else { return };
+    let mut program = net9.any().start();
+    let place = folder();
+    let file = place.path().join("a.nettrace");
+    let pid = program.pid().to_string();
+    let trace = Invocation::new(["trace", &pid, "-o", file.to_str().unwrap()]);
+    // These words are in the line that is written anew all the time.
+    assert_eq!(trace.lose_terminal_at(" events").exit_code(), 130);
+    let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+    assert_eq!(stats["complete"], true);
+    assert!(program.is_alive() && program.answers());
+}

@@ -1,0 +1,251 @@
+//! What must work on each runtime, done in turn to one process of it. After every step the process lives and answers.
+
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::support::runtimes::{self, Runtime};
+use crate::support::{Invocation, Output, PATIENCE, Program, Signal, folder, poll};
+use crate::trace;
+
+#[test]
+fn net31_does_what_it_can() {
+    runtimes::net31().iter().for_each(in_turn);
+}
+
+#[test]
+fn net9_does_everything() {
+    runtimes::net9().iter().for_each(in_turn);
+}
+
+#[test]
+fn net10_does_everything() {
+    runtimes::net10().iter().for_each(in_turn);
+}
+
+/// One process, and what is known of its runtime.
+struct Subject<'a> {
+    runtime: &'a Runtime,
+    program: Program,
+}
+
+fn in_turn(runtime: &Runtime) {
+    let program = runtime.any().env("GREETER_TOKEN", "hush").start();
+    let mut subject = Subject { runtime, program };
+    type Step = (&'static str, fn(&Subject<'_>));
+    let steps: [Step; 7] = [
+        ("list", listed),
+        ("info", inspected),
+        ("env", environment),
+        ("trace", traced),
+        ("dump", dumped),
+        ("perf map", perf_mapped),
+        ("kill -9 of dn-top", recorder_killed),
+    ];
+    for (name, step) in steps {
+        step(&subject);
+        assert!(subject.program.is_alive(), "{runtime} did not survive: {name}");
+        assert!(subject.program.answers(), "{runtime} does not answer after: {name}");
+    }
+}
+
+impl Subject<'_> {
+    fn is(&self, major: &str) -> bool {
+        self.runtime.version.split('.').next() == Some(major)
+    }
+
+    fn name(&self) -> &'static str {
+        if self.is("10") { "azmcp" } else { "work" }
+    }
+
+    fn pid(&self) -> String {
+        self.program.pid().to_string()
+    }
+
+    /// Runs `dn-top COMMAND PID ARGUMENTS`.
+    fn run(&self, command: &str, arguments: &[&str]) -> Output {
+        Invocation::new([&[command, &self.pid()], arguments].concat()).run()
+    }
+
+    fn refused(&self, command: &str, arguments: &[&str], words: &str) {
+        self.run(command, arguments).assert_refused(1, &format!("process {} ({}): {words}", self.pid(), self.name()));
+    }
+}
+
+fn listed(subject: &Subject<'_>) {
+    let rows = Invocation::new(["ps", "--json"]).run().json();
+    let row = rows.as_array().unwrap().iter().find(|row| row["pid"] == subject.program.pid()).unwrap();
+    let socket = subject.program.socket();
+    for (field, value) in [
+        ("ns_pid", json!(subject.program.pid())),
+        ("name", json!(subject.name())),
+        ("runtime_version", json!(subject.runtime.version)),
+        ("state", json!("running")),
+        ("contact", json!("ok")),
+        ("reason", Value::Null),
+        ("container", Value::Null),
+        ("socket", json!(socket.to_str().unwrap())),
+        ("uid", json!(rustix::process::getuid().as_raw())),
+    ] {
+        assert_eq!(row[field], value, "{field}");
+    }
+    // 3.1 has no ProcessInfo: these are facts that only the runtime itself knows.
+    for (field, value) in [("os", json!("Linux")), ("arch", json!("x64")), ("rid", json!("linux-x64"))] {
+        assert_eq!(row[field], if subject.is("3") { Value::Null } else { value }, "{field}");
+    }
+    assert_eq!(row["cookie"].is_null(), subject.is("3"));
+    assert!(row["command_line"].as_str().unwrap().starts_with(subject.runtime.host().to_str().unwrap()), "{row}");
+    assert!(row["rss_bytes"].as_u64() > Some(1 << 20) && row["threads"].as_u64() > Some(2), "{row}");
+    assert!(row["cpu_percent"].is_number() && row["start_time_unix_ms"].as_u64() > Some(1 << 40), "{row}");
+
+    let text = Invocation::new(["ps"]).run();
+    let words: Vec<_> = text.stdout.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
+    let row = words.iter().find(|row| row[0] == subject.pid()).unwrap();
+    assert_eq!((row[1], row[2], row[row.len() - 1]), (subject.name(), subject.runtime.version, "running"));
+}
+
+fn inspected(subject: &Subject<'_>) {
+    let info = subject.run("info", &["--json"]).json();
+    let generations = match subject.runtime.version.split('.').next() {
+        Some("3") => (0, false, 1, 2, false),
+        Some("9") => (3, true, 3, 4, true),
+        _ => (3, true, 3, 5, true),
+    };
+    let (process_info, environment, dump, collect_tracing, perf_map) = generations;
+    let capabilities = json!({
+        "process_info": process_info, "environment": environment, "set_environment": environment, "dump": dump,
+        "collect_tracing": collect_tracing, "perf_map": perf_map, "startup_hook": perf_map, "profiler": true,
+    });
+    assert_eq!(info["capabilities"], capabilities);
+    assert_eq!(info["runtime_version"], subject.runtime.version);
+    let text = subject.run("info", &[]).stdout;
+    let row = |name: &str| text.lines().find_map(|line| line.trim_start().strip_prefix(name)).unwrap_or_else(|| panic!("{text}")).trim();
+    assert_eq!((row("Name"), row("Runtime"), row("Contact")), (subject.name(), subject.runtime.version, "ok"));
+    assert_eq!(row("perf map"), if subject.is("3") { "no: needs .NET 8" } else { "yes" });
+}
+
+fn environment(subject: &Subject<'_>) {
+    if subject.is("3") {
+        return subject.refused("env", &[], "reading the environment needs .NET 5");
+    }
+    let value = |variables: &Value, name: &str| variables.as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+    let masked = subject.run("env", &["--json"]).json();
+    let home = json!({"name": "TMPDIR", "value": subject.program.folder().to_str().unwrap(), "masked": false});
+    assert_eq!(value(&masked, "TMPDIR"), home);
+    assert_eq!(value(&masked, "GREETER_TOKEN"), json!({"name": "GREETER_TOKEN", "value": null, "masked": true}));
+    let revealed = subject.run("env", &["--json", "--reveal"]).json();
+    assert_eq!(value(&revealed, "GREETER_TOKEN")["value"], "hush");
+    let text = subject.run("env", &[]).stdout;
+    assert!(text.lines().any(|line| line.starts_with("GREETER_TOKEN=(masked")) && !text.contains("hush"), "{text}");
+}
+
+fn traced(subject: &Subject<'_>) {
+    let place = folder();
+    let file = place.path().join("a.nettrace");
+    let result = subject.run("trace", &["-o", file.to_str().unwrap(), "--duration", "1s", "--json"]).json();
+    assert_eq!((&result["file"], &result["stopped_by"]), (&json!(file.to_str().unwrap()), &json!("duration")));
+    assert!(result["duration_ms"].as_u64() >= Some(1000), "{result}");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let recorded = trace::assert_whole(&file, &result);
+    assert!(recorded.of_rundown("MethodDCEnd") > 0, "no method names: {recorded:#?}");
+    assert_eq!(recorded.process_id, subject.program.pid());
+
+    // Until Ctrl-C, under the name that it gets when none is given.
+    let running = Invocation::new(["trace", &subject.pid(), "--json"]).current_dir(place.path()).start();
+    let partial = trace::wait_for_bytes(&running, place.path());
+    running.signal(Signal::INT);
+    let output = running.wait();
+    assert_eq!(output.code, 130, "{}", output.stderr);
+    let result: Value = serde_json::from_str(&output.stdout).unwrap();
+    let file = place.path().join(result["file"].as_str().unwrap());
+    assert_eq!(partial.to_str().unwrap(), format!("{}.partial", file.display()));
+    let name = file.file_name().unwrap().to_str().unwrap();
+    assert!(name.starts_with(&format!("{}_{}_20", subject.name(), subject.pid())), "{name}");
+    assert_eq!(result["stopped_by"], "interrupt");
+    trace::assert_whole(&file, &result);
+}
+
+fn dumped(subject: &Subject<'_>) {
+    let place = folder();
+    for kind in ["mini", "heap", "triage", "full"] {
+        let file = place.path().join(kind);
+        let output = subject.run("dump", &["--type", kind, "-o", file.to_str().unwrap(), "--json"]);
+        if subject.is("10") && kind != "full" {
+            let words = "[createdump] Only full dumps are supported by single file apps";
+            assert!(output.code == 1 && output.stderr.contains(words), "{}", output.stderr);
+            assert!(output.stdout.is_empty() && !file.exists());
+            continue;
+        }
+        let result = output.json();
+        let path = json!(file.to_str().unwrap());
+        assert_eq!((&result["path"], &result["path_seen_here"], &result["type"]), (&path, &path, &json!(kind)));
+        assert_core(&file, &result);
+        let again = subject.run("dump", &["--type", kind, "-o", file.to_str().unwrap()]);
+        assert!(again.code == 1 && again.stderr.contains("exists already"), "{}", again.stderr);
+        // Some are hundreds of megabytes.
+        fs::remove_file(file).unwrap();
+    }
+    let output = subject.run("dump", &["--type", "full", "-o", "/no/such/folder/core"]);
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{}", output.stderr);
+    assert!(output.stderr.contains("E_FAIL (0x80004005): the runtime tried and failed"), "{}", output.stderr);
+    let told_why = output.stderr.contains("[createdump] ") && output.stderr.contains("/no/such/folder/core");
+    assert!(told_why || subject.is("3"), "{}", output.stderr);
+    assert_eq!(output.stderr.matches("E_FAIL").count(), 1, "{}", output.stderr);
+}
+
+/// Panics unless the file is a core dump of the size that was said.
+pub(crate) fn assert_core(file: &Path, result: &Value) {
+    let mut head = [0; 18];
+    fs::File::open(file).unwrap().read_exact(&mut head).unwrap();
+    // ELF, and its type (offset 16) ET_CORE.
+    assert_eq!((&head[..4], &head[16..]), (&b"\x7fELF"[..], &[4, 0][..]), "{}", file.display());
+    assert_eq!(result["bytes"], fs::metadata(file).unwrap().len());
+}
+
+fn perf_mapped(subject: &Subject<'_>) {
+    if subject.is("3") {
+        subject.refused("perfmap", &["on"], "turning perf maps on and off needs .NET 8");
+        return subject.refused("perfmap", &["off"], "turning perf maps on and off needs .NET 8");
+    }
+    for (kind, names) in [("perfmap", &["perf-PID.map"][..]), ("jitdump", &["jit-PID.dump"]), ("all", &["perf-PID.map", "jit-PID.dump"])] {
+        // A runtime writes them to /tmp, wherever its TMPDIR is.
+        let files: Vec<_> = names.iter().map(|name| PathBuf::from("/tmp").join(name.replace("PID", &subject.pid()))).collect();
+        let result = subject.run("perfmap", &["on", "--kind", kind, "--json"]).json();
+        assert_eq!(result, json!({"enabled": true, "kind": kind, "files": files}));
+        let off = subject.run("perfmap", &["off", "--json"]).json();
+        assert_eq!(off["enabled"], false);
+        for file in files {
+            let bytes = fs::read(&file).unwrap();
+            fs::remove_file(&file).unwrap();
+            if file.extension().unwrap() == "map" {
+                let line = String::from_utf8_lossy(&bytes).lines().next().unwrap_or_default().to_owned();
+                let address = line.split(' ').next().map(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16));
+                assert!(matches!(address, Some(Ok(1..))), "{}: {line:?}", file.display());
+            } else {
+                assert!(bytes.starts_with(b"DTiJ"), "{} has no jitdump header", file.display());
+            }
+        }
+    }
+}
+
+fn recorder_killed(subject: &Subject<'_>) {
+    let place = folder();
+    let running = Invocation::new(["trace", &subject.pid()]).current_dir(place.path()).start();
+    let partial = trace::wait_for_bytes(&running, place.path());
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().code, 128 + 9);
+    // What had come is there to be read.
+    let output = Invocation::new(["stats", partial.to_str().unwrap(), "--json"]).run();
+    assert_eq!((&output.json()["complete"], output.stderr.contains("was cut off")), (&json!(false), true), "{}", output.stderr);
+    assert!(!partial.with_extension("").exists());
+    // Nor does the session that is left behind stand in the way of another.
+    let file = place.path().join("next.nettrace");
+    let next = || {
+        let output = subject.run("trace", &["-o", file.to_str().unwrap(), "--duration", "300ms", "--json"]);
+        (output.code == 0).then(|| output.json())
+    };
+    trace::assert_whole(&file, &poll(PATIENCE, next).unwrap());
+}

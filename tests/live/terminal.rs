@@ -1,0 +1,98 @@
+//! The terminal that other tests look through: that it shows, types, resizes, and notices what a program leaves behind.
+
+use std::time::Duration;
+
+use crate::support::{Invocation, Screen, Signal, picture, screen};
+
+fn shell(script: &str) -> Screen {
+    Invocation::of("sh", ["-c", script]).screen(40, 10)
+}
+
+#[test]
+fn shows_what_is_drawn_and_types_what_is_asked_for() {
+    let mut terminal = shell(r#"printf 'name? '; read name; printf '\033[3;5Hgood evening, %s' "$name"; read end; exit 7"#);
+    terminal.wait_for("name?");
+    terminal.keys("Ada");
+    terminal.keys(screen::ENTER);
+    terminal.wait_for("\n    good evening, Ada");
+    terminal.keys(screen::ENTER);
+    assert_eq!(terminal.wait_exit().exit_code(), 7);
+    terminal.assert_restored();
+    assert!(terminal.bytes() > 20);
+}
+
+#[test]
+fn says_how_large_it_is_and_where_the_cursor_stands() {
+    let terminal = shell("trap 'stty size' WINCH; stty size; while :; do sleep 0.02; done");
+    terminal.wait_for("10 40");
+    terminal.resize(60, 20);
+    terminal.wait_for("20 60");
+    let terminal = shell(r"stty raw -echo; printf '\033[4;9H\033[6n'; dd bs=1 count=6 2>/dev/null | od -c");
+    terminal.wait_for("[   4   ;   9   R");
+}
+
+#[test]
+fn an_end_by_signal_is_told_from_an_exit() {
+    let mut terminal = shell("echo up; sleep 60");
+    terminal.wait_for("up");
+    terminal.signal(Signal::TERM);
+    assert!(terminal.wait_exit().signal().is_some());
+}
+
+#[test]
+fn what_is_not_there_is_waited_for_in_vain() {
+    let terminal = shell("echo here; sleep 60");
+    terminal.wait_for("here");
+    let shown = terminal.try_wait_until(Duration::from_millis(50), |shown| shown.contains("elsewhere"));
+    assert_eq!(shown.unwrap_err().trim_end(), "here");
+}
+
+#[test]
+fn a_terminal_left_changed_is_noticed() {
+    for left in [
+        r"printf '\033[?1049h'",
+        r"printf '\033[?25l'",
+        r"printf '\033[?1004h'",
+        r"printf '\033[?1000h'",
+        r"printf '\033[>1u'",
+        r"printf '\033[7m'",
+        "stty raw",
+    ] {
+        let mut terminal = shell(left);
+        assert!(terminal.wait_exit().success());
+        let noticed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| terminal.assert_restored()));
+        assert!(noticed.is_err(), "{left}");
+    }
+    let mut terminal =
+        shell(r"printf '\033[?1049;1004;2026h\033[?25l\033[>1u\033[31m'; printf '\033[0m\033[<u\033[?25h\033[?1049;1004;2026l'");
+    assert!(terminal.wait_exit().success());
+    terminal.assert_restored();
+}
+
+#[test]
+fn the_clipboard_is_read() {
+    let terminal = shell(r"printf '\033]52;c;aGVsbG8=\007'; echo put; sleep 60");
+    terminal.wait_for("put");
+    assert_eq!(terminal.clipboard(), ["aGVsbG8="]);
+}
+
+#[test]
+fn a_run_without_a_terminal_keeps_both_streams_and_the_code() {
+    let output = Invocation::of("sh", ["-c", "echo \"$GREETING\"; echo oops >&2; test -t 1 || exit 3"]).env("GREETING", "hi").run();
+    assert_eq!((output.stdout.as_str(), output.stderr.as_str(), output.code), ("hi\n", "oops\n", 3));
+    let mut running = Invocation::of("sleep", ["60"]).start();
+    assert!(running.is_alive());
+    running.signal(Signal::INT);
+    assert_eq!(running.wait().code, 130);
+}
+
+#[test]
+fn a_picture_has_letters_colours_and_lines() {
+    let terminal = shell(r"printf '\033[1;31mred <\033[0m \033[44m \033[0m─⣿'; sleep 60");
+    terminal.wait_for("⣿");
+    let svg = picture::svg(&terminal.styled());
+    let drawn = ["font-weight=\"bold\">red &lt;</text>", "fill=\"#cd3131\"", "fill=\"#3b8eea\"", "<path", "</svg>"];
+    drawn.iter().for_each(|part| assert!(svg.contains(part), "{part} is not in {svg}"));
+    let dots = svg.lines().find(|line| line.contains("class=\"d\"")).unwrap();
+    assert_eq!(dots.matches("h0").count(), 8, "{dots}");
+}

@@ -1,0 +1,219 @@
+//! `trace` with everything that can be asked of it, and what the files hold.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dn_top::analysis::{EventCount, Throughput};
+use dn_top::nettrace::{Decoder, Limits};
+use serde_json::{Value, json};
+
+use crate::support::runtimes;
+use crate::support::{Invocation, Output, PATIENCE, Program, Running, Signal, folder, poll};
+
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+
+/// What the library finds in a file, without the command's help.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) process_id: u32,
+    pub(crate) stacks: u64,
+    counts: Vec<EventCount>,
+}
+
+impl Recorded {
+    fn of(file: &Path) -> Self {
+        let (mut decoder, mut tally) = (Decoder::new(Limits::default()), Throughput::default());
+        decoder.feed(&fs::read(file).unwrap(), &mut tally).unwrap();
+        assert!(decoder.finish(&mut tally).is_complete(), "{} is cut off", file.display());
+        assert_eq!(tally.trouble(), None);
+        Self { process_id: tally.trace().unwrap().process_id, stacks: tally.snapshot().stacks, counts: tally.counts() }
+    }
+
+    fn count(&self, is: impl Fn(&EventCount) -> bool) -> u64 {
+        self.counts.iter().filter(|count| is(count)).map(|count| count.count).sum()
+    }
+
+    /// Events of the runtime's own provider that are called this.
+    fn of_runtime(&self, name: &str) -> u64 {
+        self.count(|count| count.provider == RUNTIME && count.name == name)
+    }
+
+    /// Events of the rundown whose names begin like this.
+    pub(crate) fn of_rundown(&self, name: &str) -> u64 {
+        self.count(|count| count.provider == format!("{RUNTIME}Rundown") && count.name.starts_with(name))
+    }
+}
+
+/// Panics unless the file is whole, and `trace` and `stats` said of it what is in it.
+pub(crate) fn assert_whole(file: &Path, result: &Value) -> Recorded {
+    let recorded = Recorded::of(file);
+    let events = recorded.count(|_| true);
+    let expected = json!([true, fs::metadata(file).unwrap().len(), events, 0]);
+    for said in [result, &Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json()] {
+        assert_eq!(json!([said["complete"], said["bytes"], said["events"], said["dropped"]]), expected, "{said}");
+    }
+    recorded
+}
+
+/// Waits until a recording that was started in `place` has written something, and gives the file that it writes.
+pub(crate) fn wait_for_bytes(running: &Running, place: &Path) -> PathBuf {
+    let partial = || {
+        let files = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path());
+        files.into_iter().find(|file| file.to_str().unwrap().ends_with(".partial") && file.metadata().is_ok_and(|file| file.len() > 0))
+    };
+    poll(PATIENCE, partial).unwrap_or_else(|| panic!("nothing is recorded: {}", running.stderr()))
+}
+
+/// Waits until a recording gets every event. A runtime sends the header and only then lets events through, both before it looks at the next
+/// request.
+fn wait_for_session(running: &Running, place: &Path, program: &Program) {
+    wait_for_bytes(running, place);
+    assert!(program.answers());
+}
+
+fn trace(program: &Program, file: &Path, arguments: &[&str]) -> Invocation {
+    let pid = program.pid().to_string();
+    Invocation::new([&["trace", &pid, "-o", file.to_str().unwrap(), "--json"], arguments].concat())
+}
+
+/// Records while `known` carries out a command, until Ctrl-C.
+fn record(program: &mut Program, arguments: &[&str], command: &str) -> Recorded {
+    let place = folder();
+    let file = place.path().join("a.nettrace");
+    let running = trace(program, &file, arguments).start();
+    wait_for_session(&running, place.path(), program);
+    program.carry_out(command);
+    running.signal(Signal::INT);
+    let output = running.wait();
+    assert_eq!(output.code, 130, "{}", output.stderr);
+    assert_whole(&file, &serde_json::from_str(&output.stdout).unwrap())
+}
+
+#[test]
+fn what_is_asked_for_is_what_comes() {
+    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+        let mut program = runtime.program("known").start();
+        let exceptions = format!("{RUNTIME}:0x8000:2");
+        for arguments in [&["--provider", exceptions.as_str()][..], &["--clr-events", "exception"]] {
+            let recorded = record(&mut program, arguments, "throw 7");
+            assert_eq!((recorded.of_runtime("ExceptionThrown"), recorded.of_runtime("GCStart")), (7, 0), "{runtime} {arguments:?}");
+            assert!(recorded.stacks > 0 && recorded.of_rundown("MethodDCEnd") > 0, "{runtime} {arguments:?}: {recorded:#?}");
+        }
+        let recorded = record(&mut program, &["--profile", "gc-collect"], "collect 3 2");
+        assert_eq!((recorded.of_runtime("GCStart"), recorded.of_runtime("ExceptionThrown")), (3, 0), "{runtime}");
+        // Two at once, and little memory for them.
+        let both = ["--profile", "gc-collect", "--provider", &exceptions, "--buffer-mb", "1"];
+        assert_eq!(record(&mut program, &both, "throw 2").of_runtime("ExceptionThrown"), 2, "{runtime}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    }
+}
+
+#[test]
+fn stacks_and_rundown_are_a_matter_of_choice() {
+    let Some(net9) = runtimes::net9() else { return };
+    let mut program = net9.program("known").start();
+    let mut with = |arguments: &[&str]| record(&mut program, &[&["--clr-events", "exception"], arguments].concat(), "throw 5");
+    let plain = with(&["--rundown", "full"]);
+    assert!(plain.stacks > 0 && plain.of_rundown("MethodDCEnd") > 0 && plain.of_rundown("ModuleDCEnd") > 0, "{plain:#?}");
+    let bare = with(&["--no-stacks", "--rundown", "none"]);
+    assert_eq!((bare.of_runtime("ExceptionThrown"), bare.of_rundown("")), (5, 0));
+    assert!(bare.stacks <= 1, "{bare:#?} has more than the empty stack");
+    let methods = with(&["--rundown", "0x38"]);
+    assert!(methods.of_rundown("MethodDCEnd") > 0, "{methods:#?}");
+}
+
+#[test]
+fn an_old_runtime_says_what_it_cannot_do() {
+    let Some(net31) = runtimes::net31() else { return };
+    let mut program = net31.program("known").start();
+    let place = folder();
+    let file = place.path().join("a.nettrace");
+    for (arguments, words) in [(&["--no-stacks"][..], "needs .NET 8"), (&["--rundown", "0x38"], "needs .NET 9")] {
+        trace(&program, &file, arguments).run().assert_refused(1, words);
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "a file is left behind");
+    }
+    let bare = record(&mut program, &["--clr-events", "exception", "--rundown", "none"], "throw 5");
+    assert_eq!((bare.of_runtime("ExceptionThrown"), bare.of_rundown("")), (5, 0));
+}
+
+#[test]
+fn a_size_ends_a_recording() {
+    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+        let program = runtime.any().start();
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let result = trace(&program, &file, &["--max-size", "100kB"]).run().json();
+        assert_eq!(result["stopped_by"], "size");
+        assert!(result["bytes"].as_u64() >= Some(100_000), "{result}");
+        assert_whole(&file, &result);
+    }
+}
+
+#[test]
+fn several_recordings_of_one_process_do_not_disturb_each_other() {
+    let Some(net9) = runtimes::net9() else { return };
+    let mut program = net9.program("known").start();
+    let places = [folder(), folder(), folder()];
+    let files = places.each_ref().map(|place| place.path().join("a.nettrace"));
+    let provider = format!("{RUNTIME}:0x8000:2");
+    let running = files.each_ref().map(|file| trace(&program, file, &["--provider", &provider]).start());
+    for (place, running) in places.iter().zip(&running) {
+        wait_for_session(running, place.path(), &program);
+    }
+    // Each goes on when those before it have ended.
+    for ((file, running), thrown) in files.iter().zip(running).zip([3, 6, 9]) {
+        program.carry_out("throw 3");
+        running.signal(Signal::INT);
+        let result = serde_json::from_str(&running.wait().stdout).unwrap();
+        assert_eq!(assert_whole(file, &result).of_runtime("ExceptionThrown"), thrown);
+    }
+    assert!(program.is_alive() && program.answers());
+}
+
+#[test]
+fn a_target_that_ends_is_recorded_up_to_there() {
+    for runtime in runtimes::all() {
+        let mut program = runtime.any().start();
+        let (output, place) = recorded_until(&mut program, |program| {
+            program.signal(Signal::KILL);
+            assert!(!program.wait().success());
+        });
+        // That is one of the ends that were asked for.
+        let result = output.json();
+        assert_eq!((&result["stopped_by"], &result["complete"]), (&json!("target-exit"), &json!(false)), "{runtime}");
+        let words = "the target ended, or closed the stream, before the recording was whole; every complete block is kept";
+        assert!(output.stderr.contains(words), "{runtime}: {}", output.stderr);
+        let file = place.path().join(result["file"].as_str().unwrap());
+        assert!(file.to_str().unwrap().ends_with(".nettrace.partial"), "{}", file.display());
+        let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+        let said = |of: &Value| json!([of["complete"], of["bytes"], of["events"]]);
+        assert_eq!((said(&stats), stats["bytes"].as_u64()), (said(&result), Some(fs::metadata(&file).unwrap().len())), "{runtime}");
+    }
+}
+
+/// Records until `end` has ended the program.
+fn recorded_until(program: &mut Program, end: impl Fn(&mut Program)) -> (Output, tempfile::TempDir) {
+    let place = folder();
+    let running = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
+    wait_for_bytes(&running, place.path());
+    end(program);
+    (running.wait(), place)
+}
+
+#[test]
+fn a_suspended_program_is_listed_and_left_as_it_is() {
+    for runtime in [runtimes::net9(), runtimes::net10()].into_iter().flatten() {
+        let mut program = runtime.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
+        let pid = program.pid().to_string();
+        let place = folder();
+        let info = Invocation::new(["info", &pid, "--json"]).run().json();
+        let state = json!([info["state"], info["contact"], info["runtime_version"]]);
+        assert_eq!(state, json!(["suspended", "ok", runtime.version]), "{runtime}");
+        // A session can be opened, and sends not even a header.
+        let output = trace(&program, &place.path().join("a.nettrace"), &["--duration", "300ms"]).run();
+        assert!(output.code == 1 && output.stderr.contains("is suspended at start-up"), "{runtime}: {}", output.stderr);
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "an empty file is left behind");
+        Invocation::new(["perfmap", &pid, "on"]).run().assert_refused(1, "is suspended at start-up");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    }
+}

@@ -1,0 +1,145 @@
+//! The nettrace decoder over real captures. `captures/expected.json` holds what an independent reader found in them.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+
+use dn_top::analysis::Throughput;
+use dn_top::nettrace::{Decoder, Ending, Event, Limits, Loss, Metadata, SequencePoint, Sink};
+use serde_json::Value;
+
+/// Captures that the tree is too small for can be checked as well: name a directory with `expected.json` and the `.xz` files.
+const CAPTURES: &str = "DN_TOP_CAPTURES";
+
+fn captures() -> PathBuf {
+    std::env::var_os(CAPTURES).map_or_else(|| [env!("CARGO_MANIFEST_DIR"), "tests", "captures"].iter().collect(), PathBuf::from)
+}
+
+fn capture(name: &str) -> Vec<u8> {
+    let file = std::fs::File::open(captures().join(format!("{name}.xz"))).expect("a capture");
+    let mut bytes = Vec::new();
+    std::io::Read::read_to_end(&mut xz2::read::XzDecoder::new(file), &mut bytes).expect("xz");
+    bytes
+}
+
+fn expected() -> serde_json::Map<String, Value> {
+    let text = std::fs::read_to_string(captures().join("expected.json")).expect("expected figures");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// What the decoder finds, in the form of the expected figures.
+fn found(bytes: &[u8]) -> Value {
+    let (mut decoder, mut throughput) = (Decoder::new(Limits::default()), Throughput::default());
+    decoder.feed(bytes, &mut throughput).expect("a readable stream");
+    let ending = decoder.finish(&mut throughput);
+    assert_eq!(decoder.whole_bytes(), bytes.len() as u64);
+    assert_eq!(throughput.trouble(), None);
+    let totals = throughput.snapshot();
+    let trace = throughput.trace().expect("a trace header");
+    let counts: Vec<_> = throughput.counts().iter().map(|kind| serde_json::json!([kind.provider, kind.event_id, kind.count])).collect();
+    serde_json::json!({
+        "format_version": trace.format_version, "complete": ending == Ending::Complete, "pointer_size": trace.pointer_size,
+        "process_id": trace.process_id, "processors": trace.processors, "events": totals.events, "dropped": totals.dropped,
+        "stacks": totals.stacks, "threads": totals.threads, "sequence_points": totals.sequence_points, "counts": counts,
+    })
+}
+
+#[test]
+fn captures_hold_what_an_independent_reader_finds() {
+    let expected = expected();
+    assert!(!expected.is_empty());
+    for (name, mut figures) in expected {
+        for kind in figures["counts"].as_array_mut().expect("counts") {
+            *kind = serde_json::json!([kind["provider"], kind["id"], kind["count"]]);
+        }
+        assert_eq!(found(&capture(&name)), figures, "{name}");
+    }
+}
+
+/// A running hash of everything that a sink is told, one entry for each event.
+#[derive(Default)]
+struct Digest {
+    hasher: DefaultHasher,
+    events: Vec<u64>,
+}
+
+impl Sink for Digest {
+    fn metadata(&mut self, metadata: &Metadata) {
+        metadata.hash(&mut self.hasher);
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        (event.metadata.index, event.timestamp(), event.thread(), event.capture_thread()).hash(&mut self.hasher);
+        (event.processor(), event.sequence_number(), event.activity_id(), event.payload).hash(&mut self.hasher);
+        event.stack().map(|stack| stack.as_bytes()).hash(&mut self.hasher);
+        event.values().for_each(|(field, value)| format!("{} {value:?}", field.name).len().hash(&mut self.hasher));
+        self.events.push(self.hasher.finish());
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        (loss.count, loss.capture_thread, loss.timestamp).hash(&mut self.hasher);
+    }
+
+    fn sequence_point(&mut self, point: &SequencePoint) {
+        (point.timestamp, point.threads).hash(&mut self.hasher);
+    }
+}
+
+fn digest<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Digest, Ending) {
+    let (mut decoder, mut digest) = (Decoder::new(Limits::default()), Digest::default());
+    for piece in pieces {
+        decoder.feed(piece, &mut digest).expect("a readable stream");
+    }
+    let ending = decoder.finish(&mut digest);
+    (digest, ending)
+}
+
+/// Numbers without pattern, the same in every run.
+fn noise() -> impl FnMut(usize) -> usize {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    }
+}
+
+const CUT: [&str; 2] = ["net9-heavy-norundown.nettrace", "v6-record-trace-oncpu-offcpu.nettrace"];
+
+#[test]
+fn captures_are_the_same_in_any_pieces() {
+    let mut noise = noise();
+    for name in CUT {
+        let bytes = capture(name);
+        let (whole, ending) = digest(std::iter::once(&bytes[..]));
+        assert_eq!(ending, Ending::Complete);
+        let mut rest = &bytes[..];
+        let random = std::iter::from_fn(|| {
+            let (piece, more) = rest.split_at(rest.len().min(1 + noise(70_000)));
+            rest = more;
+            (!piece.is_empty()).then_some(piece)
+        });
+        assert!(digest(random).0.events == whole.events, "{name} in random pieces");
+        assert!(digest(bytes.chunks(1)).0.events == whole.events, "{name} byte by byte");
+    }
+}
+
+#[test]
+fn a_capture_that_was_cut_off_gives_the_events_before_the_cut() {
+    let mut noise = noise();
+    for name in CUT {
+        let bytes = capture(name);
+        let (whole, _) = digest(std::iter::once(&bytes[..]));
+        let mut cuts: Vec<_> = (0..20).map(|_| noise(bytes.len())).collect();
+        cuts.push(bytes.len() - 1);
+        cuts.sort_unstable();
+        let mut before = 0;
+        for cut in cuts {
+            let (part, ending) = digest(std::iter::once(&bytes[..cut]));
+            assert!(matches!(ending, Ending::Truncated { .. }), "{name} at {cut}");
+            assert!(part.events.len() >= before && whole.events.starts_with(&part.events), "{name} at {cut}");
+            before = part.events.len();
+        }
+        assert_eq!(before, whole.events.len(), "{name}: only its end is missing");
+    }
+}

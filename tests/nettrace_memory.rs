@@ -1,0 +1,153 @@
+//! What the nettrace decoder allocates: nothing for an event, and never more than its limits.
+
+use std::io::Read;
+
+use allocation_counter::{AllocationInfo, measure};
+use dn_top::analysis::Throughput;
+use dn_top::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
+
+const MB: u64 = 1 << 20;
+
+const HEADER: TraceHeader = TraceHeader {
+    format_version: 4,
+    sync_utc: None,
+    sync_ticks: 0,
+    ticks_per_second: 1_000_000_000,
+    pointer_size: 8,
+    process_id: 1,
+    processors: 1,
+    sampling_interval_ns: 0,
+};
+
+fn capture(name: &str) -> Vec<u8> {
+    let file = std::fs::File::open(format!("{}/tests/captures/{name}.nettrace.xz", env!("CARGO_MANIFEST_DIR"))).expect("a capture");
+    let mut bytes = Vec::new();
+    xz2::read::XzDecoder::new(file).read_to_end(&mut bytes).expect("xz");
+    bytes
+}
+
+/// Feeds as a recorder does. What cannot be read is no error here.
+fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Throughput, AllocationInfo) {
+    let mut throughput = Throughput::default();
+    let info = measure(|| {
+        let mut decoder = Decoder::new(Limits::default());
+        for piece in pieces {
+            if decoder.feed(piece, &mut throughput).is_err() {
+                break;
+            }
+        }
+        decoder.finish(&mut throughput);
+    });
+    (throughput, info)
+}
+
+#[test]
+fn an_event_allocates_nothing() {
+    let mut encoder = Encoder::new(HEADER);
+    let kinds = [1, 2, 3].map(|event_id| encoder.metadata(&Metadata { event_id, ..Metadata::default() }));
+    let write = |encoder: &mut Encoder, events: u64| {
+        for i in 0..events {
+            let metadata = kinds[i as usize % 3];
+            let stack = encoder.stack(&[i % 100 + 1; 20]);
+            encoder.event(&NewEvent { metadata, stack, thread: i % 10, capture_thread: i % 10, payload: &[7; 50], ..NewEvent::default() });
+            if i % 10_000 == 9_999 {
+                encoder.sequence_point(0);
+            }
+        }
+        encoder.flush();
+        encoder.take()
+    };
+    // The tables and buffers grow to their size, and from then on nothing does.
+    let (warm_up, stream) = (write(&mut encoder, 50_000), write(&mut encoder, 100_000));
+    let (mut decoder, mut throughput) = (Decoder::new(Limits::default()), Throughput::default());
+    let mut feed =
+        |bytes: &[u8]| bytes.chunks(64 * 1024).for_each(|piece| decoder.feed(piece, &mut throughput).expect("a readable stream"));
+    feed(&warm_up);
+    let info = measure(|| feed(&stream));
+    assert_eq!(throughput.snapshot().events, 150_000);
+    assert_eq!(info.count_total, 0, "{info:?}");
+}
+
+#[test]
+fn captures_take_little_memory() {
+    for name in ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"] {
+        let bytes = capture(name);
+        let (throughput, info) = decode(bytes.chunks(64 * 1024));
+        let events = throughput.snapshot().events;
+        assert!(info.count_total * 10 < events, "{name}: {} allocations for {events} events", info.count_total);
+        assert!(info.bytes_max < 8 * MB, "{name}: {info:?}");
+    }
+}
+
+#[test]
+fn a_block_takes_no_memory_before_it_comes() {
+    let mut encoder = Encoder::new(HEADER);
+    let mut stream = encoder.take();
+    stream.extend(b"\x05\x05\x01\x02\0\0\0\x02\0\0\0\x0a\0\0\0EventBlock\x06");
+    stream.extend((60_u32 << 20).to_le_bytes());
+    stream.extend([0; 100]);
+    let (_, info) = decode(stream.chunks(10));
+    assert!(info.bytes_max < MB, "{info:?}");
+    // Nor more than its size and a little when it does come: what grows is copied once more at most.
+    let block = vec![0; 48 << 20];
+    let (_, info) = decode(stream.chunks(64).chain(block.chunks(1 << 16)));
+    assert!(info.bytes_max < 128 * MB, "{info:?}");
+}
+
+#[test]
+fn memory_has_an_end_whatever_comes() {
+    let mut encoder = Encoder::new(HEADER);
+    let long = "x".repeat(3000);
+    let mut streams = vec![Vec::new(); 3];
+    // A million kinds of events and as many threads; names without end; stacks without a sequence point.
+    for i in 0..1_000_000_u32 {
+        let metadata = encoder.metadata(&Metadata { event_id: i, ..Metadata::default() });
+        encoder.event(&NewEvent { metadata, thread: i.into(), capture_thread: i.into(), ..NewEvent::default() });
+    }
+    encoder.end();
+    streams[0] = encoder.take();
+    let mut encoder = Encoder::new(HEADER);
+    for event_id in 0..20_000 {
+        encoder.metadata(&Metadata { event_id, provider: long.clone(), ..Metadata::default() });
+        encoder.event(&NewEvent { metadata: event_id, ..NewEvent::default() });
+    }
+    encoder.end();
+    streams[1] = encoder.take();
+    let mut encoder = Encoder::new(HEADER);
+    for i in 0..2_200_000_u64 {
+        let stack = encoder.stack(&[i + 1]);
+        encoder.event(&NewEvent { stack, ..NewEvent::default() });
+    }
+    encoder.end();
+    streams[2] = encoder.take();
+    for (stream, what) in streams.iter().zip(["kinds", "names", "stacks"]) {
+        let (throughput, info) = decode(stream.chunks(1 << 16));
+        assert!(throughput.trouble().is_some(), "{what}: said");
+        println!("{what}: {} events, {} MB", throughput.snapshot().events, info.bytes_max / MB);
+        assert!(info.bytes_max < 100 * MB, "{what}: {info:?}");
+    }
+}
+
+#[test]
+fn damaged_captures_are_survived() {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut noise = move |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    for name in ["net31-heavy", "v6-record-trace-oncpu-offcpu"] {
+        let whole = capture(name);
+        for round in 0..12 {
+            let mut bytes = whole.clone();
+            // Few changes in some rounds, so that decoding goes far; many in others.
+            for _ in 0..1 << round {
+                let at = noise(bytes.len());
+                bytes[at] = noise(256) as u8;
+            }
+            let (_, info) = decode(bytes.chunks(1 << 16));
+            assert!(info.bytes_max < 160 * MB, "{name} round {round}: {info:?}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! One run of dn-top, or of another program to compare it with: as a command, or in a terminal.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use super::{PATIENCE, Screen, folder, poll, screen, send};
+
+/// How to start dn-top. Its environment is empty but for PATH, HOME, LANG, TERM, COLORTERM, TMPDIR and what is added here;
+/// HOME, TMPDIR and the working directory are a new empty folder.
+#[derive(Debug)]
+pub(crate) struct Invocation {
+    words: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    current: Option<PathBuf>,
+    stdin: Stdio,
+}
+
+impl Invocation {
+    /// dn-top with these arguments.
+    pub(crate) fn new<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Self {
+        match option_env!("CARGO_BIN_EXE_dn-top") {
+            Some(program) => Self::of(program, args),
+            None => panic!("cargo tells tests and benchmarks where dn-top is, and not examples"),
+        }
+    }
+
+    /// Another program.
+    pub(crate) fn of<A: AsRef<OsStr>>(program: impl AsRef<OsStr>, args: impl IntoIterator<Item = A>) -> Self {
+        let mut words = vec![program.as_ref().to_owned()];
+        words.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        Self { words, env: Vec::new(), current: None, stdin: Stdio::null() }
+    }
+
+    pub(crate) fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.env.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Works in this folder, which must outlive the run.
+    pub(crate) fn current_dir(mut self, folder: &Path) -> Self {
+        self.current = Some(folder.to_owned());
+        self
+    }
+
+    /// Reads from there where it has no terminal.
+    pub(crate) fn stdin(mut self, stdin: impl Into<Stdio>) -> Self {
+        self.stdin = stdin.into();
+        self
+    }
+
+    /// Runs it to its end without a terminal.
+    pub(crate) fn run(self) -> Output {
+        self.start().wait()
+    }
+
+    /// Starts it without a terminal; its standard input is empty unless it was given one.
+    pub(crate) fn start(self) -> Running {
+        let folder = folder();
+        let environment = self.environment(folder.path());
+        let (program, args) = self.words.split_first().unwrap();
+        let child = Command::new(program)
+            .args(args)
+            .env_clear()
+            .envs(environment)
+            .current_dir(self.current.as_deref().unwrap_or(folder.path()))
+            .stdin(self.stdin)
+            // Files, and not pipes: nobody has to read along.
+            .stdout(fs::File::create(folder.path().join(".stdout")).unwrap())
+            .stderr(fs::File::create(folder.path().join(".stderr")).unwrap())
+            .spawn()
+            .unwrap();
+        Running { child, folder }
+    }
+
+    /// Starts it in a terminal of this size.
+    pub(crate) fn screen(self, columns: u16, rows: u16) -> Screen {
+        let folder = folder();
+        Screen::start(self.command(folder.path()), columns, rows, folder)
+    }
+
+    /// Runs it in a terminal that goes away as soon as it has written these words, as one does whose connection is lost.
+    pub(crate) fn lose_terminal_at(self, words: &str) -> portable_pty::ExitStatus {
+        let folder = folder();
+        screen::lose_terminal_at(words, self.command(folder.path()))
+    }
+
+    fn command(&self, folder: &Path) -> portable_pty::CommandBuilder {
+        let mut command = portable_pty::CommandBuilder::from_argv(self.words.clone());
+        command.env_clear();
+        for (name, value) in self.environment(folder) {
+            command.env(name, value);
+        }
+        command.cwd(self.current.as_deref().unwrap_or(folder));
+        command
+    }
+
+    fn environment(&self, folder: &Path) -> Vec<(OsString, OsString)> {
+        let path = std::env::var_os("PATH").unwrap();
+        let words = [("LANG", "C.UTF-8"), ("TERM", "xterm-256color"), ("COLORTERM", "truecolor")];
+        let mut env: Vec<(OsString, OsString)> = words.map(|(name, value)| (name.into(), value.into())).into();
+        env.extend([("PATH".into(), path), ("HOME".into(), folder.into()), ("TMPDIR".into(), folder.into())]);
+        env.extend(self.env.iter().cloned());
+        env
+    }
+}
+
+/// What a run left behind.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// The exit code; 128 and the signal's number where a signal ended it, as a shell says it.
+    pub(crate) code: i32,
+}
+
+impl Output {
+    /// The one JSON document on standard output of a run that went well.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        assert_eq!(self.code, 0, "{}", self.stderr);
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+    }
+
+    /// Panics unless the run ended with this code and one plain line on standard error that has these words, and printed nothing else.
+    pub(crate) fn assert_refused(&self, code: i32, words: &str) {
+        let Self { stdout, stderr, .. } = self;
+        let sentence = stderr.strip_prefix("dn-top: ").and_then(|rest| rest.strip_suffix('\n')).unwrap_or_else(|| panic!("{stderr:?}"));
+        assert!(!sentence.chars().any(char::is_control), "more than one plain line: {stderr:?}");
+        assert_eq!((self.code, stdout.as_str()), (code, ""), "{stderr}");
+        assert!(sentence.contains(words), "{words:?} is not in {sentence:?}");
+    }
+}
+
+/// A run without a terminal. Killed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    folder: TempDir,
+}
+
+impl Running {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        send(self.pid(), signal);
+    }
+
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// What it wrote to standard output up to now.
+    pub(crate) fn stdout(&self) -> String {
+        fs::read_to_string(self.folder.path().join(".stdout")).unwrap()
+    }
+
+    /// What it wrote to standard error up to now.
+    pub(crate) fn stderr(&self) -> String {
+        fs::read_to_string(self.folder.path().join(".stderr")).unwrap()
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(mut self) -> Output {
+        let status = poll(PATIENCE, || self.child.try_wait().unwrap());
+        let Some(status) = status else { panic!("{self:?} does not end: {}{}", self.stdout(), self.stderr()) };
+        let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap());
+        Output { stdout: self.stdout(), stderr: self.stderr(), code }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,48 @@
+//! What the integration tests, the benchmarks and the README's picture stand on: real runtimes, programs running on
+//! them, and dn-top itself with and without a terminal.
+//!
+//! A test uses it with `#[path = "../support/mod.rs"] mod support;`. Nothing here needs the library.
+
+#![allow(dead_code, unused_imports, reason = "each test binary uses its part")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod invocation;
+pub(crate) mod picture;
+mod program;
+pub(crate) mod runtimes;
+pub(crate) mod screen;
+
+use std::time::{Duration, Instant};
+
+pub(crate) use invocation::{Invocation, Output, Running};
+pub(crate) use program::{Launch, Program};
+pub(crate) use rustix::process::Signal;
+pub(crate) use screen::Screen;
+
+/// How long anything may take on a machine that is busy with other tests before it counts as broken.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Asks every 10 ms until there is an answer, or `patience` has run out.
+pub(crate) fn poll<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let start = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return Some(answer);
+        }
+        if start.elapsed() >= patience {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A new empty folder with a short path: socket paths end at 108 bytes.
+pub(crate) fn folder() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("dn").tempdir_in("/tmp").unwrap()
+}
+
+fn send(pid: u32, signal: Signal) {
+    let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
+    // A process that is gone has nothing left to be told.
+    let _ = rustix::process::kill_process(pid, signal);
+}

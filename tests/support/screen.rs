@@ -1,0 +1,290 @@
+//! A terminal program as a person has it: a screen to look at, a keyboard to type on, a window to resize.
+
+use std::collections::BTreeSet;
+use std::io::{Read as _, Write};
+use std::num::NonZeroU16;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use super::{PATIENCE, poll, send};
+
+pub(crate) const ENTER: &str = "\r";
+pub(crate) const ESC: &str = "\x1b";
+pub(crate) const TAB: &str = "\t";
+pub(crate) const BACKSPACE: &str = "\x7f";
+pub(crate) const UP: &str = "\x1b[A";
+pub(crate) const DOWN: &str = "\x1b[B";
+pub(crate) const RIGHT: &str = "\x1b[C";
+pub(crate) const LEFT: &str = "\x1b[D";
+pub(crate) const HOME: &str = "\x1b[H";
+pub(crate) const END: &str = "\x1b[F";
+pub(crate) const PAGE_UP: &str = "\x1b[5~";
+pub(crate) const PAGE_DOWN: &str = "\x1b[6~";
+
+/// The key that is typed with Ctrl held.
+pub(crate) fn ctrl(letter: char) -> String {
+    char::from(letter as u8 & 0x1f).to_string()
+}
+
+/// A program in a pseudo-terminal. Killed when this is dropped.
+pub(crate) struct Screen {
+    child: Box<dyn Child + Send + Sync>,
+    master: Box<dyn MasterPty + Send>,
+    keyboard: Keyboard,
+    terminal: Arc<Terminal>,
+    /// The terminal's settings before the program changed them.
+    settings: String,
+    started: Instant,
+    folder: TempDir,
+}
+
+type Keyboard = Arc<Mutex<Box<dyn Write + Send>>>;
+
+/// What the thread that reads the program's output shares with the test.
+struct Terminal {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    parser: vt100::Parser<Extras>,
+    bytes: u64,
+    /// When the first byte after the last [`Screen::watch`] came.
+    first: Option<Instant>,
+}
+
+/// What the terminal emulator leaves to its user: questions to answer, modes that it does not know, the clipboard.
+#[derive(Default)]
+struct Extras {
+    answers: Vec<u8>,
+    modes: BTreeSet<u16>,
+    keyboard_flags: i32,
+    clipboard: Vec<String>,
+}
+
+impl vt100::Callbacks for Extras {
+    fn copy_to_clipboard(&mut self, _: &mut vt100::Screen, _: &[u8], data: &[u8]) {
+        self.clipboard.push(String::from_utf8_lossy(data).into_owned());
+    }
+
+    fn unhandled_csi(&mut self, screen: &mut vt100::Screen, first: Option<u8>, _: Option<u8>, params: &[&[u16]], command: char) {
+        let param = params.first().and_then(|param| param.first()).copied().unwrap_or(0);
+        match (first, command) {
+            (None, 'n') if param == 6 => {
+                let (row, column) = screen.cursor_position();
+                self.answers.extend(format!("\x1b[{};{}R", row + 1, column + 1).into_bytes());
+            }
+            (None, 'c') => self.answers.extend(b"\x1b[?62;22c"),
+            // A sequence may name several modes, some of which the emulator knows: it keeps those itself.
+            (Some(b'?'), 'h') => self.modes.extend(params.iter().flat_map(|param| param.iter())),
+            (Some(b'?'), 'l') => params.iter().flat_map(|param| param.iter()).for_each(|mode| _ = self.modes.remove(mode)),
+            (Some(b'>'), 'u') => self.keyboard_flags += 1,
+            (Some(b'<'), 'u') => self.keyboard_flags -= 1,
+            _ => {}
+        }
+    }
+}
+
+impl Screen {
+    pub(super) fn start(command: CommandBuilder, columns: u16, rows: u16, folder: TempDir) -> Self {
+        let pair = native_pty_system().openpty(size(columns, rows)).unwrap();
+        let mut output = pair.master.try_clone_reader().unwrap();
+        let keyboard: Keyboard = Arc::new(Mutex::new(pair.master.take_writer().unwrap()));
+        let settings = format!("{:?}", pair.master.get_termios());
+        let [columns, rows] = [columns, rows].map(|cells| NonZeroU16::new(cells).unwrap());
+        let parser = vt100::Parser::new_with_callbacks(rows, columns, 1000, Extras::default());
+        let terminal = Arc::new(Terminal { state: Mutex::new(State { parser, bytes: 0, first: None }), changed: Condvar::new() });
+        let started = Instant::now();
+        let child = pair.slave.spawn_command(command).unwrap();
+        let (reader, answers) = (Arc::clone(&terminal), Arc::clone(&keyboard));
+        std::thread::spawn(move || {
+            let mut chunk = [0; 65536];
+            // The end of a terminal is an error (EIO), not an empty read.
+            while let Ok(count @ 1..) = output.read(&mut chunk) {
+                reader.feed(&chunk[..count], &answers);
+            }
+        });
+        Self { child, master: pair.master, keyboard, terminal, settings, started, folder }
+    }
+
+    /// The program's pid.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.process_id().unwrap()
+    }
+
+    /// The folder that is its HOME, TMPDIR and, unless another was asked for, working directory.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        self.folder.path()
+    }
+
+    /// Types keys: plain text, and the constants of this module.
+    pub(crate) fn keys(&self, keys: &str) {
+        // A program that has ended reads no keys.
+        let _ = self.keyboard.lock().unwrap().write_all(keys.as_bytes());
+    }
+
+    /// Waits until the screen shows the text, and returns the whole screen.
+    pub(crate) fn wait_for(&self, text: &str) -> String {
+        self.wait_until(&format!("the text {text:?}"), |shown| shown.contains(text))
+    }
+
+    /// Waits until the text is gone from the screen.
+    pub(crate) fn wait_gone(&self, text: &str) -> String {
+        self.wait_until(&format!("the end of the text {text:?}"), |shown| !shown.contains(text))
+    }
+
+    /// Waits until the screen is as it should be, and returns it.
+    pub(crate) fn wait_until(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
+        self.try_wait_until(PATIENCE, is_so).unwrap_or_else(|shown| panic!("waited in vain for {what}; the screen shows\n{shown}"))
+    }
+
+    /// The same with a deadline of one's own and no panic: `Err` has what the screen shows instead.
+    pub(crate) fn try_wait_until(&self, patience: Duration, is_so: impl Fn(&str) -> bool) -> Result<String, String> {
+        let deadline = Instant::now() + patience;
+        let mut state = self.state();
+        loop {
+            let shown = state.parser.screen().contents();
+            if is_so(&shown) {
+                return Ok(shown);
+            }
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return Err(shown) };
+            state = self.terminal.changed.wait_timeout(state, left).unwrap().0;
+        }
+    }
+
+    /// What the screen shows now.
+    pub(crate) fn contents(&self) -> String {
+        self.state().parser.screen().contents()
+    }
+
+    /// The screen with its colours and styles.
+    pub(crate) fn styled(&self) -> vt100::Screen {
+        self.state().parser.screen().clone()
+    }
+
+    /// What the program put on the clipboard through the terminal (OSC 52), in base64.
+    pub(crate) fn clipboard(&self) -> Vec<String> {
+        self.state().parser.callbacks().clipboard.clone()
+    }
+
+    /// Bytes that the program has written.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.state().bytes
+    }
+
+    /// When the program was started.
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// From now on looks out for the first byte; see [`Screen::first_byte`].
+    pub(crate) fn watch(&self) {
+        self.state().first = None;
+    }
+
+    /// Waits for the first byte since the start, or since [`Screen::watch`]: when it came, or nothing within `patience`.
+    pub(crate) fn first_byte(&self, patience: Duration) -> Option<Instant> {
+        let waiting = |state: &mut State| state.first.is_none();
+        self.terminal.changed.wait_timeout_while(self.state(), patience, waiting).unwrap().0.first
+    }
+
+    /// Gives the window another size.
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        // The program may answer before this returns: what it draws is for the new size.
+        let mut state = self.state();
+        state.parser.set_size(NonZeroU16::new(rows).unwrap(), NonZeroU16::new(columns).unwrap());
+        self.master.resize(size(columns, rows)).unwrap();
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        send(self.pid(), signal);
+    }
+
+    /// Waits for the program's end, and for the last of its output.
+    pub(crate) fn wait_exit(&mut self) -> ExitStatus {
+        let status = poll(PATIENCE, || self.child.try_wait().unwrap());
+        let Some(status) = status else { panic!("the program does not end; the screen shows\n{}", self.contents()) };
+        let mut before = u64::MAX;
+        poll(PATIENCE, || (std::mem::replace(&mut before, self.bytes()) == before).then_some(()));
+        status
+    }
+
+    /// Panics where the program has left the terminal other than it was. Call it when the program has ended.
+    pub(crate) fn assert_restored(&self) {
+        let state = self.state();
+        let (screen, extras) = (state.parser.screen(), state.parser.callbacks());
+        assert!(!screen.alternate_screen(), "the alternate screen is still shown");
+        assert!(!screen.hide_cursor(), "the cursor is still hidden");
+        assert!(!screen.bracketed_paste(), "bracketed paste is still on");
+        assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None, "the mouse is still captured");
+        assert!(extras.keyboard_flags <= 0, "the keyboard protocol is still changed");
+        assert!(extras.modes.is_empty(), "modes are still on: {:?}", extras.modes);
+        let plain = [screen.fgcolor(), screen.bgcolor()] == [vt100::Color::Default; 2];
+        assert!(plain && !screen.bold() && !screen.inverse() && !screen.underline(), "text is still styled");
+        assert_eq!(format!("{:?}", self.master.get_termios()), self.settings, "the terminal's settings are changed");
+    }
+
+    /// The same while a shell reads its line, which sets the terminal in its own way.
+    pub(crate) fn assert_restored_to_a_shell(&self) {
+        let state = self.state();
+        let screen = state.parser.screen();
+        assert!(!screen.alternate_screen() && !screen.hide_cursor(), "the shell has not got its screen");
+        assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None, "the mouse is still captured");
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.terminal.state.lock().unwrap()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            self.signal(Signal::KILL);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Terminal {
+    fn feed(&self, chunk: &[u8], keyboard: &Keyboard) {
+        let now = Instant::now();
+        let mut state = self.state.lock().unwrap();
+        state.first.get_or_insert(now);
+        state.bytes += chunk.len() as u64;
+        state.parser.process(chunk);
+        let answers = std::mem::take(&mut state.parser.callbacks_mut().answers);
+        drop(state);
+        self.changed.notify_all();
+        if !answers.is_empty() {
+            let _ = keyboard.lock().unwrap().write_all(&answers);
+        }
+    }
+}
+
+/// See [`super::Invocation::lose_terminal_at`]. No thread reads along here: it would keep the terminal open.
+pub(super) fn lose_terminal_at(words: &str, command: CommandBuilder) -> ExitStatus {
+    let pair = native_pty_system().openpty(size(80, 24)).unwrap();
+    let mut child = pair.slave.spawn_command(command).unwrap();
+    drop(pair.slave);
+    let mut output = pair.master.try_clone_reader().unwrap();
+    let (mut shown, mut chunk) = (String::new(), [0; 4096]);
+    while !shown.contains(words) {
+        let count = output.read(&mut chunk).unwrap_or_else(|error| panic!("{error}: {words:?} does not come: {shown:?}"));
+        shown += &String::from_utf8_lossy(&chunk[..count]);
+    }
+    drop((output, pair.master));
+    let status = poll(PATIENCE, || child.try_wait().unwrap());
+    status.unwrap_or_else(|| {
+        let _ = child.kill();
+        panic!("it does not end without its terminal")
+    })
+}
+
+fn size(columns: u16, rows: u16) -> PtySize {
+    PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }
+}
