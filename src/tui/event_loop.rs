@@ -143,6 +143,8 @@ impl Screen<'_> {
         signals: &mut Signals,
     ) -> anyhow::Result<Leave> {
         self.draw()?;
+        // The empty picture does not hold the first list back.
+        self.drawn = None;
         loop {
             let deadline = self.state.next_deadline(self.clock.now());
             let frame = self.dirty.then(|| self.until_next_frame());

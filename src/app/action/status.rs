@@ -7,7 +7,7 @@ use crate::app::list::Row;
 use crate::app::pane::Tab;
 use crate::app::toast::Level;
 use crate::ipc::CommandCode;
-use crate::model::RunState;
+use crate::model::{Contact, RunState};
 
 use super::{Action, Context, Entry};
 
@@ -85,6 +85,8 @@ impl Action {
         let busy =
             || state.jobs.running(process.key).map(|job| refused(format!("{} is still busy with the {}.", job.subject, job.what.title())));
         match self {
+            // Harmless to ask for before the runtime has said its version: it answers for itself then.
+            Self::Environment if process.contact == Contact::Unknown => None,
             Self::Environment => needs(CommandCode::ProcessEnvironment),
             Self::PerfMap if process.run_state == RunState::Suspended => {
                 Some(refused(format!("{} waits at start-up: a perf map now would crash it. Let it start first.", process.name)))
