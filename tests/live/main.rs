@@ -8,6 +8,7 @@ mod support;
 mod analysis;
 mod commands_analysis;
 mod container;
+mod dashboard;
 mod net;
 mod ports;
 mod refusals;

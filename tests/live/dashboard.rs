@@ -1,0 +1,155 @@
+//! The dashboard in a terminal, on one process of each runtime at the same time.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::support::runtimes::{self, Runtime};
+use crate::support::screen::{ENTER, ESC};
+use crate::support::{Invocation, PATIENCE, Program, Screen, poll};
+
+/// One of the processes, as the screen calls it.
+struct Subject {
+    runtime: Runtime,
+    program: Program,
+}
+
+impl Subject {
+    fn start(runtime: Runtime) -> Self {
+        let program = runtime.any().env("GREETER_TOKEN", "hush").start();
+        Self { runtime, program }
+    }
+
+    fn is(&self, major: &str) -> bool {
+        self.runtime.version.split('.').next() == Some(major)
+    }
+
+    /// What stands in the corner of the details when it is selected.
+    fn title(&self) -> String {
+        let name = if self.is("10") { "azmcp" } else { "work" };
+        format!("{name} {}", self.program.pid())
+    }
+
+    /// Selects it from wherever the keys go, by the palette, and gives the keys to the table.
+    fn select(&self, screen: &Screen) {
+        screen.keys(&format!(":{}", self.title()));
+        screen.keys(ENTER);
+        screen.wait_for(&format!(" {} ─╮", self.title()));
+    }
+
+    /// The recording of this process in the folder.
+    fn recording(&self, screen: &Screen) -> Option<PathBuf> {
+        let pid = format!("_{}_", self.program.pid());
+        let mut files = fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path());
+        files.find(|file| file.extension().is_some_and(|extension| extension == "nettrace") && file.to_str().unwrap().contains(&pid))
+    }
+}
+
+#[test]
+fn three_runtimes_are_inspected_recorded_and_dumped_from_one_screen() {
+    let subjects: Vec<_> = runtimes::all().into_iter().map(Subject::start).collect();
+    if subjects.is_empty() {
+        return;
+    }
+    let mut screen = Invocation::new([] as [&str; 0]).screen(120, 40);
+    screen.wait_for("COMMAND");
+    for subject in &subjects {
+        subject.select(&screen);
+        screen.keys(ENTER);
+        screen.keys("1");
+        screen.wait_for(subject.runtime.version);
+        screen.wait_for("What can be done");
+        screen.keys("e");
+        if subject.is("3") {
+            screen.wait_for("This needs .NET 5");
+        } else {
+            screen.wait_for("GREETER_TOKEN");
+            assert!(!screen.contents().contains("hush"), "a secret is shown unasked");
+            // What was searched for stays from process to process.
+            if !screen.contents().contains("/GREETER") {
+                screen.keys("/GREETER");
+                screen.wait_for("1 of ");
+                screen.keys(ENTER);
+            }
+            screen.keys("v");
+            screen.wait_for("hush");
+        }
+        back(&screen);
+    }
+    let headings = ["1 recording", "2 recording", "3 recording"];
+    for (subject, heading) in subjects.iter().zip(headings) {
+        subject.select(&screen);
+        screen.keys("t");
+        screen.wait_for(heading);
+        screen.keys(ENTER);
+        screen.keys("3");
+        // Throughput moves.
+        let events = |shown: &str| shown.lines().find(|line| line.contains(" events · ")).map(str::to_owned);
+        let before = events(&screen.wait_until("events", |shown| events(shown).is_some()));
+        screen.wait_until("more of them", |shown| events(shown).is_some_and(|now| Some(now) != before));
+        back(&screen);
+    }
+    for subject in &subjects {
+        subject.select(&screen);
+        screen.keys("t");
+        let file = poll(PATIENCE, || subject.recording(&screen));
+        let file = file.unwrap_or_else(|| panic!("no whole recording of {}:\n{}", subject.title(), screen.contents()));
+        assert_whole(&file);
+    }
+    for subject in &subjects {
+        subject.select(&screen);
+        perf_map(subject, &screen);
+        dump(subject, &screen);
+        assert!(subject.program.answers(), "{} does not answer any more", subject.title());
+    }
+    screen.keys("q");
+    assert!(screen.wait_exit().success());
+    screen.assert_restored();
+    assert!(subjects.iter().all(|subject| subject.program.answers()));
+}
+
+/// Gives the keys back to the table. Waits for that: an Esc with another key on its heels is Alt and that key.
+fn back(screen: &Screen) {
+    screen.keys(ESC);
+    screen.wait_for("Enter details");
+}
+
+/// With the names of methods that come with the rundown.
+fn assert_whole(file: &std::path::Path) {
+    let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+    assert_eq!(stats["complete"], true, "{stats}");
+    let rundown = |count: &&Value| count["provider"] == "Microsoft-Windows-DotNETRuntimeRundown" && count["name"] == "MethodDCEndVerbose";
+    let methods = stats["counts"].as_array().unwrap().iter().find(rundown).map(|count| count["count"].as_u64());
+    assert!(methods.flatten() > Some(100), "{stats}");
+}
+
+fn perf_map(subject: &Subject, screen: &Screen) {
+    screen.keys("p");
+    if subject.is("3") {
+        screen.wait_for("This needs .NET 8");
+        return;
+    }
+    screen.wait_for("Perf map · ");
+    screen.keys("y");
+    screen.wait_for(&format!("({}): perf map on done", subject.program.pid()));
+    let file = PathBuf::from(format!("/tmp/perf-{}.map", subject.program.pid()));
+    assert!(poll(PATIENCE, || fs::metadata(&file).is_ok_and(|file| file.len() > 0).then_some(())).is_some(), "no {}", file.display());
+    screen.keys("p");
+    screen.wait_for("Perf map · ");
+    screen.keys("y");
+    screen.wait_for(&format!("({}): perf map off done", subject.program.pid()));
+    fs::remove_file(file).unwrap();
+}
+
+/// The kind that the dialog offers first.
+fn dump(subject: &Subject, screen: &Screen) {
+    screen.keys("d");
+    screen.wait_for("The process stops for");
+    screen.keys("y");
+    if subject.is("10") {
+        screen.wait_for("Only full dumps are supported by");
+        return;
+    }
+    screen.wait_for(&format!("({}): heap dump done", subject.program.pid()));
+}
