@@ -80,6 +80,10 @@ fn app_options(options: &Dashboard, sources: &Sources) -> Options {
 
 fn user() -> String {
     let uid = rustix::process::geteuid();
+    if uid.is_root() {
+        // Whoever called sudo.
+        return "root".to_owned();
+    }
     std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| uid.as_raw().to_string())
 }
 
