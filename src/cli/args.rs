@@ -163,6 +163,14 @@ pub(super) enum Command {
         #[arg(short, value_name = "OUT")]
         output: PathBuf,
     },
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
     /// Serve COUNT simulated runtimes below DIR until killed
     #[command(hide = true)]
     Sim {

@@ -12,6 +12,7 @@ mod dump;
 mod env;
 mod exit;
 mod heap;
+mod manual;
 mod print;
 mod profiles;
 mod ps;
@@ -70,6 +71,8 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Profiler(profiler) => runtime()?.block_on(control::profiler(profiler)),
         Command::Dump(dump) => runtime()?.block_on(dump::dump(dump)),
         Command::Perfmap { target, switch, kind, output } => runtime()?.block_on(dump::perf_map(&target.target, switch, kind, output.json)),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man => manual::page(),
         Command::Sim { count, dir } => runtime()?.block_on(sim::run(count, &dir)),
     }
 }

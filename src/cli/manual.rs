@@ -1,0 +1,88 @@
+//! `completions` and `man`: what the program says of itself, in the forms that shells and `man` read.
+
+use std::io::{self, Write};
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+use clap_mangen::Man;
+use roff::{Roff, bold, roman};
+
+use super::args::Arguments;
+use super::exit::{Exit, Failure};
+use super::print;
+use crate::app::help::{HelpLine, help};
+
+const EXIT_CODES: [(&str, &str); 6] = [
+    ("0", "done"),
+    ("1", "the operation failed"),
+    ("2", "usage, or no terminal for the dashboard"),
+    ("3", "no such target, or more than one"),
+    ("4", "not permitted"),
+    ("130", "interrupted, with everything kept that had come"),
+];
+
+pub(super) fn completions(shell: Shell) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "dn-top", &mut script);
+    print::text(|out| out.write_all(&script))?;
+    Ok(Exit::Done)
+}
+
+/// One page with all commands: someone in trouble searches one page, and not nineteen.
+pub(super) fn page() -> Result<Exit, Failure> {
+    print::text(|mut out| {
+        let mut command = Arguments::command();
+        command.build();
+        let man = Man::new(command.clone());
+        man.render_title(&mut out)?;
+        man.render_name_section(&mut out)?;
+        man.render_synopsis_section(&mut out)?;
+        man.render_description_section(&mut out)?;
+        man.render_options_section(&mut out)?;
+        keys(out)?;
+        commands(&command, out)?;
+        exit_codes(out)
+    })?;
+    Ok(Exit::Done)
+}
+
+fn keys(out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Roff::new();
+    page.control("SH", ["KEYS OF THE DASHBOARD"]);
+    for line in help("") {
+        match line {
+            HelpLine::Blank => &mut page,
+            HelpLine::Heading(title) => page.control("SS", [title]),
+            HelpLine::Entry(entry) => {
+                let keys: Vec<_> = entry.keys.iter().map(|key| key.name(true)).collect();
+                page.control("TP", []).text([bold(keys.join(" "))]).text([roman(entry.help)])
+            }
+            HelpLine::Note(note) => page.control("PP", []).text([roman(note)]),
+        };
+    }
+    page.to_writer(&mut &mut *out)
+}
+
+/// As `help COMMAND` shows them.
+fn commands(command: &clap::Command, out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Roff::new();
+    page.control("SH", ["COMMANDS"]);
+    for command in command.get_subcommands().filter(|command| !command.is_hide_set() && command.get_name() != "help") {
+        page.control("SS", [command.get_name()]);
+        page.control("nf", []);
+        for line in command.clone().render_long_help().to_string().lines() {
+            page.text([roman(line)]);
+        }
+        page.control("fi", []);
+    }
+    page.to_writer(&mut &mut *out)
+}
+
+fn exit_codes(out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Roff::new();
+    page.control("SH", ["EXIT CODES"]);
+    for (code, meaning) in EXIT_CODES {
+        page.control("TP", []).text([bold(code)]).text([roman(meaning)]);
+    }
+    page.to_writer(&mut &mut *out)
+}
