@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use allocation_counter::measure;
-use dn_top::analysis::{Live, SampleFilter, Snapshot};
+use dn_top::analysis::{Live, SampleCount, SampleFilter, Snapshot};
 use dn_top::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, NewEvent, TraceHeader};
 use dn_top::wire::Put;
 
@@ -78,7 +78,7 @@ fn a_busy_program_on_net31() {
     let methods = live.methods(SampleFilter::ALL, 10);
     assert_eq!((methods.unresolved, methods.without_stack, methods.folded), (0, 0, 0));
     assert!((1_000_000..1_300_000).contains(&methods.interval_ns.expect("samples")));
-    let all = live.call_tree(SampleFilter::ALL, usize::MAX);
+    let all = live.profile().count(SampleFilter::ALL).call_tree(SampleCount::all, usize::MAX);
     assert_eq!(all.iter().map(|node| node.own.all()).sum::<u64>(), methods.samples.all());
 }
 

@@ -16,7 +16,7 @@ use super::heap::{Heap, HeapSnapshot};
 use super::jit::{Jit, JitSnapshot};
 use super::known::{Analysis, Known, View};
 use super::logs::{LogSnapshot, Logs};
-use super::methods::{CallNode, Methods, MethodsSnapshot, SampleFilter, StackGroup};
+use super::methods::{Methods, MethodsSnapshot, Profile, SampleFilter, StackGroup};
 use super::rates::{RateSnapshot, Rates};
 use super::thread_pool::{ThreadPool, ThreadPoolSnapshot};
 use super::{Symbols, Throughput, Totals};
@@ -169,9 +169,9 @@ impl Live {
         self.methods.snapshot(&self.symbols, filter, limit)
     }
 
-    /// The call tree of all samples, as a flame graph shows it: its heaviest nodes, no more than `limit`, each behind its parent.
-    pub fn call_tree(&self, filter: SampleFilter, limit: usize) -> Vec<CallNode> {
-        self.methods.call_tree(&self.symbols, filter, limit)
+    /// All samples, to be looked at from every side: by method, as a call tree, as a flame graph, of one thread.
+    pub fn profile(&self) -> Profile {
+        self.methods.profile(&self.symbols)
     }
 
     /// What is on the heap, where the session asked for a walk over it and one began.

@@ -45,7 +45,10 @@ pub use jit::{Compiled, JitSnapshot, JitTime, SlowMethod};
 pub use lints::{Lint, LintKind, Severity, Topic};
 pub use live::{Live, Snapshot};
 pub use logs::{LEVELS, LogMessage, LogSnapshot};
-pub use methods::{CallNode, MethodTime, Methods, MethodsSnapshot, SampleCount, SampleFilter, StackGroup, ThreadSamples};
+pub use methods::{
+    CallNode, Counts, MethodCount, MethodTime, Methods, MethodsSnapshot, Profile, ProfileFrame, SampleCount, SampleFilter, StackGroup,
+    ThreadSamples,
+};
 pub use rates::{Hole, RateSnapshot};
 pub use symbols::Symbols;
 pub use thread_pool::{Adjustment, ThreadPoolSnapshot};

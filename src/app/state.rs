@@ -169,6 +169,7 @@ impl State {
                 (Focus::Detail, Tab::Environment) => Context::Environment,
                 (Focus::Detail, Tab::Trace) => Context::Trace,
                 (Focus::Detail, Tab::Gc | Tab::Exceptions | Tab::Threads) => Context::Analysis,
+                (Focus::Detail, Tab::Methods) if self.is_flame() => Context::Flame,
                 (Focus::Detail, Tab::Methods) => Context::Methods,
                 (Focus::Detail, Tab::Events) => Context::Events,
                 (Focus::Detail, Tab::Operations) => Context::Operations,

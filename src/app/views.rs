@@ -4,8 +4,8 @@ use tui_input::Input;
 
 use super::cursor::{Cursor, Step};
 use super::pane::Tab;
+use super::sampling::Sampling;
 use super::state::State;
-use crate::analysis::{MethodTime, SampleCount};
 use crate::model::{EventRate, Findings, sanitise};
 
 /// How the recordings are looked at.
@@ -13,12 +13,8 @@ use crate::model::{EventRate, Findings, sanitise};
 pub struct Views {
     /// The filter of methods and events.
     pub filter: Input,
-    /// Whether samples of threads that wait count.
-    pub waiting: bool,
-    /// Whether methods are sorted by the time of all they call.
-    pub by_total: bool,
-    /// Whether methods are shown as a call tree.
-    pub tree: bool,
+    /// How samples are looked at.
+    pub sampling: Sampling,
     /// By tab.
     picks: [Pick; Tab::ALL.len()],
 }
@@ -32,9 +28,9 @@ struct Pick {
 }
 
 impl Views {
-    /// The samples that count.
-    pub fn counted(&self, samples: SampleCount) -> u64 {
-        if self.waiting { samples.all() } else { samples.running }
+    /// Selects the first line of a tab's list: it is another list now.
+    pub(super) fn first(&mut self, tab: Tab) {
+        self.picks[tab as usize] = Pick::default();
     }
 }
 
@@ -44,23 +40,6 @@ impl State {
         self.shown_recording()?.value.findings.as_deref()
     }
 
-    pub(super) fn has_samples(&self) -> bool {
-        self.findings().is_some_and(|findings| findings.methods.samples.all() > 0)
-    }
-
-    /// The methods that the filter lets through and that have samples that count, in their order.
-    pub fn methods(&self) -> Vec<&MethodTime> {
-        let weight = |method: &MethodTime| {
-            let (own, total) = (self.views.counted(method.own), self.views.counted(method.total));
-            std::cmp::Reverse(if self.views.by_total { (total, own) } else { (own, total) })
-        };
-        let is_shown = |method: &&MethodTime| self.views.counted(method.total) > 0 && self.passes([&method.name, &method.module]);
-        let all = self.findings().map(|findings| findings.methods.methods.as_slice()).unwrap_or_default();
-        let mut methods: Vec<_> = all.iter().filter(is_shown).collect();
-        methods.sort_by_key(|method| weight(method));
-        methods
-    }
-
     /// The events that the filter lets through, most first.
     pub fn events(&self) -> Vec<&EventRate> {
         let all = self.findings().map(|findings| findings.events.as_slice()).unwrap_or_default();
@@ -68,7 +47,7 @@ impl State {
     }
 
     /// Whether every word of the filter is in one of the texts.
-    fn passes(&self, texts: [&String; 2]) -> bool {
+    pub fn passes(&self, texts: [&str; 2]) -> bool {
         let wanted = self.views.filter.value().to_lowercase();
         wanted.split_whitespace().all(|word| texts.iter().any(|text| text.to_lowercase().contains(word)))
     }
@@ -81,11 +60,7 @@ impl State {
             Tab::Gc => snapshot.gc.recent.iter().map(|collection| collection.number.to_string()).collect(),
             Tab::Exceptions => snapshot.exceptions.types.iter().map(|kind| kind.name.clone()).collect(),
             Tab::Threads => snapshot.contention.sites.iter().map(|site| site.method.clone()).collect(),
-            // A method can be at many places of the tree.
-            Tab::Methods if self.views.tree => {
-                findings.tree.iter().enumerate().map(|(index, node)| format!("{index} {}", node.name)).collect()
-            }
-            Tab::Methods => self.methods().into_iter().map(|method| method.name.clone()).collect(),
+            Tab::Methods => self.sampling_names(),
             Tab::Events => self
                 .events()
                 .into_iter()
@@ -133,8 +108,7 @@ impl State {
                 )
             }
             Tab::Threads => ("method", findings.snapshot.contention.sites.get(at)?.method.clone()),
-            Tab::Methods if self.views.tree => ("method", findings.tree.get(at)?.name.clone()),
-            Tab::Methods => ("method", self.methods().get(at)?.name.clone()),
+            Tab::Methods => self.shown_frame(at)?,
             Tab::Events => self.events().get(at).map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name)))?,
             Tab::Gc | Tab::Info | Tab::Environment | Tab::Trace | Tab::Operations => return None,
         };

@@ -1,6 +1,7 @@
 //! A small world for tests: processes, a state, and keys to press.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -121,6 +122,7 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
         events: seconds * 9_113,
         dropped: seconds / 24 * 318,
         history,
+        threads: Arc::default(),
         findings: None,
     }
 }
@@ -172,7 +174,7 @@ impl World {
         }
     }
 
-    /// Presses keys: characters as they are, `⏎ ⎋ ⇥ ⇤ ↑ ↓ ← → ␣`, and `⌃` before a letter for Ctrl. Blanks are for reading only.
+    /// Presses keys: characters as they are, `⏎ ⌫ ⎋ ⇥ ⇤ ↑ ↓ ← → ␣`, and `⌃` before a letter for Ctrl. Blanks are for reading only.
     pub(crate) fn press(&mut self, keys: &str) {
         let mut modifiers = KeyModifiers::NONE;
         for c in keys.chars() {
@@ -183,6 +185,7 @@ impl World {
                     continue;
                 }
                 '⏎' => KeyCode::Enter,
+                '⌫' => KeyCode::Backspace,
                 '⎋' => KeyCode::Esc,
                 '⇥' => KeyCode::Tab,
                 '⇤' => KeyCode::BackTab,

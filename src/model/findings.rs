@@ -1,6 +1,6 @@
 //! What is in a recording, as far as it was looked at.
 
-use crate::analysis::{CallNode, EventCount, MethodsSnapshot, Snapshot};
+use crate::analysis::{EventCount, Profile, Snapshot};
 
 /// What is in a recording: a snapshot, newest wins. Names and messages in it are the target's own words, not sanitised.
 #[derive(Debug, Clone)]
@@ -9,19 +9,13 @@ pub struct Findings {
     pub snapshot: Snapshot,
     /// What came, most first: no more than [`Findings::EVENTS`].
     pub events: Vec<EventRate>,
-    /// Where threads spend their time: no more than [`Findings::METHODS`] methods.
-    pub methods: MethodsSnapshot,
-    /// The same as a call tree, every node behind its parent: no more than [`Findings::NODES`].
-    pub tree: Vec<CallNode>,
+    /// Where threads spend their time.
+    pub profile: Profile,
 }
 
 impl Findings {
     /// How many kinds of events are told apart.
     pub const EVENTS: usize = 500;
-    /// How many methods are listed.
-    pub const METHODS: usize = 500;
-    /// How many nodes the call tree has.
-    pub const NODES: usize = 1000;
 }
 
 /// A snapshot is like no other: two are the same only where they are one.

@@ -35,6 +35,8 @@ pub struct Recording {
     pub dropped: u64,
     /// Rates over time, oldest first, at most [`Recording::HISTORY`] of them.
     pub history: Vec<Rate>,
+    /// What its threads took of the processors, by number of the thread; empty where that is not known.
+    pub threads: Arc<[ThreadUse]>,
     /// What is in it so far; `None` before anything is known, and where nobody asked for it.
     pub findings: Option<Arc<Findings>>,
 }
@@ -44,6 +46,17 @@ impl Recording {
     pub const HISTORY: usize = 240;
     /// What time one rate spans: a whole number of the 100 ms after which a runtime writes what has gathered, or the rates would jump.
     pub const STEP: Duration = Duration::from_millis(500);
+}
+
+/// What a thread took of the processors while it was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadUse {
+    /// Its number, as the process itself knows it.
+    pub thread: u64,
+    /// Its name; sanitised.
+    pub name: String,
+    /// Time on a processor since the recording began.
+    pub cpu: Duration,
 }
 
 /// What came in one step of [`Recording::STEP`], as rates.

@@ -22,7 +22,7 @@ use crate::ipc::{
     Command, CommandCode, DumpRequest, EnvironmentBlock, HEADER_BYTES, Hresult, Message, ProcessInfo, Reply, ReplyError, SessionConfig,
     SessionId, TargetPath,
 };
-use crate::model::{ProcessKey, Variable, sanitise_bytes};
+use crate::model::{ProcessKey, ThreadUse, Variable, sanitise_bytes};
 
 /// How long an answer may take that costs the runtime nothing.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
@@ -81,11 +81,21 @@ impl Client {
 
     /// Names of the threads of the process, by the number that the process itself knows them by. Empty where /proc does not show them.
     pub fn thread_names(&self) -> FxHashMap<u64, String> {
-        let ProcessKey { pid, started } = self.endpoint.key;
-        // Over a shared directory comes a pid of a namespace that we cannot see, and ours of that number is another process.
-        let proc = self.proc.as_ref().filter(|proc| proc.stat(pid).is_ok_and(|stat| stat.starttime == started));
-        let names = proc.and_then(|proc| proc.thread_names(pid).ok()).unwrap_or_default();
+        let names = self.own_proc().and_then(|proc| proc.thread_names(self.endpoint.key.pid).ok()).unwrap_or_default();
         names.into_iter().map(|(thread, name)| (thread, sanitise_bytes(&name))).collect()
+    }
+
+    /// The threads of the process with the time that each has had on a processor so far, no more than `most`. Empty where /proc does not show them.
+    pub fn thread_times(&self, most: usize) -> Vec<ThreadUse> {
+        let times = self.own_proc().and_then(|proc| proc.thread_times(self.endpoint.key.pid, most).ok()).unwrap_or_default();
+        times.into_iter().map(|(thread, name, cpu)| ThreadUse { thread, name: sanitise_bytes(&name), cpu }).collect()
+    }
+
+    /// Where /proc shows this very process. Over a shared directory comes a pid of a namespace that we cannot see, and ours of that number is
+    /// another process.
+    fn own_proc(&self) -> Option<&Proc> {
+        let ProcessKey { pid, started } = self.endpoint.key;
+        self.proc.as_deref().filter(|proc| proc.stat(pid).is_ok_and(|stat| stat.starttime == started))
     }
 
     /// Who the process is; `None` from a 3.x runtime, which cannot say.

@@ -13,6 +13,7 @@ mod perf_map;
 mod place;
 mod pump;
 mod recorder;
+mod threads;
 
 pub use dump::{DUMP_LIMIT, DumpError, Dumped, default_dump_path, dump};
 pub use launch::{Launch, LaunchError, Passage};

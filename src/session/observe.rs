@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::analysis::{EventCount, Live, SampleFilter};
+use crate::analysis::{EventCount, Live};
 use crate::model::{EventRate, Findings};
 
 /// The shortest time between two looks.
@@ -36,12 +36,7 @@ impl Observer {
         // The clock goes on while no events come. After the end it stands at the last of them.
         let elapsed = i64::try_from(now.duration_since(begun).as_nanos()).unwrap_or(i64::MAX);
         let at = if over { live.newest() } else { live.newest().max(elapsed) };
-        let findings = Findings {
-            snapshot: live.snapshot(at),
-            events: self.events(live, now),
-            methods: live.methods(SampleFilter::ALL, Findings::METHODS),
-            tree: live.call_tree(SampleFilter::ALL, Findings::NODES),
-        };
+        let findings = Findings { snapshot: live.snapshot(at), events: self.events(live, now), profile: live.profile() };
         self.due = Some(Instant::now() + PACE.max(now.elapsed() * REST));
         Some(findings)
     }

@@ -20,6 +20,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use super::output::{OutputError, OutputFile};
 use super::pump::{Progress, Pump, Pumped, Totals};
+use super::threads::Threads;
 use crate::ipc::{SessionConfig, SessionId};
 use crate::model::{Outcome, Phase, ProcessKey, Rate, Recording, RecordingId, StoppedBy};
 use crate::net::ExchangeError;
@@ -63,6 +64,7 @@ impl Plan {
             events: 0,
             dropped: 0,
             history: Vec::new(),
+            threads: Arc::default(),
             findings: None,
         }
     }
@@ -141,6 +143,7 @@ impl Recorder {
             publish,
             wishes,
             ticks,
+            threads: plan.analysed.then(Threads::default),
             last: (begun, Totals::default()),
             stopping: None,
         };
@@ -215,6 +218,8 @@ struct Driver {
     publish: watch::Sender<Recording>,
     wishes: watch::Receiver<Wish>,
     ticks: Interval,
+    /// Of whom somebody may want to know, where what comes is analysed.
+    threads: Option<Threads>,
     last: (Instant, Totals),
     stopping: Option<Stopping>,
 }
@@ -338,6 +343,9 @@ impl Driver {
                 events: rate(totals.events, last.events),
                 dropped: totals.dropped > last.dropped,
             });
+        }
+        if let Some(threads) = &mut self.threads {
+            self.recording.threads = threads.look(&self.client);
         }
         self.tell(now, totals);
     }

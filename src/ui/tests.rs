@@ -94,7 +94,22 @@ fn every_size_has_its_picture() {
 
 #[test]
 fn every_view_of_a_recording_has_its_pictures() {
-    for name in ["overview", "gc", "exceptions", "threads", "methods", "tree", "events", "not-recorded", "nothing-yet", "analysed"] {
+    for name in [
+        "overview",
+        "gc",
+        "exceptions",
+        "threads",
+        "methods",
+        "tree",
+        "flame",
+        "zoomed",
+        "sampled-threads",
+        "one-thread",
+        "events",
+        "not-recorded",
+        "nothing-yet",
+        "analysed",
+    ] {
         for (width, height) in [(80, 24), (120, 40)] {
             insta::assert_snapshot!(
                 format!("{name}-{width}x{height}"),
@@ -102,7 +117,7 @@ fn every_view_of_a_recording_has_its_pictures() {
             );
         }
     }
-    for (name, width, height) in [("gc", 200, 60), ("methods", 40, 10)] {
+    for (name, width, height) in [("gc", 200, 60), ("methods", 40, 10), ("flame", 160, 45)] {
         insta::assert_snapshot!(
             format!("{name}-{width}x{height}"),
             text(&picture(&scene(name, width, height), &Theme::dark(), width, height))
@@ -112,7 +127,7 @@ fn every_view_of_a_recording_has_its_pictures() {
 
 #[test]
 fn ascii_has_its_pictures() {
-    for name in ["table", "recording", "dump", "environment"] {
+    for name in ["table", "recording", "dump", "environment", "flame"] {
         insta::assert_snapshot!(format!("{name}-ascii"), text(&picture(&scene(name, 80, 24), &Theme::dark().ascii(), 80, 24)));
     }
 }

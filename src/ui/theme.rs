@@ -43,8 +43,25 @@ pub struct Theme {
     pub(super) bytes: Style,
     /// The second curve.
     pub(super) events: Style,
+    /// Frames of a flame graph.
+    pub(super) flames: Flames,
     /// The signs.
     pub(super) glyphs: &'static Glyphs,
+}
+
+/// Grounds of the frames of a flame graph, with a foreground that can be read on them.
+#[derive(Debug, Clone)]
+pub(super) struct Flames {
+    /// Code of the program.
+    pub(super) own: Style,
+    /// Code of the framework.
+    pub(super) library: Style,
+    /// Code that mostly waits.
+    pub(super) waits: Style,
+    /// What a search found.
+    pub(super) found: Style,
+    /// The selected frame.
+    pub(super) chosen: Style,
 }
 
 const PLAIN: Style = Style::new();
@@ -101,6 +118,13 @@ impl Theme {
             recording: fg(204),
             bytes: fg(110),
             events: fg(150),
+            flames: Flames {
+                own: fg(255).bg(Color::Indexed(61)),
+                library: fg(252).bg(Color::Indexed(239)),
+                waits: fg(247).bg(Color::Indexed(235)),
+                found: fg(16).bg(Color::Indexed(179)),
+                chosen: bold(fg(16)).bg(Color::Indexed(147)),
+            },
             glyphs: &UNICODE,
         }
     }
@@ -126,6 +150,13 @@ impl Theme {
             recording: fg(161),
             bytes: fg(25),
             events: fg(28),
+            flames: Flames {
+                own: fg(16).bg(Color::Indexed(147)),
+                library: fg(16).bg(Color::Indexed(252)),
+                waits: fg(243).bg(Color::Indexed(255)),
+                found: fg(16).bg(Color::Indexed(222)),
+                chosen: bold(fg(231)).bg(Color::Indexed(55)),
+            },
             glyphs: &UNICODE,
         }
     }
@@ -151,6 +182,13 @@ impl Theme {
             recording: bold(ansi(Color::Magenta)),
             bytes: bold(ansi(Color::Cyan)),
             events: bold(ansi(Color::Green)),
+            flames: Flames {
+                own: ansi(Color::Black).bg(Color::Green),
+                library: ansi(Color::White).bg(Color::Blue),
+                waits: PLAIN.add_modifier(Modifier::UNDERLINED),
+                found: ansi(Color::Black).bg(Color::Yellow),
+                chosen: bold(ansi(Color::Black)).bg(Color::White),
+            },
             glyphs: &UNICODE,
         }
     }
@@ -179,6 +217,13 @@ impl Theme {
             recording: BOLD,
             bytes: PLAIN,
             events: PLAIN,
+            flames: Flames {
+                own: REVERSED,
+                library: REVERSED.add_modifier(Modifier::DIM),
+                waits: DIM.add_modifier(Modifier::UNDERLINED),
+                found: REVERSED.add_modifier(Modifier::UNDERLINED),
+                chosen: bold(REVERSED).add_modifier(Modifier::UNDERLINED),
+            },
             glyphs: &UNICODE,
         }
     }

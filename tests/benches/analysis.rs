@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use dn_top::analysis::{Live, SampleFilter, Throughput};
+use dn_top::analysis::{Live, SampleCount, SampleFilter, Throughput};
 use dn_top::nettrace::{Decoder, Limits, Sink};
 
 /// How long each line is measured.
@@ -72,7 +72,7 @@ fn snapshots(bytes: &[u8]) {
     };
     time("snapshot", &|| _ = black_box(live.snapshot(live.newest())));
     time("methods", &|| _ = black_box(live.methods(SampleFilter::ALL, 200)));
-    time("call tree", &|| _ = black_box(live.call_tree(SampleFilter::ALL, 2000)));
+    time("call tree", &|| _ = black_box(live.profile().count(SampleFilter::ALL).call_tree(SampleCount::all, 2000)));
     println!();
 }
 

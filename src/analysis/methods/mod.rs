@@ -3,7 +3,8 @@
 //! The sampler looks at every managed thread, about a thousand times a second, also at those that wait. So a sample is a piece of *thread time*,
 //! not of processor time. A sample whose method is not known yet is kept by address, and finds its method when that is asked for.
 
-mod frames;
+mod counts;
+mod profile;
 mod samples;
 mod tree;
 mod waiting;
@@ -13,11 +14,11 @@ use crate::clr::payload::{SampleType, ThreadSample};
 use super::Symbols;
 use super::known::Known;
 
-use frames::FrameTree;
 use samples::{Doing, Samples};
 use tree::StackTree;
 
-pub use frames::{CallNode, MethodTime, SampleCount, StackGroup};
+pub use counts::{CallNode, Counts, MethodCount, MethodTime, SampleCount, StackGroup};
+pub use profile::{Profile, ProfileFrame};
 
 /// Stacks whose node is remembered until the next sequence point.
 const REMEMBERED: usize = 1 << 16;
@@ -143,26 +144,26 @@ impl Methods {
         self.samples.count()
     }
 
+    /// All samples, with the names that are known by now.
+    pub(super) fn profile(&self, symbols: &Symbols) -> Profile {
+        Profile::new(&self.tree, &self.samples, symbols, self.without_stack)
+    }
+
     pub(super) fn snapshot(&self, symbols: &Symbols, filter: SampleFilter, limit: usize) -> MethodsSnapshot {
-        let tree = FrameTree::new(&self.tree, &self.samples, symbols, filter);
-        let mut methods = tree.methods(symbols);
-        methods.truncate(limit);
+        let profile = self.profile(symbols);
+        let counts = profile.count(filter);
         MethodsSnapshot {
-            samples: tree.total(),
-            interval_ns: self.samples.interval_ns(),
-            threads: tree.threads(&self.samples),
-            methods,
-            unresolved: tree.unresolved(),
+            samples: counts.samples(),
+            interval_ns: profile.interval_ns,
+            threads: counts.threads(),
+            methods: counts.methods(limit),
+            unresolved: counts.unresolved(),
             without_stack: self.without_stack,
-            folded: tree.folded(),
+            folded: counts.folded(),
         }
     }
 
-    pub(super) fn call_tree(&self, symbols: &Symbols, filter: SampleFilter, limit: usize) -> Vec<CallNode> {
-        FrameTree::new(&self.tree, &self.samples, symbols, filter).call_tree(symbols, limit)
-    }
-
     pub(super) fn stacks(&self, symbols: &Symbols, filter: SampleFilter, limit: usize) -> Vec<StackGroup> {
-        FrameTree::new(&self.tree, &self.samples, symbols, filter).stacks(symbols, &self.samples, limit)
+        self.profile(symbols).count(filter).stacks(limit)
     }
 }

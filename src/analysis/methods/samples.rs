@@ -112,14 +112,9 @@ impl Samples {
         &self.cells
     }
 
-    /// Number of a thread, by its index.
-    pub(super) fn thread(&self, index: u32) -> u64 {
-        self.threads[index as usize].id
-    }
-
-    /// Index of a thread.
-    pub(super) fn thread_index(&self, id: u64) -> Option<u32> {
-        self.thread_index.get(&id).copied()
+    /// Numbers of threads, by their index.
+    pub(super) fn threads(&self) -> impl Iterator<Item = u64> {
+        self.threads.iter().map(|thread| thread.id)
     }
 
     pub(super) fn count(&self) -> u64 {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::script::RUNDOWN;
 use super::{Bytes, Script};
-use crate::analysis::SampleFilter;
+use crate::analysis::{SampleCount, SampleFilter};
 use crate::nettrace::{Field, FieldType, Metadata};
 
 /// Events of every kind that is known, and some that are not.
@@ -95,7 +95,7 @@ proptest! {
             let methods = live.methods(SampleFilter::ALL, usize::MAX);
             prop_assert_eq!(methods.methods.iter().map(|method| method.own.all()).sum::<u64>() + methods.without_stack, methods.samples.all());
             prop_assert_eq!(methods.threads.iter().map(|thread| thread.samples.all()).sum::<u64>(), methods.samples.all());
-            let tree = live.call_tree(SampleFilter::ALL, usize::MAX);
+            let tree = live.profile().count(SampleFilter::ALL).call_tree(SampleCount::all, usize::MAX);
             let roots = tree.iter().filter(|node| node.depth == 0).map(|node| node.total.all()).sum::<u64>();
             prop_assert_eq!(roots + methods.without_stack, methods.samples.all());
             live.stacks(SampleFilter::BUSY, 10);

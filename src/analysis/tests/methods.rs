@@ -49,7 +49,13 @@ fn check(live: &Live) {
     assert_eq!((busy.samples, busy.methods.len()), (SampleCount { running: 1, waiting: 0 }, 2));
     assert_eq!(live.methods(SampleFilter { thread: Some(77), ..SampleFilter::ALL }, 100).samples.all(), 0);
 
-    let tree: Vec<_> = live.call_tree(SampleFilter::ALL, 100).into_iter().map(|n| (n.depth, n.name, n.own.all(), n.total.all())).collect();
+    let tree: Vec<_> = live
+        .profile()
+        .count(SampleFilter::ALL)
+        .call_tree(SampleCount::all, 100)
+        .into_iter()
+        .map(|n| (n.depth, n.name, n.own.all(), n.total.all()))
+        .collect();
     let node = |depth, name: &str, own, total| (depth, name.to_owned(), own, total);
     assert_eq!(
         tree,
@@ -63,7 +69,7 @@ fn check(live: &Live) {
             node(1, "0x9000", 1, 1),
         ]
     );
-    assert_eq!(live.call_tree(SampleFilter::ALL, 3).len(), 3);
+    assert_eq!(live.profile().count(SampleFilter::ALL).call_tree(SampleCount::all, 3).len(), 3);
     let stacks = live.stacks(SampleFilter::ALL, 2);
     assert_eq!(stacks[0].frames, ["App.Work", "App.Work", "App.Work", "App.Main"]);
     assert_eq!((stacks[0].samples.all(), &stacks[0].threads[..]), (10, &[(1, 10)][..]));

@@ -58,6 +58,7 @@ impl Key {
             KeyCode::Home => "Home",
             KeyCode::End => "End",
             KeyCode::Enter => "Enter",
+            KeyCode::Backspace => "Backspace",
             KeyCode::Esc => "Esc",
             KeyCode::Tab => "Tab",
             KeyCode::BackTab => "Shift-Tab",

@@ -55,8 +55,12 @@ pub enum Action {
     Reveal,
     /// Count threads that wait, or not.
     Waiting,
-    /// Show methods as a call tree, or as a list.
-    Tree,
+    /// Show methods as a list, a call tree or a flame graph.
+    Shape,
+    /// Show the threads, to choose one.
+    Threads,
+    /// Step out of what was entered.
+    Widen,
     /// Show the environment.
     Environment,
     /// Start recording, or stop it.
@@ -122,6 +126,8 @@ pub enum Context {
     Analysis,
     /// Where threads spend their time.
     Methods,
+    /// The same as a flame graph, in which arrows move.
+    Flame,
     /// Which events came.
     Events,
     /// What was and is being done.
@@ -147,8 +153,8 @@ pub enum Context {
 impl Context {
     /// Whether the keys go to one of the two panes.
     pub fn is_pane(self) -> bool {
-        use Context::{Analysis, Environment, Events, Info, List, Methods, Operations, Trace};
-        matches!(self, List | Info | Environment | Trace | Analysis | Methods | Events | Operations)
+        use Context::{Analysis, Environment, Events, Flame, Info, List, Methods, Operations, Trace};
+        matches!(self, List | Info | Environment | Trace | Analysis | Methods | Flame | Events | Operations)
     }
 
     /// Whether letters are text here, not keys.
@@ -159,13 +165,13 @@ impl Context {
 
 /// A set of contexts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Places(u16);
+pub struct Places(u32);
 
 impl Places {
     const fn of(contexts: &[Context]) -> Self {
         let (mut bits, mut at) = (0, 0);
         while at < contexts.len() {
-            bits |= 1 << contexts[at] as u16;
+            bits |= 1 << contexts[at] as u32;
             at += 1;
         }
         Self(bits)
@@ -177,7 +183,7 @@ impl Places {
 
     /// Whether the context is one of them.
     pub fn contains(self, context: Context) -> bool {
-        self.0 & 1 << context as u16 != 0
+        self.0 & 1 << context as u32 != 0
     }
 }
 

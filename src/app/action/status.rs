@@ -1,11 +1,11 @@
 //! Which actions are possible now, and why the others are not.
 
-use crate::app::State;
 use crate::app::capability::missing;
 use crate::app::dialog::Overlay;
 use crate::app::list::Row;
 use crate::app::pane::Tab;
 use crate::app::toast::Level;
+use crate::app::{Shape, State};
 use crate::ipc::CommandCode;
 use crate::model::{Contact, RunState};
 
@@ -57,6 +57,9 @@ impl Action {
             }
             Self::Copy | Self::Open => match state.context() {
                 Context::Operations => ready_if(state.activities() > 0),
+                Context::Methods | Context::Flame if self == Self::Open => {
+                    ready_if(state.has_samples() && matches!(state.views.sampling.shape, Shape::Flame | Shape::Threads))
+                }
                 _ => ready_if(state.selected().is_some()),
             },
             Self::Reveal => {
@@ -64,12 +67,17 @@ impl Action {
             }
             Self::Search => match state.context() {
                 Context::Environment => ready_if(state.details.environment.get().is_some()),
-                Context::Methods => ready_if(state.has_samples()),
+                Context::Methods | Context::Flame => ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads),
                 Context::Events => ready_if(state.findings().is_some()),
                 _ => ready_if(matches!(state.overlay, Some(Overlay::Help(_) | Overlay::Messages(_)))),
             },
-            Self::Waiting | Self::Tree => ready_if(state.has_samples()),
-            Self::SortLeft | Self::SortRight if state.context() == Context::Methods => ready_if(state.has_samples() && !state.views.tree),
+            Self::Waiting => ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads),
+            Self::Shape | Self::Threads => ready_if(state.has_samples()),
+            Self::Widen => ready_if(state.can_widen()),
+            Self::SortLeft | Self::SortRight if state.context() == Context::Methods => {
+                ready_if(state.has_samples() && state.views.sampling.shape == Shape::List)
+            }
+            Self::SortLeft | Self::SortRight if state.context() == Context::Flame => Status::Idle,
             Self::Back if state.context() == Context::List => {
                 let errors = state.toasts.shown(state.now.elapsed).any(|toast| toast.level == Level::Error);
                 ready_if(!state.list.filter().text().is_empty() || errors)

@@ -10,10 +10,14 @@ const INFO: Places = Places::of(&[Context::Info]);
 const ENVIRONMENT: Places = Places::of(&[Context::Environment]);
 const TRACE: Places = Places::of(&[Context::Trace]);
 const OPERATIONS: Places = Places::of(&[Context::Operations]);
-const METHODS: Places = Places::of(&[Context::Methods]);
+const FLAME: Places = Places::of(&[Context::Flame]);
+const METHODS: Places = Places::of(&[Context::Methods]).and(FLAME);
 const EVENTS: Places = Places::of(&[Context::Events]);
-const ANALYSES: Places = Places::of(&[Context::Analysis]).and(METHODS).and(EVENTS);
-const DETAIL: Places = INFO.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(OPERATIONS);
+const ANALYSES: Places = Places::of(&[Context::Analysis, Context::Methods]).and(EVENTS);
+/// Where arrows to the sides are for nothing else.
+const PLAIN_DETAIL: Places = INFO.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(OPERATIONS);
+const DETAIL: Places = PLAIN_DETAIL.and(FLAME);
+const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
 const PANES: Places = LIST.and(DETAIL);
 const LINE: Places = Places::of(&[Context::Line]);
 const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
@@ -27,6 +31,7 @@ const LISTS: Places = PICK.and(PALETTE);
 const EVERYWHERE: Places = PANES.and(LINE).and(PICK).and(FORM).and(FORM_TEXT).and(PALETTE).and(READER).and(ENDING);
 
 const ENTER: Key = Key::Plain(KeyCode::Enter);
+const BACKSPACE: Key = Key::Plain(KeyCode::Backspace);
 const ESC: Key = Key::Plain(KeyCode::Esc);
 const TAB: Key = Key::Plain(KeyCode::Tab);
 const BACK_TAB: Key = Key::Plain(KeyCode::BackTab);
@@ -63,20 +68,27 @@ pub static TABLE: &[Entry] = &[
     table(Action::Refresh, &[Key::Plain(KeyCode::F(5)), Key::Ctrl('r')], "refresh", "Look at all processes again, now.", PANES, 0),
     // The details.
     details(Action::Back, &[ESC, char('q')], "back", "Give the keys back to the process table.", DETAIL, 85),
-    details(Action::NextTab, &[TAB, RIGHT], "tabs", "Next tab.", PANES, 55),
-    details(Action::PreviousTab, &[BACK_TAB, LEFT], "tabs", "Previous tab.", PANES, 0),
+    details(Action::NextTab, &[TAB, RIGHT], "tabs", "Next tab.", PLAIN_PANES, 55),
+    details(Action::PreviousTab, &[BACK_TAB, LEFT], "tabs", "Previous tab.", PLAIN_PANES, 0),
+    details(Action::NextTab, &[TAB], "tabs", "Next tab.", FLAME, 55),
+    details(Action::PreviousTab, &[BACK_TAB], "tabs", "Previous tab.", FLAME, 0),
     details(Action::Digit, &[Key::Digit], "tab", "The tab counted from the left.", DETAIL, 0),
     details(Action::Search, &[char('/')], "search", "Search names and values that are shown.", ENVIRONMENT, 80),
     details(Action::Reveal, &[char('v')], "reveal", "Show or hide the selected secret value.", ENVIRONMENT, 82),
     details(Action::Search, &[char('/')], "filter", "Filter what is listed by name.", METHODS.and(EVENTS), 80),
     details(Action::Waiting, &[char('w')], "waiting", "Count threads that wait, too, or only those that run.", METHODS, 82),
-    details(Action::Tree, &[char('f')], "tree", "Show methods as a call tree, or as a list.", METHODS, 81),
+    details(Action::Shape, &[char('f')], "tree/flame", "Show methods as a call tree, as a flame graph, or as a list.", METHODS, 83),
+    details(Action::Threads, &[char('s')], "threads", "Show the threads, to choose whose methods are shown.", METHODS, 81),
+    details(Action::Open, &[ENTER], "go into", "Into the frame of the flame graph, or to the methods of the thread.", METHODS, 84),
+    details(Action::Widen, &[BACKSPACE], "out", "Out of the frame again, or back to all threads.", METHODS, 83),
     details(Action::SortRight, &[char('>')], "sort", "Sort methods by their own time, or by that of all they call.", METHODS, 79),
     details(Action::SortLeft, &[char('<')], "sort", "Sort methods the other way.", METHODS, 0),
     details(Action::Open, &[ENTER], "go to", "Go to the process of the selected operation.", OPERATIONS, 80),
     // Getting about.
     moves(Action::Up, &[UP, char('k')], "up", "One line up.", PANES.and(PICK).and(READER)),
     moves(Action::Down, &[DOWN, char('j')], "down", "One line down.", PANES.and(PICK).and(READER)),
+    moves(Action::Left, &[LEFT], "left", "To the frame on the left.", FLAME),
+    moves(Action::Right, &[RIGHT], "right", "To the frame on the right.", FLAME),
     moves(Action::Up, &[UP], "up", "One line up.", LINE.and(PALETTE)),
     moves(Action::Down, &[DOWN], "down", "One line down.", LINE.and(PALETTE)),
     moves(Action::PageUp, &[PAGE_UP, Key::Ctrl('b')], "page up", "One page up.", PANES.and(LISTS).and(READER).and(LINE)),

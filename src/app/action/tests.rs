@@ -3,13 +3,14 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::*;
 use crate::app::world::World;
 
-const CONTEXTS: [Context; 16] = [
+const CONTEXTS: [Context; 17] = [
     Context::List,
     Context::Info,
     Context::Environment,
     Context::Trace,
     Context::Analysis,
     Context::Methods,
+    Context::Flame,
     Context::Events,
     Context::Operations,
     Context::Line,

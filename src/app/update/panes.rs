@@ -27,9 +27,21 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
         Action::Filter => type_line(state, Typing::Filter, Input::new(state.list.filter().text().to_owned())),
         Action::Search if state.tab.is_analysis() => type_line(state, Typing::Analysis, state.views.filter.clone()),
         Action::Search => type_line(state, Typing::Environment, state.details.variables.search.clone()),
-        Action::SortLeft | Action::SortRight if state.context() == Context::Methods => state.views.by_total = !state.views.by_total,
-        Action::Waiting => state.views.waiting = !state.views.waiting,
-        Action::Tree => state.views.tree = !state.views.tree,
+        Action::SortLeft | Action::SortRight if state.context() == Context::Methods => {
+            state.views.sampling.by_total = !state.views.sampling.by_total
+        }
+        Action::Waiting => state.views.sampling.waiting = !state.views.sampling.waiting,
+        Action::Shape => {
+            state.views.sampling.next_shape();
+            state.views.first(Tab::Methods);
+        }
+        Action::Threads => {
+            state.views.sampling.toggle_threads();
+            state.views.first(Tab::Methods);
+        }
+        Action::Widen => state.widen(),
+        Action::Left => state.step_sideways(false),
+        Action::Right => state.step_sideways(true),
         Action::SortLeft => sort_beside(state, false),
         Action::SortRight => sort_beside(state, true),
         Action::Reverse => state.list.reverse(),
@@ -104,6 +116,7 @@ fn step(state: &mut State, step: Step) {
             variables.cursor.go(step, variables.matches.len(), page.saturating_sub(1));
         }
         Tab::Trace => choose_recording(state, step),
+        Tab::Methods if state.is_flame() => state.step_flame(step),
         Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Methods | Tab::Events => state.step_view(step, page / 2),
         Tab::Operations => {
             let len = state.activities();
@@ -128,10 +141,14 @@ fn choose_recording(state: &mut State, step: Step) {
 }
 
 fn open(state: &mut State) {
-    if state.context() != Context::Operations {
-        state.focus = Focus::Detail;
-        return;
+    match state.context() {
+        Context::Operations => open_operation(state),
+        Context::Methods | Context::Flame => state.enter_sampling(),
+        _ => state.focus = Focus::Detail,
     }
+}
+
+fn open_operation(state: &mut State) {
     let goal = state.activity().get(state.operation.at).map(|activity| {
         let recording = match activity {
             Activity::Recording(tracked) => Some(tracked.value.id),
@@ -166,7 +183,9 @@ pub(super) fn go_to(state: &mut State, key: crate::model::ProcessKey) -> bool {
 
 /// Steps back: from the details to the table; in the table puts away errors, then the filter.
 fn back(state: &mut State) {
-    if state.focus == Focus::Detail {
+    if state.context() == Context::Flame && state.is_zoomed_flame() {
+        state.widen();
+    } else if state.focus == Focus::Detail {
         state.focus = Focus::List;
     } else if state.toasts.shown(state.now.elapsed).any(|toast| toast.level == Level::Error) {
         state.toasts.dismiss(state.now.elapsed);

@@ -38,6 +38,7 @@ pub(super) fn start_trace(state: &mut State, subject: Subject, profiles: Vec<Str
         events: 0,
         dropped: 0,
         history: Vec::new(),
+        threads: Default::default(),
         findings: None,
     };
     state.recordings.begin(recording, state.now.elapsed);

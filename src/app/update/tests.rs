@@ -5,6 +5,7 @@ mod leaving;
 mod processes;
 mod random;
 mod recordings;
+mod sampling;
 mod time;
 mod views;
 

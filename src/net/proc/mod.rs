@@ -142,19 +142,42 @@ impl Proc {
     /// Names of threads by the number that they have in the innermost pid namespace, which is how they number themselves.
     pub(crate) fn thread_names(&self, pid: u32) -> io::Result<Vec<(u64, Vec<u8>)>> {
         let tasks = format!("{pid}/task");
-        let directory = openat(&self.directory, &tasks, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let mut names = Vec::new();
-        for_each_entry(directory, |name, _| {
+        self.each_thread(&tasks, |tid, folder| {
             // A thread that ended meanwhile has no name any more.
-            if let Some(tid) = parse::<u32>(name)
-                && let Ok(comm) = self.read(&format!("{tasks}/{tid}/comm"), 64)
-                && let Ok(Identity { ns_pid, .. }) = self.identity_of(&format!("{tasks}/{tid}"), tid)
+            if let Ok(comm) = self.read(&format!("{folder}/comm"), 64)
+                && let Ok(Identity { ns_pid, .. }) = self.identity_of(folder, tid)
             {
                 names.push((ns_pid.into(), comm.trim_ascii_end().to_vec()));
             }
             names.len() < MOST_THREADS
         })?;
         Ok(names)
+    }
+
+    /// Names of threads and the time that each has had on a processor, by the number that they have in the innermost pid namespace.
+    pub(crate) fn thread_times(&self, pid: u32, most: usize) -> io::Result<Vec<(u64, Vec<u8>, Duration)>> {
+        let tasks = format!("{pid}/task");
+        let mut times = Vec::new();
+        self.each_thread(&tasks, |tid, folder| {
+            // A thread that ended meanwhile has no times any more.
+            if let Ok(comm) = self.read(&format!("{folder}/comm"), 64)
+                && let Ok(bytes) = self.read(&format!("{folder}/stat"), 8192)
+                && let Ok(Stat { utime, stime, .. }) = Stat::from_read(bytes.as_slice())
+                && let Ok(Identity { ns_pid, .. }) = self.identity_of(folder, tid)
+            {
+                let ticks = (utime + stime) as f64 / procfs::ticks_per_second() as f64;
+                times.push((ns_pid.into(), comm.trim_ascii_end().to_vec(), Duration::from_secs_f64(ticks)));
+            }
+            times.len() < most
+        })?;
+        Ok(times)
+    }
+
+    /// Calls `each` with the number and the folder of every thread, until it says that it has seen enough.
+    fn each_thread(&self, tasks: &str, mut each: impl FnMut(u32, &str) -> bool) -> io::Result<()> {
+        let directory = openat(&self.directory, tasks, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        for_each_entry(directory, |name, _| parse::<u32>(name).is_none_or(|tid| each(tid, &format!("{tasks}/{tid}"))))
     }
 
     /// The path of the runtime's library, where one is mapped. Nothing is mapped where runtime and application are one file.

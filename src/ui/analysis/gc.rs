@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::analysis::{GcSnapshot, Heap};
+use crate::analysis::{GcSnapshot, Heap, SampleFilter};
 use crate::app::{Source, Tab};
 use crate::model::{ByteRate, Bytes, Count, CountRate, Nanoseconds, Percent, Stopwatch};
 
@@ -176,8 +176,9 @@ pub(in crate::ui) fn summary(canvas: &Canvas<'_>, findings: &crate::model::Findi
     if snapshot.jit.bodies > 0 {
         all.push(("new methods", rate(snapshot.jit.bodies, snapshot.jit.rate), theme.strong));
     }
-    if findings.methods.samples.all() > 0 && super::methods::are_told_apart(&findings.methods) {
-        let samples = findings.methods.samples;
+    let counts = findings.profile.count(SampleFilter::ALL);
+    let samples = counts.samples();
+    if samples.all() > 0 && super::methods::are_told_apart(&counts) {
         all.push(("threads run", Percent(samples.running as f64 / samples.all() as f64).to_string(), theme.strong));
     }
     all

@@ -5,10 +5,13 @@
 
 mod events;
 mod exceptions;
+mod flame;
 mod gc;
 mod grid;
 mod methods;
 mod panel;
+mod sampled_threads;
+mod short;
 mod threads;
 
 use ratatui::layout::Rect;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use crate::analysis::{Live, SampleFilter};
+use crate::analysis::Live;
 use crate::clr::RUNTIME;
 use crate::model::{EventRate, Findings};
 use crate::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
@@ -187,10 +187,5 @@ fn found(live: &Live) -> Findings {
     events.sort_by_key(|rate| std::cmp::Reverse(rate.event.count));
     let snapshot = live.snapshot(live.newest());
     assert_eq!(snapshot.unreadable, 0);
-    Findings {
-        snapshot,
-        events,
-        methods: live.methods(SampleFilter::ALL, Findings::METHODS),
-        tree: live.call_tree(SampleFilter::ALL, Findings::NODES),
-    }
+    Findings { snapshot, events, profile: live.profile() }
 }

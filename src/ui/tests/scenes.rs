@@ -1,11 +1,12 @@
 //! What the program looks like in its main states.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::app::world::{World, fleet, options, recording};
 use crate::app::{JobResult, Msg, Options};
-use crate::model::{Outcome, Phase, Recording, StoppedBy};
+use crate::model::{Outcome, Phase, Recording, StoppedBy, ThreadUse};
 
 use super::findings::{empty, scripted};
 
@@ -13,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 30] = [
+pub(crate) const SCENES: [Scene; 34] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -40,6 +41,10 @@ pub(crate) const SCENES: [Scene; 30] = [
     ("threads", |w, h| analysed(w, h, "6")),
     ("methods", |w, h| analysed(w, h, "7w↓")),
     ("tree", |w, h| analysed(w, h, "7wf")),
+    ("flame", |w, h| analysed(w, h, "7wff↓↓")),
+    ("zoomed", |w, h| analysed(w, h, "7ff↓↓→⏎↓/price")),
+    ("sampled-threads", |w, h| analysed(w, h, "7s↓↓")),
+    ("one-thread", |w, h| analysed(w, h, "7s↓↓⏎")),
     ("events", |w, h| analysed(w, h, "8/runtime␣gc")),
     ("not-recorded", not_recorded),
     ("nothing-yet", nothing_yet),
@@ -75,9 +80,21 @@ fn tracing(width: u16, height: u16, seconds: u64, phase: Phase) -> World {
 fn analysed(width: u16, height: u16, keys: &str) -> World {
     let mut world = tracing(width, height, 42, Phase::Recording);
     let what = "dotnet-common + dotnet-sampled-thread-time + gc-verbose + contention".to_owned();
-    world.send(Msg::Recording(Recording { findings: Some(scripted()), what, ..recording(1, 42, Phase::Recording) }));
+    world.send(Msg::Recording(Recording { findings: Some(scripted()), what, threads: threads(), ..recording(1, 42, Phase::Recording) }));
     world.press(keys);
     world
+}
+
+/// What /proc says of the threads of the made-up session.
+fn threads() -> Arc<[ThreadUse]> {
+    let thread = |thread, name: &str, cpu| ThreadUse { thread, name: name.to_owned(), cpu: Duration::from_millis(cpu) };
+    [
+        thread(11, ".NET TP Worker", 38_120),
+        thread(12, ".NET TP Worker", 140),
+        thread(13, "pricing", 40_900),
+        thread(77, ".NET Finalizer", 3),
+    ]
+    .into()
 }
 
 fn not_recorded(width: u16, height: u16) -> World {

@@ -1,6 +1,6 @@
 use crate::app::action::Context;
 use crate::app::world::{World, recording};
-use crate::app::{Effect, Msg, Tab};
+use crate::app::{Effect, Msg, Shape, Tab};
 use crate::model::{Outcome, Phase, Recording, StoppedBy};
 use crate::ui::tests::findings::{empty, scripted};
 
@@ -12,7 +12,7 @@ fn analysed(keys: &str) -> World {
     world
 }
 
-fn done() -> Phase {
+pub(super) fn done() -> Phase {
     Phase::Done(Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: None, trouble: None })
 }
 
@@ -31,7 +31,7 @@ fn every_view_has_its_digit_and_its_place_in_the_row_of_tabs() {
 
 #[test]
 fn methods_are_counted_sorted_and_filtered_as_asked() {
-    let first = |world: &World| world.state.methods()[0].name.clone();
+    let first = |world: &World| world.state.methods()[0].1.name.clone();
     let mut world = analysed("7");
     assert_eq!(first(&world), "Shop.Pricing.PriceEngine.PriceBasket");
     world.press("w");
@@ -42,9 +42,11 @@ fn methods_are_counted_sorted_and_filtered_as_asked() {
     assert_eq!((first(&world).as_str(), world.state.methods().len()), ("Shop.Pricing.Discounts.Apply", 1));
     world.press("⎋");
     assert!(world.state.methods().len() > 4);
-    assert!(!world.state.views.tree);
-    world.press("f");
-    assert!(world.state.views.tree);
+    assert_eq!(world.state.views.sampling.shape, Shape::List);
+    for shape in [Shape::Tree, Shape::Flame, Shape::List] {
+        world.press("f");
+        assert_eq!(world.state.views.sampling.shape, shape);
+    }
 }
 
 #[test]
@@ -53,12 +55,13 @@ fn what_needs_samples_is_not_offered_without() {
     for keys in ["⏎7", "t7"] {
         world.press(keys);
         assert_eq!(world.state.context(), Context::Methods);
-        world.press("wf>/");
-        assert!(!world.state.views.tree && !world.state.views.waiting && world.state.line.is_none());
+        world.press("wfs>/⏎");
+        let sampling = &world.state.views.sampling;
+        assert!(sampling.shape == Shape::List && !sampling.waiting && world.state.line.is_none());
     }
     world.send(Msg::Recording(Recording { findings: Some(empty()), ..recording(1, 1, Phase::Recording) }));
     world.press("f");
-    assert!(!world.state.views.tree);
+    assert_eq!(world.state.views.sampling.shape, Shape::List);
 }
 
 #[test]

@@ -1,0 +1,274 @@
+//! Samples of a profile that pass a filter: by method, as a call tree, by stack, by thread.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use crate::clr::payload::Tier;
+
+use super::profile::{Cell, FrameKind, Profile};
+use super::tree::StackTree;
+use super::{SampleFilter, ThreadSamples};
+
+/// Samples by what their threads were doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SampleCount {
+    /// Running, as far as is known: whether a sample says that it was in managed code tells little, as .NET 9 says so of hardly any.
+    pub running: u64,
+    /// Waiting: in a method that does nothing else, or for a lock.
+    pub waiting: u64,
+}
+
+impl SampleCount {
+    /// All of them.
+    pub fn all(self) -> u64 {
+        self.running + self.waiting
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.running += other.running;
+        self.waiting += other.waiting;
+    }
+}
+
+/// Samples of a method: all of its bodies together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MethodTime {
+    /// Type and name, or an address where the method is not known; not sanitised.
+    pub name: String,
+    /// Its module, without extension; empty where it is not known. Not sanitised.
+    pub module: String,
+    /// Samples in which it was the leaf.
+    pub own: SampleCount,
+    /// Samples in which it was anywhere on the stack, once each.
+    pub total: SampleCount,
+    /// The tiers that it was compiled in.
+    pub tiers: Vec<Tier>,
+}
+
+/// The same, by the index of its frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MethodCount {
+    /// Index of the frame.
+    pub frame: u32,
+    /// Samples in which it was the leaf.
+    pub own: SampleCount,
+    /// Samples in which it was anywhere on the stack, once each.
+    pub total: SampleCount,
+}
+
+/// A node of the call tree: a method, and how it was called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallNode {
+    /// Type and name, an address, or `…` for all that is too light; not sanitised.
+    pub name: String,
+    /// Frames above it; the first have 0.
+    pub depth: usize,
+    /// Samples in which it was the leaf.
+    pub own: SampleCount,
+    /// These and those of everything it called.
+    pub total: SampleCount,
+}
+
+/// Threads with the same stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StackGroup {
+    /// Methods or addresses, leaf first; not sanitised.
+    pub frames: Vec<String>,
+    /// Samples of all of them.
+    pub samples: SampleCount,
+    /// Threads and how many samples of each, most first.
+    pub threads: Vec<(u64, u64)>,
+}
+
+/// Samples that pass a filter, by node of the profile.
+#[derive(Debug)]
+pub struct Counts<'a> {
+    profile: &'a Profile,
+    filter: SampleFilter,
+    /// Index of the thread that is asked for; one that is not there where none of that number is.
+    thread: Option<u32>,
+    own: Vec<SampleCount>,
+    total: Vec<SampleCount>,
+}
+
+impl<'a> Counts<'a> {
+    pub(super) fn new(profile: &'a Profile, filter: SampleFilter) -> Self {
+        let index = |id| profile.threads.iter().position(|other| *other == id).map_or(u32::MAX, |index| index as u32);
+        let own = vec![SampleCount::default(); profile.nodes.len()];
+        let mut counts = Self { profile, filter, thread: filter.thread.map(index), own, total: Vec::new() };
+        for cell in &profile.cells {
+            let passed = counts.passed(cell);
+            counts.own[cell.node as usize].add(passed);
+        }
+        counts.total.clone_from(&counts.own);
+        for index in (1..profile.nodes.len()).rev() {
+            let total = counts.total[index];
+            counts.total[profile.nodes[index].parent as usize].add(total);
+        }
+        counts
+    }
+
+    fn passed(&self, cell: &Cell) -> SampleCount {
+        if self.thread.is_some_and(|thread| thread != cell.thread) {
+            return SampleCount::default();
+        }
+        let pass = |count, passes| if passes { count } else { 0 };
+        SampleCount { running: pass(cell.count.running, self.filter.running), waiting: pass(cell.count.waiting, self.filter.waiting) }
+    }
+
+    /// What is counted.
+    pub fn profile(&self) -> &'a Profile {
+        self.profile
+    }
+
+    /// All samples that pass.
+    pub fn samples(&self) -> SampleCount {
+        self.total_of(StackTree::ROOT)
+    }
+
+    /// Samples whose leaf a node is.
+    pub fn own_of(&self, node: u32) -> SampleCount {
+        self.own.get(node as usize).copied().unwrap_or_default()
+    }
+
+    /// Samples of every node and all below it, by its number.
+    pub fn totals(&self) -> &[SampleCount] {
+        &self.total
+    }
+
+    /// These and those of all nodes below.
+    pub fn total_of(&self, node: u32) -> SampleCount {
+        self.total.get(node as usize).copied().unwrap_or_default()
+    }
+
+    /// Samples whose leaf is not known.
+    pub fn unresolved(&self) -> u64 {
+        self.of_kind(FrameKind::Address)
+    }
+
+    /// Samples whose stack was too rare to be kept apart.
+    pub fn folded(&self) -> u64 {
+        self.of_kind(FrameKind::Folded)
+    }
+
+    fn of_kind(&self, kind: FrameKind) -> u64 {
+        let nodes = self.profile.nodes.iter().zip(&self.own).skip(1);
+        nodes.filter(|(node, _)| self.profile.frames[node.frame as usize].kind == kind).map(|(_, own)| own.all()).sum()
+    }
+
+    /// Samples by thread, those with the most samples first.
+    pub fn threads(&self) -> Vec<ThreadSamples> {
+        let mut by_thread = FxHashMap::<u32, SampleCount>::default();
+        for cell in &self.profile.cells {
+            let count = self.passed(cell);
+            if count.all() > 0 {
+                by_thread.entry(cell.thread).or_default().add(count);
+            }
+        }
+        let thread = |(index, samples): (u32, SampleCount)| ThreadSamples { thread: self.profile.threads[index as usize], samples };
+        let mut threads: Vec<_> = by_thread.into_iter().map(thread).collect();
+        threads.sort_by_key(|thread| (Reverse(thread.samples.all()), thread.thread));
+        threads
+    }
+
+    /// Methods that have samples, in no order to speak of.
+    pub fn by_method(&self) -> Vec<MethodCount> {
+        let frames = self.profile.frames.len();
+        let mut methods: Vec<_> =
+            (0..frames as u32).map(|frame| MethodCount { frame, own: SampleCount::default(), total: SampleCount::default() }).collect();
+        // By frame, how often it is among the frames above.
+        let mut above = vec![0_u32; frames];
+        // Nodes, and whether they are entered or left again.
+        let mut walk: Vec<(u32, bool)> = self.profile.children(StackTree::ROOT).map(|child| (child, true)).collect();
+        while let Some((index, enters)) = walk.pop() {
+            let frame = self.profile.nodes[index as usize].frame as usize;
+            if !enters {
+                above[frame] -= 1;
+                continue;
+            }
+            if self.total[index as usize].all() == 0 {
+                continue;
+            }
+            methods[frame].own.add(self.own[index as usize]);
+            if above[frame] == 0 {
+                methods[frame].total.add(self.total[index as usize]);
+            }
+            above[frame] += 1;
+            walk.push((index, false));
+            walk.extend(self.profile.children(index).map(|child| (child, true)));
+        }
+        let kind = |method: &MethodCount| self.profile.frames[method.frame as usize].kind;
+        methods.retain(|method| method.total.all() > 0 && kind(method) != FrameKind::Folded);
+        methods
+    }
+
+    /// Methods, those with the most samples of their own first.
+    pub(super) fn methods(&self, limit: usize) -> Vec<MethodTime> {
+        let frame = |method: &MethodCount| &self.profile.frames[method.frame as usize];
+        let mut methods = self.by_method();
+        methods.sort_unstable_by(|a, b| {
+            let weight = |method: &MethodCount| Reverse((method.own.all(), method.total.all()));
+            (weight(a), &frame(a).name, a.frame).cmp(&(weight(b), &frame(b).name, b.frame))
+        });
+        methods.truncate(limit);
+        let time = |method: &MethodCount| {
+            let frame = frame(method).clone();
+            MethodTime { name: frame.name, module: frame.module, own: method.own, total: method.total, tiers: frame.tiers }
+        };
+        methods.iter().map(time).collect()
+    }
+
+    /// The call tree from its roots on, every node behind its parent, the children of one heaviest first: the heaviest nodes, as many as are
+    /// asked for, by the samples that `weight` counts. What is left out is in the totals of the frames above it.
+    pub fn call_tree(&self, weight: impl Fn(SampleCount) -> u64, limit: usize) -> Vec<CallNode> {
+        let weight = |index: u32| weight(self.total[index as usize]);
+        let mut heaviest: Vec<u32> = (1..self.profile.nodes.len() as u32).filter(|index| weight(*index) > 0).collect();
+        // Of equals the one nearer to the root comes first, so that no node is kept without its parent.
+        heaviest.sort_unstable_by_key(|index| (Reverse(weight(*index)), *index));
+        heaviest.truncate(limit);
+        let mut kept = vec![false; self.profile.nodes.len()];
+        heaviest.iter().for_each(|index| kept[*index as usize] = true);
+        let heaviest_last = |index: u32, depth: usize| {
+            let mut below: Vec<_> =
+                self.profile.children(index).filter(|child| kept[*child as usize]).map(|child| (child, depth)).collect();
+            below.sort_unstable_by_key(|(child, _)| (weight(*child), Reverse(*child)));
+            below
+        };
+        let mut walk = heaviest_last(StackTree::ROOT, 0);
+        let mut tree = Vec::with_capacity(heaviest.len());
+        while let Some((index, depth)) = walk.pop() {
+            let (own, total) = (self.own[index as usize], self.total[index as usize]);
+            tree.push(CallNode { name: self.name(index), depth, own, total });
+            walk.extend(heaviest_last(index, depth + 1));
+        }
+        tree
+    }
+
+    fn name(&self, node: u32) -> String {
+        self.profile.frames[self.profile.nodes[node as usize].frame as usize].name.clone()
+    }
+
+    /// Stacks with the threads that had them, those with the most samples first.
+    pub(super) fn stacks(&self, limit: usize) -> Vec<StackGroup> {
+        let mut groups = FxHashMap::<u32, (SampleCount, Vec<(u64, u64)>)>::default();
+        for cell in &self.profile.cells {
+            let count = self.passed(cell);
+            if count.all() > 0 {
+                let (all, threads) = groups.entry(cell.node).or_default();
+                all.add(count);
+                threads.push((self.profile.threads[cell.thread as usize], count.all()));
+            }
+        }
+        let mut groups: Vec<_> = groups.into_iter().collect();
+        groups.sort_unstable_by_key(|(node, (all, _))| (Reverse(all.all()), *node));
+        groups.truncate(limit);
+        let group = |(node, (samples, mut threads)): (u32, (SampleCount, Vec<(u64, u64)>))| {
+            threads.sort_unstable_by_key(|(thread, count)| (Reverse(*count), *thread));
+            let above = std::iter::successors(Some(node), |index| Some(self.profile.parent(*index)));
+            let frames = above.take_while(|index| *index != StackTree::ROOT).map(|index| self.name(index));
+            StackGroup { frames: frames.collect(), samples, threads }
+        };
+        groups.into_iter().map(group).collect()
+    }
+}

@@ -1,0 +1,177 @@
+//! All samples at one moment, apart from the stream that they came from: whoever has it can look at it from every side.
+
+use rustc_hash::FxHashMap;
+
+use crate::clr::payload::Tier;
+
+use super::super::Symbols;
+use super::samples::Samples;
+use super::tree::{Frame, Meaning, StackTree};
+use super::waiting::waits;
+use super::{Counts, SampleCount, SampleFilter};
+
+/// Samples as a tree of stacks whose frames are methods, as far as those are known, and by thread.
+#[derive(Debug, Clone, Default)]
+pub struct Profile {
+    pub(super) frames: Vec<ProfileFrame>,
+    /// The root first, and every node behind its parent.
+    pub(super) nodes: Vec<Node>,
+    pub(super) cells: Vec<Cell>,
+    /// Numbers of threads by index.
+    pub(super) threads: Vec<u64>,
+    /// Time between two samples of a thread, as measured, nanoseconds: what a sample stands for. `None` before there are some.
+    pub interval_ns: Option<u64>,
+    /// Samples of threads that ran no managed code, or whose stack the stream does not hold.
+    pub without_stack: u64,
+}
+
+/// What a frame of a stack is: a method with all of its bodies, an address, or all that was too light to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfileFrame {
+    /// Type and name; an address where the method is not known; `…` for what was folded away. Not sanitised.
+    pub name: String,
+    /// Its module, without extension; empty where it is not known. Not sanitised.
+    pub module: String,
+    /// The tiers that it was compiled in.
+    pub tiers: Vec<Tier>,
+    pub(super) kind: FrameKind,
+}
+
+impl ProfileFrame {
+    /// Whether it is a method whose name is known.
+    pub fn is_known(&self) -> bool {
+        self.kind == FrameKind::Method
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FrameKind {
+    Method,
+    Address,
+    Folded,
+}
+
+/// No node.
+pub(super) const NONE: u32 = u32::MAX;
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Node {
+    pub(super) parent: u32,
+    pub(super) frame: u32,
+    first_child: u32,
+    next: u32,
+}
+
+/// Samples of a node in a thread.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cell {
+    pub(super) node: u32,
+    /// Index of the thread.
+    pub(super) thread: u32,
+    pub(super) count: SampleCount,
+}
+
+impl Profile {
+    pub(super) fn new(tree: &StackTree, samples: &Samples, symbols: &Symbols, without_stack: u64) -> Self {
+        let mut profile = Self { interval_ns: samples.interval_ns(), without_stack, ..Self::default() };
+        let mut frames = FxHashMap::<Frame, u32>::default();
+        let mut children = FxHashMap::<(u32, u32), u32>::default();
+        let mut places = vec![StackTree::ROOT; tree.len()];
+        // By frame, whether a thread waits whose leaf it is.
+        let mut waiting = Vec::new();
+        let root = profile.frame(&mut frames, &mut waiting, tree.nodes()[0].frame, symbols);
+        profile.nodes.push(Node { parent: 0, frame: root, first_child: NONE, next: NONE });
+        for (index, node) in tree.nodes().iter().enumerate().skip(1) {
+            let parent = places[node.parent as usize];
+            let frame = node.frame.resolved(symbols);
+            // Code that the runtime makes to get from one world to another belongs to who called it.
+            if let Meaning::Method(method) = frame.meaning()
+                && symbols.names(method).1.starts_with("IL_STUB")
+            {
+                places[index] = parent;
+                continue;
+            }
+            let frame = profile.frame(&mut frames, &mut waiting, frame, symbols);
+            let next = profile.nodes.len() as u32;
+            let place = *children.entry((parent, frame)).or_insert(next);
+            if place == next {
+                profile.nodes.push(Node { parent, frame, first_child: NONE, next: NONE });
+            }
+            places[index] = place;
+        }
+        for index in (1..profile.nodes.len()).rev() {
+            let parent = profile.nodes[index].parent as usize;
+            profile.nodes[index].next = std::mem::replace(&mut profile.nodes[parent].first_child, index as u32);
+        }
+        let mut cells = FxHashMap::<(u32, u32), u32>::default();
+        for cell in samples.cells() {
+            let node = places[cell.node as usize];
+            let (managed, external, blocked) = (u64::from(cell.managed), u64::from(cell.external), u64::from(cell.blocked));
+            let waits = waiting[profile.nodes[node as usize].frame as usize];
+            let count = match waits {
+                true => SampleCount { running: managed, waiting: external + blocked },
+                false => SampleCount { running: managed + external, waiting: blocked },
+            };
+            let next = profile.cells.len() as u32;
+            match *cells.entry((node, cell.thread)).or_insert(next) {
+                place if place == next => profile.cells.push(Cell { node, thread: cell.thread, count }),
+                place => profile.cells[place as usize].count.add(count),
+            }
+        }
+        profile.threads = samples.threads().collect();
+        profile
+    }
+
+    /// The index of a frame, which is new or was there before.
+    fn frame(&mut self, known: &mut FxHashMap<Frame, u32>, waiting: &mut Vec<bool>, frame: Frame, symbols: &Symbols) -> u32 {
+        let next = self.frames.len() as u32;
+        let index = *known.entry(frame).or_insert(next);
+        if index == next {
+            let (kind, name, module, tiers) = match frame.meaning() {
+                Meaning::Method(method) => {
+                    (FrameKind::Method, symbols.full_name(method), symbols.module(method).to_owned(), symbols.tiers(method))
+                }
+                Meaning::Address(address) => (FrameKind::Address, format!("{address:#x}"), String::new(), Vec::new()),
+                Meaning::Folded => (FrameKind::Folded, "…".to_owned(), String::new(), Vec::new()),
+            };
+            let wait = match frame.meaning() {
+                Meaning::Method(method) => {
+                    let (namespace, name) = symbols.names(method);
+                    waits(namespace, name)
+                }
+                Meaning::Address(_) | Meaning::Folded => false,
+            };
+            self.frames.push(ProfileFrame { name, module, tiers, kind });
+            waiting.push(wait);
+        }
+        index
+    }
+
+    /// A frame by its index.
+    pub fn frame_at(&self, index: u32) -> Option<&ProfileFrame> {
+        self.frames.get(index as usize)
+    }
+
+    /// The frame of a node; `None` for the root and for nodes that are not there.
+    pub fn frame_of(&self, node: u32) -> Option<&ProfileFrame> {
+        let node = self.nodes.get(node as usize).filter(|_| node != StackTree::ROOT)?;
+        self.frame_at(node.frame)
+    }
+
+    /// The node above; the root is above itself.
+    pub fn parent(&self, node: u32) -> u32 {
+        self.nodes.get(node as usize).map_or(StackTree::ROOT, |node| node.parent)
+    }
+
+    /// The nodes below.
+    pub fn children(&self, node: u32) -> impl Iterator<Item = u32> {
+        let step = |index: u32| (index != NONE).then_some(index);
+        let first = self.nodes.get(node as usize).and_then(|node| step(node.first_child));
+        std::iter::successors(first, move |last| step(self.nodes[*last as usize].next))
+    }
+
+    /// Counts the samples that a filter lets through.
+    pub fn count(&self, filter: SampleFilter) -> Counts<'_> {
+        Counts::new(self, filter)
+    }
+}

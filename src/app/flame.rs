@@ -1,0 +1,217 @@
+//! The flame graph: where its frames are, which of them is selected, and how far it is zoomed in.
+//!
+//! The root is at the top; a frame is as wide as its share of the samples. What is selected is remembered by its path of names: nodes have other
+//! numbers in every snapshot.
+
+use super::cursor::Step;
+use super::sampling::Shape;
+use super::state::State;
+use crate::analysis::{Counts, ProfileFrame};
+
+/// The node that all stacks hang on.
+const ROOT: u32 = 0;
+
+/// Where in the flame graph one is.
+#[derive(Debug, Default)]
+pub(super) struct Flame {
+    /// Path of the frame that takes the whole width.
+    zoom: Vec<String>,
+    /// Lengths of the paths that were zoomed to before.
+    steps: Vec<usize>,
+    /// Path of the selected frame.
+    selected: Vec<String>,
+}
+
+/// A frame on the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlameBox {
+    /// Its node.
+    pub node: u32,
+    /// Columns from the left end of the graph.
+    pub x: u16,
+    /// How many columns.
+    pub width: u16,
+    /// Lines from the top of the graph.
+    pub depth: u16,
+}
+
+/// The flame graph, laid out.
+#[derive(Debug)]
+pub struct FlameGraph<'a> {
+    /// What is counted.
+    pub counts: Counts<'a>,
+    /// All frames that are at least a column wide, parents before what they call.
+    pub boxes: Vec<FlameBox>,
+    /// The node that takes the whole width.
+    pub zoom: u32,
+    /// The selected node.
+    pub selected: u32,
+}
+
+impl Flame {
+    /// Whether it is zoomed in.
+    pub(super) fn is_zoomed(&self) -> bool {
+        !self.zoom.is_empty()
+    }
+
+    /// To where it was before.
+    pub(super) fn zoom_out(&mut self) {
+        let length = self.steps.pop().unwrap_or(0);
+        self.zoom.truncate(length);
+    }
+}
+
+impl<'a> FlameGraph<'a> {
+    fn new(counts: Counts<'a>, weight: impl Fn(u32) -> u64, flame: &Flame, width: u16) -> Self {
+        let profile = counts.profile();
+        // As far as the path is still there.
+        let find = |path: &[String]| {
+            let step = |node: u32, name: &String| {
+                profile.children(node).find(|child| weight(*child) > 0 && profile.frame_of(*child).is_some_and(|frame| frame.name == *name))
+            };
+            let mut node = ROOT;
+            for name in path {
+                match step(node, name) {
+                    Some(child) => node = child,
+                    None => break,
+                }
+            }
+            node
+        };
+        let (zoom, selected) = (find(&flame.zoom), find(&flame.selected));
+        let mut boxes: Vec<_> =
+            path_to(&counts, zoom).into_iter().zip(0..).map(|(node, depth)| FlameBox { node, x: 0, width, depth }).collect();
+        let mut at = boxes.len() - 1;
+        while let Some(parent) = boxes.get(at).copied() {
+            at += 1;
+            let mut children: Vec<_> = profile.children(parent.node).map(|child| (weight(child), child)).collect();
+            children.sort_unstable_by_key(|(weight, child)| (std::cmp::Reverse(*weight), *child));
+            let all = weight(parent.node).max(1);
+            let column = |sum: u64| (u128::from(sum) * u128::from(parent.width) / u128::from(all)) as u16;
+            let mut sum = 0;
+            for (weight, node) in children {
+                let from = column(sum);
+                sum += weight;
+                let child = FlameBox { node, x: parent.x + from, width: column(sum) - from, depth: parent.depth.saturating_add(1) };
+                if child.width > 0 {
+                    boxes.push(child);
+                }
+            }
+        }
+        let mut graph = Self { counts, boxes, zoom, selected };
+        // What is too narrow to be seen is not selected: the nearest frame above it is.
+        while graph.selected != ROOT && graph.place(graph.selected).is_none() {
+            graph.selected = graph.counts.profile().parent(graph.selected);
+        }
+        graph
+    }
+
+    fn place(&self, node: u32) -> Option<FlameBox> {
+        self.boxes.iter().find(|other| other.node == node).copied()
+    }
+
+    /// The box of the selected frame.
+    pub fn selected_box(&self) -> Option<FlameBox> {
+        self.place(self.selected)
+    }
+
+    /// The selected frame; `None` where all is.
+    pub fn selected_frame(&self) -> Option<&'a ProfileFrame> {
+        self.counts.profile().frame_of(self.selected)
+    }
+
+    /// How many lines it has.
+    pub fn depth(&self) -> u16 {
+        self.boxes.iter().map(|place| place.depth + 1).max().unwrap_or(0)
+    }
+
+    fn heaviest_below(&self, node: u32) -> Option<u32> {
+        let profile = self.counts.profile();
+        self.boxes.iter().map(|place| place.node).find(|other| *other != ROOT && profile.parent(*other) == node)
+    }
+
+    fn beside(&self, right: bool) -> Option<u32> {
+        let here = self.selected_box()?;
+        let line = self.boxes.iter().filter(|place| place.depth == here.depth);
+        let next = if right {
+            line.filter(|place| place.x > here.x).min_by_key(|place| place.x)
+        } else {
+            line.filter(|place| place.x < here.x).max_by_key(|place| place.x)
+        };
+        next.map(|place| place.node)
+    }
+
+    /// Where a step leads to.
+    fn after(&self, step: Step) -> u32 {
+        let lines = step.lines(8);
+        let mut node = self.selected;
+        for _ in 0..lines.unsigned_abs().min(usize::from(self.depth())) {
+            node = if lines < 0 { self.counts.profile().parent(node) } else { self.heaviest_below(node).unwrap_or(node) };
+        }
+        node
+    }
+}
+
+/// A node and those above it, the root first.
+fn path_to(counts: &Counts<'_>, node: u32) -> Vec<u32> {
+    let profile = counts.profile();
+    let mut path: Vec<_> = std::iter::successors(Some(node), |node| (*node != ROOT).then(|| profile.parent(*node))).collect();
+    path.reverse();
+    path
+}
+
+fn names(counts: &Counts<'_>, node: u32) -> Vec<String> {
+    path_to(counts, node).into_iter().filter_map(|node| Some(counts.profile().frame_of(node)?.name.clone())).collect()
+}
+
+impl State {
+    /// The flame graph, where it is open and there are samples.
+    pub fn flame(&self) -> Option<FlameGraph<'_>> {
+        let width = self.layout().detail?.body.width.saturating_sub(2);
+        let sampling = &self.views.sampling;
+        let counts = self.samples().filter(|counts| sampling.counted(counts.samples()) > 0)?;
+        let weights: Vec<u64> = counts.totals().iter().map(|total| sampling.counted(*total)).collect();
+        let weight = |node: u32| weights.get(node as usize).copied().unwrap_or(0);
+        Some(FlameGraph::new(counts, weight, &sampling.flame, width))
+    }
+
+    fn select_frame(&mut self, choose: impl Fn(&FlameGraph<'_>) -> Option<u32>) {
+        let path = self.flame().and_then(|graph| Some(names(&graph.counts, choose(&graph)?)));
+        if let Some(path) = path {
+            self.views.sampling.flame.selected = path;
+        }
+    }
+
+    pub(super) fn step_flame(&mut self, step: Step) {
+        self.select_frame(|graph| Some(graph.after(step)));
+    }
+
+    /// To the next frame of the same line.
+    pub(super) fn step_sideways(&mut self, right: bool) {
+        self.select_frame(|graph| graph.beside(right));
+    }
+
+    /// Gives the selected frame the whole width.
+    pub(super) fn zoom_in(&mut self) {
+        let Some(path) = self.flame().map(|graph| names(&graph.counts, graph.selected)) else { return };
+        let flame = &mut self.views.sampling.flame;
+        if path.len() == flame.zoom.len() {
+            return;
+        }
+        flame.steps.retain(|length| *length < path.len());
+        if path.len() > flame.zoom.len() {
+            flame.steps.push(flame.zoom.len());
+        }
+        flame.zoom = path;
+    }
+
+    /// Whether the flame graph is zoomed in.
+    pub(super) fn is_zoomed_flame(&self) -> bool {
+        self.is_flame() && self.views.sampling.flame.is_zoomed()
+    }
+
+    /// Whether the flame graph has the keys.
+    pub(super) fn is_flame(&self) -> bool {
+        self.views.sampling.shape == Shape::Flame && self.has_samples()
+    }
+}

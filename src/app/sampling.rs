@@ -1,0 +1,196 @@
+//! How samples are looked at: as a list of methods, a call tree or a flame graph, of all threads or of one.
+
+use std::cmp::Reverse;
+
+use super::flame::Flame;
+use super::pane::Tab;
+use super::state::State;
+use crate::analysis::{CallNode, Counts, MethodCount, Profile, ProfileFrame, SampleCount, SampleFilter, ThreadSamples};
+use crate::model::{RecordingId, ThreadUse};
+
+/// How samples are looked at.
+#[derive(Debug, Default)]
+pub struct Sampling {
+    /// As what.
+    pub shape: Shape,
+    /// Whether samples of threads that wait count.
+    pub waiting: bool,
+    /// Whether methods are sorted by the time of all they call.
+    pub by_total: bool,
+    /// Where in the flame graph one is.
+    pub(super) flame: Flame,
+    /// The thread that was chosen, of a recording.
+    thread: Option<(RecordingId, u64)>,
+    /// What is shown again when a thread was chosen.
+    before: Shape,
+}
+
+/// As what samples are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shape {
+    /// Methods.
+    #[default]
+    List,
+    /// Who calls whom.
+    Tree,
+    /// The same in one picture.
+    Flame,
+    /// Threads, to choose one.
+    Threads,
+}
+
+/// A thread to choose; `None` stands for all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadRow<'a> {
+    /// Its number.
+    pub thread: Option<u64>,
+    /// Its samples.
+    pub samples: SampleCount,
+    /// What /proc says of it.
+    pub usage: Option<&'a ThreadUse>,
+}
+
+/// How many methods are listed.
+const METHODS: usize = 500;
+/// How many nodes of the call tree are listed.
+const NODES: usize = 1000;
+
+impl Sampling {
+    /// The samples that count.
+    pub fn counted(&self, samples: SampleCount) -> u64 {
+        if self.waiting { samples.all() } else { samples.running }
+    }
+
+    /// List, tree, flame graph, and again.
+    pub(super) fn next_shape(&mut self) {
+        self.shape = match self.shape {
+            Shape::List => Shape::Tree,
+            Shape::Tree => Shape::Flame,
+            Shape::Flame => Shape::List,
+            Shape::Threads => self.before,
+        };
+    }
+
+    /// Shows the threads, or again what was shown before.
+    pub(super) fn toggle_threads(&mut self) {
+        if self.shape == Shape::Threads {
+            self.shape = self.before;
+        } else {
+            self.before = std::mem::replace(&mut self.shape, Shape::Threads);
+        }
+    }
+}
+
+impl State {
+    fn profile(&self) -> Option<&Profile> {
+        Some(&self.findings()?.profile)
+    }
+
+    /// Whether there is anything to look at.
+    pub(super) fn has_samples(&self) -> bool {
+        self.profile().is_some_and(|profile| profile.count(SampleFilter::ALL).samples().all() > 0)
+    }
+
+    /// The thread whose samples are shown; `None` for all.
+    pub fn shown_thread(&self) -> Option<u64> {
+        let (recording, thread) = self.views.sampling.thread?;
+        (self.shown_recording()?.value.id == recording).then_some(thread)
+    }
+
+    /// The samples that are shown: those of the chosen thread, or all.
+    pub fn samples(&self) -> Option<Counts<'_>> {
+        Some(self.profile()?.count(SampleFilter { thread: self.shown_thread(), ..SampleFilter::ALL }))
+    }
+
+    /// The methods that the filter lets through and that have samples that count, in their order.
+    pub fn methods(&self) -> Vec<(MethodCount, &ProfileFrame)> {
+        let (Some(counts), sampling) = (self.samples(), &self.views.sampling) else { return Vec::new() };
+        let profile = counts.profile();
+        let frames = counts.by_method().into_iter().filter_map(|method| Some((method, profile.frame_at(method.frame)?)));
+        let shown = |(method, frame): &(MethodCount, &ProfileFrame)| {
+            sampling.counted(method.total) > 0 && self.passes([&frame.name, &frame.module])
+        };
+        let mut methods: Vec<_> = frames.filter(shown).collect();
+        methods.sort_unstable_by(|(a, first), (b, second)| {
+            let weight = |method: &MethodCount| {
+                let (own, total) = (sampling.counted(method.own), sampling.counted(method.total));
+                Reverse(if sampling.by_total { (total, own) } else { (own, total) })
+            };
+            (weight(a), &first.name, a.frame).cmp(&(weight(b), &second.name, b.frame))
+        });
+        methods.truncate(METHODS);
+        methods
+    }
+
+    /// The call tree, heaviest first.
+    pub fn call_tree(&self) -> Vec<CallNode> {
+        self.samples().map(|counts| counts.call_tree(|samples| self.views.sampling.counted(samples), NODES)).unwrap_or_default()
+    }
+
+    /// All threads together, and then each, those that run most first.
+    pub fn thread_rows(&self) -> Vec<ThreadRow<'_>> {
+        let Some(profile) = self.profile() else { return Vec::new() };
+        let counts = profile.count(SampleFilter::ALL);
+        let mut threads = counts.threads();
+        threads.sort_by_key(|ThreadSamples { thread, samples }| (Reverse(samples.running), Reverse(samples.waiting), *thread));
+        let usages = self.shown_recording().map_or(&[][..], |tracked| &tracked.value.threads);
+        let row = |ThreadSamples { thread, samples }: ThreadSamples| {
+            let usage = usages.binary_search_by_key(&thread, |usage| usage.thread).ok().map(|at| &usages[at]);
+            ThreadRow { thread: Some(thread), samples, usage }
+        };
+        let all = ThreadRow { thread: None, samples: counts.samples(), usage: None };
+        [all].into_iter().chain(threads.into_iter().map(row)).collect()
+    }
+
+    /// The lines of the open list, by what tells them apart.
+    pub(super) fn sampling_names(&self) -> Vec<String> {
+        match self.views.sampling.shape {
+            Shape::List => self.methods().into_iter().map(|(_, frame)| frame.name.clone()).collect(),
+            // A method can be at many places of the tree.
+            Shape::Tree => self.call_tree().iter().enumerate().map(|(index, node)| format!("{index} {}", node.name)).collect(),
+            Shape::Threads => self.thread_rows().iter().map(|row| format!("{:?}", row.thread)).collect(),
+            Shape::Flame => Vec::new(),
+        }
+    }
+
+    /// What is selected, and what to call it.
+    pub(super) fn shown_frame(&self, at: usize) -> Option<(&'static str, String)> {
+        let name = match self.views.sampling.shape {
+            Shape::List => self.methods().get(at)?.1.name.clone(),
+            Shape::Tree => self.call_tree().into_iter().nth(at)?.name,
+            Shape::Flame => self.flame()?.selected_frame()?.name.clone(),
+            Shape::Threads => return Some(("thread", self.thread_rows().get(at)?.thread?.to_string())),
+        };
+        Some(("method", name))
+    }
+
+    /// Goes on from what is selected: into a frame of the flame graph, or to the methods of a thread.
+    pub(super) fn enter_sampling(&mut self) {
+        match self.views.sampling.shape {
+            Shape::Flame => self.zoom_in(),
+            Shape::Threads => {
+                let at = self.view_cursor(Tab::Methods).at;
+                let chosen = self.thread_rows().get(at).and_then(|row| row.thread);
+                let recording = self.shown_recording().map(|tracked| tracked.value.id);
+                self.views.sampling.thread = recording.zip(chosen);
+                self.views.sampling.toggle_threads();
+                self.views.first(Tab::Methods);
+            }
+            Shape::List | Shape::Tree => {}
+        }
+    }
+
+    /// Whether there is a step out, out of the flame graph's zoom or from one thread to all.
+    pub(super) fn can_widen(&self) -> bool {
+        self.is_zoomed_flame() || self.shown_thread().is_some()
+    }
+
+    /// Takes that step.
+    pub(super) fn widen(&mut self) {
+        if self.is_zoomed_flame() {
+            self.views.sampling.flame.zoom_out();
+        } else {
+            self.views.sampling.thread = None;
+        }
+    }
+}

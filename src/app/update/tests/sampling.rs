@@ -1,0 +1,113 @@
+use std::time::Duration;
+
+use crate::app::action::Context;
+use crate::app::world::{World, recording};
+use crate::app::{Msg, Shape, Tab};
+use crate::model::{Phase, Recording, ThreadUse};
+use crate::ui::tests::findings::scripted;
+
+fn sampled(keys: &str) -> World {
+    let mut world = World::populated(120, 40);
+    world.press("⏎t");
+    let name = |thread, name: &str| ThreadUse { thread, name: name.to_owned(), cpu: Duration::from_secs(thread) };
+    let threads = [name(11, "first"), name(13, "third")].into();
+    world.send(Msg::Recording(Recording { findings: Some(scripted()), threads, ..recording(1, 42, Phase::Recording) }));
+    world.press(keys);
+    world
+}
+
+fn selected(world: &World) -> Option<String> {
+    world.state.flame().unwrap().selected_frame().map(|frame| frame.name.clone())
+}
+
+#[test]
+fn arrows_enter_and_backspace_lead_through_the_flame_graph() {
+    let mut world = sampled("7ff");
+    assert_eq!((world.state.context(), selected(&world)), (Context::Flame, None));
+    for (keys, name) in [
+        ("↓", "System.Threading.Thread.StartCallback"),
+        ("↓", "Shop.Api.OrdersController.Create"),
+        ("↓", "Shop.Pricing.PriceEngine.PriceBasket"),
+        ("→", "Shop.Stock.Ledger.Reserve"),
+        ("→", "Shop.Stock.Ledger.Reserve"),
+        ("←", "Shop.Pricing.PriceEngine.PriceBasket"),
+        ("G", "Shop.Pricing.Discounts.Apply"),
+        ("G", "Shop.Pricing.Discounts.Apply"),
+        ("↑", "Shop.Pricing.PriceEngine.PriceBasket"),
+    ] {
+        world.press(keys);
+        assert_eq!(selected(&world).as_deref(), Some(name), "{keys}");
+    }
+    let zoom = |world: &World| {
+        let graph = world.state.flame().unwrap();
+        let place = graph.boxes.iter().find(|place| place.node == graph.zoom).copied().unwrap();
+        (graph.counts.profile().frame_of(graph.zoom).map(|frame| frame.name.clone()), place.x, place.width)
+    };
+    world.press("⏎");
+    assert_eq!(zoom(&world), (Some("Shop.Pricing.PriceEngine.PriceBasket".to_owned()), 0, 116));
+    // Sideways there is nothing any more, and another Enter changes nothing.
+    world.press("→⏎");
+    assert_eq!(selected(&world).as_deref(), Some("Shop.Pricing.PriceEngine.PriceBasket"));
+    world.press("↓⏎");
+    assert_eq!(zoom(&world).0.as_deref(), Some("Shop.Pricing.Discounts.Apply"));
+    world.press("⌫");
+    assert_eq!(zoom(&world).0.as_deref(), Some("Shop.Pricing.PriceEngine.PriceBasket"));
+    world.press("⎋");
+    assert_eq!(zoom(&world).0, None);
+    assert_eq!(world.state.context(), Context::Flame);
+    // To what is above one comes by its frame, too.
+    world.press("g↓↓↓⏎g↓⏎");
+    assert_eq!(zoom(&world).0.as_deref(), Some("System.Threading.Thread.StartCallback"));
+    world.press("⌫⎋");
+    assert_eq!(world.state.context(), Context::List);
+}
+
+#[test]
+fn frames_of_a_line_do_not_overlap_and_lie_below_their_callers() {
+    for width in [40, 60, 81, 120, 300] {
+        let mut world = sampled("7wff");
+        world.send(Msg::Resize(width, 40));
+        let graph = world.state.flame().unwrap();
+        assert!(graph.boxes.len() > 4, "{width}");
+        for (index, place) in graph.boxes.iter().enumerate() {
+            let below = |other: &&crate::app::FlameBox| other.depth == place.depth && other.x >= place.x;
+            assert!(graph.boxes[index + 1..].iter().filter(below).all(|other| other.x >= place.x + place.width), "{width}");
+            if index > 0 {
+                let parent = graph.counts.profile().parent(place.node);
+                let above = graph.boxes.iter().find(|other| other.node == parent).unwrap();
+                assert!(above.depth + 1 == place.depth && above.x <= place.x && place.x + place.width <= above.x + above.width);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_thread_is_chosen_and_let_go_again() {
+    let mut world = sampled("7s");
+    let rows: Vec<_> =
+        world.state.thread_rows().iter().map(|row| (row.thread, row.usage.map(|usage| usage.name.as_str().to_owned()))).collect();
+    let expected = [(None, None), (Some(11), Some("first".to_owned())), (Some(13), Some("third".to_owned())), (Some(12), None)];
+    assert_eq!(rows, expected);
+    world.press("↓↓⏎");
+    assert_eq!((world.state.views.sampling.shape, world.state.shown_thread()), (Shape::List, Some(13)));
+    assert_eq!(world.state.view_cursor(Tab::Methods).at, 0);
+    assert_eq!(world.state.methods()[0].1.name, "Shop.Pricing.PriceEngine.PriceBasket");
+    assert!(world.state.methods().iter().all(|(_, frame)| frame.name != "Shop.Pricing.Discounts.Apply"));
+    // Its flame graph is its own, too. The first Backspace leaves the frame, the next the thread.
+    world.press("ff↓⏎⌫");
+    assert_eq!(world.state.shown_thread(), Some(13));
+    world.press("⌫");
+    assert_eq!((world.state.shown_thread(), world.state.views.sampling.shape), (None, Shape::Flame));
+    world.press("s↓⏎s⏎");
+    assert_eq!((world.state.shown_thread(), world.state.views.sampling.shape), (None, Shape::Flame), "the first row is all of them");
+}
+
+#[test]
+fn a_thread_of_one_recording_is_nobody_in_another() {
+    let mut world = sampled("7s↓⏎");
+    assert_eq!(world.state.shown_thread(), Some(11));
+    world.send(Msg::Recording(recording(1, 50, super::views::done())));
+    world.press("t");
+    world.send(Msg::Recording(Recording { findings: Some(scripted()), ..recording(2, 5, Phase::Recording) }));
+    assert_eq!(world.state.shown_thread(), None);
+}

@@ -1,0 +1,163 @@
+//! The flame graph: the root at the top, every frame as wide as its share, and the selected one in words below.
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::app::{FlameBox, FlameGraph};
+use crate::model::{Count, Percent};
+
+use super::super::canvas::{Canvas, width};
+use super::short::short_name;
+use super::{Look, below, methods, split};
+
+pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
+    let Some(graph) = look.state.flame() else { return methods::no_method(canvas, look, area) };
+    let words = match area.height {
+        0..=4 => 1,
+        5..=11 => 2,
+        _ => 3,
+    };
+    let (picture, words) = split(area, area.height.saturating_sub(words));
+    let selected = graph.selected_box();
+    // The selected frame and what it calls are in sight.
+    let line = selected.map_or(0, |place| place.depth);
+    let first = (line + 3).saturating_sub(picture.height).min(graph.depth().saturating_sub(picture.height));
+    for place in graph.boxes.iter().filter(|place| (first..first + picture.height).contains(&place.depth)) {
+        frame(canvas, look, &graph, *place, Rect { y: picture.y + place.depth - first, ..picture });
+    }
+    let track = Rect { x: picture.right(), width: 1, ..picture };
+    canvas.scroll_mark(track, usize::from(first), usize::from(picture.height), usize::from(graph.depth()));
+    describe(canvas, look, &graph, words);
+}
+
+/// Draws a frame: its ground, and as much of its name as there is room for.
+fn frame(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place: FlameBox, line: Rect) {
+    let profile = graph.counts.profile();
+    let style = style(canvas, look, graph, place);
+    let x = line.x + place.x;
+    // A gap tells a frame from the next one.
+    let columns = if place.width > 2 { place.width - 1 } else { place.width };
+    let columns = columns.min(line.right().saturating_sub(x));
+    for column in 0..columns {
+        canvas.sign(x + column, line.y, " ", style);
+    }
+    let Some(found) = profile.frame_of(place.node) else {
+        let all = if look.state.shown_thread().is_some() { "this thread" } else { "all threads" };
+        canvas.text(x + 1, line.y, columns.saturating_sub(1), all, style);
+        return;
+    };
+    if columns >= 4 {
+        let room = columns - 1;
+        canvas.foreign(x + 1, line.y, room, short_name(&found.name, room), style);
+    } else if canvas.theme.glyphs.ascii {
+        // Without a name there is nothing else to tell it by where colours are not.
+        canvas.sign(x, line.y, "|", style);
+    }
+}
+
+fn style(canvas: &Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place: FlameBox) -> Style {
+    let flames = &canvas.theme.flames;
+    let total = graph.counts.total_of(place.node);
+    let Some(frame) = graph.counts.profile().frame_of(place.node) else {
+        return if place.node == graph.selected { flames.chosen } else { flames.library };
+    };
+    let wanted = !look.state.views.filter.value().trim().is_empty();
+    if place.node == graph.selected {
+        flames.chosen
+    } else if wanted && look.state.passes([&frame.name, &frame.module]) {
+        flames.found
+    } else if total.waiting > total.running && look.state.views.sampling.waiting {
+        flames.waits
+    } else if is_framework(&frame.name) || !frame.is_known() {
+        flames.library
+    } else {
+        flames.own
+    }
+}
+
+/// Whether a method belongs to the framework rather than to the program.
+fn is_framework(name: &str) -> bool {
+    ["System.", "Microsoft.", "Interop", "Internal.", "dynamicClass", "Windows."].iter().any(|start| name.starts_with(start))
+}
+
+/// The selected frame in words, and what the colours mean.
+fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, area: Rect) {
+    let theme = canvas.theme;
+    let sampling = &look.state.views.sampling;
+    let counted = |samples| sampling.counted(samples);
+    let all = counted(graph.counts.samples()).max(1) as f64;
+    let (own, total) = (graph.counts.own_of(graph.selected), graph.counts.total_of(graph.selected));
+    let (name, module) = match graph.selected_frame() {
+        Some(frame) if frame.is_known() => (frame.name.clone(), frame.module.as_str()),
+        Some(frame) => (format!("{} {}", frame.name, methods::unknown(look)), ""),
+        None => ("all".to_owned(), ""),
+    };
+    let (share, of) = (Percent(counted(total) as f64 / all).to_string(), Percent(counted(own) as f64 / all).to_string());
+    let used = canvas.pieces(area.x, area.y, area.width, &[(&share, theme.strong), ("  ", theme.dim)]);
+    let used = used + canvas.foreign(area.x + used, area.y, area.width.saturating_sub(used), &name, theme.accent);
+    if !module.is_empty() {
+        canvas.foreign(area.x + used + 2, area.y, area.width.saturating_sub(used + 2), module, theme.dim);
+    }
+    let line = below(area, 1);
+    if line.height == 0 {
+        return;
+    }
+    let samples = Count(counted(total)).to_string();
+    let tiers =
+        graph.selected_frame().map_or(String::new(), |frame| frame.tiers.iter().map(|tier| tier.name()).collect::<Vec<_>>().join(", "));
+    let mut facts = vec![("itself ", theme.dim), (of.as_str(), theme.strong), ("   samples ", theme.dim), (samples.as_str(), theme.text)];
+    if total.waiting > 0 && sampling.waiting {
+        facts.push(("   mostly ", theme.dim));
+        facts.push((if total.waiting > total.running { "waits" } else { "runs" }, theme.text));
+    }
+    if !tiers.is_empty() {
+        facts.extend([("   ", theme.dim), (tiers.as_str(), theme.dim)]);
+    }
+    let found = found_share(look, graph);
+    let found = found.map(|share| format!("{} in what is found", Percent(share)));
+    if let Some(found) = &found {
+        facts.extend([("   ", theme.dim), (found.as_str(), theme.warn)]);
+    }
+    canvas.pieces(line.x, line.y, line.width, &facts);
+    let line = below(line, 1);
+    if line.height > 0 {
+        legend(canvas, look, line);
+    }
+}
+
+fn legend(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect) {
+    let theme = canvas.theme;
+    let flames = &theme.flames;
+    let mut signs = vec![(" program ", flames.own), (" framework ", flames.library)];
+    if look.state.views.sampling.waiting {
+        signs.push((" waits ", flames.waits));
+    }
+    if !look.state.views.filter.value().trim().is_empty() {
+        signs.push((" found ", flames.found));
+    }
+    let mut used = 0;
+    for (text, style) in signs {
+        used += canvas.text(line.x + used, line.y, line.width.saturating_sub(used), text, style) + 1;
+    }
+    let keys = "arrows move   Enter goes in   Backspace out   / finds";
+    if used + 2 + width(keys) <= line.width {
+        canvas.text(line.x + used + 2, line.y, line.width - used - 2, keys, theme.dim);
+    }
+}
+
+/// The share of the samples that have what is searched for anywhere in their stacks.
+fn found_share(look: &Look<'_>, graph: &FlameGraph<'_>) -> Option<f64> {
+    if look.state.views.filter.value().trim().is_empty() {
+        return None;
+    }
+    let (counts, profile) = (&graph.counts, graph.counts.profile());
+    let counted = |node| look.state.views.sampling.counted(counts.total_of(node));
+    let (mut sum, mut walk) = (0, vec![0]);
+    while let Some(node) = walk.pop() {
+        match profile.frame_of(node) {
+            Some(frame) if look.state.passes([&frame.name, &frame.module]) => sum += counted(node),
+            _ => walk.extend(profile.children(node).filter(|child| counted(*child) > 0)),
+        }
+    }
+    Some(sum as f64 / counted(0).max(1) as f64)
+}

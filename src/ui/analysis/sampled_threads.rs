@@ -1,0 +1,53 @@
+//! Threads that were sampled, to choose one: how long each ran and waited, and what it took of the processors.
+
+use ratatui::layout::Rect;
+
+use crate::analysis::SampleCount;
+use crate::app::{Tab, ThreadRow};
+use crate::model::{Count, Nanoseconds};
+
+use super::super::canvas::Canvas;
+use super::Look;
+use super::grid::{Grid, number, text};
+use super::panel::meter;
+
+pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
+    let theme = canvas.theme;
+    let rows = look.state.thread_rows();
+    let columns = [number("RAN", 7), number("WAITED", 7), text("", 16), number("CPU", 7), number("THREAD", 8), text("NAME", 0)];
+    let grid = Grid::new(canvas, area, &columns);
+    let cursor = look.state.view_cursor(Tab::Methods);
+    let lines = grid.lines();
+    let interval = look.findings.profile.interval_ns;
+    // A sample stands for some time, where it is known how much.
+    let time = |samples: u64| match interval {
+        _ if samples == 0 => theme.glyphs.none.to_owned(),
+        Some(interval) => Nanoseconds(samples.saturating_mul(interval)).to_string(),
+        None => Count(samples).to_string(),
+    };
+    let most = rows.iter().skip(1).map(|row| row.samples.all()).max().unwrap_or(1).max(1) as f64;
+    for (ThreadRow { thread, samples, usage }, y) in rows[grid.window(cursor, rows.len())].iter().zip(lines.y..lines.bottom()) {
+        let SampleCount { running, waiting } = *samples;
+        grid.value(canvas, "RAN", y, time(running), if running > 0 { theme.strong } else { theme.dim });
+        grid.value(canvas, "WAITED", y, time(waiting), if waiting > 0 { theme.text } else { theme.dim });
+        let Some(thread) = thread else {
+            grid.text(canvas, "NAME", y, "all threads", theme.accent);
+            continue;
+        };
+        if let Some((x, width)) = grid.place("") {
+            meter(canvas, x, y, width, &[(running as f64 / most, theme.events), (waiting as f64 / most, theme.border)]);
+        }
+        if look.state.shown_thread() == Some(*thread) {
+            canvas.sign(lines.x.saturating_sub(1), y, theme.glyphs.pointer, theme.key);
+        }
+        match thread {
+            0 => grid.text(canvas, "NAME", y, "all that are not told apart", theme.dim),
+            _ => grid.value(canvas, "THREAD", y, thread, theme.dim),
+        }
+        if let Some(usage) = usage {
+            grid.value(canvas, "CPU", y, Nanoseconds(u64::try_from(usage.cpu.as_nanos()).unwrap_or(u64::MAX)), theme.bytes);
+            grid.text(canvas, "NAME", y, &usage.name, theme.text);
+        }
+    }
+    grid.finish(canvas, look.state, cursor, rows.len());
+}
