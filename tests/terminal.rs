@@ -227,6 +227,29 @@ fn profiles_are_picked_and_several_processes_recorded_at_once() {
 }
 
 #[test]
+fn watching_shows_which_process_is_in_trouble() {
+    let mut screen = sorted(&[]);
+    assert!(!screen.contents().contains("ALLOC/S"));
+    press(&screen, "w", "1 watched");
+    screen.wait_until("the figures of the first", |shown| {
+        shown.lines().any(|line| line.contains(" 1200 OrderService") && line.contains("◎ watched") && !line.contains('–'))
+    });
+    // All of them: the one that collects most of the time is the one that is marked.
+    press(&screen, "W", "! GC time");
+    let marked = |shown: &str| shown.lines().filter(|line| line.contains("! GC time")).map(str::to_owned).collect::<Vec<_>>();
+    let shown = screen.wait_until("the mark", |shown| !marked(shown).is_empty());
+    assert!(marked(&shown).iter().all(|line| line.contains("ReportBuilder")), "{shown}");
+    press(&screen, ":reportb", "ReportBuilder");
+    press(&screen, ENTER, "of the time in collections");
+    screen.wait_for("t, then 4");
+    press(&screen, "w", "● running");
+    screen.wait_gone("! GC time");
+    screen.keys("q");
+    assert_left(&mut screen);
+    assert!(recordings(&screen).is_empty());
+}
+
+#[test]
 fn help_palette_pause_and_copy() {
     let mut screen = sorted(&[]);
     press(&screen, "?", "The selected process");
@@ -408,7 +431,7 @@ fn colours_and_letters_are_a_matter_of_choice() {
 #[test]
 fn readonly_looks_and_changes_nothing() {
     let screen = sorted(&["--readonly"]);
-    for key in ["t", "T", "d", "p"] {
+    for key in ["t", "T", "d", "p", "w", "W"] {
         press(&screen, key, "was started with --readonly");
     }
     assert!(screen.contents().to_lowercase().contains("readonly"));

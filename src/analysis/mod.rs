@@ -34,8 +34,8 @@ pub use activities::{ActivitySnapshot, ActivitySubject, OperationSnapshot, Runni
 pub use assemblies::{Assembly, AssemblySnapshot, MissingAssembly};
 pub use contention::{ContentionSite, ContentionSnapshot, LockWait};
 pub use counters::{
-    CounterKind, CounterSession, CounterSnapshot, CounterSource, CountersSnapshot, HistogramReading, Instrument, MeterLimits, MeterNotice,
-    Spread, Vitals,
+    CounterKind, CounterSession, CounterSnapshot, CounterSource, CounterTally, CountersSnapshot, HistogramReading, Instrument, MeterLimits,
+    MeterNotice, Spread, Vitals,
 };
 pub use distribution::Distribution;
 pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};

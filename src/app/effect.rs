@@ -36,6 +36,21 @@ pub enum Effect {
         /// Which recording.
         id: RecordingId,
     },
+    /// Watch a process: a small session of its runtime's own counters. One that is watched already goes on in the new session. Answers: `Msg::Watched`
+    /// until it is over, then `Msg::WatchEnded`.
+    Watch {
+        /// Which process.
+        key: ProcessKey,
+        /// To be sent back.
+        ticket: Ticket,
+        /// Whether its meters are asked for, too.
+        meters: bool,
+    },
+    /// Watch a process no longer.
+    Unwatch {
+        /// Which process.
+        key: ProcessKey,
+    },
     /// Have a process write a dump. Answer: `Msg::JobDone`.
     Dump {
         /// Which process.

@@ -18,7 +18,7 @@ pub enum HelpLine {
 const NOTES: [&str; 3] = [
     "Hold Shift to select text with the mouse.",
     "A process that cannot be talked to says why in its row.",
-    "States: ● running  ◐ suspended  ◉ recording  ! trouble",
+    "States: ● running  ◎ watched  ◐ suspended  ◉ recording  ! trouble",
 ];
 
 /// The lines of the help in which the text occurs, in keys or words.

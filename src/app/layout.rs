@@ -30,6 +30,8 @@ pub struct Wish {
     pub zoomed: bool,
     /// Whether some process is in a container.
     pub containers: bool,
+    /// Whether some process is watched.
+    pub watching: bool,
 }
 
 /// Where everything is.
@@ -126,7 +128,7 @@ impl Layout {
             too_small,
             header,
             hints,
-            list: list.map(|frame| ListLayout::new(frame, wish.containers)),
+            list: list.map(|frame| ListLayout::new(frame, wish)),
             detail: detail.map(DetailLayout::new),
         }
     }
@@ -212,13 +214,13 @@ fn inside(frame: Rect) -> Rect {
 }
 
 impl ListLayout {
-    fn new(frame: Rect, containers: bool) -> Self {
+    fn new(frame: Rect, wish: Wish) -> Self {
         let inner = inside(frame);
         Self {
             frame,
             head: Rect { height: 1, ..inner },
             rows: Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner },
-            columns: slots(inner, containers),
+            columns: slots(inner, wish),
         }
     }
 }
@@ -229,7 +231,7 @@ const NARROW: u16 = 46;
 const SIGNS: u16 = 5;
 
 /// Gives room to the columns that always stay, then to the others by need, then what is left to the command line, or the name.
-fn slots(inner: Rect, containers: bool) -> Vec<Slot> {
+fn slots(inner: Rect, wish: Wish) -> Vec<Slot> {
     const ALWAYS: [Column; 4] = [Column::Pid, Column::Name, Column::Cpu, Column::State];
     // In the narrowest terminals, states are signs.
     let width = |column: Column| if column == Column::State && inner.width < NARROW { SIGNS } else { column.width() };
@@ -237,7 +239,7 @@ fn slots(inner: Rect, containers: bool) -> Vec<Slot> {
     // One blank before each column, and one at the end.
     let mut free = inner.width.saturating_sub(1 + ALWAYS.iter().map(|column| width(*column) + 1).sum::<u16>());
     for column in Column::BY_NEED {
-        if column == Column::Container && !containers {
+        if column == Column::Container && !wish.containers || column.is_watched() && !wish.watching {
             continue;
         }
         if column.width() < free {

@@ -1,7 +1,7 @@
 //! What in a recording asks for a look: each says what is seen, why it matters, and what to press.
 
 use super::pane::Tab;
-use crate::analysis::Snapshot;
+use crate::analysis::{CountersSnapshot, Snapshot};
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
 
@@ -13,6 +13,75 @@ const STORM: f64 = 50.0;
 const CONVOY: f64 = 2.0;
 /// Full collections that have to agree before the heap counts as growing, and by how much.
 const GROWING: (usize, f64) = (4, 1.3);
+
+/// Work items that wait for a thread from which on the pool is behind, and for how many values in a row.
+const QUEUED: (f64, usize) = (20.0, 3);
+
+/// What is wrong with a watched process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ailment {
+    /// It stands for the collector too much.
+    GcTime,
+    /// It throws all the time.
+    Exceptions,
+    /// Work waits for threads.
+    Queue,
+}
+
+impl Ailment {
+    /// In a word, for a line of the table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::GcTime => "GC time",
+            Self::Exceptions => "exceptions",
+            Self::Queue => "pool queue",
+        }
+    }
+
+    /// What is seen of it, why it matters and what to do.
+    pub fn lint(self, counters: &CountersSnapshot) -> Lint {
+        let vitals = &counters.vitals;
+        let (tab, finding, why, advice) = match self {
+            Self::GcTime => {
+                let share = Percent(vitals.gc_time_percent.unwrap_or(0.0) / 100.0);
+                (Tab::Gc, format!("{share} of the time in collections"), "all threads stand meanwhile", "which and why")
+            }
+            Self::Exceptions => {
+                let rate = CountRate(vitals.exceptions.unwrap_or(0.0));
+                (Tab::Exceptions, format!("{rate} exceptions"), "each costs time, and hides those that matter", "which and from where")
+            }
+            Self::Queue => {
+                let length = Count(vitals.queue_length.unwrap_or(0.0).max(0.0) as u64);
+                (
+                    Tab::Threads,
+                    format!("{length} work items wait"),
+                    "the thread pool does not keep up",
+                    "its size; 7 and w: where its threads wait",
+                )
+            }
+        };
+        Lint { tab, finding, why, advice: format!("t, then {}: {advice}", tab.digit()) }
+    }
+}
+
+/// What is wrong with a process, by what it publishes; the worst first.
+pub fn ailment(counters: &CountersSnapshot) -> Option<Ailment> {
+    let vitals = &counters.vitals;
+    let queue = || {
+        let named = |name: &str| counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == name);
+        let history = &named("threadpool-queue-length").or_else(|| named("dotnet.thread_pool.queue.length"))?.history;
+        Some(history.len() >= QUEUED.1 && history[history.len() - QUEUED.1..].iter().all(|(_, length)| *length >= QUEUED.0))
+    };
+    if vitals.gc_time_percent.is_some_and(|percent| percent > GC_SHARE * 100.0) {
+        Some(Ailment::GcTime)
+    } else if queue() == Some(true) {
+        Some(Ailment::Queue)
+    } else if vitals.exceptions.is_some_and(|rate| rate > STORM) {
+        Some(Ailment::Exceptions)
+    } else {
+        None
+    }
+}
 
 /// Something to look at.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! What can happen to the program.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 
+use crate::analysis::CountersSnapshot;
 use crate::model::{Process, Recording, RecordingId, Variable};
 
 /// The time, as the runner reads it before each message.
@@ -59,6 +61,20 @@ pub enum Msg {
         id: RecordingId,
         /// A sentence: what was tried, what the answer was, what to do next.
         reason: String,
+    },
+    /// What a watched process publishes.
+    Watched {
+        /// The session.
+        ticket: Ticket,
+        /// Its counters. Text in them is not sanitised.
+        counters: Arc<CountersSnapshot>,
+    },
+    /// A watch is over.
+    WatchEnded {
+        /// The session.
+        ticket: Ticket,
+        /// A sentence, where it is not over because the process ended.
+        trouble: Option<String>,
     },
     /// A dump or perf map command is over.
     JobDone {

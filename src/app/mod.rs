@@ -31,6 +31,7 @@ mod toast;
 mod typing;
 mod update;
 mod views;
+mod watches;
 #[cfg(test)]
 pub(crate) mod world;
 
@@ -43,7 +44,7 @@ pub use effect::Effect;
 pub use flame::{FlameBox, FlameGraph};
 pub use hints::Hint;
 pub use jobs::{Job, JobKind, Jobs};
-pub use lints::{Lint, lints};
+pub use lints::{Ailment, Lint, ailment, lints};
 pub use list::{Column, Filter, Marks, ProcessList, Row, Sort, Trend};
 pub use message::{Clipboard, JobResult, Msg, Now, Ticket};
 pub use pane::{Focus, Tab};
@@ -54,3 +55,4 @@ pub use state::{Ending, Line, Options, Pause, State, Typing};
 pub use toast::{Level, Toast, Toasts};
 pub use update::update;
 pub use views::Views;
+pub use watches::{Pulse, Watch, Watches};

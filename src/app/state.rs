@@ -15,6 +15,7 @@ use super::pane::{Focus, Tab};
 use super::recordings::{Recordings, Tracked};
 use super::toast::{Level, Toasts};
 use super::views::Views;
+use super::watches::Watches;
 use super::{Now, Ticket};
 use crate::clr::DEFAULT_PROFILES;
 use crate::model::{Process, ProcessKey, RecordingId, RunState};
@@ -50,6 +51,7 @@ pub struct State {
     /// How recordings are looked at.
     pub(crate) views: Views,
     pub(crate) jobs: Jobs,
+    pub(crate) watches: Watches,
     pub(crate) operation: Cursor,
     pub(crate) line: Option<Line>,
     pub(crate) overlay: Option<Overlay>,
@@ -123,6 +125,7 @@ impl State {
             chosen: None,
             views: Views::default(),
             jobs: Jobs::default(),
+            watches: Watches::default(),
             operation: Cursor::default(),
             line: None,
             overlay: None,
@@ -144,7 +147,8 @@ impl State {
     /// Where everything is on the screen.
     pub fn layout(&self) -> Layout {
         let containers = self.list.rows().iter().any(|row| row.process.container.is_some());
-        let wish = Wish { detail_focused: self.focus == Focus::Detail, zoomed: self.zoomed, containers };
+        let wish =
+            Wish { detail_focused: self.focus == Focus::Detail, zoomed: self.zoomed, containers, watching: !self.watches.all().is_empty() };
         Layout::new(self.size.0, self.size.1, wish)
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, Live, Vitals};
 use crate::app::{Effect, Msg, Now, Options, State, Ticket, update};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Phase, Process, ProcessKey, Rate, Recording, RecordingId, RunState, Trouble, Usage, Variable};
@@ -127,6 +128,46 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
     }
 }
 
+/// What the runtime of a process publishes, as a watch tells it after some seconds.
+pub(crate) fn published(heap_mb: f64, allocated: f64, gc_percent: f64, exceptions: f64, queue: f64) -> Arc<CountersSnapshot> {
+    use CounterKind::{Counter, Gauge};
+    let runtime = |kind, name: &str, display_name: &str, unit: &str, value: f64| CounterSnapshot {
+        source: CounterSource::EventCounter,
+        kind,
+        group: "System.Runtime".to_owned(),
+        name: name.to_owned(),
+        display_name: display_name.to_owned(),
+        unit: unit.to_owned(),
+        tags: String::new(),
+        value: Some(if kind == Counter { value * 42.0 } else { value }),
+        delta: (kind == Counter).then_some(value),
+        rate: (kind == Counter).then_some(value),
+        scaled_rate: (kind == Counter).then_some((value, 1.0)),
+        spread: None,
+        histogram: None,
+        interval_s: Some(1.0),
+        at: 42_000_000_000,
+        history: (1..=42).map(|second| (second * 1_000_000_000, value * (1.0 + (second as f64 / 5.0).sin() / 4.0))).collect(),
+    };
+    let counters = vec![
+        runtime(Counter, "alloc-rate", "Allocation Rate", "B", allocated),
+        runtime(Gauge, "cpu-usage", "CPU Usage", "%", 12.5),
+        runtime(Counter, "exception-count", "Exception Count", "", exceptions),
+        runtime(Gauge, "gc-heap-size", "GC Heap Size", "MB", heap_mb),
+        runtime(Gauge, "threadpool-queue-length", "ThreadPool Queue Length", "", queue),
+        runtime(Gauge, "time-in-gc", "% Time in GC since last GC", "%", gc_percent),
+    ];
+    let vitals = Vitals {
+        heap: Some(heap_mb * 1e6),
+        allocation_rate: Some(allocated),
+        gc_time_percent: Some(gc_percent),
+        exceptions: Some(exceptions),
+        queue_length: Some(queue),
+        ..Vitals::default()
+    };
+    Arc::new(CountersSnapshot { counters, vitals, ..Live::default().snapshot(0).counters })
+}
+
 impl World {
     pub(crate) fn new(width: u16, height: u16) -> Self {
         Self::with(options(), width, height)
@@ -171,6 +212,21 @@ impl World {
                 Effect::ReadEnvironment { ticket, .. } => self.send(Msg::Environment { ticket, result: Ok(variables()) }),
                 other => self.effects.push(other),
             }
+        }
+    }
+
+    /// Lets watched processes tell what they publish, in the order in which they were begun to be watched.
+    pub(crate) fn tell(&mut self, published: &[Arc<CountersSnapshot>]) {
+        let asked: Vec<_> = self
+            .effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Watch { ticket, .. } => Some(*ticket),
+                _ => None,
+            })
+            .collect();
+        for (ticket, counters) in asked.into_iter().zip(published) {
+            self.send(Msg::Watched { ticket, counters: counters.clone() });
         }
     }
 

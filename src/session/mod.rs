@@ -1,9 +1,10 @@
-//! What is done to a process that takes time and leaves files: recordings, dumps, perf maps; and the start of one that is to be recorded.
+//! What is done to a process that takes time: recordings, dumps, perf maps, watching; and the start of one that is to be recorded.
 //!
 //! A recording reads its stream on a thread of its own, writes, counts and publishes; it is stopped and drained in the order that runtimes need,
 //! and its file gets its name when it is whole. Results are plain values; this room makes no text for the screen but sentences about trouble.
 
 mod count;
+mod counters;
 mod dump;
 mod launch;
 mod listener;
@@ -14,7 +15,9 @@ mod place;
 mod pump;
 mod recorder;
 mod threads;
+mod watch;
 
+pub use counters::CounterRequest;
 pub use dump::{DUMP_LIMIT, DumpError, Dumped, default_dump_path, dump};
 pub use launch::{Launch, LaunchError, Passage};
 pub use listener::Listener;
@@ -22,6 +25,7 @@ pub use output::{OutputError, OutputFile, new_file};
 pub use perf_map::perf_map;
 pub use place::{is_elsewhere, seen_here, temporary_folder};
 pub use recorder::{Plan, Recorder, StartError};
+pub use watch::{Watch, watch};
 
 #[cfg(test)]
 mod tests;

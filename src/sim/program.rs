@@ -18,6 +18,9 @@ use crate::wire::Put;
 /// Where the clock of the events stands when a session begins, in nanoseconds.
 const CLOCK: i64 = 777_000_000_000_000;
 
+/// What a collection takes on average in a program that seldom collects, milliseconds.
+const MEAN_PAUSE_MS: f64 = 1.25;
+
 /// Threads that do the program's work; the first is the main thread.
 const WORKERS: u64 = 6;
 
@@ -177,20 +180,44 @@ impl Program {
             Happening::Counters => {
                 let interval = self.asked.provider("System.Runtime").and_then(|provider| provider.arguments());
                 if interval.is_some_and(|arguments| arguments.contains("EventCounterIntervalSec")) {
-                    for (name, display, unit, mean) in methods::COUNTERS {
-                        let wave = 1.0 + 0.2 * (count as f64 / 7.0).sin();
-                        let payload = kind::counter_payload(name, display, unit, mean * wave);
-                        self.write(Kind::Counter, time, self.pid + 3, 0, &payload);
-                    }
+                    self.count(count, time);
                 }
             }
         }
     }
 
+    /// What the runtime publishes of itself every second.
+    fn count(&mut self, count: u64, time: i64) {
+        let wave = 1.0 + 0.2 * (count as f64 / 7.0).sin();
+        let [(_, gc), (_, exception), ..] = self.rates;
+        for (name, display, unit, mean) in methods::COUNTERS {
+            let mean = match name {
+                "time-in-gc" => gc * MEAN_PAUSE_MS * self.strain() / 10.0,
+                "gc-heap-size" => mean + (self.pid % 7 * 23) as f64,
+                _ => mean,
+            };
+            let payload = kind::counter_payload(name, display, unit, mean * wave);
+            self.write(Kind::Counter, time, self.pid + 3, 0, &payload);
+        }
+        for (name, display, unit, increment) in [
+            ("exception-count", "Exception Count", "", (exception * wave).round()),
+            ("alloc-rate", "Allocation Rate", "B", (gc * wave * 14e6).round()),
+            ("gen-0-gc-count", "Gen 0 GC Count", "", (gc * wave).round()),
+        ] {
+            let payload = kind::sum_payload(name, display, unit, increment);
+            self.write(Kind::CounterSum, time, self.pid + 3, 0, &payload);
+        }
+    }
+
+    /// How much longer collections take than in a program that seldom collects.
+    fn strain(&self) -> f64 {
+        1.0 + self.rates[0].1 / 6.0
+    }
+
     /// A collection, in the order in which runtimes send its events. Every eighth is of generation 2.
     fn collect(&mut self, count: u64, time: i64) {
         let generation = if count % 8 == 7 { 2 } else { u32::from(count % 3 == 2) };
-        let pause = [400_000, 900_000, 6_000_000][generation as usize];
+        let pause = ([4e5, 9e5, 6e6][generation as usize] * self.strain()) as i64;
         let number = count as u32 + 1;
         let thread = self.pid + 4;
         let words = |words: &[u32]| {

@@ -62,7 +62,7 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     }
     let (inbox, messages) = mpsc::channel(INBOX);
     let wake = Arc::new(Notify::new());
-    let mut runner = Runner::new(directory.clients(), wake.clone(), inbox.clone());
+    let mut runner = Runner::new(directory.clients(), refresh, wake.clone(), inbox.clone());
     let clock = Clock { begun: Instant::now(), zone: TimeZone::system() };
     // Before the window is measured: from here on no change of it is missed.
     let mut signals = Signals::new().context("signals cannot be waited for")?;
@@ -77,6 +77,7 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let left = catch(screen.run(input, messages, &mut signals)).await;
     drop(screen);
     watcher.abort();
+    runner.watches().finish().await;
     runner.recordings().tell();
     match left {
         Ok(Ok(Leave { keep_recording: true })) => keep_recording(&mut runner, &mut signals).await,

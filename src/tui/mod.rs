@@ -2,7 +2,8 @@
 //!
 //! The loop turns keys, answers and deadlines into messages, lets [`app`](crate::app) decide, draws when something changed, and hands what is to be
 //! done outside to the one runner, whose tasks answer with messages. No network or disk is waited for in the loop. Only the loop's own thread
-//! touches the terminal, and every way out gives it back and finishes the recordings.
+//! touches the terminal, and every way out gives it back, finishes the recordings and
+//! ends what is watched.
 
 mod clipboard;
 mod event_loop;
@@ -13,5 +14,6 @@ mod recordings;
 mod runner;
 mod terminal;
 mod watcher;
+mod watches;
 
 pub use event_loop::{Dashboard, run};

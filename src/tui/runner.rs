@@ -2,20 +2,24 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustc_hash::FxHashMap;
 use tokio::sync::{Notify, mpsc};
 
 use super::clipboard::{Desktop, LONGEST_OSC52, Route, route};
 use super::recordings::Recordings;
+use super::watches::Watches;
 use crate::app::{Clipboard, Effect, JobResult, Msg};
 use crate::clr::select;
 use crate::ipc::{DumpFlags, DumpRequest};
 use crate::model::{Process, ProcessKey, sanitise};
 use crate::net::Clients;
 use crate::net::client::Client;
-use crate::session::{self, Plan};
+use crate::session::{self, Plan, Watch};
+
+/// The shortest time between two values of a watched process: more often costs it more and says no more.
+const SHORTEST: Duration = Duration::from_secs(1);
 
 /// What of an effect only the event loop can do, because it alone touches the terminal.
 #[derive(Debug)]
@@ -37,15 +41,19 @@ pub(super) struct Runner {
     clients: Clients,
     processes: FxHashMap<ProcessKey, Process>,
     recordings: Recordings,
+    watches: Watches,
+    /// Time between two values of a watched process.
+    interval: Duration,
     desktop: Desktop,
     wake: Arc<Notify>,
     inbox: mpsc::Sender<Msg>,
 }
 
 impl Runner {
-    pub(super) fn new(clients: Clients, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) -> Self {
+    pub(super) fn new(clients: Clients, refresh: Duration, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) -> Self {
         let (processes, recordings, desktop) = (FxHashMap::default(), Recordings::default(), Desktop::default());
-        Self { clients, processes, recordings, desktop, wake, inbox }
+        let (watches, interval) = (Watches::default(), refresh.max(SHORTEST));
+        Self { clients, processes, recordings, watches, interval, desktop, wake, inbox }
     }
 
     /// Keeps what effects need to know of the processes: they name them by key.
@@ -57,6 +65,10 @@ impl Runner {
 
     pub(super) fn recordings(&mut self) -> &mut Recordings {
         &mut self.recordings
+    }
+
+    pub(super) fn watches(&mut self) -> &mut Watches {
+        &mut self.watches
     }
 
     /// Begins what is wanted; nothing here waits.
@@ -86,6 +98,14 @@ impl Runner {
             }
             Effect::StopTrace { id } => self.recordings.stop(id),
             Effect::AbandonTrace { id } => self.recordings.abandon(id),
+            Effect::Watch { key, ticket, meters } => match self.reach(key) {
+                Ok((client, process)) => {
+                    let watch = Watch { process, interval: self.interval, meters };
+                    self.watches.start(client, watch, ticket, self.inbox.clone());
+                }
+                Err(trouble) => self.tell(Msg::WatchEnded { ticket, trouble: Some(trouble) }),
+            },
+            Effect::Unwatch { key } => self.watches.stop(key),
             Effect::Dump { key, kind, path, ticket } => self.ask(key, move |asked| async move {
                 let result = match asked {
                     Ok((client, process)) => {

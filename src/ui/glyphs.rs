@@ -17,6 +17,8 @@ pub(super) struct Glyphs {
     pub(super) thumb: &'static str,
     /// A process runs.
     pub(super) running: &'static str,
+    /// A process is watched.
+    pub(super) watched: &'static str,
     /// A process waits at start-up.
     pub(super) suspended: &'static str,
     /// A process is recorded.
@@ -58,6 +60,7 @@ pub(super) static UNICODE: Glyphs = Glyphs {
     vertical: "│",
     thumb: "┃",
     running: "●",
+    watched: "◎",
     suspended: "◐",
     recording: "◉",
     trouble: "!",
@@ -83,6 +86,7 @@ pub(super) static ASCII: Glyphs = Glyphs {
     vertical: "|",
     thumb: "#",
     running: "*",
+    watched: "o",
     suspended: "=",
     recording: "@",
     trouble: "!",
@@ -109,6 +113,7 @@ pub(super) fn to_ascii(text: &str) -> String {
             '…' => plain.push_str("..."),
             '·' | '–' | '—' => plain.push('-'),
             '●' => plain.push_str(ASCII.running),
+            '◎' => plain.push_str(ASCII.watched),
             '◐' => plain.push_str(ASCII.suspended),
             '◉' => plain.push_str(ASCII.recording),
             'µ' => plain.push('u'),

@@ -44,6 +44,11 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     if state.list.is_loaded() && (area.width >= 60 || recording == 0) {
         pieces.extend([(dot.as_str(), theme.dim), (counts[1].as_str(), theme.strong), (" attachable", theme.dim)]);
     }
+    let watched = state.watches.all().len();
+    let watching = watched.to_string();
+    if watched > 0 && area.width >= 100 {
+        pieces.extend([(dot.as_str(), theme.dim), (watching.as_str(), theme.strong), (" watched", theme.dim)]);
+    }
     if recording > 0 {
         pieces.extend([(dot.as_str(), theme.dim), (counts[2].as_str(), theme.recording), (" recording", theme.recording)]);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::{Row, State, capabilities};
+use crate::app::{Row, State, ailment, capabilities};
 use crate::model::{Age, Bytes};
 
 use super::canvas::{Canvas, wrap};
@@ -75,6 +75,10 @@ fn facts(canvas: &Canvas<'_>, state: &State, row: &Row, room: u16) -> Vec<Fact> 
     };
     if let Some(reason) = process.contact.reason() {
         long("Why", reason, theme.warn, &mut facts);
+    }
+    let watch = state.watches.of(process.key).and_then(|watch| watch.counters.as_ref());
+    if let Some(found) = watch.and_then(|counters| Some(ailment(counters)?.lint(counters))) {
+        long("", &format!("{}: {}.  {}", found.finding, found.why, found.advice), theme.bad, &mut facts);
     }
     let platform = process.rid.as_deref().or(process.arch.as_deref());
     let version = runtime(process).map_or_else(|| "not known".to_owned(), |version| format!(".NET {version}"));

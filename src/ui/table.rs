@@ -6,8 +6,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::app::layout::{ListLayout, Slot};
-use crate::app::{Column, Focus, Row, State, Trend, Typing};
-use crate::model::{Age, Bytes, Contact, Process, RunState};
+use crate::app::{Ailment, Column, Focus, Pulse, Row, State, Trend, Typing};
+use crate::model::{Age, Bytes, Contact, Count, Process, RunState};
 
 use super::canvas::{Canvas, width, wrap};
 use super::theme::Theme;
@@ -117,6 +117,7 @@ fn cell(canvas: &mut Canvas<'_>, state: &State, row: &Row, slot: Slot, y: u16) {
         },
         Column::Memory if process.usage.rss_bytes == 0 => canvas.right(x, y, room, theme.glyphs.none, theme.dim),
         Column::Memory => canvas.number(x, y, room, Bytes(process.usage.rss_bytes), style),
+        Column::Heap | Column::Allocation | Column::GcTime | Column::Exceptions | Column::Queue => figure(canvas, row, slot, y, style),
         Column::Threads if process.usage.threads == 0 => canvas.right(x, y, room, theme.glyphs.none, theme.dim),
         Column::Threads => canvas.number(x, y, room, process.usage.threads, style),
         Column::User => {
@@ -146,6 +147,34 @@ fn cell(canvas: &mut Canvas<'_>, state: &State, row: &Row, slot: Slot, y: u16) {
     }
 }
 
+/// A figure of a watched process; in the colour of a warning where it is what is wrong with it.
+fn figure(canvas: &mut Canvas<'_>, row: &Row, slot: Slot, y: u16, style: Style) {
+    let theme = canvas.theme;
+    let Slot { column, x, width: room } = slot;
+    let Some((pulse, value)) = row.pulse.and_then(|pulse| Some((pulse, column.figure(&pulse.vitals)?))) else {
+        canvas.right(x, y, room, theme.glyphs.none, theme.dim);
+        return;
+    };
+    let is_ill = match pulse.ailment {
+        Some(Ailment::GcTime) => column == Column::GcTime,
+        Some(Ailment::Exceptions) => column == Column::Exceptions,
+        Some(Ailment::Queue) => column == Column::Queue,
+        None => false,
+    };
+    let style = match value {
+        _ if row.gone_at.is_some() => style,
+        _ if is_ill => theme.bad,
+        ..0.05 => theme.dim,
+        _ => style,
+    };
+    let whole = value.max(0.0) as u64;
+    match column {
+        Column::Heap | Column::Allocation => canvas.number(x, y, room, Bytes(whole), style),
+        Column::GcTime => canvas.number(x, y, room, format_args!("{value:.*}", usize::from(value < 9.95)), style),
+        _ => canvas.number(x, y, room, Count(whole), style),
+    }
+}
+
 /// The runtime's version; those that cannot say theirs are older than 5.
 pub(super) fn runtime(process: &Process) -> Option<&str> {
     match &process.runtime {
@@ -169,7 +198,11 @@ pub(super) fn condition<'t>(theme: &'t Theme, row: &Row) -> (&'t str, &'static s
         (Contact::Trouble { .. }, _) => (glyphs.trouble, theme.warn),
         (_, RunState::Suspended) => (glyphs.suspended, theme.accent),
         (Contact::Unknown, _) => (glyphs.waiting, theme.dim),
-        (Contact::Ok, RunState::Running) => (glyphs.running, theme.good),
+        (Contact::Ok, RunState::Running) => match row.pulse {
+            Some(Pulse { ailment: Some(_), .. }) => (glyphs.trouble, theme.bad),
+            Some(_) => (glyphs.watched, theme.good),
+            None => (glyphs.running, theme.good),
+        },
     };
     (sign, row.word(), style)
 }

@@ -109,6 +109,8 @@ fn every_view_of_a_recording_has_its_pictures() {
         "not-recorded",
         "nothing-yet",
         "analysed",
+        "watching",
+        "sick",
     ] {
         for (width, height) in [(80, 24), (120, 40)] {
             insta::assert_snapshot!(

@@ -18,3 +18,4 @@ mod signals;
 mod table;
 mod terminal;
 mod trace;
+mod watching;

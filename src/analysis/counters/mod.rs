@@ -4,6 +4,7 @@ mod event_counters;
 mod meters;
 mod number;
 mod series;
+mod tally;
 mod vitals;
 
 use rustc_hash::FxHashMap;
@@ -18,6 +19,7 @@ use series::Series;
 
 pub use meters::{Instrument, MeterLimits, MeterNotice};
 pub use series::{CounterKind, CounterSnapshot, CounterSource, HistogramReading, Spread};
+pub use tally::CounterTally;
 pub use vitals::Vitals;
 
 /// Most series that are told apart; as many as a session of meters asks for by default, and EventCounters besides.

@@ -14,7 +14,8 @@ pub struct Vitals {
     pub heap: Option<f64>,
     /// Bytes allocated a second.
     pub allocation_rate: Option<f64>,
-    /// Time spent in collections, percent of the time since the collection before (EventCounter) or of the interval (meter).
+    /// Time spent in collections, percent of the time since the collection before (EventCounter; nothing once there was none for ten intervals) or of
+    /// the interval (meter).
     pub gc_time_percent: Option<f64>,
     /// Collections of each generation a second.
     pub collections: [Option<f64>; 3],
@@ -31,12 +32,15 @@ pub struct Vitals {
 const GROUP: &str = "System.Runtime";
 /// EventCounters tell megabytes of a million bytes.
 const MEGABYTE: f64 = 1e6;
+/// Intervals without a collection after which there is no time in collections.
+const QUIET: usize = 10;
 
 impl Vitals {
     pub(super) fn new(counters: &[CounterSnapshot]) -> Self {
         let of = |name: &'static str| counters.iter().filter(move |counter| counter.group == GROUP && counter.name == name);
         let value = |name| of(name).find_map(|counter| counter.value);
-        let rate = |name| of(name).find_map(|counter| counter.rate);
+        // Older runtimes put everything since their start into the first interval of a session.
+        let rate = |name| of(name).filter(|counter| counter.history.len() > 1).find_map(|counter| counter.rate);
         // An instrument has one series for each combination of tags.
         let values = |name| sum(of(name).map(|counter| counter.value));
         let rates = |name| sum(of(name).map(|counter| counter.rate));
@@ -45,12 +49,20 @@ impl Vitals {
         };
         let processors = value("dotnet.process.cpu.count").filter(|count| *count > 0.0);
         let cpu = || Some(rates("dotnet.process.cpu.time")? / processors? * 100.0);
+        // The counter stays what the last collection made it, however long ago that was.
+        let is_quiet = |counter: &CounterSnapshot| {
+            let history = &counter.history;
+            history.len() >= QUIET && history[history.len() - QUIET..].iter().all(|(_, rate)| *rate == 0.0)
+        };
+        let are_collecting = !of("gen-0-gc-count").any(is_quiet);
         Self {
             cpu_percent: value("cpu-usage").or_else(cpu),
             working_set: value("working-set").map(|mb| mb * MEGABYTE).or_else(|| values("dotnet.process.memory.working_set")),
             heap: value("gc-heap-size").map(|mb| mb * MEGABYTE).or_else(|| values("dotnet.gc.last_collection.heap.size")),
             allocation_rate: rate("alloc-rate").or_else(|| rates("dotnet.gc.heap.total_allocated")),
-            gc_time_percent: value("time-in-gc").or_else(|| rates("dotnet.gc.pause.time").map(|share| share * 100.0)),
+            gc_time_percent: value("time-in-gc")
+                .map(|percent| if are_collecting { percent } else { 0.0 })
+                .or_else(|| rates("dotnet.gc.pause.time").map(|share| share * 100.0)),
             collections: [("gen-0-gc-count", "gen0"), ("gen-1-gc-count", "gen1"), ("gen-2-gc-count", "gen2")]
                 .map(|(counter, tag)| rate(counter).or_else(|| generation(tag))),
             exceptions: rate("exception-count").or_else(|| rates("dotnet.exceptions")),

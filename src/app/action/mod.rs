@@ -8,6 +8,7 @@ use crossterm::event::KeyEvent;
 
 pub use key::Key;
 pub use status::Status;
+pub(super) use status::attach;
 pub use table::TABLE;
 
 /// Something that a person can do.
@@ -63,6 +64,10 @@ pub enum Action {
     Widen,
     /// Show the environment.
     Environment,
+    /// Watch the selected process, or no longer.
+    Watch,
+    /// Watch all processes, or none.
+    WatchAll,
     /// Start recording, or stop it.
     Trace,
     /// Choose what to record.

@@ -44,12 +44,17 @@ impl Action {
     /// Whether this is possible now, `--readonly` aside.
     pub fn status(self, state: &State) -> Status {
         match self {
-            Self::Trace | Self::Profiles | Self::Dump | Self::PerfMap | Self::Resume | Self::Environment => {
+            Self::Watch if is_watched(state) => Status::Ready,
+            Self::Watch | Self::Trace | Self::Profiles | Self::Dump | Self::PerfMap | Self::Resume | Self::Environment => {
                 let Some(row) = state.selected() else { return refused("No process is selected.") };
                 if self == Self::Trace && state.recordings.is_recording(row.process.key) {
                     return stop(state, row);
                 }
                 attach(state, row).unwrap_or_else(|| self.on(state, row))
+            }
+            Self::WatchAll => {
+                let possible = state.list.rows().iter().any(|row| attach(state, row).is_none()) || !state.watches.all().is_empty();
+                if possible { Status::Ready } else { refused("There is no process that can be watched.") }
             }
             Self::Abandon => {
                 let stopping = state.shown_recording().is_some_and(|tracked| tracked.is_stopping());
@@ -112,7 +117,7 @@ impl Action {
 }
 
 /// Why a process cannot be talked to.
-fn attach(state: &State, row: &Row) -> Option<Status> {
+pub(in crate::app) fn attach(state: &State, row: &Row) -> Option<Status> {
     let process = &row.process;
     if row.gone_at.is_some() || !state.is_alive(process.key) {
         return Some(refused(format!("{} ({}) has ended.", process.name, process.key.pid)));
@@ -122,6 +127,11 @@ fn attach(state: &State, row: &Row) -> Option<Status> {
     }
     let reason = process.contact.reason().unwrap_or("It cannot be talked to.");
     Some(refused(format!("{} ({}): {reason}", process.name, process.key.pid)))
+}
+
+/// Whether the selected process is watched.
+fn is_watched(state: &State) -> bool {
+    state.list.selected().is_some_and(|key| state.watches.of(key).is_some())
 }
 
 /// Whether a recording of the process can be stopped.

@@ -19,6 +19,8 @@ const PLAIN_DETAIL: Places = INFO.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(
 const DETAIL: Places = PLAIN_DETAIL.and(FLAME);
 const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
 const PANES: Places = LIST.and(DETAIL);
+/// Methods have another use for its key.
+const WATCH: Places = LIST.and(INFO).and(ENVIRONMENT).and(TRACE).and(Places::of(&[Context::Analysis])).and(EVENTS).and(OPERATIONS);
 const LINE: Places = Places::of(&[Context::Line]);
 const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
 const PICK_MANY: Places = Places::of(&[Context::PickMany]);
@@ -51,6 +53,16 @@ pub static TABLE: &[Entry] = &[
         .changing(),
     acts(Action::Profiles, &[char('T')], "profiles", "Choose what to record, then record.", PANES, 60).changing(),
     acts(Action::Abandon, &[char('x')], "abandon", "End a recording that is being finished, now; the file stays readable.", PANES, 95),
+    acts(
+        Action::Watch,
+        &[char('w')],
+        "watch",
+        "Watch: heap, allocation, collections, exceptions, queue in the table, from a session of 6 kB/s. Again: stop.",
+        WATCH,
+        65,
+    )
+    .changing(),
+    acts(Action::WatchAll, &[char('W')], "watch all", "Watch all processes that can be; once all are, none.", PANES, 20).changing(),
     acts(Action::Dump, &[char('d')], "dump", "Have the process write a dump. Asks first.", PANES, 80).changing(),
     acts(Action::PerfMap, &[char('p')], "perf map", "Turn the perf map on or off. Asks first.", PANES, 70).changing(),
     acts(Action::Resume, &[char('R')], "resume", "Let a process run that is suspended at start-up, or all of them. Asks first.", PANES, 92)

@@ -107,7 +107,7 @@ fn readonly_refuses_what_changes_and_says_why() {
     for entry in TABLE.iter().filter(|entry| entry.changes) {
         assert!(matches!(entry.status(&world.state), Status::Refused(reason) if reason.contains("--readonly")), "{}", entry.label);
     }
-    world.press("t d p T");
+    world.press("t d p T w W");
     assert_eq!(world.take_effects(), []);
     assert!(world.state.overlay.is_none());
 }

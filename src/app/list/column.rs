@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::analysis::Vitals;
 use crate::model::{Contact, Process, RunState};
 
 use super::Row;
@@ -19,6 +20,16 @@ pub enum Column {
     Cpu,
     /// Resident memory.
     Memory,
+    /// Size of the collector's heap; this and the next ones only where something is watched.
+    Heap,
+    /// Bytes allocated a second.
+    Allocation,
+    /// Per cent of the time in collections.
+    GcTime,
+    /// Exceptions a second.
+    Exceptions,
+    /// Work items that wait for a thread of the pool.
+    Queue,
     /// Threads.
     Threads,
     /// Owner.
@@ -35,12 +46,17 @@ pub enum Column {
 
 impl Column {
     /// All columns, left to right. The digit keys count through them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 16] = [
         Self::Pid,
         Self::Name,
         Self::Runtime,
         Self::Cpu,
         Self::Memory,
+        Self::Heap,
+        Self::Allocation,
+        Self::GcTime,
+        Self::Exceptions,
+        Self::Queue,
         Self::Threads,
         Self::User,
         Self::Uptime,
@@ -57,6 +73,11 @@ impl Column {
             Self::Runtime => "RUNTIME",
             Self::Cpu => "CPU%",
             Self::Memory => "MEM",
+            Self::Heap => "HEAP",
+            Self::Allocation => "ALLOC/S",
+            Self::GcTime => "GC%",
+            Self::Exceptions => "EXC/S",
+            Self::Queue => "QUEUE",
             Self::Threads => "THR",
             Self::User => "USER",
             Self::Uptime => "UPTIME",
@@ -69,11 +90,12 @@ impl Column {
     /// Columns it needs on the screen.
     pub fn width(self) -> u16 {
         match self {
-            Self::Pid | Self::Uptime | Self::Memory => 7,
+            Self::Pid | Self::Uptime | Self::Memory | Self::Heap | Self::Allocation => 7,
+            Self::Exceptions | Self::Queue => 5,
             Self::Name => 16,
             Self::Runtime | Self::User => 9,
             Self::Cpu => 6,
-            Self::Threads => 4,
+            Self::Threads | Self::GcTime => 4,
             Self::State => 13,
             Self::Container => 12,
             Self::Command => 22,
@@ -81,16 +103,48 @@ impl Column {
     }
 
     /// Which columns go first when there is no room, last in this list first. The others always stay.
-    pub const BY_NEED: [Self; 7] = [Self::Memory, Self::Runtime, Self::Uptime, Self::Command, Self::Threads, Self::User, Self::Container];
+    ///
+    /// What was asked for by watching comes before what is always there.
+    pub const BY_NEED: [Self; 12] = [
+        Self::GcTime,
+        Self::Heap,
+        Self::Exceptions,
+        Self::Allocation,
+        Self::Queue,
+        Self::Memory,
+        Self::Runtime,
+        Self::Uptime,
+        Self::Command,
+        Self::Threads,
+        Self::User,
+        Self::Container,
+    ];
 
     /// Whether numbers stand in it, flush right.
     pub fn is_right_aligned(self) -> bool {
-        matches!(self, Self::Pid | Self::Cpu | Self::Memory | Self::Threads | Self::Uptime)
+        self.is_watched() || matches!(self, Self::Pid | Self::Cpu | Self::Memory | Self::Threads | Self::Uptime)
     }
 
     /// Whether its useful end is the large one.
     pub fn is_descending_first(self) -> bool {
-        matches!(self, Self::Cpu | Self::Memory | Self::Threads | Self::State)
+        self.is_watched() || matches!(self, Self::Cpu | Self::Memory | Self::Threads | Self::State)
+    }
+
+    /// Whether it is about watched processes only.
+    pub fn is_watched(self) -> bool {
+        matches!(self, Self::Heap | Self::Allocation | Self::GcTime | Self::Exceptions | Self::Queue)
+    }
+
+    /// The figure of a watched process that stands in it.
+    pub fn figure(self, vitals: &Vitals) -> Option<f64> {
+        match self {
+            Self::Heap => vitals.heap,
+            Self::Allocation => vitals.allocation_rate,
+            Self::GcTime => vitals.gc_time_percent,
+            Self::Exceptions => vitals.exceptions,
+            Self::Queue => vitals.queue_length,
+            _ => None,
+        }
     }
 
     /// Ascending order of two rows by this column; unknown values are lowest.
@@ -102,6 +156,10 @@ impl Column {
             Self::Runtime => version(left).cmp(&version(right)),
             Self::Cpu => tenths(left.usage.cpu_percent).cmp(&tenths(right.usage.cpu_percent)),
             Self::Memory => left.usage.rss_bytes.cmp(&right.usage.rss_bytes),
+            Self::Heap | Self::Allocation | Self::GcTime | Self::Exceptions | Self::Queue => {
+                let figure = |row: &Row| row.pulse.and_then(|pulse| self.figure(&pulse.vitals)).unwrap_or(-1.0);
+                figure(a).total_cmp(&figure(b))
+            }
             Self::Threads => left.usage.threads.cmp(&right.usage.threads),
             Self::User => left.user.cmp(&right.user).then(left.uid.cmp(&right.uid)),
             Self::Uptime => (right.started_unix_ms, right.key.started).cmp(&(left.started_unix_ms, left.key.started)),
@@ -125,10 +183,11 @@ fn caseless(a: &str, b: &str) -> Ordering {
     a.chars().flat_map(char::to_lowercase).cmp(b.chars().flat_map(char::to_lowercase))
 }
 
-/// How much a row wants to be looked at: recording first, then suspended, in trouble, running.
+/// How much a row wants to be looked at: recording first, then ill, suspended, in trouble, running.
 fn urgency(row: &Row) -> u8 {
     match (&row.process.contact, row.process.run_state) {
-        _ if row.recording => 3,
+        _ if row.recording => 4,
+        _ if row.pulse.is_some_and(|pulse| pulse.ailment.is_some()) => 3,
         (_, RunState::Suspended) => 2,
         (Contact::Trouble { .. }, _) => 1,
         _ => 0,

@@ -16,6 +16,7 @@ pub use column::Column;
 pub use filter::{Filter, Marks};
 pub use trend::Trend;
 
+use super::watches::Pulse;
 use crate::model::{Contact, Process, ProcessKey, RunState};
 
 /// How long a new row is marked.
@@ -30,6 +31,8 @@ pub struct Row {
     pub process: Process,
     /// Whether it is being recorded.
     pub recording: bool,
+    /// How it is, where it is watched.
+    pub pulse: Option<Pulse>,
     /// Until when it counts as new.
     pub new_until: Option<Duration>,
     /// When it was found to have ended.
@@ -49,7 +52,11 @@ impl Row {
             (Contact::Trouble { kind, .. }, _) => kind.word(),
             (_, RunState::Suspended) => "suspended",
             (Contact::Unknown, _) => "asking",
-            (Contact::Ok, RunState::Running) => "running",
+            (Contact::Ok, RunState::Running) => match self.pulse {
+                Some(Pulse { ailment: Some(ailment), .. }) => ailment.word(),
+                Some(_) => "watched",
+                None => "running",
+            },
         }
     }
 }
@@ -181,6 +188,7 @@ impl ProcessList {
             trend: Trend::new(process.usage.cpu_percent),
             process,
             recording: false,
+            pulse: None,
             new_until,
             gone_at: None,
             marks: Marks::default(),
@@ -223,6 +231,23 @@ impl ProcessList {
             changed |= std::mem::replace(&mut row.recording, recording) != recording;
         }
         if changed && (self.sort.column == Column::State || !self.filter.is_empty()) {
+            self.rebuild();
+        }
+    }
+
+    /// Sets how watched processes are; `None` for those that are not watched.
+    pub(super) fn mark_pulses(&mut self, pulse: impl Fn(ProcessKey) -> Option<Pulse>) {
+        let mut changed = false;
+        for row in &mut self.rows {
+            let now = pulse(row.process.key);
+            changed |= std::mem::replace(&mut row.pulse, now) != now;
+        }
+        // What is not shown cannot be sorted by.
+        let watched = self.rows.iter().any(|row| row.pulse.is_some());
+        if !watched && self.sort.column.is_watched() {
+            self.sort = Sort { column: Column::Cpu, descending: true };
+        }
+        if changed && (self.sort.column.is_watched() || self.sort.column == Column::State || !watched || !self.filter.is_empty()) {
             self.rebuild();
         }
     }

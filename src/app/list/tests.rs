@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::analysis::Vitals;
 use crate::app::world::{fleet, process};
 
 fn names(list: &ProcessList) -> Vec<&str> {
@@ -17,6 +18,18 @@ fn list(filter: &str) -> ProcessList {
 fn it_sorts_by_every_column_both_ways() {
     for column in Column::ALL {
         let mut list = list("");
+        list.mark_pulses(|key| {
+            let figure = Some(f64::from(key.pid));
+            let vitals = Vitals {
+                heap: figure,
+                allocation_rate: figure,
+                gc_time_percent: figure,
+                exceptions: figure,
+                queue_length: figure,
+                ..Vitals::default()
+            };
+            (key.pid > 1000).then_some(Pulse { vitals, ailment: None })
+        });
         // Once for the column, once more for the other direction.
         if list.sort().column != column {
             list.sort_by(column);

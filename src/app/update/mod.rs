@@ -8,6 +8,7 @@ mod panes;
 mod process;
 mod replies;
 mod time;
+mod watching;
 
 use super::toast::Level;
 use super::{Effect, Msg, Now, State};
@@ -40,6 +41,8 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::Environment { ticket, result } => replies::environment(state, ticket, result),
         Msg::Recording(recording) => replies::recording(state, recording),
         Msg::TraceFailed { id, reason } => replies::trace_failed(state, id, &reason),
+        Msg::Watched { ticket, counters } => watching::heard(state, ticket, counters),
+        Msg::WatchEnded { ticket, trouble } => watching::ended(state, ticket, trouble),
         Msg::JobDone { ticket, result } => replies::job_done(state, ticket, result),
         Msg::Copied { label, to } => replies::copied(state, &label, to),
         Msg::Failed(reason) => replies::failed(state, &reason),

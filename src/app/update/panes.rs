@@ -9,7 +9,7 @@ use crate::app::state::{Line, Pause, Typing};
 use crate::app::toast::Level;
 use crate::app::{Activity, Column, Cursor, Effect, Focus, Form, State, Tab, capabilities};
 
-use super::{keys, leaving, process};
+use super::{keys, leaving, process, watching};
 
 pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<Effect> {
     match action {
@@ -58,6 +58,8 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
             // Someone asked: no need to wait whether the selection stays.
             state.details.settles = None;
         }
+        Action::Watch => return watching::toggle(state),
+        Action::WatchAll => return watching::toggle_all(state),
         Action::Trace => return process::toggle_trace(state),
         Action::Abandon => return process::abandon(state),
         Action::Profiles => {
@@ -241,6 +243,8 @@ fn pause(state: &mut State) -> Vec<Effect> {
         }
         Some(pause) => {
             state.recordings.freeze(None);
+            state.watches.thaw();
+            watching::mark(state);
             pause.pending.map_or_else(Vec::new, |pending| super::replies::processes(state, pending))
         }
     }

@@ -42,6 +42,7 @@ pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<E
     state.listed_unix_ms = state.now.unix_ms;
     state.dirty |= state.list.replace(processes, state.now.elapsed) || aged;
     mark_recordings(state);
+    super::watching::mark(state);
     let after = state.selected().map(|row| (row.process.key, row.process.contact.clone(), row.process.runtime.clone()));
     if before != after {
         state.details.retry();

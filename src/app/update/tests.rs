@@ -8,6 +8,7 @@ mod recordings;
 mod sampling;
 mod time;
 mod views;
+mod watching;
 
 use crate::app::world::World;
 

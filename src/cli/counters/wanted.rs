@@ -91,6 +91,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_a_runtime_is_asked() {
+        for (major, counters, event_counters, metrics) in [
+            (3, "System.Runtime", &["System.Runtime"][..], ""),
+            (8, "System.Runtime", &["System.Runtime"], ""),
+            (9, "System.Runtime", &[], "System.Runtime"),
+            // What only EventCounters have.
+            (9, "System.Runtime[cpu-usage]", &["System.Runtime"], ""),
+            (10, "App[hits,lat],System.Runtime[dotnet.exceptions]", &["App"], r"App\hits,App\lat,System.Runtime\dotnet.exceptions"),
+        ] {
+            let wanted = Wanted::parse(counters).unwrap();
+            assert_eq!(wanted.event_counters(major).collect::<Vec<_>>(), event_counters, "{counters}");
+            assert_eq!(wanted.metrics(major), metrics, "{counters}");
+        }
+    }
+
+    #[test]
     fn lists_are_read() {
         let group =
             |name: &str, counters: &[&str]| Group { name: name.into(), counters: counters.iter().map(|name| (*name).into()).collect() };

@@ -28,6 +28,7 @@ pub(super) enum Kind {
     Sample,
     Custom,
     Counter,
+    CounterSum,
     ProcessInfo,
     MethodRundown,
     ModuleRundown,
@@ -59,6 +60,7 @@ impl Kind {
             Self::Sample => ("Microsoft-DotNETCore-SampleProfiler", 0, 0, 4, 0),
             Self::Custom => (own_provider, 1, 0, 4, EVENT_SOURCE),
             Self::Counter => ("System.Runtime", 4, 0, 0, EVENT_SOURCE),
+            Self::CounterSum => ("System.Runtime", 5, 0, 0, EVENT_SOURCE),
             Self::ProcessInfo => ("Microsoft-DotNETCore-EventPipe", 1, 1, 0, 0),
             Self::MethodRundown => (RUNDOWN, 144, 2, 4, JIT),
             Self::ModuleRundown => (RUNDOWN, 154, 2, 4, 0x8),
@@ -68,9 +70,8 @@ impl Kind {
             Self::Custom => {
                 ("Item", vec![field("id", FieldType::Int32), field("name", FieldType::String), field("value", FieldType::Double)])
             }
-            Self::Counter => {
-                ("EventCounters", vec![field("", FieldType::Object(vec![field("Payload", FieldType::Object(counter_fields()))]))])
-            }
+            Self::Counter => ("EventCounters", payload_of(counter_fields())),
+            Self::CounterSum => ("EventCounters", payload_of(sum_fields())),
             Self::ProcessInfo => (
                 "ProcessInfo",
                 vec![
@@ -88,6 +89,41 @@ impl Kind {
 
 fn field(name: &str, kind: FieldType) -> Field {
     Field { name: name.to_owned(), kind }
+}
+
+/// EventSource nests what it writes of its own accord.
+fn payload_of(fields: Vec<Field>) -> Vec<Field> {
+    vec![field("", FieldType::Object(vec![field("Payload", FieldType::Object(fields))]))]
+}
+
+/// The shape of an EventCounter that carries what came on top.
+fn sum_fields() -> Vec<Field> {
+    use FieldType::{Double, Single, String};
+    let fields = [
+        ("Name", String),
+        ("DisplayName", String),
+        ("DisplayRateTimeScale", String),
+        ("Increment", Double),
+        ("IntervalSec", Single),
+        ("Metadata", String),
+        ("Series", String),
+        ("CounterType", String),
+        ("DisplayUnits", String),
+    ];
+    fields.into_iter().map(|(name, kind)| field(name, kind)).collect()
+}
+
+pub(super) fn sum_payload(name: &str, display: &str, unit: &str, increment: f64) -> Vec<u8> {
+    let mut payload = Vec::new();
+    for text in [name, display, "00:00:01"] {
+        payload.put_utf16z(text);
+    }
+    payload.put_f64(increment);
+    payload.put(&1.0_f32.to_le_bytes());
+    for text in ["", "Interval=1000", "Sum", unit] {
+        payload.put_utf16z(text);
+    }
+    payload
 }
 
 /// The shape of an EventCounter that carries a mean.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::world::{World, fleet, options, recording};
+use crate::app::world::{World, fleet, options, published, recording};
 use crate::app::{JobResult, Msg, Options};
 use crate::model::{Outcome, Phase, Recording, StoppedBy, ThreadUse};
 
@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 34] = [
+pub(crate) const SCENES: [Scene; 36] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -49,10 +49,21 @@ pub(crate) const SCENES: [Scene; 34] = [
     ("not-recorded", not_recorded),
     ("nothing-yet", nothing_yet),
     ("analysed", finished),
+    ("watching", |w, h| watching(w, h, "")),
+    ("sick", |w, h| watching(w, h, "/inventory⏎⏎")),
 ];
 
 fn keyed(width: u16, height: u16, keys: &str) -> World {
     let mut world = World::populated(width, height);
+    world.press(keys);
+    world
+}
+
+/// All are watched, and one of them stands for its collector.
+fn watching(width: u16, height: u16, keys: &str) -> World {
+    let mut world = keyed(width, height, "W");
+    let well = published(61.4, 4.2e6, 1.3, 3.0, 0.0);
+    world.tell(&[well.clone(), published(212.0, 31e6, 3.8, 120.0, 2.0), published(1_730.0, 912e6, 38.2, 0.0, 31.0), well]);
     world.press(keys);
     world
 }

@@ -2,14 +2,14 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use proptest::prelude::*;
 use std::time::Duration;
 
-use crate::app::world::{World, fleet, recording, variables};
+use crate::app::world::{World, fleet, published, recording, variables};
 use crate::app::{Clipboard, Effect, JobResult, Msg, Ticket};
 use crate::model::{Outcome, Phase, Recording, RecordingId, StoppedBy};
 use crate::ui::tests::findings::{empty, scripted};
 
 fn any_key() -> impl Strategy<Value = Msg> {
     let code = prop_oneof![
-        8 => prop::sample::select(vec!['t', 'T', 'x', 'd', 'p', 'e', 'y', 'n', 'v', '/', '?', ':', '!', ' ', 'z', '<', '>', 'r', 'g', 'G', 'j', 'k', 'h', 'l', '0', '1', '3', '4', '5', '6', '7', '8', '9', 'f', 'w', 'o', 'ü', '日'])
+        8 => prop::sample::select(vec!['t', 'T', 'x', 'd', 'p', 'e', 'y', 'n', 'v', '/', '?', ':', '!', ' ', 'z', '<', '>', 'r', 'g', 'G', 'j', 'k', 'h', 'l', '0', '1', '3', '4', '5', '6', '7', '8', '9', 'f', 'w', 'W', 'w', 'o', 'ü', '日'])
             .prop_map(KeyCode::Char),
         4 => prop::sample::select(vec![
             KeyCode::Enter, KeyCode::Esc, KeyCode::Tab, KeyCode::BackTab, KeyCode::Up, KeyCode::Down, KeyCode::Left, KeyCode::Right,
@@ -55,6 +55,8 @@ fn any_msg() -> impl Strategy<Value = Msg> {
         }),
         1 => (0_u32..4).prop_map(|id| Msg::TraceFailed { id: RecordingId(id), reason: "no".to_owned() }),
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::JobDone { ticket, result: if good { Ok(JobResult::default()) } else { Err("no".to_owned()) } }),
+        2 => (ticket(), 0_u32..200).prop_map(|(ticket, figure)| Msg::Watched { ticket, counters: published(9.0, 1.0, figure.into(), figure.into(), figure.into()) }),
+        1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::WatchEnded { ticket, trouble: (!good).then(|| "no".to_owned()) }),
         1 => Just(Msg::Copied { label: "pid".to_owned(), to: Clipboard::Desktop }),
         1 => any::<String>().prop_map(Msg::Failed),
         1 => any::<String>().prop_map(Msg::TaskPanicked),
@@ -74,9 +76,9 @@ proptest! {
         for (msg, wait) in messages {
             world.send(msg);
             for effect in world.take_effects() {
-                let changes = matches!(effect, Effect::StartTrace { .. } | Effect::Dump { .. } | Effect::PerfMap { .. });
+                let changes = matches!(effect, Effect::StartTrace { .. } | Effect::Watch { .. } | Effect::Dump { .. } | Effect::PerfMap { .. });
                 prop_assert!(!(readonly && changes), "{effect:?}");
-                if let Effect::Dump { key, .. } | Effect::PerfMap { key, .. } | Effect::StartTrace { key, .. } = &effect {
+                if let Effect::Dump { key, .. } | Effect::PerfMap { key, .. } | Effect::StartTrace { key, .. } | Effect::Watch { key, .. } = &effect {
                     let row = world.state.list.find(*key);
                     prop_assert!(row.is_some_and(|row| row.process.contact.is_attachable()), "{effect:?}");
                 }

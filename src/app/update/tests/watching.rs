@@ -1,0 +1,127 @@
+use crate::app::action::Status;
+use crate::app::world::{World, fleet, published};
+use crate::app::{Ailment, Column, Effect, Msg, Tab, Ticket, ailment};
+use crate::model::{Contact, ProcessKey};
+
+/// Processes of the fleet that can be talked to.
+fn attachable() -> usize {
+    fleet().iter().filter(|process| process.contact.is_attachable()).count()
+}
+
+fn watched(effects: &[Effect]) -> Vec<(ProcessKey, Ticket)> {
+    let watch = |effect: &Effect| if let Effect::Watch { key, ticket, .. } = effect { Some((*key, *ticket)) } else { None };
+    effects.iter().filter_map(watch).collect()
+}
+
+fn columns(world: &World) -> Vec<Column> {
+    world.state.layout().list.unwrap().columns.iter().map(|slot| slot.column).filter(|column| column.is_watched()).collect()
+}
+
+#[test]
+fn one_key_watches_and_stops_and_brings_the_columns() {
+    let mut world = World::populated(120, 40);
+    assert!(columns(&world).is_empty());
+    let key = world.state.list.selected().unwrap();
+    world.press("w");
+    let effects = world.take_effects();
+    let [(of, ticket)] = watched(&effects)[..] else { panic!("{effects:?}") };
+    assert_eq!(of, key);
+    assert_eq!(columns(&world).len(), 5);
+    // Until it tells something, nothing is known.
+    let pulse = |world: &World| world.state.list.find(key).unwrap().pulse;
+    assert_eq!(pulse(&world).unwrap().vitals.heap, None);
+    world.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0) });
+    assert_eq!(pulse(&world).unwrap().vitals.heap, Some(61e6));
+    assert_eq!(world.state.selected().unwrap().word(), "watched");
+    // Of an older session nothing is taken.
+    world.send(Msg::Watched { ticket: Ticket(9999), counters: published(1.0, 1.0, 90.0, 1.0, 1.0) });
+    assert_eq!(pulse(&world).unwrap().ailment, None);
+    world.press("w");
+    assert_eq!(world.take_effects(), [Effect::Unwatch { key }]);
+    assert!(pulse(&world).is_none() && columns(&world).is_empty());
+    world.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0) });
+    assert!(pulse(&world).is_none(), "its last words come too late");
+}
+
+#[test]
+fn all_are_watched_that_can_be_and_then_none() {
+    let mut world = World::populated(120, 40);
+    world.press("wW");
+    assert_eq!(watched(&world.take_effects()).len(), attachable(), "the first is watched already");
+    world.press("W");
+    let ended = world.take_effects().iter().filter(|effect| matches!(effect, Effect::Unwatch { .. })).count();
+    assert_eq!((ended, world.state.watches.all().len()), (attachable(), 0));
+}
+
+#[test]
+fn the_sick_one_of_several_is_seen_and_comes_first() {
+    let mut world = World::populated(120, 40);
+    world.press("W");
+    let well = || published(61.0, 4e6, 2.0, 3.0, 0.0);
+    world.tell(&[well(), published(700.0, 9e8, 41.0, 0.0, 0.0), well()]);
+    let sick: Vec<_> = world.state.list.rows().iter().filter(|row| row.word() == "GC time").map(|row| row.process.key).collect();
+    assert_eq!(sick.len(), 1);
+    world.press(">>>>");
+    assert_eq!(world.state.list.sort().column, Column::GcTime);
+    world.press("g");
+    assert_eq!(world.state.list.selected(), Some(sick[0]));
+    // A column that goes takes the order with it.
+    world.press("W");
+    assert_eq!(world.state.list.sort().column, Column::Cpu);
+}
+
+#[test]
+fn what_is_wrong_is_told_by_the_figures() {
+    for (counters, expected) in [
+        (published(61.0, 4e6, 10.0, 50.0, 15.0), None),
+        (published(61.0, 4e6, 10.1, 900.0, 90.0), Some((Ailment::GcTime, Tab::Gc, "10 % of the time in collections"))),
+        (published(61.0, 4e6, 0.0, 900.0, 90.0), Some((Ailment::Queue, Tab::Threads, "90 work items wait"))),
+        (published(61.0, 4e6, 0.0, 900.0, 0.0), Some((Ailment::Exceptions, Tab::Exceptions, "900/s exceptions"))),
+    ] {
+        let found = ailment(&counters).map(|ailment| (ailment, ailment.lint(&counters)));
+        let told = found.as_ref().map(|(ailment, lint)| (*ailment, lint.tab, lint.finding.as_str()));
+        assert_eq!(told, expected);
+    }
+}
+
+#[test]
+fn a_watch_ends_with_its_process_quietly_and_with_a_word_where_it_fails() {
+    let mut world = World::populated(120, 40);
+    world.press("w");
+    let (key, ticket) = watched(&world.take_effects())[0];
+    world.send(Msg::WatchEnded { ticket, trouble: None });
+    assert!(world.state.watches.of(key).is_none() && world.said().is_empty());
+    world.press("w");
+    let (_, ticket) = watched(&world.take_effects())[0];
+    world.send(Msg::WatchEnded { ticket, trouble: Some("no answer\u{1b}".to_owned()) });
+    assert_eq!(world.said_last(), "OrderService (4242) is not watched: no answer\u{fffd}");
+}
+
+#[test]
+fn what_cannot_be_talked_to_is_not_watched() {
+    let mut world = World::populated(120, 40);
+    let denied =
+        fleet().into_iter().find(|process| matches!(&process.contact, Contact::Trouble { .. }) && !process.contact.is_attachable());
+    world.state.list.select(denied.unwrap().key);
+    world.press("w");
+    assert_eq!(world.take_effects(), []);
+    assert!(world.state.watches.all().is_empty() && !world.said_last().is_empty());
+    world.send(Msg::Processes(Vec::new()));
+    world.wait(4000);
+    let entry = crate::app::action::entry(crate::app::action::Action::WatchAll).unwrap();
+    assert!(matches!(entry.status(&world.state), Status::Refused(_)));
+}
+
+#[test]
+fn figures_stand_still_while_the_display_is_frozen() {
+    let mut world = World::populated(120, 40);
+    world.press("w");
+    let (key, ticket) = watched(&world.take_effects())[0];
+    let heap = |world: &World| world.state.list.find(key).unwrap().pulse.unwrap().vitals.heap;
+    world.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0) });
+    world.press("␣");
+    world.send(Msg::Watched { ticket, counters: published(99.0, 4e6, 2.0, 3.0, 0.0) });
+    assert_eq!(heap(&world), Some(61e6));
+    world.press("␣");
+    assert_eq!(heap(&world), Some(99e6));
+}

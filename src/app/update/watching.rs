@@ -1,0 +1,67 @@
+//! Watching processes.
+
+use std::sync::Arc;
+
+use crate::analysis::CountersSnapshot;
+use crate::app::action::Status;
+use crate::app::action::attach;
+use crate::app::toast::Level;
+use crate::app::{Effect, State, Ticket};
+use crate::model::{ProcessKey, sanitise};
+
+/// Watches the selected process, or no longer.
+pub(super) fn toggle(state: &mut State) -> Vec<Effect> {
+    let Some(key) = state.list.selected() else { return Vec::new() };
+    if state.watches.of(key).is_some() { vec![end(state, key)] } else { vec![begin(state, key, false)] }
+}
+
+/// Watches every process that can be, or none once all of them are.
+pub(super) fn toggle_all(state: &mut State) -> Vec<Effect> {
+    let rows = state.list.rows().iter().filter(|row| !matches!(attach(state, row), Some(Status::Refused(_))));
+    let others: Vec<_> = rows.map(|row| row.process.key).filter(|key| state.watches.of(*key).is_none()).collect();
+    if others.is_empty() {
+        let watched: Vec<_> = state.watches.all().iter().map(|watch| watch.key).collect();
+        return watched.into_iter().map(|key| end(state, key)).collect();
+    }
+    others.into_iter().map(|key| begin(state, key, false)).collect()
+}
+
+fn begin(state: &mut State, key: ProcessKey, meters: bool) -> Effect {
+    let ticket = state.ticket();
+    state.watches.begin(key, meters, ticket);
+    mark(state);
+    Effect::Watch { key, ticket, meters }
+}
+
+fn end(state: &mut State, key: ProcessKey) -> Effect {
+    state.watches.end(key);
+    mark(state);
+    Effect::Unwatch { key }
+}
+
+/// What a watched process publishes.
+pub(super) fn heard(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>) -> Vec<Effect> {
+    if state.watches.hear(ticket, counters, state.pause.is_some()) {
+        mark(state);
+        state.dirty = true;
+    }
+    Vec::new()
+}
+
+/// A watch is over: the process ended, or the sentence says why.
+pub(super) fn ended(state: &mut State, ticket: Ticket, trouble: Option<String>) -> Vec<Effect> {
+    let Some(key) = state.watches.ended(ticket) else { return Vec::new() };
+    mark(state);
+    state.dirty = true;
+    if let Some(trouble) = trouble {
+        let name = state.list.find(key).map(|row| row.process.name.clone()).unwrap_or_default();
+        state.say(Level::Error, format!("{name} ({}) is not watched: {}", key.pid, sanitise(&trouble)));
+    }
+    Vec::new()
+}
+
+/// Tells the table what is known of watched processes.
+pub(super) fn mark(state: &mut State) {
+    let watches = &state.watches;
+    state.list.mark_pulses(|key| watches.of(key).map(crate::app::Watch::pulse));
+}

@@ -1,0 +1,128 @@
+//! What a session is asked for that is to tell counters and meters, and nothing else.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use crate::analysis::{CounterSession, MeterLimits};
+use crate::ipc::{BufferMb, Capabilities, CommandCode, Invalid, Level, Provider, Providers, Rundown, RuntimeVersion, SessionConfig};
+
+/// The provider of all meters, and its keyword for values (TimeSeriesValues).
+const METERS: (&str, u64) = ("System.Diagnostics.Metrics", 2);
+
+/// A session of counters: how often it wants values, and what tells its meters from those of other sessions.
+#[derive(Debug, Clone)]
+pub struct CounterRequest {
+    interval: Duration,
+    session: String,
+    client: String,
+    limits: MeterLimits,
+}
+
+impl CounterRequest {
+    /// Values of a runtime of this version every `interval`.
+    pub fn new(version: Option<&RuntimeVersion>, interval: Duration) -> Self {
+        let major = version.map_or(0, RuntimeVersion::major);
+        Self {
+            interval,
+            // Libraries since 8.0 serve several sessions at once, if all of them share; older ones take this for a name like any other.
+            session: if major >= 8 { "SHARED".to_owned() } else { guid() },
+            client: guid(),
+            limits: MeterLimits {
+                max_histograms: "10".to_owned(),
+                max_time_series: "1000".to_owned(),
+                refresh_interval: interval.as_secs_f64().to_string(),
+            },
+        }
+    }
+
+    /// Asks for the limits that another session has: only who asks for the same gets values.
+    pub fn take_limits(&mut self, limits: MeterLimits) {
+        self.limits = limits;
+    }
+
+    /// How values of this session are told from others.
+    pub fn session(&self) -> CounterSession {
+        CounterSession {
+            interval_ms: Some(self.interval.as_millis() as u32),
+            meter_session: Some(self.session.clone()),
+            meter_client: Some(self.client.clone()),
+        }
+    }
+
+    /// The session: EventCounters of these providers, and meters or instruments as the runtime takes them, separated by commas; empty for none.
+    ///
+    /// # Errors
+    /// Where a name is none, or there is nothing to ask for.
+    pub fn config<'a>(
+        &self,
+        event_counters: impl Iterator<Item = &'a str>,
+        metrics: &str,
+        version: Option<&RuntimeVersion>,
+        buffer: BufferMb,
+    ) -> Result<SessionConfig, Invalid> {
+        let every = format!("EventCounterIntervalSec={}", self.interval.as_secs_f64());
+        // EventCounters are always written; at this level the provider's ordinary events are not.
+        let event_counters = event_counters.map(|name| Provider::new(name, u64::MAX, Level::Critical)?.with_arguments(every.as_str()));
+        let mut providers = event_counters.collect::<Result<Vec<_>, _>>()?;
+        if !metrics.is_empty() {
+            let MeterLimits { max_histograms, max_time_series, refresh_interval } = &self.limits;
+            let arguments = format!(
+                "SessionId={};Metrics={metrics};RefreshInterval={refresh_interval};MaxTimeSeries={max_time_series};\
+                 MaxHistograms={max_histograms};ClientId={}",
+                self.session, self.client
+            );
+            providers.push(Provider::new(METERS.0, METERS.1, Level::Informational)?.with_arguments(arguments)?);
+        }
+        let mut config = SessionConfig::new(Providers::new(providers)?);
+        config.buffer = buffer;
+        config.rundown = Rundown::None;
+        config.stacks = Capabilities::of(version).missing(CommandCode::CollectTracing3).is_some();
+        Ok(config)
+    }
+}
+
+/// A name that nobody else has.
+fn guid() -> String {
+    // Keys are new for every one; it need not be a secret.
+    let [high, low] = [0, 1].map(|half: u64| RandomState::new().hash_one(half));
+    let (high, low) = (format!("{high:016x}"), format!("{low:016x}"));
+    format!("{}-{}-{}-{}-{}", &high[..8], &high[8..12], &high[12..], &low[..4], &low[4..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Providers and their arguments.
+    pub(crate) fn asked(config: &SessionConfig) -> Vec<(String, String)> {
+        let pair = |provider: &crate::ipc::FilteredProvider| {
+            (provider.provider.name().to_owned(), provider.provider.arguments().unwrap_or_default().to_owned())
+        };
+        config.providers.iter().map(pair).collect()
+    }
+
+    #[test]
+    fn what_a_runtime_is_asked() {
+        let version = RuntimeVersion::new("9.0.7");
+        let request = CounterRequest { client: "C".into(), ..CounterRequest::new(Some(&version), Duration::from_millis(500)) };
+        let config = |counters: &[&'static str], metrics: &str| {
+            asked(&request.config(counters.iter().copied(), metrics, Some(&version), BufferMb::new(1).unwrap()).unwrap())
+        };
+        let event_counters = |name: &str| (name.to_owned(), "EventCounterIntervalSec=0.5".to_owned());
+        let meters = |metrics: &str| {
+            let rest = "RefreshInterval=0.5;MaxTimeSeries=1000;MaxHistograms=10;ClientId=C";
+            ("System.Diagnostics.Metrics".to_owned(), format!("SessionId=SHARED;Metrics={metrics};{rest}"))
+        };
+        assert_eq!(config(&["System.Runtime"], ""), [event_counters("System.Runtime")]);
+        assert_eq!(config(&["App"], r"App\hits,App\lat"), [event_counters("App"), meters(r"App\hits,App\lat")]);
+        assert!(request.config([].into_iter(), "", None, BufferMb::new(1).unwrap()).is_err(), "a session of nothing");
+    }
+
+    #[test]
+    fn sessions_have_names_of_their_own() {
+        let (one, other) = (guid(), guid());
+        assert!(one != other && one.len() == 36, "{one}");
+        assert_eq!(one.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
+        assert_ne!(CounterRequest::new(None, Duration::from_secs(1)).session, "SHARED", "older libraries do not share");
+    }
+}

@@ -1,0 +1,159 @@
+//! Watching real processes: figures come, and no session stays behind.
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dn_top::analysis::{CountersSnapshot, Vitals};
+use dn_top::model::{Contact, Process};
+use dn_top::net::discovery::Sources;
+use dn_top::net::{Clients, Directory};
+use dn_top::session::{Watch, watch};
+use tokio::sync::watch::channel;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use crate::support::runtimes;
+use crate::support::screen::ctrl;
+use crate::support::{Invocation, PATIENCE, Program, poll};
+
+/// A session that is listened to, and what it told last.
+struct Watched {
+    told: Arc<Mutex<Option<CountersSnapshot>>>,
+    stop: tokio::sync::watch::Sender<bool>,
+    task: JoinHandle<Result<(), String>>,
+}
+
+/// A process as the dashboard sees it, once its runtime has answered.
+async fn find(program: &Program) -> (Process, Clients) {
+    let mut directory = Directory::new(Sources::machine()).unwrap();
+    let began = Instant::now();
+    loop {
+        let rows = directory.refresh(Duration::from_secs(1)).await.unwrap();
+        if let Some(process) = rows.into_iter().find(|row| row.key.pid == program.pid() && row.contact == Contact::Ok) {
+            return (process, directory.clients());
+        }
+        assert!(began.elapsed() < PATIENCE, "{program:?} is not found");
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+impl Watched {
+    fn start(process: &Process, clients: &Clients, meters: bool) -> Self {
+        let (client, told) = (clients.of(process).unwrap(), Arc::new(Mutex::new(None)));
+        let wanted = Watch { process: process.clone(), interval: Duration::from_secs(1), meters };
+        let (stop, stopped) = channel(false);
+        let tell = Arc::clone(&told);
+        let task = tokio::spawn(async move {
+            let publish = |counters| {
+                *tell.lock().unwrap() = Some(counters);
+                std::future::ready(())
+            };
+            watch(&client, &wanted, stopped, publish).await
+        });
+        Self { told, stop, task }
+    }
+
+    /// Waits until what was told is as it should be.
+    async fn until<T>(&self, what: &str, is: impl Fn(&CountersSnapshot) -> Option<T>) -> T {
+        let began = Instant::now();
+        loop {
+            if let Some(found) = self.told.lock().unwrap().as_ref().and_then(&is) {
+                return found;
+            }
+            assert!(!self.task.is_finished() && began.elapsed() < PATIENCE, "waited in vain for {what}: {:?}", self.told);
+            sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    async fn end(self) -> Result<(), String> {
+        self.stop.send(true).unwrap();
+        self.task.await.unwrap()
+    }
+}
+
+/// Threads of a runtime that serve sessions, and the one that serves its socket. 3.1 does not name its threads.
+fn event_pipe_threads(program: &Program) -> usize {
+    let tasks = fs::read_dir(format!("/proc/{}/task", program.pid())).unwrap();
+    let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.filter(|name| name.trim() == ".NET EventPipe").count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn figures_come_from_every_runtime_and_no_session_stays() {
+    for runtime in runtimes::all() {
+        let mut program = runtime.any().start();
+        let (process, clients) = find(&program).await;
+        let before = event_pipe_threads(&program);
+        // The second session finds what the first left behind.
+        for _ in 0..2 {
+            let watched = Watched::start(&process, &clients, false);
+            let told = |counters: &CountersSnapshot| {
+                let Vitals { heap, allocation_rate, gc_time_percent, exceptions, queue_length, .. } = counters.vitals;
+                Some((heap.filter(|heap| *heap > 1e5)?, allocation_rate?, gc_time_percent?, exceptions?, queue_length?))
+            };
+            let (heap, allocated, gc, exceptions, queue) = watched.until("all figures", told).await;
+            eprintln!("{runtime}: heap {heap}, {allocated} B/s, {gc} % in collections, {exceptions} exceptions/s, queue {queue}");
+            assert!((0.0..=100.0).contains(&gc) && queue >= 0.0, "{runtime}");
+            if !runtime.version.starts_with("10.") {
+                // The program allocates 10 kB a round and throws every tenth.
+                watched.until("allocation", |counters| counters.vitals.allocation_rate.filter(|rate| *rate > 1e4)).await;
+                watched.until("exceptions", |counters| counters.vitals.exceptions.filter(|rate| *rate > 0.0)).await;
+                assert!(event_pipe_threads(&program) > before || runtime.version.starts_with("3."), "{runtime}");
+            }
+            assert_eq!(watched.end().await, Ok(()), "{runtime}");
+            let gone = poll(PATIENCE, || (event_pipe_threads(&program) == before).then_some(()));
+            assert!(gone.is_some() && program.is_alive() && program.answers(), "{runtime}: a session stays");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watch_ends_with_its_process() {
+    let Some(net9) = runtimes::net9() else { return };
+    let mut program = net9.any().start();
+    let (process, clients) = find(&program).await;
+    let watched = Watched::start(&process, &clients, false);
+    watched.until("figures", |counters| counters.vitals.heap).await;
+    program.finish();
+    assert_eq!(watched.task.await.unwrap(), Ok(()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn meters_come_where_they_are_asked_for() {
+    let Some(net9) = runtimes::net9() else { return };
+    let program = net9.program("meters").start();
+    let (process, clients) = find(&program).await;
+    let watched = Watched::start(&process, &clients, true);
+    let gauge = |counters: &CountersSnapshot| {
+        let mine = |counter: &&dn_top::analysis::CounterSnapshot| counter.group == "DnTop.Meter" && counter.name == "g";
+        counters.counters.iter().find(mine)?.value
+    };
+    assert_eq!(watched.until("the gauge", gauge).await, 42.0);
+    watched.until("the runtime's own figures", |counters| counters.vitals.heap).await;
+    assert_eq!(watched.end().await, Ok(()));
+}
+
+#[test]
+fn the_dashboard_shows_them_and_leaves_nothing_behind() {
+    let Some(net9) = runtimes::net9() else { return };
+    for leave in ["q", &ctrl('c')] {
+        let mut program = net9.any().start();
+        let pid = program.pid().to_string();
+        let before = event_pipe_threads(&program);
+        let mut screen = Invocation::new(["--filter", &pid]).screen(160, 40);
+        let row = |shown: &str| shown.lines().find(|line| line.contains(&format!(" {pid} work "))).map(str::to_owned);
+        screen.wait_until("its row", |shown| row(shown).is_some_and(|row| row.contains("9.0.7") && row.contains("● running")));
+        screen.keys("w");
+        screen.wait_until("its figures", |shown| {
+            shown.contains("EXC/S")
+                && row(shown).is_some_and(|row| row.contains("◎ watched") || row.contains("! "))
+                && !row(shown).unwrap().contains('–')
+        });
+        screen.keys(leave);
+        assert!(screen.wait_exit().success());
+        screen.assert_restored();
+        let gone = poll(PATIENCE, || (event_pipe_threads(&program) == before).then_some(()));
+        assert!(gone.is_some() && program.is_alive() && program.answers());
+    }
+}
