@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use crate::clr::EventKind;
 use crate::clr::payload::{MethodVerbose, ModuleLoad, Tier};
+use crate::clr::{EventKind, write_parameters};
+
+use crate::wire::Utf16;
 
 use super::known::Known;
 use super::names::{NameId, Names};
@@ -30,6 +32,10 @@ pub struct Symbols {
     methods: Vec<Method>,
     /// By method, a bit for each tier that it was compiled in.
     tiers: Vec<u16>,
+    /// By method, its parameters.
+    parameters: Vec<NameId>,
+    /// Parameters that are being written; kept for its memory.
+    text: String,
     by_identity: FxHashMap<Method, MethodId>,
     /// Path by module.
     modules: FxHashMap<u64, NameId>,
@@ -63,6 +69,8 @@ impl Default for Symbols {
             bodies: BTreeMap::new(),
             methods: Vec::new(),
             tiers: Vec::new(),
+            parameters: Vec::new(),
+            text: String::new(),
             by_identity: FxHashMap::default(),
             modules: FxHashMap::default(),
             full: false,
@@ -105,7 +113,7 @@ impl Symbols {
         }
         let (namespace, name) = (self.names.add(load.namespace), self.names.add(load.name));
         let method = Method { module: body.module, token: body.token, namespace, name };
-        let Some(id) = self.method(method) else { return };
+        let Some(id) = self.method(method, |symbols| symbols.parameters_of(load.signature)) else { return };
         self.tiers[id.0 as usize] |= 1 << body.tier() as u16;
         self.clear(body.start, body.size);
         self.insert(body.start, Body { size: body.size, method: id });
@@ -118,9 +126,10 @@ impl Symbols {
         }
         for (start, body) in &other.bodies {
             let Method { module, token, namespace, name } = other.methods[body.method.0 as usize];
-            let mut copy = |id| self.names.add_chars(other.names.get(id).chars());
-            let method = Method { module, token, namespace: copy(namespace), name: copy(name) };
-            let Some(id) = self.method(method) else { return };
+            let copy = |names: &mut Names, id| names.add_chars(other.names.get(id).chars());
+            let method = Method { module, token, namespace: copy(&mut self.names, namespace), name: copy(&mut self.names, name) };
+            let parameters = other.parameters[body.method.0 as usize];
+            let Some(id) = self.method(method, |symbols| copy(&mut symbols.names, parameters)) else { return };
             self.tiers[id.0 as usize] |= other.tiers[body.method.0 as usize];
             let last = start.saturating_add(u64::from(body.size) - 1);
             if !self.covers(*start, last) {
@@ -129,8 +138,14 @@ impl Symbols {
         }
     }
 
-    /// The number of a method; `None` where there is no room for another.
-    fn method(&mut self, method: Method) -> Option<MethodId> {
+    fn parameters_of(&mut self, signature: Utf16<'_>) -> NameId {
+        self.text.clear();
+        write_parameters(signature.chars(), &mut self.text);
+        self.names.add_chars(self.text.chars())
+    }
+
+    /// The number of a method, which is made where it is new; `None` where there is no room for another.
+    fn method(&mut self, method: Method, parameters: impl FnOnce(&mut Self) -> NameId) -> Option<MethodId> {
         let next = MethodId(self.methods.len() as u32);
         if let Some(id) = self.by_identity.get(&method) {
             return Some(*id);
@@ -141,6 +156,8 @@ impl Symbols {
         }
         self.methods.push(method);
         self.tiers.push(0);
+        let parameters = parameters(self);
+        self.parameters.push(parameters);
         self.by_identity.insert(method, next);
         Some(next)
     }
@@ -202,6 +219,11 @@ impl Symbols {
         }
     }
 
+    /// The parameters of a method in parentheses, as in `(int, string)`; empty where they are not known.
+    pub(super) fn parameters(&self, method: MethodId) -> &str {
+        self.names.get(self.parameters[method.0 as usize])
+    }
+
     /// File name of a method's module without its extension; empty where it is not known.
     pub(super) fn module(&self, method: MethodId) -> &str {
         let module = self.methods[method.0 as usize].module;
@@ -232,14 +254,17 @@ impl Symbols {
 mod tests {
     use super::*;
     use crate::clr::payload::MethodBody;
-    use crate::wire::{Put, Utf16};
+    use crate::wire::Put;
 
     fn load(symbols: &mut Symbols, start: u64, size: u32, token: u32, name: &str, flags: u32) {
         let mut text = Vec::new();
         text.put_utf16z(name);
         let name = Utf16::new(&text[..text.len() - 2]);
         let body = MethodBody { method: 1, module: 1, start, size, token, flags };
-        symbols.add(&MethodVerbose { body, namespace: Utf16::new(b"T\0"), name, signature: Utf16::default() });
+        let mut signature = Vec::new();
+        signature.put_utf16z(&format!("void  (int32,class System.Type[{token}])"));
+        let signature = Utf16::new(&signature[..signature.len() - 2]);
+        symbols.add(&MethodVerbose { body, namespace: Utf16::new(b"T\0"), name, signature });
     }
 
     #[test]
@@ -263,7 +288,8 @@ mod tests {
         load(&mut other, 300, 10, 1, "A", 0x100);
         symbols.absorb(&other);
         assert_eq!([50, 105, 300].map(|address| symbols.frame_name(address)), ["0x32", "T.D", "T.A"], "what is known stays");
-        assert_eq!(symbols.tiers(symbols.find(300).unwrap()).len(), 3);
+        let method = symbols.find(300).unwrap();
+        assert_eq!((symbols.tiers(method).len(), symbols.parameters(method)), (3, "(int, Type[1])"));
         load(&mut symbols, u64::MAX - 1, 100, 5, "E", 0);
         load(&mut symbols, 0, 0, 6, "F", 0);
         assert_eq!(symbols.frame_name(u64::MAX), "T.E");

@@ -78,7 +78,7 @@ fn report(live: &Live, arguments: &args::Report) -> Report {
         found.methods.truncate(arguments.count);
     }
     let method = |method: &MethodTime| Method {
-        name: sanitise(&method.name),
+        name: sanitise(&format!("{}{}", method.name, method.parameters)),
         module: sanitise(&method.module),
         own: method.own.all(),
         total: method.total.all(),

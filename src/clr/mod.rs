@@ -18,6 +18,7 @@ mod known;
 mod level;
 mod profile;
 mod select;
+mod signature;
 mod spec;
 
 pub use kind::EventKind;
@@ -25,4 +26,5 @@ pub use known::{Keyword, KnownProvider, RUNTIME, known_provider, known_providers
 pub use level::{level_name, parse_level};
 pub use profile::{Profile, UnknownProfile, profile, profiles};
 pub use select::{DEFAULT_PROFILES, SelectError, Selected, select};
+pub use signature::write_parameters;
 pub use spec::{Problem, SpecError, format_keywords, format_provider, parse_provider, parse_runtime_keywords};

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::clr::payload::Tier;
 
-use super::profile::{Cell, FrameKind, Profile};
+use super::profile::{Cell, FrameKind, Profile, ProfileFrame};
 use super::tree::StackTree;
 use super::{SampleFilter, ThreadSamples};
 
@@ -36,6 +36,8 @@ impl SampleCount {
 pub struct MethodTime {
     /// Type and name, or an address where the method is not known; not sanitised.
     pub name: String,
+    /// Its parameters in parentheses, types without namespaces; empty where they are not known. Not sanitised.
+    pub parameters: String,
     /// Its module, without extension; empty where it is not known. Not sanitised.
     pub module: String,
     /// Samples in which it was the leaf.
@@ -213,8 +215,8 @@ impl<'a> Counts<'a> {
         });
         methods.truncate(limit);
         let time = |method: &MethodCount| {
-            let frame = frame(method).clone();
-            MethodTime { name: frame.name, module: frame.module, own: method.own, total: method.total, tiers: frame.tiers }
+            let ProfileFrame { name, parameters, module, tiers, .. } = frame(method).clone();
+            MethodTime { name, parameters, module, own: method.own, total: method.total, tiers }
         };
         methods.iter().map(time).collect()
     }

@@ -30,6 +30,8 @@ pub struct Profile {
 pub struct ProfileFrame {
     /// Type and name; an address where the method is not known; `…` for what was folded away. Not sanitised.
     pub name: String,
+    /// Its parameters in parentheses, types without namespaces; empty where they are not known. Not sanitised.
+    pub parameters: String,
     /// Its module, without extension; empty where it is not known. Not sanitised.
     pub module: String,
     /// The tiers that it was compiled in.
@@ -127,12 +129,17 @@ impl Profile {
         let next = self.frames.len() as u32;
         let index = *known.entry(frame).or_insert(next);
         if index == next {
-            let (kind, name, module, tiers) = match frame.meaning() {
-                Meaning::Method(method) => {
-                    (FrameKind::Method, symbols.full_name(method), symbols.module(method).to_owned(), symbols.tiers(method))
-                }
-                Meaning::Address(address) => (FrameKind::Address, format!("{address:#x}"), String::new(), Vec::new()),
-                Meaning::Folded => (FrameKind::Folded, "…".to_owned(), String::new(), Vec::new()),
+            let nameless = |kind, name| ProfileFrame { name, parameters: String::new(), module: String::new(), tiers: Vec::new(), kind };
+            let described = match frame.meaning() {
+                Meaning::Method(method) => ProfileFrame {
+                    name: symbols.full_name(method),
+                    parameters: symbols.parameters(method).to_owned(),
+                    module: symbols.module(method).to_owned(),
+                    tiers: symbols.tiers(method),
+                    kind: FrameKind::Method,
+                },
+                Meaning::Address(address) => nameless(FrameKind::Address, format!("{address:#x}")),
+                Meaning::Folded => nameless(FrameKind::Folded, "…".to_owned()),
             };
             let wait = match frame.meaning() {
                 Meaning::Method(method) => {
@@ -141,7 +148,7 @@ impl Profile {
                 }
                 Meaning::Address(_) | Meaning::Folded => false,
             };
-            self.frames.push(ProfileFrame { name, module, tiers, kind });
+            self.frames.push(described);
             waiting.push(wait);
         }
         index

@@ -1,0 +1,127 @@
+//! Signatures of methods as the runtime writes them into its events.
+
+/// Longest part of a signature that is read, characters.
+const LONGEST: usize = 2048;
+
+/// Writes the parameters of a signature as a person would: `instance void  (int32,class System.String[],value class System.Guid&)` becomes
+/// `(int, string[], Guid&)`. Types lose their namespaces; C#'s own have the names that C# gives them. Nothing is written where there are no parameters in
+/// it. The signature is not sanitised.
+pub fn write_parameters(signature: impl Iterator<Item = char>, out: &mut String) {
+    let mut signature = signature.take(LONGEST).peekable();
+    // Two spaces stand before the parameters, and nowhere else.
+    let mut spaces = 0;
+    while let Some(next) = signature.peek() {
+        match next {
+            ' ' => spaces += 1,
+            '(' if spaces >= 2 => break,
+            _ => spaces = 0,
+        }
+        signature.next();
+    }
+    let mut word = Word::default();
+    for next in signature {
+        match next {
+            ' ' => word.space(out),
+            ',' => {
+                word.end(next, out);
+                out.push_str(", ");
+            }
+            '(' | ')' | '<' | '>' | '[' | ']' | '&' | '*' => {
+                word.end(next, out);
+                out.push(next);
+            }
+            _ => word.text.push(next),
+        }
+    }
+    word.end(' ', out);
+}
+
+/// A word of a signature, as far as it was read.
+#[derive(Default)]
+struct Word {
+    text: String,
+    unsigned: bool,
+}
+
+impl Word {
+    /// Takes a space: what comes behind a word that says of what kind a type is belongs to the same type.
+    fn space(&mut self, out: &mut String) {
+        match self.text.as_str() {
+            // A type that can be unloaded has an address for a name.
+            "" | "class" | "value" | "pMT:" => {}
+            "unsigned" => self.unsigned = true,
+            _ => {
+                self.end(' ', out);
+                out.push(' ');
+            }
+        }
+        self.text.clear();
+    }
+
+    fn end(&mut self, delimiter: char, out: &mut String) {
+        let text = self.text.as_str();
+        out.push_str(match (text, self.unsigned) {
+            ("int8", false) => "sbyte",
+            ("int8", true) => "byte",
+            ("int16", false) => "short",
+            ("int16", true) => "ushort",
+            ("int32", false) => "int",
+            ("int32", true) => "uint",
+            ("int64", false) => "long",
+            ("int64", true) => "ulong",
+            // As wide as an address.
+            ("int", false) => "nint",
+            ("int", true) => "nuint",
+            ("wchar", _) => "char",
+            ("System.String", _) => "string",
+            ("System.Object", _) => "object",
+            _ if text.starts_with("0x") => "?",
+            _ => {
+                let name = text.rsplit('.').next().filter(|name| !name.is_empty()).unwrap_or(text);
+                // How many type arguments there are shows where they follow.
+                if delimiter == '<' { name.split('`').next().unwrap_or(name) } else { name }
+            }
+        });
+        self.text.clear();
+        self.unsigned = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_as_a_person_writes_them() {
+        // Signatures that runtimes 3.1 and 9 wrote, and what is none.
+        for (signature, expected) in [
+            ("void  ()", "()"),
+            ("instance bool  (unsigned int32&)", "(uint&)"),
+            ("int32  (int,int32,unsigned int8*&)", "(nint, int, byte*&)"),
+            ("void  (wchar**,wchar**,int32)", "(char**, char**, int)"),
+            ("generic unsigned int  (!!0*,!!1*,unsigned int)", "(!!0*, !!1*, nuint)"),
+            (
+                "instance void  (class System.String,value class System.Guid*,value class EventData*,class System.String[])",
+                "(string, Guid*, EventData*, string[])",
+            ),
+            (
+                "bool  (class System.RuntimeType,bool,value class ListBuilder`1<class System.Object>&)",
+                "(RuntimeType, bool, ListBuilder<object>&)",
+            ),
+            ("generic void  (!!0[],int32,class System.Collections.Generic.IComparer`1<!!0>)", "(!!0[], int, IComparer<!!0>)"),
+            (
+                "class System.Object  (class System.Func`2<value class ErrorInfo,value class System.ValueTuple`2<int64,float>>)",
+                "(Func<ErrorInfo, ValueTuple<long, float>>)",
+            ),
+            ("class System.Object  (class System.Object,pMT: 0x7f70c7295438<class System.Object>)", "(object, ?<object>)"),
+            ("", ""),
+            ("void (int32)", ""),
+            ("void  (int32", "(int"),
+            ("void  (class ...)", "(...)"),
+        ] {
+            let mut out = String::new();
+            write_parameters(signature.chars(), &mut out);
+            assert_eq!(out, expected, "{signature}");
+        }
+    }
+}
