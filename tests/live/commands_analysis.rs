@@ -1,10 +1,11 @@
 //! What the commands say of a running program, against programs that do what is known.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::analysis::assert_shares;
 use crate::support::runtimes;
 use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
 use crate::trace::wait_for_bytes;
@@ -22,41 +23,42 @@ fn number(value: &Value) -> f64 {
 fn a_report_shows_where_the_time_went() {
     for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
         let mut program = runtime.program("known").start();
-        // On a machine that is busy with other things, the program itself overshoots its times.
-        let mut tried = Vec::new();
-        while !tried.last().is_some_and(|times: &[f64; 3]| is_seventy_twenty_ten(times)) {
-            assert!(tried.len() < 5, "{runtime}: {tried:?}");
-            tried.push(reported(&mut program));
+        // The methods get their last tier.
+        program.spend(1000);
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let recording = start(&["trace"], &program, &["-o", file.to_str().unwrap(), "--profile", "dotnet-sampled-thread-time"]);
+        let partial = wait_for_bytes(&recording, place.path());
+        assert!(program.answers());
+        // How many samples come in a time is the machine's affair. There are a handful of threads besides, whose samples are counted here too.
+        let (mut spent, mut rounds) = ([0.0; 3], 0);
+        while sampled(&partial) < 10_000 {
+            rounds += 1;
+            assert!(rounds < 100, "{runtime}: no samples come");
+            let times = program.spend(1000);
+            spent.iter_mut().zip(times).for_each(|(sum, time)| *sum += time);
         }
-        eprintln!("{runtime}: {tried:?}");
+        recording.signal(Signal::INT);
+        assert_eq!(recording.wait().code, 130);
+        let report = Invocation::new(["report", file.to_str().unwrap(), "--inclusive", "-n", "1000", "--json"]).run().json();
+        let total = |name: &str| {
+            let method = report["methods"].as_array().unwrap().iter().find(|method| method["name"] == format!("Known.{name}"));
+            number(&method.unwrap_or_else(|| panic!("no {name} in {report:#}"))["total"])
+        };
+        let times = ["Seventy()", "Twenty()", "Ten()"].map(total);
+        let (all, spend): (f64, f64) = (times.iter().sum(), total("Spend(int)"));
+        assert!(all > 500.0 && spend >= all && spend < all * 1.2, "{runtime}: {spend} in all, {times:?}");
+        assert_eq!(report["unresolved"], 0, "{report:#}");
+        assert_shares(times, spent, &runtime.to_string());
     }
 }
 
-fn is_seventy_twenty_ten(times: &[f64; 3]) -> bool {
-    let all: f64 = times.iter().sum();
-    times.iter().zip([0.7, 0.2, 0.1]).all(|(time, share)| (time / all - share).abs() < 0.03)
-}
-
-/// Samples of the three methods that `known` spends its time in.
-fn reported(program: &mut Program) -> [f64; 3] {
-    let place = folder();
-    let file = place.path().join("a.nettrace");
-    let recording = start(&["trace"], program, &["-o", file.to_str().unwrap(), "--profile", "dotnet-sampled-thread-time"]);
-    wait_for_bytes(&recording, place.path());
-    assert!(program.answers());
-    program.carry_out("spend 3000");
-    recording.signal(Signal::INT);
-    assert_eq!(recording.wait().code, 130);
-    let report = Invocation::new(["report", file.to_str().unwrap(), "--inclusive", "-n", "1000", "--json"]).run().json();
-    let total = |name: &str| {
-        let method = report["methods"].as_array().unwrap().iter().find(|method| method["name"] == format!("Known.{name}"));
-        number(&method.unwrap_or_else(|| panic!("no {name} in {report:#}"))["total"])
-    };
-    let times = ["Seventy", "Twenty", "Ten"].map(total);
-    let (all, spend): (f64, f64) = (times.iter().sum(), total("Spend"));
-    assert!(all > 500.0 && spend >= all && spend < all * 1.05, "{spend} in all, {times:?}");
-    assert_eq!(report["unresolved"], 0, "{report:#}");
-    times
+/// Samples of all threads in a recording that goes on.
+fn sampled(partial: &Path) -> u64 {
+    let stats = Invocation::new(["stats".as_ref(), partial.as_os_str(), "--json".as_ref()]).run().json();
+    let counts = stats["counts"].as_array().unwrap();
+    let samples = counts.iter().filter(|count| count["provider"] == "Microsoft-DotNETCore-SampleProfiler");
+    samples.map(|count| count["count"].as_u64().unwrap()).sum()
 }
 
 #[test]
@@ -76,10 +78,12 @@ fn stacks_are_those_of_every_thread() {
         assert_eq!((&stacks["pid"], &stacks["complete"]), (&json!(program.pid()), &json!(true)), "{runtime}");
         let groups = stacks["stacks"].as_array().unwrap();
         let frames = || groups.iter().flat_map(|group| group["frames"].as_array().unwrap()).map(|frame| frame.as_str().unwrap());
-        let unknown = frames().filter(|frame| frame.starts_with("0x")).count();
-        // A program that is just starting compiles anew what it ran a moment ago: some of that code is gone before the rundown names it.
-        let most = if runtime.version.starts_with("10") { frames().count() / 5 } else { 0 };
-        assert!(frames().count() > 3 && unknown <= most, "{runtime}: {stacks:#}");
+        let unknown: Vec<_> = frames().filter_map(|frame| u64::from_str_radix(frame.strip_prefix("0x")?, 16).ok()).collect();
+        // Where reflection calls a constructor, .NET 10 has a frame of its own: machine code of the runtime, which no rundown names. It is part of the
+        // program's file there.
+        let own = if runtime.version.starts_with("10") { code(program.pid(), &runtime.host()) } else { Vec::new() };
+        let is_own = |address: &u64| own.iter().any(|range| range.contains(address));
+        assert!(frames().count() > 3 && unknown.iter().all(is_own), "{runtime}: {stacks:#}");
         let threads: Vec<_> = groups.iter().flat_map(|group| group["threads"].as_array().unwrap()).collect();
         let main = threads.iter().find(|thread| thread["id"] == program.pid()).unwrap_or_else(|| panic!("{runtime}: {stacks:#}"));
         assert!(main["name"].is_string(), "{runtime}: {stacks:#}");
@@ -95,6 +99,15 @@ fn stacks_are_those_of_every_thread() {
         assert!(program.is_alive() && program.answers(), "{runtime}");
         eprintln!("{runtime}: {} threads in {} stacks", threads.len(), groups.len());
     }
+}
+
+/// Where a process has machine code of a file.
+fn code(pid: u32, file: &Path) -> Vec<std::ops::Range<u64>> {
+    let file = file.canonicalize().unwrap();
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let lines = maps.lines().filter(|line| line.ends_with(file.to_str().unwrap()) && line.contains(" r-xp "));
+    let number = |digits: &str| u64::from_str_radix(digits, 16).unwrap();
+    lines.filter_map(|line| line.split(' ').next()?.split_once('-')).map(|(start, end)| number(start)..number(end)).collect()
 }
 
 /// The lines of `counters --format json`.
@@ -204,11 +217,10 @@ fn the_heap_has_the_objects_that_the_program_holds() {
             assert_eq!((&heap["complete"], &heap["problems"]), (&json!(true), &json!([])), "{runtime}");
             let types = heap["types"].as_array().unwrap();
             let of = |name: &str| types.iter().find(|named| named["name"] == name).unwrap_or_else(|| panic!("{runtime}: {heap:#}"));
-            // A header, a pointer to the type, a field.
+            // A header, a pointer to the type, a field; a length and 25 numbers, and the walk does not count what rounds it up.
             assert_eq!(json!([of("Held")["objects"], of("Held")["bytes"]]), json!([12_345, 24 * 12_345]), "{runtime}");
-            // 100 bytes, a header, a pointer to the type and a length; the walk does not count what rounds it up.
-            let arrays = of("System.Byte[]");
-            assert!(arrays["objects"].as_u64() >= Some(12_345) && arrays["bytes"].as_u64() >= Some(124 * 12_345), "{runtime}: {arrays}");
+            assert_eq!(json!([of("Grain[]")["objects"], of("Grain[]")["bytes"]]), json!([12_345, 124 * 12_345]), "{runtime}");
+            assert_eq!(json!([of("Held[]")["objects"], of("Held[]")["bytes"]]), json!([1, 24 + 8 * 12_345]), "{runtime}");
             let sum = |of: &str| types.iter().map(|named| named[of].as_u64().unwrap()).sum::<u64>() + heap["others"][of].as_u64().unwrap();
             assert_eq!(json!([sum("objects"), sum("bytes")]), json!([heap["objects"], heap["bytes"]]), "{runtime}");
             eprintln!("{runtime}: {} objects, {} bytes, {} references", heap["objects"], heap["bytes"], heap["references"]);
@@ -217,10 +229,17 @@ fn the_heap_has_the_objects_that_the_program_holds() {
     }
     let Some(net10) = runtimes::net10() else { return };
     let mut program = net10.any().start();
-    std::thread::sleep(Duration::from_secs(2));
-    let heap = start(&["heap", "--yes", "--json", "-n", "5"], &program, &[]).wait().json();
-    assert_eq!((&heap["complete"], &heap["problems"]), (&json!(true), &json!([])), "{heap:#}");
-    assert!(heap["objects"].as_u64() > Some(10_000) && program.is_alive() && program.answers(), "{heap:#}");
+    // It is just starting.
+    let heap = || {
+        let heap = start(&["heap", "--yes", "--json", "-n", "100000"], &program, &[]).wait().json();
+        assert_eq!((&heap["complete"], &heap["problems"]), (&json!(true), &json!([])), "{heap:#}");
+        (heap["objects"].as_u64() > Some(10_000)).then_some(heap)
+    };
+    let heap = poll(PATIENCE, heap).expect("ten thousand objects");
+    assert!(program.is_alive() && program.answers());
+    let types = heap["types"].as_array().unwrap();
+    let sum = |of: &str| types.iter().map(|named| named[of].as_u64().unwrap()).sum::<u64>() + heap["others"][of].as_u64().unwrap();
+    assert_eq!(json!([sum("objects"), sum("bytes")]), json!([heap["objects"], heap["bytes"]]));
     eprintln!("{net10}: {} objects, {} bytes, {} references", heap["objects"], heap["bytes"], heap["references"]);
 }
 

@@ -9,6 +9,7 @@ mod analysis;
 mod commands_analysis;
 mod container;
 mod dashboard;
+mod findings;
 mod net;
 mod ports;
 mod refusals;

@@ -187,10 +187,19 @@ impl Program {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// Has the program `known` carry out a command, and returns when it has.
-    pub(crate) fn carry_out(&mut self, command: &str) {
+    /// Has a program that takes commands carry one out, and returns when it has, with what it said of it.
+    pub(crate) fn carry_out(&mut self, command: &str) -> Vec<String> {
         self.tell(command);
-        while self.line() != format!("done {command}") {}
+        let done = format!("done {command}");
+        std::iter::from_fn(|| Some(self.line()).filter(|line| *line != done)).collect()
+    }
+
+    /// Has `known` work for so long, and returns the milliseconds that Seventy, Twenty and Ten took, by its own clock.
+    pub(crate) fn spend(&mut self, milliseconds: u32) -> [f64; 3] {
+        let said = self.carry_out(&format!("spend {milliseconds}"));
+        let spent = said.iter().find_map(|line| line.strip_prefix("spent ")).unwrap_or_else(|| panic!("{said:?}"));
+        let times: Vec<f64> = spent.split(' ').map(|time| time.parse().unwrap()).collect();
+        times.try_into().unwrap()
     }
 
     /// What it wrote to standard error.

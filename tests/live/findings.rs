@@ -1,0 +1,130 @@
+//! What the dashboard shows of a recording is what is in its file, and what the program did.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use dn_top::analysis::{Live, SampleFilter};
+use dn_top::clr::select;
+use dn_top::model::{Findings, Phase, Recording, RecordingId};
+use dn_top::net::client::Client;
+use dn_top::nettrace::{Decoder, Limits};
+use dn_top::session::{Plan, Recorder};
+use serde_json::{Value, json};
+
+use crate::analysis::process;
+use crate::support::{Invocation, PATIENCE, Program, folder, poll, runtimes};
+
+/// Collections, loads, compilation, contention, exceptions, threads, tiers; and samples.
+const EVERYTHING: [&str; 2] = ["Microsoft-Windows-DotNETRuntime:0x100000c019:5", "Microsoft-DotNETCore-SampleProfiler:0:4"];
+
+/// Records with everything analysed while `act` goes on.
+async fn record(program: &mut Program, file: &Path, act: impl FnOnce(&mut Program, &dyn Fn() -> Recording)) -> Recording {
+    let (process, client) = process(program).await;
+    let plan = Plan {
+        id: RecordingId(0),
+        key: process.key,
+        name: process.name,
+        what: String::new(),
+        config: select(&[] as &[&str], &EVERYTHING, None).unwrap().config,
+        file: file.to_owned(),
+        duration: None,
+        max_bytes: None,
+        analysed: true,
+    };
+    let recorder = Recorder::start(Client::clone(&client), plan).await.unwrap();
+    let progress = recorder.progress();
+    let look = || progress.borrow().clone();
+    // The runtime sends the header, and lets events into the session before it looks at the next request.
+    assert!(poll(PATIENCE, || (look().bytes > 0).then_some(())).is_some(), "nothing comes");
+    assert!(program.answers());
+    tokio::task::block_in_place(|| act(program, &look));
+    recorder.stop();
+    let recording = recorder.finished().await;
+    assert!(matches!(&recording.phase, Phase::Done(outcome) if outcome.complete && outcome.trouble.is_none()), "{recording:?}");
+    recording
+}
+
+/// Everything that the analyses find in a file.
+fn read(file: &Path) -> Live {
+    let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default());
+    decoder.feed(&fs::read(file).unwrap(), &mut live).unwrap();
+    assert!(decoder.finish(&mut live).is_complete());
+    live
+}
+
+/// Panics unless the file holds what was shown of it: in sum, by event, and in every analysis.
+fn assert_same(file: &Path, recording: &Recording, findings: &Findings, runtime: &str) {
+    let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+    let totals = findings.snapshot.totals;
+    let shown = json!([recording.bytes, totals.events, totals.dropped, totals.stacks, totals.threads, totals.sequence_points]);
+    let told = ["bytes", "events", "dropped", "stacks", "threads", "sequence_points"].map(|name| stats[name].clone());
+    assert_eq!(shown, json!(told), "{runtime}");
+    assert_eq!(recording.events, totals.events, "{runtime}");
+    let mut shown: Vec<Value> =
+        findings.events.iter().map(|rate| json!([rate.event.provider, rate.event.event_id, rate.event.name, rate.event.count])).collect();
+    let counts = stats["counts"].as_array().unwrap();
+    let mut told: Vec<Value> = counts.iter().map(|count| json!([count["provider"], count["id"], count["name"], count["count"]])).collect();
+    shown.sort_by_key(Value::to_string);
+    told.sort_by_key(Value::to_string);
+    assert_eq!(shown, told, "{runtime}");
+
+    let live = read(file);
+    assert_eq!(totals.dropped_at_start + totals.dropped + totals.troubles + findings.snapshot.unreadable, 0, "{runtime}: {totals:?}");
+    assert_eq!(format!("{:#?}", findings.snapshot), format!("{:#?}", live.snapshot(live.newest())), "{runtime}");
+    assert_eq!(format!("{:#?}", findings.profile), format!("{:#?}", live.profile()), "{runtime}");
+}
+
+/// How often an event of the runtime came.
+fn count(findings: &Findings, name: &str) -> u64 {
+    let of = |rate: &&dn_top::model::EventRate| rate.event.provider == "Microsoft-Windows-DotNETRuntime" && rate.event.name == name;
+    findings.events.iter().filter(of).map(|rate| rate.event.count).sum()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_shown_is_what_is_in_the_file() {
+    for runtime in runtimes::all() {
+        let name = runtime.to_string();
+        let mut program = runtime.any().start();
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let recording = record(&mut program, &file, |_, look| {
+            assert!(poll(PATIENCE, || (look().events > 5000).then_some(())).is_some(), "{name}: {:?}", look());
+        })
+        .await;
+        let findings: Arc<Findings> = recording.findings.clone().unwrap();
+        assert!(findings.profile.count(SampleFilter::ALL).samples().all() > 0, "{name}");
+        assert_same(&file, &recording, &findings, &name);
+        assert!(program.is_alive() && program.answers(), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_shown_is_what_the_program_did() {
+    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+        let name = runtime.to_string();
+        let mut program = runtime.program("known").start();
+        // What the program needs for itself to take a command it has then.
+        program.carry_out("throw 1");
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let recording = record(&mut program, &file, |program, _| {
+            for command in ["throw 25", "collect 4 2", "collect 3 1", "contend 7"] {
+                program.carry_out(command);
+            }
+        })
+        .await;
+        let findings: Arc<Findings> = recording.findings.clone().unwrap();
+        let snapshot = &findings.snapshot;
+        assert_eq!((count(&findings, "ExceptionThrown"), snapshot.exceptions.thrown), (25, 25), "{name}");
+        let induced = |generation| {
+            let is = |collection: &&dn_top::analysis::Collection| collection.generation == generation && collection.reason.is_induced();
+            snapshot.gc.recent.iter().filter(is).count()
+        };
+        assert_eq!([induced(1), induced(2)], [3, 4], "{name}");
+        assert_eq!(count(&findings, "GCStart"), snapshot.gc.collections.iter().sum::<u64>(), "{name}");
+        let site = snapshot.contention.sites.iter().find(|site| site.method.contains("Known.<Contend>")).unwrap();
+        assert_eq!(site.count, 7, "{name}");
+        assert_same(&file, &recording, &findings, &name);
+    }
+}
