@@ -110,6 +110,7 @@ pub enum Value<'a> {
 pub struct Values<'a> {
     fields: std::slice::Iter<'a, Field>,
     payload: Payload<'a>,
+    fuel: Fuel,
     cut: bool,
 }
 
@@ -134,8 +135,11 @@ struct Payload<'a> {
 
 impl<'a> Values<'a> {
     pub(super) fn new(fields: &'a [Field], payload: &'a [u8], v6: bool) -> Self {
-        let payload = Payload { reader: Reader::new(payload), whole: payload, base: 0, v6 };
-        Self { fields: fields.iter(), payload, cut: false }
+        Self::over(fields, Payload { reader: Reader::new(payload), whole: payload, base: 0, v6 })
+    }
+
+    fn over(fields: &'a [Field], payload: Payload<'a>) -> Self {
+        Self { fields: fields.iter(), fuel: Fuel::new(payload.reader.remaining()), payload, cut: false }
     }
 
     /// The value of the field of that name, if it comes behind what was read so far.
@@ -154,7 +158,7 @@ impl<'a> Iterator for Values<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let field = self.fields.next()?;
-        let value = self.payload.value(&field.kind);
+        let value = self.fuel.burn().and_then(|()| self.payload.read(&field.kind, &mut self.fuel)).ok();
         if value.is_none() {
             self.cut = true;
             self.fields = [].iter();
@@ -175,7 +179,7 @@ impl<'a> Iterator for Elements<'a> {
 
     fn next(&mut self) -> Option<Value<'a>> {
         self.left = self.left.checked_sub(1)?;
-        let value = self.payload.value(self.kind);
+        let value = self.payload.read(self.kind, &mut Fuel::new(self.payload.reader.remaining())).ok();
         if value.is_none() {
             self.left = 0;
         }
@@ -184,11 +188,6 @@ impl<'a> Iterator for Elements<'a> {
 }
 
 impl<'a> Payload<'a> {
-    fn value(&mut self, kind: &'a FieldType) -> Option<Value<'a>> {
-        let mut fuel = Fuel::new(self.reader.remaining());
-        self.read(kind, &mut fuel).ok()
-    }
-
     fn read(&mut self, kind: &'a FieldType, fuel: &mut Fuel) -> Result<Value<'a>, Cut> {
         let reader = &mut self.reader;
         Ok(match kind {
@@ -197,7 +196,7 @@ impl<'a> Payload<'a> {
                 let mut inner = self.clone();
                 inner.skip_fields(fields, fuel)?;
                 let bytes = self.reader.take(inner.reader.at() - from)?;
-                Value::Object(Values { fields: fields.iter(), payload: self.part(bytes, self.base + from), cut: false })
+                Value::Object(Values::over(fields, self.part(bytes, self.base + from)))
             }
             FieldType::Boolean => Value::Bool(reader.u32()? != 0),
             FieldType::Boolean8 => Value::Bool(reader.u8()? != 0),
@@ -319,12 +318,15 @@ impl From<WireError> for Cut {
     }
 }
 
-/// Bounds the work for a value: a description of nested objects without content would cost much and consume nothing.
+/// Bounds the work for the fields of a payload: a description can have any number of fields that take no bytes, and of objects in objects without
+/// content, which would cost much for an event of a few bytes.
+#[derive(Debug, Clone)]
 struct Fuel(usize);
 
 impl Fuel {
     fn new(bytes: usize) -> Self {
-        Self((bytes + 64) * 32)
+        // Every field that says something takes a byte, and objects around fields are fewer than those.
+        Self(2 * bytes + 256)
     }
 
     fn burn(&mut self) -> Result<(), Cut> {

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Looks for input that dn-top does not survive, with cargo-fuzz, which needs a nightly toolchain: every target, one after the other.
+#
+#   tests/fuzz.sh [SECONDS [TARGET..]]     for so long each; by default 60, and stream blocks payloads analyses
+#
+# It installs cargo-fuzz where it is missing. What is found, and what was learnt, stays in target/fuzz. `cargo test --test fuzz` runs the same targets
+# for a moment, on stable.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+seconds=${1:-60}
+targets=("${@:2}")
+((${#targets[@]})) || targets=(stream blocks payloads analyses)
+work=$PWD/target/fuzz
+
+command -v cargo >/dev/null || { echo "fuzz: cargo is missing: install a Rust toolchain with rustup (https://rustup.rs)" >&2; exit 1; }
+cargo +nightly --version >/dev/null 2>&1 || {
+  echo "fuzz: this needs a nightly toolchain: rustup toolchain install nightly. Without it, cargo test --test fuzz runs the same targets." >&2
+  exit 1
+}
+command -v c++ >/dev/null || { echo "fuzz: this needs a C++ compiler (Debian: apt-get install g++)" >&2; exit 1; }
+export PATH=$work/tools/bin:$PATH
+command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --quiet --root "$work/tools"
+
+# The seeds come from the captures of the tree.
+DN_TOP_SEEDS=$work/seeds cargo test --quiet --test fuzz seeds_make_sense
+
+found=0
+for target in "${targets[@]}"; do
+  mkdir -p "$work/corpus/$target" "$work/found/$target"
+  cargo +nightly fuzz run --fuzz-dir tests/fuzz --target-dir "$work/build" "$target" "$work/corpus/$target" "$work/seeds/$target" -- \
+    -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=65536 -artifact_prefix="$work/found/$target/" -print_final_stats=1 || found=1
+done
+if ((found)); then echo "fuzz: something was found: $(ls -d "$work"/found/*/*)" >&2; fi
+exit $found

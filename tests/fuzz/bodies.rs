@@ -1,0 +1,353 @@
+//! What is done with bytes that make no sense: each target takes any, and must neither panic, nor go on for ever, nor take memory without end.
+//!
+//! The fuzz targets of this folder call these, and so does `tests/fuzz.rs` in the ordinary suite.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use dn_top::analysis::{Live, SampleFilter};
+use dn_top::clr::EventKind;
+use dn_top::clr::payload::{self, Fields, Payload};
+use dn_top::nettrace::{
+    Decoder, Encoder, Ending, Event, Field, FieldType, Limits, Loss, Metadata, NewEvent, SequencePoint, Sink, TraceHeader, Trouble, Value,
+};
+
+/// A target and its name.
+pub(crate) type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub(crate) const TARGETS: [Target; 4] = [("stream", stream), ("blocks", blocks), ("payloads", payloads), ("analyses", analyses)];
+
+const HEADER: TraceHeader = TraceHeader {
+    format_version: 4,
+    sync_utc: None,
+    sync_ticks: 0,
+    ticks_per_second: 1_000_000_000,
+    pointer_size: 8,
+    process_id: 1,
+    processors: 2,
+    sampling_interval_ns: 1_000_000,
+};
+
+/// The bytes are a stream. However it is cut it gives the same, and salvaged it gives the same events.
+pub(crate) fn stream(bytes: &[u8]) {
+    let (whole, ending, decoder) = decode(std::iter::once(bytes));
+    let (pieces, same, _) = decode(bytes.chunks(1 + bytes.len() % 97));
+    assert_eq!((whole.calls, whole.events), (pieces.calls, pieces.events), "cut in pieces");
+    assert_eq!(ending, same);
+    let Some(repair) = decoder.repair().filter(|_| !ending.is_complete()) else { return };
+    let mut salvaged = bytes[..repair.keep as usize].to_vec();
+    if let Some((at, patch)) = repair.patch {
+        salvaged[at as usize..at as usize + 4].copy_from_slice(&patch);
+    }
+    salvaged.extend(repair.append);
+    let (kept, ending, _) = decode(std::iter::once(&salvaged[..]));
+    assert_eq!((ending, kept.events), (Ending::Complete, whole.events), "salvaged");
+}
+
+fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Digest, Ending, Decoder) {
+    let (mut decoder, mut digest) = (Decoder::new(Limits::default()), Digest::default());
+    for piece in pieces {
+        if decoder.feed(piece, &mut digest).is_err() {
+            break;
+        }
+    }
+    let ending = decoder.finish(&mut digest);
+    (digest, ending, decoder)
+}
+
+/// What a sink is told, in short.
+#[derive(Default)]
+struct Digest {
+    calls: u64,
+    events: u64,
+}
+
+impl Digest {
+    fn add(&mut self, call: impl Hash) {
+        let mut hasher = DefaultHasher::new();
+        (self.calls, call).hash(&mut hasher);
+        self.calls = hasher.finish();
+    }
+}
+
+impl Sink for Digest {
+    fn metadata(&mut self, metadata: &Metadata) {
+        self.add(metadata);
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        let mut hasher = DefaultHasher::new();
+        (self.events, event.metadata.index, event.timestamp(), event.thread(), event.capture_thread()).hash(&mut hasher);
+        (event.processor(), event.sequence_number(), event.is_sorted(), event.payload).hash(&mut hasher);
+        (event.activity_id(), event.related_activity_id(), event.labels().count()).hash(&mut hasher);
+        event.stack().map(|stack| stack.as_bytes()).hash(&mut hasher);
+        event.os_thread().map(|thread| format!("{thread:?}")).hash(&mut hasher);
+        let mut left = event.payload.len() + 1000;
+        event.values().for_each(|(field, value)| read(&field.name, &value, &mut left, &mut hasher));
+        self.events = hasher.finish();
+    }
+
+    fn stacks(&mut self, count: u32) {
+        self.add(count);
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        self.add((loss.count, loss.kind, loss.capture_thread, loss.timestamp));
+    }
+
+    fn sequence_point(&mut self, point: &SequencePoint) {
+        self.add((point.timestamp, point.threads));
+    }
+
+    fn trouble(&mut self, trouble: &Trouble) {
+        self.add(format!("{trouble}"));
+    }
+}
+
+/// Reads a value to its depth, within reason.
+fn read(name: &str, value: &Value<'_>, left: &mut usize, hasher: &mut impl Hasher) {
+    if *left == 0 {
+        return;
+    }
+    *left -= 1;
+    name.hash(hasher);
+    match value {
+        Value::Object(values) => values.clone().for_each(|(field, value)| read(&field.name, &value, left, hasher)),
+        Value::Array(elements) => elements.clone().for_each(|value| read("", &value, left, hasher)),
+        Value::Text(text) => text.to_string().hash(hasher),
+        plain => format!("{plain:?}").hash(hasher),
+    }
+}
+
+/// The bytes are the content of blocks whose frames make sense: whether V4 or V6, then for each block its kind, its size and what it holds.
+pub(crate) fn blocks(bytes: &[u8]) {
+    let Some((format, mut rest)) = bytes.split_first() else { return };
+    let v6 = format & 1 != 0;
+    let mut out = if v6 { v6_start() } else { Encoder::new(HEADER).take() };
+    while let [kind, low, high, more @ ..] = rest {
+        let (body, more) = more.split_at(usize::from(u16::from_le_bytes([*low, *high])).min(more.len()));
+        rest = more;
+        if v6 { put_v6(&mut out, 2 + kind % 8, body) } else { put_v4(&mut out, V4_BLOCKS[usize::from(*kind) % V4_BLOCKS.len()], body) }
+    }
+    if format & 2 != 0 {
+        out.extend(if v6 { &[0; 4][..] } else { &[1] });
+    }
+    stream(&out);
+}
+
+/// Names of the blocks of V4; the last is one that no runtime writes.
+pub(crate) const V4_BLOCKS: [&str; 5] = ["EventBlock", "MetadataBlock", "StackBlock", "SPBlock", "NewBlock"];
+
+fn v6_start() -> Vec<u8> {
+    let mut out = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0".to_vec();
+    // A trace block without a moment, with nanoseconds, pointers of 8 bytes, and nothing else.
+    let mut body = vec![0; 24];
+    body.extend(1_000_000_000_u64.to_le_bytes());
+    body.extend([8, 0, 0, 0, 0, 0, 0, 0]);
+    put_v6(&mut out, 1, &body);
+    out
+}
+
+fn put_v6(out: &mut Vec<u8>, kind: u8, body: &[u8]) {
+    out.extend((body.len() as u32 | u32::from(kind) << 24).to_le_bytes());
+    out.extend(body);
+}
+
+fn put_v4(out: &mut Vec<u8>, name: &str, body: &[u8]) {
+    out.extend([5, 5, 1, 2, 0, 0, 0, 2, 0, 0, 0]);
+    out.extend((name.len() as u32).to_le_bytes());
+    out.extend(name.as_bytes());
+    out.push(6);
+    out.extend((body.len() as u32).to_le_bytes());
+    out.extend(vec![0; out.len().wrapping_neg() % 4]);
+    out.extend(body);
+    out.push(6);
+}
+
+/// The bytes are the payload of every kind of event that the runtime does not describe: a version, the size of a pointer, the payload.
+pub(crate) fn payloads(bytes: &[u8]) {
+    let [version, pointer, payload @ ..] = bytes else { return };
+    let fields = Fields::new(payload, u32::from(version % 6), if pointer & 1 == 0 { 8 } else { 4 });
+    macro_rules! read {
+        ($($view:ident)*) => { $(if let Some(view) = payload::$view::read(fields) { std::hint::black_box(format!("{view:?}")); })* };
+    }
+    read!(ContentionStart ContentionStop ExceptionThrown AllocationSampled AllocationTick GcEnd GcStart GlobalHeapHistory HeapStats SuspendBegin);
+    read!(AssemblyLoad AssemblyLoadStop ModuleLoad BackgroundJit JittingStarted MethodBody MethodVerbose ProcessInfo RuntimeInformation);
+    read!(ThreadCreated ThreadSample Adjustment AdjustmentSample MinMaxThreads Workers);
+    if let Some(types) = payload::BulkType::read(fields) {
+        assert!(types.count() <= payload.len());
+    }
+    if let Some(nodes) = payload::BulkNode::read(fields) {
+        assert!(nodes.nodes().map(|node| node.edges & 1).sum::<u64>() <= payload.len() as u64);
+    }
+    if let Some(edges) = payload::BulkEdge::read(fields) {
+        assert!(edges.edges().map(|edge| edge.target & 1).sum::<u64>() <= payload.len() as u64);
+    }
+}
+
+/// The bytes say which events come, one after the other. What every analysis then says must add up.
+pub(crate) fn analyses(bytes: &[u8]) {
+    let mut live = Live::default();
+    let mut decoder = Decoder::new(Limits::default());
+    decoder.feed(&script(bytes), &mut live).expect("a readable stream");
+    assert!(decoder.finish(&mut live).is_complete());
+    for now in [live.newest(), 0, i64::MAX, i64::MIN] {
+        check(&live, now);
+    }
+}
+
+fn check(live: &Live, now: i64) {
+    let snapshot = live.snapshot(now);
+    let gc = &snapshot.gc;
+    assert_eq!(gc.causes.iter().map(|cause| cause.count).sum::<u64>(), gc.collections.iter().sum::<u64>());
+    let exceptions = &snapshot.exceptions;
+    assert_eq!(exceptions.types.iter().map(|named| named.count).sum::<u64>() + exceptions.others, exceptions.thrown);
+    assert!(snapshot.contention.ended <= snapshot.contention.count);
+    assert_eq!(snapshot.jit.by_tier.iter().map(|(_, tier)| tier.bodies).sum::<u64>(), snapshot.jit.bodies);
+    assert!(snapshot.unreadable <= snapshot.totals.events);
+    snapshot.lints();
+    let methods = live.methods(SampleFilter::ALL, usize::MAX);
+    assert_eq!(
+        methods.methods.iter().map(|method| method.own.all()).sum::<u64>() + methods.folded + methods.without_stack,
+        methods.samples.all()
+    );
+    assert_eq!(methods.threads.iter().map(|thread| thread.samples.all()).sum::<u64>(), methods.samples.all());
+    let tree = live.call_tree(SampleFilter::ALL, usize::MAX);
+    let roots = tree.iter().filter(|node| node.depth == 0).map(|node| node.total.all()).sum::<u64>();
+    assert_eq!(roots + methods.without_stack, methods.samples.all());
+    live.stacks(SampleFilter::BUSY, 10);
+    if let Some(heap) = live.heap() {
+        assert_eq!(heap.types.iter().map(|named| named.objects).sum::<u64>() + heap.others.1, heap.objects);
+    }
+}
+
+/// Providers whose events mean something, and one that is anybody's.
+const PROVIDERS: [&str; 7] = [
+    "Microsoft-Windows-DotNETRuntime",
+    "Microsoft-Windows-DotNETRuntimeRundown",
+    "Microsoft-DotNETCore-SampleProfiler",
+    "Microsoft-DotNETCore-EventPipe",
+    "System.Diagnostics.Metrics",
+    "Microsoft-Extensions-Logging",
+    "Shop",
+];
+
+/// Names of events that are known by them.
+const NAMES: [&str; 12] = [
+    "",
+    "EventCounters",
+    "CounterRateValuePublished",
+    "UpDownCounterRateValuePublished",
+    "GaugeValuePublished",
+    "HistogramValuePublished",
+    "BeginInstrumentReporting",
+    "TimeSeriesLimitReached",
+    "FormattedMessage",
+    "MessageJson",
+    "RequestStart",
+    "RequestStop",
+];
+
+/// Fields that analyses look for.
+const FIELDS: [(&str, FieldType); 16] = [
+    ("Name", FieldType::String),
+    ("Mean", FieldType::Double),
+    ("Increment", FieldType::Double),
+    ("IntervalSec", FieldType::Single),
+    ("Series", FieldType::String),
+    ("DisplayRateTimeScale", FieldType::String),
+    ("rate", FieldType::String),
+    ("value", FieldType::String),
+    ("meterName", FieldType::String),
+    ("instrumentName", FieldType::String),
+    ("tags", FieldType::String),
+    ("quantiles", FieldType::String),
+    ("count", FieldType::Int32),
+    ("sum", FieldType::Double),
+    ("LoggerName", FieldType::String),
+    ("Level", FieldType::Int32),
+];
+
+/// Bytes of a script before the payload of an event.
+const STEP: usize = 16;
+
+/// The stream that a script describes. A step is: what to do; provider, number (2 bytes), version, name, fields (2); thread; time since the event before
+/// in some unit (1 and 2); depth and start of the stack; length of the payload (2); and the payload.
+fn script(mut bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = Encoder::new(HEADER);
+    let mut records = std::collections::HashMap::new();
+    let mut now = 0_i64;
+    while let Some((step, rest)) = bytes.split_first_chunk::<STEP>() {
+        let [what, provider, low, high, version, name, some, more, thread, unit, time, times, depth, first, short, long] = *step;
+        let (payload, rest) = rest.split_at(usize::from(u16::from_le_bytes([short, long])).min(rest.len()));
+        bytes = rest;
+        let thread = u64::from(thread % 16);
+        now = now.wrapping_add(i64::from(i16::from_le_bytes([time, times])).wrapping_shl(u32::from(unit % 64)));
+        match what {
+            0 => encoder.lose(thread, 1 + u32::from(version)),
+            1 => encoder.sequence_point(now),
+            _ => {}
+        }
+        let (provider, name) = (PROVIDERS[usize::from(provider) % PROVIDERS.len()], NAMES[usize::from(name) % NAMES.len()]);
+        let chosen = u16::from_le_bytes([some, more]);
+        let fields = FIELDS.iter().zip(0..).filter(|(_, bit)| chosen >> bit & 1 != 0);
+        let fields = fields.map(|((name, kind), _)| Field { name: (*name).into(), kind: kind.clone() }).collect();
+        let event_id = u32::from(u16::from_le_bytes([low, high]) % 512);
+        let record = Metadata {
+            provider: provider.into(),
+            event_id,
+            name: name.into(),
+            version: u32::from(version % 6),
+            opcode: Some(what % 4).filter(|opcode| *opcode < 3),
+            fields,
+            ..Metadata::default()
+        };
+        let metadata = *records.entry(format!("{record:?}")).or_insert_with(|| encoder.metadata(&record));
+        let frames: Vec<u64> = (0..u64::from(depth % 8)).map(|frame| u64::from(first) + frame * 16).collect();
+        let stack = encoder.stack(&frames);
+        let event = NewEvent { metadata, timestamp: now, thread, capture_thread: thread, stack, payload, ..NewEvent::default() };
+        encoder.event(&NewEvent { activity_id: [first % 4; 16], ..event });
+    }
+    encoder.end();
+    encoder.take()
+}
+
+/// Writes the script of a stream, for a start that makes sense.
+#[derive(Default)]
+pub(crate) struct Scribe {
+    script: Vec<u8>,
+    last: i64,
+}
+
+impl Scribe {
+    /// The script of a stream.
+    pub(crate) fn script_of(stream: &[u8]) -> Vec<u8> {
+        let (mut decoder, mut scribe) = (Decoder::new(Limits::default()), Self::default());
+        // What comes before it makes no sense is as good.
+        let _ = decoder.feed(stream, &mut scribe);
+        decoder.finish(&mut scribe);
+        scribe.script
+    }
+}
+
+impl Sink for Scribe {
+    fn event(&mut self, event: &Event<'_>) {
+        let Metadata { provider, event_id, name, version, fields, .. } = event.metadata;
+        let index = |of: &[&str], what: &str| of.iter().position(|one| *one == what).unwrap_or(of.len() - 1) as u8;
+        // Of each kind a few are enough.
+        if EventKind::of(event.metadata) == EventKind::Other || event.payload.len() > 2000 {
+            return;
+        }
+        let named = |field: &&(&str, FieldType)| fields.iter().any(|other| other.name == field.0);
+        let chosen: u16 = FIELDS.iter().zip(0..).filter(|(field, _)| named(field)).map(|(_, bit)| 1 << bit).sum();
+        let (id, fields, length) = ((*event_id as u16).to_le_bytes(), chosen.to_le_bytes(), (event.payload.len() as u16).to_le_bytes());
+        let time = (event.timestamp().wrapping_sub(self.last) >> 10).clamp(0, 30_000) as i16;
+        self.last = event.timestamp();
+        let (time, depth) = (time.to_le_bytes(), event.stack().map_or(0, |_| 3));
+        let provider = index(&PROVIDERS, provider);
+        let name = if name.is_empty() { 0 } else { index(&NAMES, name) };
+        self.script.extend([2, provider, id[0], id[1], *version as u8, name, fields[0], fields[1]]);
+        self.script.extend([event.thread() as u8, 10, time[0], time[1], depth, event.stack_id() as u8, length[0], length[1]]);
+        self.script.extend(event.payload);
+    }
+}

@@ -1,0 +1,108 @@
+//! Inputs to start from, made from the captures of the tree: small enough that changing a byte of one matters.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::bodies::{Scribe, V4_BLOCKS};
+
+/// Captures: the oldest runtime, a newer one, and the other format.
+const CAPTURES: [&str; 3] = ["net31-heavy", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
+
+/// The start of a capture.
+fn start(name: &str, length: usize) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/captures/{name}.nettrace.xz"));
+    let mut bytes = Vec::new();
+    let file = xz2::read::XzDecoder::new(File::open(path).expect("a capture"));
+    file.take(length as u64).read_to_end(&mut bytes).expect("xz");
+    bytes
+}
+
+/// What a target can start from.
+pub(crate) fn seeds(target: &str) -> Vec<Vec<u8>> {
+    match target {
+        "stream" => CAPTURES.iter().flat_map(|name| [700, 6000, 20_000].map(|length| start(name, length))).collect(),
+        "blocks" => CAPTURES.iter().flat_map(|name| blocks(&start(name, 2_000_000))).collect(),
+        "payloads" => CAPTURES.iter().flat_map(|name| payloads(&start(name, 2_000_000))).collect(),
+        "analyses" => CAPTURES.iter().flat_map(|name| scripts(&start(name, 2_000_000))).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Some parts of the script of a stream.
+fn scripts(stream: &[u8]) -> Vec<Vec<u8>> {
+    let script = Scribe::script_of(stream);
+    steps(&script).chunks(40).step_by(9).take(20).map(|steps| steps.concat()).collect()
+}
+
+/// One payload of every kind that a stream has, with its version and for pointers of eight bytes.
+fn payloads(stream: &[u8]) -> Vec<Vec<u8>> {
+    let script = Scribe::script_of(stream);
+    let mut seen = std::collections::HashSet::new();
+    let mut payloads: Vec<Vec<u8>> =
+        steps(&script).iter().filter(|step| seen.insert(step[1..5].to_vec())).map(|step| [&[step[4], 0], &step[16..]].concat()).collect();
+    payloads.truncate(60);
+    payloads
+}
+
+/// The steps of a script.
+fn steps(mut script: &[u8]) -> Vec<&[u8]> {
+    let mut steps = Vec::new();
+    while script.len() >= 16 {
+        let length = 16 + usize::from(u16::from_le_bytes([script[14], script[15]]));
+        let (step, rest) = script.split_at(length.min(script.len()));
+        steps.push(step);
+        script = rest;
+    }
+    steps
+}
+
+/// The start of each of the first blocks of a stream, behind one another, as the target `blocks` takes them.
+fn blocks(stream: &[u8]) -> Vec<Vec<u8>> {
+    let v6 = stream[8..12] == [0; 4];
+    let mut seed = vec![if v6 { 3 } else { 2 }];
+    let mut seeds = Vec::new();
+    let mut at = if v6 { 20 } else { 32 };
+    while let Some((kind, body, end)) = if v6 { v6_block(stream, at) } else { v4_block(stream, at) } {
+        at = end;
+        if let Some(kind) = kind {
+            let part = &stream[body.start..body.end.min(body.start + 600)];
+            seed.push(kind);
+            seed.extend((part.len() as u16).to_le_bytes());
+            seed.extend(part);
+        }
+        if seed.len() > 3000 {
+            seeds.push(seed.clone());
+            seed.truncate(1);
+        }
+    }
+    seeds.push(seed);
+    seeds.truncate(30);
+    seeds
+}
+
+/// A block: how the target numbers its kind, its content, and where the next begins.
+type Block = (Option<u8>, std::ops::Range<usize>, usize);
+
+fn v6_block(stream: &[u8], at: usize) -> Option<Block> {
+    let header = u32::from_le_bytes(*stream.get(at..)?.first_chunk()?);
+    let body = at + 4..at + 4 + (header & 0xff_ffff) as usize;
+    let kind = (header >> 24) as u8;
+    let end = body.end;
+    (end < stream.len() && kind != 0).then_some((kind.checked_sub(2), body, end))
+}
+
+fn v4_block(stream: &[u8], at: usize) -> Option<Block> {
+    let word = |at: usize| Some(u32::from_le_bytes(*stream.get(at..)?.first_chunk()?) as usize);
+    let name_at = at + 15;
+    let name = stream.get(name_at..name_at + word(at + 11)?)?;
+    let after = name_at + name.len() + 1;
+    if name == b"Trace" {
+        return Some((None, after..after, after + 49));
+    }
+    let kind = V4_BLOCKS.iter().position(|block| block.as_bytes() == name)?;
+    let start = (after + 4).next_multiple_of(4);
+    let body = start..start + word(after)?;
+    let end = body.end + 1;
+    (end < stream.len()).then_some((Some(kind as u8), body, end))
+}
