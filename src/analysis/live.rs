@@ -18,8 +18,9 @@ use super::known::{Analysis, Known, View};
 use super::logs::{LogSnapshot, Logs};
 use super::methods::{Methods, MethodsSnapshot, Profile, SampleFilter, StackGroup};
 use super::rates::{RateSnapshot, Rates};
+use super::recent::{Recent, RecentSnapshot};
 use super::thread_pool::{ThreadPool, ThreadPoolSnapshot};
-use super::{Symbols, Throughput, Totals};
+use super::{EventFilter, Symbols, Throughput, Totals};
 
 /// Every analysis at once: feed it a stream, ask it for snapshots.
 ///
@@ -50,6 +51,8 @@ pub struct Live {
     counters: Counters,
     heap: Heap,
     methods: Methods,
+    /// Only where somebody looks at single events.
+    recent: Option<Recent>,
 }
 
 /// What there is to say of a stream.
@@ -107,6 +110,7 @@ impl Default for Live {
             counters: Counters::default(),
             heap: Heap::default(),
             methods: Methods::default(),
+            recent: None,
         }
     }
 }
@@ -162,6 +166,24 @@ impl Live {
             activities: self.activities.snapshot(&view),
             counters: self.counters.snapshot(&view),
         }
+    }
+
+    /// Keeps the latest single events, too. To be asked for before the stream begins.
+    pub fn keeping_events(mut self) -> Self {
+        self.recent = Some(Recent::new(self.pointer_size));
+        self
+    }
+
+    /// Says which single events are kept.
+    pub fn set_event_filter(&mut self, filter: EventFilter) {
+        if let Some(recent) = &mut self.recent {
+            recent.set_filter(filter);
+        }
+    }
+
+    /// The latest single events, where they are kept.
+    pub fn recent(&mut self) -> RecentSnapshot {
+        self.recent.as_mut().map(|recent| recent.snapshot(&self.symbols)).unwrap_or_default()
     }
 
     /// The methods that threads spend their time in: no more than `limit`.
@@ -260,11 +282,17 @@ impl Sink for Live {
         self.clock = Clock::new(header);
         self.pointer_size = header.pointer_size;
         self.is_v6 = header.format_version >= 6;
+        if let Some(recent) = &mut self.recent {
+            recent.set_pointer_size(header.pointer_size);
+        }
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
         self.throughput.metadata(metadata);
         self.kinds.push(EventKind::of(metadata));
+        if let Some(recent) = &mut self.recent {
+            recent.metadata(metadata);
+        }
     }
 
     #[inline]
@@ -276,6 +304,9 @@ impl Sink for Live {
             self.throughput.event(event);
             self.rates.event(at);
             self.newest = self.newest.max(at);
+            if let Some(recent) = &mut self.recent {
+                recent.event(at, event);
+            }
         }
         if kind != EventKind::Other {
             self.known(&Known { kind, event, at, thread: event.thread(), pointer_size: self.pointer_size }, inside);

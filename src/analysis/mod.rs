@@ -12,6 +12,8 @@ mod clock;
 mod contention;
 mod counters;
 mod distribution;
+mod event_filter;
+mod event_text;
 mod exceptions;
 mod gc;
 mod heap;
@@ -24,6 +26,7 @@ mod methods;
 mod names;
 mod ranking;
 mod rates;
+mod recent;
 mod symbols;
 mod text;
 mod thread_pool;
@@ -38,6 +41,8 @@ pub use counters::{
     MeterNotice, Spread, Vitals,
 };
 pub use distribution::Distribution;
+pub use event_filter::EventFilter;
+pub use event_text::Described;
 pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
 pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, GcSnapshot, Heap, PauseSnapshot};
 pub use heap::{HeapProblem, HeapSnapshot, HeapType};
@@ -50,6 +55,7 @@ pub use methods::{
     ThreadSamples,
 };
 pub use rates::{Hole, RateSnapshot};
+pub use recent::{EventName, RecentSnapshot, SingleEvent};
 pub use symbols::Symbols;
 pub use thread_pool::{Adjustment, ThreadPoolSnapshot};
 pub use throughput::{EventCount, Throughput, Totals};

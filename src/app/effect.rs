@@ -51,6 +51,13 @@ pub enum Effect {
         /// Which process.
         key: ProcessKey,
     },
+    /// Keep those single events of a running recording for a look that a filter lets through.
+    FilterEvents {
+        /// Which recording.
+        id: RecordingId,
+        /// The filter, as it was typed.
+        filter: String,
+    },
     /// Have a process write a dump. Answer: `Msg::JobDone`.
     Dump {
         /// Which process.

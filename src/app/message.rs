@@ -54,7 +54,7 @@ pub enum Msg {
         result: Result<Vec<Variable>, String>,
     },
     /// How a recording stands.
-    Recording(Recording),
+    Recording(Box<Recording>),
     /// A recording could not be started.
     TraceFailed {
         /// Which recording.

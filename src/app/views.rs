@@ -5,16 +5,19 @@ use tui_input::Input;
 use super::cursor::{Cursor, Step};
 use super::pane::Tab;
 use super::sampling::Sampling;
+use super::single_events::EventsView;
 use super::state::State;
 use crate::model::{EventRate, Findings, sanitise};
 
 /// How the recordings are looked at.
 #[derive(Debug, Default)]
 pub struct Views {
-    /// The filter of methods and events.
-    pub filter: Input,
+    /// What is filtered for, by tab.
+    filters: [Input; Tab::ALL.len()],
     /// How samples are looked at.
     pub sampling: Sampling,
+    /// How events are looked at.
+    pub events: EventsView,
     /// By tab.
     picks: [Pick; Tab::ALL.len()],
 }
@@ -28,6 +31,15 @@ struct Pick {
 }
 
 impl Views {
+    /// What a tab's list is filtered for.
+    pub fn filter(&self, tab: Tab) -> &Input {
+        &self.filters[tab as usize]
+    }
+
+    pub(super) fn set_filter(&mut self, tab: Tab, filter: Input) {
+        self.filters[tab as usize] = filter;
+    }
+
     /// Selects the first line of a tab's list: it is another list now.
     pub(super) fn first(&mut self, tab: Tab) {
         self.picks[tab as usize] = Pick::default();
@@ -48,7 +60,7 @@ impl State {
 
     /// Whether every word of the filter is in one of the texts.
     pub fn passes(&self, texts: [&str; 2]) -> bool {
-        let wanted = self.views.filter.value().to_lowercase();
+        let wanted = self.views.filter(self.tab).value().to_lowercase();
         wanted.split_whitespace().all(|word| texts.iter().any(|text| text.to_lowercase().contains(word)))
     }
 
@@ -61,6 +73,7 @@ impl State {
             Tab::Exceptions => snapshot.exceptions.types.iter().map(|kind| kind.name.clone()).collect(),
             Tab::Threads => snapshot.contention.sites.iter().map(|site| site.method.clone()).collect(),
             Tab::Methods => self.sampling_names(),
+            Tab::Events if self.views.events.single => self.single_event_names(),
             Tab::Events => self
                 .events()
                 .into_iter()
@@ -88,8 +101,11 @@ impl State {
         self.views.picks[self.tab as usize] = Pick { cursor, name };
     }
 
-    pub(super) fn filter_views(&mut self, filter: Input) {
-        self.views.filter = filter;
+    /// Keeps the selected line of a tab's list selected, the first one, too.
+    pub(super) fn hold_view(&mut self, tab: Tab) {
+        let cursor = self.view_cursor(tab);
+        let name = self.names(tab).into_iter().nth(cursor.at);
+        self.views.picks[tab as usize] = Pick { cursor, name };
     }
 
     /// What is selected in the open tab, and what to call it, for somebody who copies it.
@@ -109,6 +125,13 @@ impl State {
             }
             Tab::Threads => ("method", findings.snapshot.contention.sites.get(at)?.method.clone()),
             Tab::Methods => self.shown_frame(at)?,
+            Tab::Events if self.views.events.single => {
+                let (event, stack) = *self.single_events().get(at)?;
+                let lines = event.payload.fields.iter().map(|(name, value)| format!("{name}: {value}"));
+                let lines = lines.chain(stack.iter().map(|frame| format!("   at {frame}")));
+                let head = format!("{}/{}", event.kind.provider, event.kind.name);
+                ("event with its fields", [head].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
+            }
             Tab::Events => self.events().get(at).map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name)))?,
             Tab::Gc | Tab::Info | Tab::Environment | Tab::Trace | Tab::Operations => return None,
         };

@@ -15,7 +15,7 @@ use crate::clr::select;
 use crate::ipc::{BufferMb, Rundown, SessionConfig};
 use crate::model::{ByteRate, Bytes, Count, CountRate, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy, Stopwatch};
 use crate::net::client::Client;
-use crate::session::{Plan, Recorder, new_file};
+use crate::session::{Lens, Plan, Recorder, new_file};
 
 /// How often the line on stderr is written anew.
 const PROGRESS: Duration = Duration::from_millis(500);
@@ -61,6 +61,7 @@ impl Order {
             duration: self.options.duration,
             max_bytes: self.options.max_size,
             analysed: false,
+            lens: Lens::default(),
         };
         Recorder::start(client, plan).await.map_err(not_started)
     }

@@ -10,6 +10,7 @@
 //! No input or output, no clock. Knows `ipc` for the types of a session, and nothing of what an analysis does with events.
 
 pub mod events;
+pub mod manifest;
 pub mod payload;
 
 mod arguments;

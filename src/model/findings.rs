@@ -1,6 +1,6 @@
 //! What is in a recording, as far as it was looked at.
 
-use crate::analysis::{EventCount, Profile, Snapshot};
+use crate::analysis::{EventCount, Profile, RecentSnapshot, Snapshot};
 
 /// What is in a recording: a snapshot, newest wins. Names and messages in it are the target's own words, not sanitised.
 #[derive(Debug, Clone)]
@@ -9,6 +9,8 @@ pub struct Findings {
     pub snapshot: Snapshot,
     /// What came, most first: no more than [`Findings::EVENTS`].
     pub events: Vec<EventRate>,
+    /// The latest single events.
+    pub recent: RecentSnapshot,
     /// Where threads spend their time.
     pub profile: Profile,
 }

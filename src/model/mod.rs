@@ -14,7 +14,7 @@ mod variable;
 pub use capability::Capability;
 pub use findings::{EventRate, Findings};
 pub use process::{Contact, Process, ProcessKey, RunState, Trouble, Usage};
-pub use recording::{Outcome, Phase, Rate, Recording, RecordingId, StoppedBy, ThreadUse};
+pub use recording::{NameSearch, Outcome, Phase, Rate, Recording, RecordingId, StoppedBy, ThreadUse};
 pub use text::{sanitise, sanitise_bytes};
 pub use units::{Age, ByteRate, Bytes, Count, CountRate, Nanoseconds, Percent, Stopwatch};
 pub use variable::Variable;

@@ -37,6 +37,8 @@ pub struct Recording {
     pub history: Vec<Rate>,
     /// What its threads took of the processors, by number of the thread; empty where that is not known.
     pub threads: Arc<[ThreadUse]>,
+    /// How far the names of methods are known that were compiled before it began.
+    pub names: NameSearch,
     /// What is in it so far; `None` before anything is known, and where nobody asked for it.
     pub findings: Option<Arc<Findings>>,
 }
@@ -46,6 +48,27 @@ impl Recording {
     pub const HISTORY: usize = 240;
     /// What time one rate spans: a whole number of the 100 ms after which a runtime writes what has gathered, or the rates would jump.
     pub const STEP: Duration = Duration::from_millis(500);
+}
+
+/// The search for names of methods that were compiled before a recording began.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum NameSearch {
+    /// It was not begun: nothing was without a name so far.
+    #[default]
+    NotYet,
+    /// The runtime was asked, in a second, short session.
+    Asked,
+    /// The runtime told them.
+    Found {
+        /// How many methods.
+        methods: usize,
+        /// When it was asked, since the recording began.
+        at: Duration,
+        /// How long that took.
+        took: Duration,
+    },
+    /// It did not: a sentence.
+    Failed(String),
 }
 
 /// What a thread took of the processors while it was recorded.

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use super::observe::{Observer, PACE};
 use super::pump::Progress;
-use crate::analysis::{Live, Throughput};
+use crate::analysis::{EventFilter, Live, Throughput};
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
 
 /// Chunks that may wait to be counted. Counting is faster than reading; this is for when its thread gets no processor for a moment.
@@ -33,11 +33,17 @@ impl Counter {
                 progress.dropped.store(totals.dropped, Ordering::Relaxed);
             };
             if !analysed {
-                return drain(&incoming, &give_back, Throughput::default(), |tally, _over| count(tally));
+                return drain(&incoming, &give_back, Throughput::default(), |tally: &mut Throughput, _over| count(tally));
             }
             let mut observer = Observer::default();
-            drain(&incoming, &give_back, Live::default(), |live, over| {
+            drain(&incoming, &give_back, Live::default().keeping_events(), |live: &mut Live, over| {
                 count(live.throughput());
+                if let Some(symbols) = progress.names.take() {
+                    live.add_symbols(&symbols);
+                }
+                if let Some(filter) = progress.lens.take() {
+                    live.set_event_filter(EventFilter::new(&filter));
+                }
                 if let Some(findings) = observer.look(live, over) {
                     progress.findings.send_replace(Some(Arc::new(findings)));
                 }
@@ -76,7 +82,7 @@ fn drain<S: Sink>(
     incoming: &Receiver<(Vec<u8>, usize)>,
     give_back: &Sender<Vec<u8>>,
     mut sink: S,
-    mut look: impl FnMut(&S, bool),
+    mut look: impl FnMut(&mut S, bool),
 ) -> Result<bool, DecodeError> {
     let mut decoder = Decoder::new(Limits::default());
     let mut outcome = Ok(());
@@ -93,9 +99,9 @@ fn drain<S: Sink>(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        look(&sink, false);
+        look(&mut sink, false);
     }
     let complete = decoder.finish(&mut sink).is_complete();
-    look(&sink, true);
+    look(&mut sink, true);
     outcome.map(|()| complete)
 }

@@ -88,6 +88,13 @@ impl<S: Sink + Send + 'static> Listener<S> {
 }
 
 impl<S> Listener<S> {
+    /// What took everything in; `None` while the stream has not ended.
+    pub fn into_sink(self) -> Option<S> {
+        let sink = Arc::clone(&self.sink);
+        drop(self);
+        Some(Arc::into_inner(sink)?.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Ends the stream from our side: the thread reads what is still in the socket and then its end.
     fn hang_up(&self) {
         // It fails only where the stream has ended already.

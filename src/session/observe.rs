@@ -26,7 +26,7 @@ pub(super) struct Observer {
 
 impl Observer {
     /// What there is to see, if it is time to look. When the stream is over it is.
-    pub(super) fn look(&mut self, live: &Live, over: bool) -> Option<Findings> {
+    pub(super) fn look(&mut self, live: &mut Live, over: bool) -> Option<Findings> {
         live.trace()?;
         let now = Instant::now();
         let begun = *self.begun.get_or_insert(now);
@@ -36,7 +36,8 @@ impl Observer {
         // The clock goes on while no events come. After the end it stands at the last of them.
         let elapsed = i64::try_from(now.duration_since(begun).as_nanos()).unwrap_or(i64::MAX);
         let at = if over { live.newest() } else { live.newest().max(elapsed) };
-        let findings = Findings { snapshot: live.snapshot(at), events: self.events(live, now), profile: live.profile() };
+        let findings =
+            Findings { snapshot: live.snapshot(at), events: self.events(live, now), recent: live.recent(), profile: live.profile() };
         self.due = Some(Instant::now() + PACE.max(now.elapsed() * REST));
         Some(findings)
     }

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{Notify, watch};
 
 use super::count::Counter;
+use super::lens::Lens;
+use super::names::Letterbox;
 use crate::model::Findings;
 
 /// One read takes at most this much. A runtime writes blocks of up to some 200 kB; more than this gains nothing measurable.
@@ -23,6 +25,10 @@ pub(super) struct Progress {
     pub(super) dropped: AtomicU64,
     /// What is in the stream, where it is analysed. The newest wins.
     pub(super) findings: watch::Sender<Option<Arc<Findings>>>,
+    /// Names of methods that were found elsewhere.
+    pub(super) names: Letterbox,
+    /// Which single events somebody wants to see.
+    pub(super) lens: Lens,
     /// Woken once, when the size limit is reached or the file takes no more: the session should be stopped.
     pub(super) enough: Notify,
 }
@@ -36,6 +42,10 @@ pub(super) struct Totals {
 }
 
 impl Progress {
+    pub(super) fn new(lens: Lens) -> Self {
+        Self { lens, ..Self::default() }
+    }
+
     pub(super) fn totals(&self) -> Totals {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Totals { bytes: load(&self.bytes), events: load(&self.events), dropped: load(&self.dropped) }

@@ -18,11 +18,13 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
+use super::lens::Lens;
+use super::names::Names;
 use super::output::{OutputError, OutputFile};
 use super::pump::{Progress, Pump, Pumped, Totals};
 use super::threads::Threads;
 use crate::ipc::{SessionConfig, SessionId};
-use crate::model::{Outcome, Phase, ProcessKey, Rate, Recording, RecordingId, StoppedBy};
+use crate::model::{NameSearch, Outcome, Phase, ProcessKey, Rate, Recording, RecordingId, StoppedBy};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 
@@ -47,6 +49,8 @@ pub struct Plan {
     pub max_bytes: Option<u64>,
     /// Whether what comes is analysed, for somebody who looks at it meanwhile.
     pub analysed: bool,
+    /// Which single events are kept for them to look at.
+    pub lens: Lens,
 }
 
 impl Plan {
@@ -65,6 +69,7 @@ impl Plan {
             dropped: 0,
             history: Vec::new(),
             threads: Arc::default(),
+            names: NameSearch::NotYet,
             findings: None,
         }
     }
@@ -116,7 +121,7 @@ impl Recorder {
                 return Err(error.into());
             }
         };
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(Progress::new(plan.lens.clone()));
         // The pump blocks in read; shutting a second handle down is what ends it before the runtime does.
         let (reading, stream) = match blocking(session.stream) {
             Ok(handles) => handles,
@@ -144,6 +149,7 @@ impl Recorder {
             wishes,
             ticks,
             threads: plan.analysed.then(Threads::default),
+            names: plan.analysed.then(|| Names::new(begun)),
             last: (begun, Totals::default()),
             stopping: None,
         };
@@ -220,6 +226,8 @@ struct Driver {
     ticks: Interval,
     /// Of whom somebody may want to know, where what comes is analysed.
     threads: Option<Threads>,
+    /// For the same.
+    names: Option<Names>,
     last: (Instant, Totals),
     stopping: Option<Stopping>,
 }
@@ -236,6 +244,9 @@ impl Driver {
             ControlFlow::Break(pumped) => (pumped, None),
             ControlFlow::Continue(by) => self.stop(by, &mut pump).await,
         };
+        if let Some(names) = self.names.take() {
+            names.finish().await;
+        }
         self.finish(pumped, refusal, output);
     }
 
@@ -346,6 +357,13 @@ impl Driver {
         }
         if let Some(threads) = &mut self.threads {
             self.recording.threads = threads.look(&self.client);
+        }
+        if let Some(names) = &mut self.names {
+            // A suspended runtime sends nothing, and so is never asked.
+            if self.recording.phase == Phase::Recording {
+                names.step(&self.client, &self.progress, now.duration_since(self.begun));
+            }
+            self.recording.names = names.state();
         }
         self.tell(now, totals);
     }

@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use super::pump::{Progress, Pump};
-use super::{DumpError, OutputError, Plan, Recorder, StartError, dump, perf_map};
-use crate::analysis::Throughput;
+use super::{DumpError, Lens, OutputError, Plan, Recorder, StartError, dump, perf_map};
+use crate::analysis::{SampleFilter, Throughput};
 use crate::ipc::{DumpFlags, DumpKind, DumpRequest, Level, PerfMapKind, Provider, Providers, SessionConfig, TargetPath};
-use crate::model::{Outcome, Phase, Process, ProcessKey, Recording, RecordingId, StoppedBy};
+use crate::model::{Findings, NameSearch, Outcome, Phase, Process, ProcessKey, Recording, RecordingId, StoppedBy};
 use crate::net::client::Client;
 use crate::net::endpoint::Endpoint;
 use crate::nettrace::{Decoder, Ending, Limits};
@@ -62,6 +62,7 @@ impl Bench {
             duration: None,
             max_bytes: None,
             analysed: true,
+            lens: Lens::default(),
         }
     }
 
@@ -121,6 +122,58 @@ async fn what_comes_is_analysed() {
     timeout(Duration::from_secs(5), recorder.progress().wait_for(|recording| recording.events > 10)).await.unwrap().unwrap();
     recorder.stop();
     assert_eq!(recorder.finished().await.findings, None);
+}
+
+/// What a session that only samples does not tell, a second one does, and nothing of that is in the file.
+#[tokio::test]
+async fn names_of_older_methods_come_while_it_goes_on() {
+    let bench = bench(spec());
+    let sampler = Provider::new("Microsoft-DotNETCore-SampleProfiler", 0, Level::Informational).unwrap();
+    let plan = Plan { config: SessionConfig::new(sampler.into()), ..bench.plan() };
+    let recorder = bench.start(plan).await;
+    let mut progress = recorder.progress();
+    let named = |recording: &Recording| {
+        let samples = |findings: &Arc<Findings>| {
+            let counts = findings.profile.count(SampleFilter::ALL);
+            counts.samples().all() > 0 && counts.unresolved() == 0
+        };
+        recording.phase == Phase::Recording && recording.findings.as_ref().is_some_and(samples)
+    };
+    let recording = timeout(Duration::from_secs(60), progress.wait_for(named)).await.unwrap().unwrap().clone();
+    assert!(matches!(recording.names, NameSearch::Found { methods: 8, .. }), "{:?}", recording.names);
+    recorder.stop();
+    let recording = recorder.finished().await;
+    assert!(outcome(&recording).complete);
+    assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
+
+    // What has no sample without a name asks for none.
+    let recorder = bench.start(Plan { file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
+    timeout(Duration::from_secs(60), recorder.progress().wait_for(|recording| recording.elapsed.as_secs() >= 3)).await.unwrap().unwrap();
+    recorder.stop();
+    assert_eq!(recorder.finished().await.names, NameSearch::NotYet);
+}
+
+/// Single events can be chosen while it goes on.
+#[tokio::test]
+async fn single_events_are_those_that_were_asked_for() {
+    let bench = bench(spec());
+    let plan = bench.plan();
+    let lens = plan.lens.clone();
+    let recorder = bench.start(plan).await;
+    let mut progress = recorder.progress();
+    let kinds = |recording: &Recording| {
+        let events = recording.findings.as_ref().map(|findings| findings.recent.events.as_slice()).unwrap_or_default();
+        events.iter().map(|(event, _)| event.kind.provider.clone()).collect::<std::collections::BTreeSet<_>>()
+    };
+    timeout(Duration::from_secs(60), progress.wait_for(|recording| kinds(recording).len() > 1)).await.unwrap().unwrap();
+    lens.set("demo-web item".to_owned());
+    let chosen = |recording: &Recording| kinds(recording).into_iter().eq(["Demo-Web".to_owned()]);
+    let recording = timeout(Duration::from_secs(60), progress.wait_for(chosen)).await.unwrap().unwrap().clone();
+    let (event, stack) = &recording.findings.as_ref().unwrap().recent.events[0];
+    let names: Vec<_> = event.payload.fields.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!((event.kind.name.as_str(), &names[..], stack.len()), ("Item", &["id", "name", "value"][..], 3));
+    recorder.stop();
+    recorder.finished().await;
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use super::input::Signals;
 use crate::app::Msg;
 use crate::model::{Phase, Recording, RecordingId};
 use crate::net::client::Client;
-use crate::session::{Plan, Recorder};
+use crate::session::{Lens, Plan, Recorder};
 
 /// How long recordings may take to finish after the dashboard has gone.
 const LAST_WAIT: Duration = Duration::from_secs(60);
@@ -29,6 +29,7 @@ enum Wish {
 #[derive(Debug, Default)]
 pub(super) struct Recordings {
     wishes: BTreeMap<RecordingId, watch::Sender<Wish>>,
+    lenses: BTreeMap<RecordingId, Lens>,
     tasks: JoinSet<Option<Recording>>,
     /// Those that are over, until somebody is told.
     over: Vec<Recording>,
@@ -39,6 +40,7 @@ impl Recordings {
     pub(super) fn start(&mut self, client: Client, plan: Plan, inbox: mpsc::Sender<Msg>) {
         let (wish, wishes) = watch::channel(Wish::GoOn);
         self.wishes.insert(plan.id, wish);
+        self.lenses.insert(plan.id, plan.lens.clone());
         self.tasks.spawn(record(client, plan, wishes, inbox));
     }
 
@@ -48,6 +50,13 @@ impl Recordings {
 
     pub(super) fn abandon(&self, id: RecordingId) {
         self.wish(id, Wish::Abandon);
+    }
+
+    /// Says which single events are to be kept for a look.
+    pub(super) fn filter_events(&self, id: RecordingId, filter: String) {
+        if let Some(lens) = self.lenses.get(&id) {
+            lens.set(filter);
+        }
     }
 
     fn wish(&self, id: RecordingId, wanted: Wish) {
@@ -98,7 +107,7 @@ async fn record(client: Client, plan: Plan, mut wishes: watch::Receiver<Wish>, i
     let id = plan.id;
     // Nobody may listen any more once the dashboard has gone; the recording goes on all the same.
     let tell = async |msg| drop(inbox.send(msg).await);
-    tell(Msg::Recording(plan.starting())).await;
+    tell(Msg::Recording(Box::new(plan.starting()))).await;
     let recorder = match Recorder::start(client, plan).await {
         Ok(recorder) => recorder,
         Err(error) => {
@@ -117,7 +126,7 @@ async fn record(client: Client, plan: Plan, mut wishes: watch::Receiver<Wish>, i
             changed = progress.changed() => {
                 let now = progress.borrow_and_update().clone();
                 let over = changed.is_err() || matches!(now.phase, Phase::Done(_));
-                tell(Msg::Recording(now)).await;
+                tell(Msg::Recording(Box::new(now))).await;
                 if over {
                     break;
                 }

@@ -16,7 +16,7 @@ use crate::ipc::{DumpFlags, DumpRequest};
 use crate::model::{Process, ProcessKey, sanitise};
 use crate::net::Clients;
 use crate::net::client::Client;
-use crate::session::{self, Plan, Watch};
+use crate::session::{self, Lens, Plan, Watch};
 
 /// The shortest time between two values of a watched process: more often costs it more and says no more.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -89,7 +89,10 @@ impl Runner {
                     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
                     let file = session::new_file(&std::env::current_dir().unwrap_or_default(), &name, key.pid, now);
                     let (what, config) = (selected.what, selected.config);
-                    Ok((client, Plan { id, key, name, what, config, file, duration: None, max_bytes: None, analysed: true }))
+                    Ok((
+                        client,
+                        Plan { id, key, name, what, config, file, duration: None, max_bytes: None, analysed: true, lens: Lens::default() },
+                    ))
                 });
                 match begun {
                     Ok((client, plan)) => self.recordings.start(client, plan, self.inbox.clone()),
@@ -106,6 +109,7 @@ impl Runner {
                 Err(trouble) => self.tell(Msg::WatchEnded { ticket, trouble: Some(trouble) }),
             },
             Effect::Unwatch { key } => self.watches.stop(key),
+            Effect::FilterEvents { id, filter } => self.recordings.filter_events(id, filter),
             Effect::Dump { key, kind, path, ticket } => self.ask(key, move |asked| async move {
                 let result = match asked {
                     Ok((client, process)) => {

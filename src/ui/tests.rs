@@ -106,6 +106,8 @@ fn every_view_of_a_recording_has_its_pictures() {
         "sampled-threads",
         "one-thread",
         "events",
+        "single-events",
+        "open-event",
         "not-recorded",
         "nothing-yet",
         "analysed",
@@ -119,7 +121,7 @@ fn every_view_of_a_recording_has_its_pictures() {
             );
         }
     }
-    for (name, width, height) in [("gc", 200, 60), ("methods", 40, 10), ("flame", 160, 45)] {
+    for (name, width, height) in [("gc", 200, 60), ("methods", 40, 10), ("flame", 160, 45), ("single-events", 170, 45)] {
         insta::assert_snapshot!(
             format!("{name}-{width}x{height}"),
             text(&picture(&scene(name, width, height), &Theme::dark(), width, height))

@@ -6,7 +6,8 @@ use ratatui::style::Style;
 use crate::app::action::{Action, Status};
 use crate::app::{State, Tracked, lints};
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, EventRate, Findings, Outcome, Phase, Rate, RunState, StoppedBy, Stopwatch, sanitise,
+    ByteRate, Bytes, Count, CountRate, EventRate, Findings, NameSearch, Nanoseconds, Outcome, Phase, Rate, RunState, StoppedBy, Stopwatch,
+    sanitise,
 };
 
 use super::analysis::{event_name, figures, figures_of, per_second, warnings};
@@ -150,12 +151,33 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
         canvas.text(area.x, y, area.width, &sanitise(&file.to_string_lossy()), theme.dim);
         y += 1;
     }
+    if let Some((text, bad)) = names(&recording.names) {
+        canvas.foreign(area.x, y, area.width, &text, if bad { theme.warn } else { theme.dim });
+        y += 1;
+    }
     let note = note(state, tracked, now);
     if let Some((text, bad)) = note {
         let style = if bad { theme.warn } else { theme.accent };
         y += canvas.wrapped(Rect { y, height: area.bottom().saturating_sub(y).min(3), ..area }, &text, style);
     }
     y - area.y
+}
+
+/// Whence the names of methods come while it goes on.
+fn names(search: &NameSearch) -> Option<(String, bool)> {
+    match search {
+        NameSearch::NotYet => None,
+        NameSearch::Asked => Some(("Names of methods: asking the runtime in a second, short session …".to_owned(), false)),
+        NameSearch::Found { methods, at, took } => {
+            let (methods, at, took) =
+                (Count(*methods as u64), Stopwatch(*at), Nanoseconds(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)));
+            Some((
+                format!("Names of {methods} methods came at {at}, by a second session of {took}; the file gets its own at the stop."),
+                false,
+            ))
+        }
+        NameSearch::Failed(reason) => Some((format!("Names of methods come at the stop: the runtime was asked, but {reason}"), true)),
+    }
 }
 
 /// A sentence on what is going on, where the numbers do not say it.

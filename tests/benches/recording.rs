@@ -21,7 +21,7 @@ use dn_top::model::{Phase, Process, ProcessKey, RecordingId};
 use dn_top::net::client::Client;
 use dn_top::net::endpoint::Endpoint;
 use dn_top::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
-use dn_top::session::{Plan, Recorder};
+use dn_top::session::{Lens, Plan, Recorder};
 use dn_top::sim::{Script, Simulated, Spec};
 
 const STREAM: usize = 256 << 20;
@@ -140,6 +140,7 @@ async fn record(folder: &Path, stream: &Arc<[u8]>) -> (Duration, u64) {
         // The whole stream, and then the stop.
         max_bytes: Some(stream.len() as u64),
         analysed: std::env::args().any(|argument| argument == "analysed"),
+        lens: Lens::default(),
     };
     let recording = Recorder::start(client, plan).await.unwrap().finished().await;
     let took = begun.elapsed();

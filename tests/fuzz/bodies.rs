@@ -4,7 +4,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use dn_top::analysis::{Live, SampleFilter};
+use dn_top::analysis::{Live, SampleCount, SampleFilter};
 use dn_top::clr::EventKind;
 use dn_top::clr::payload::{self, Fields, Payload};
 use dn_top::nettrace::{
@@ -212,7 +212,8 @@ fn check(live: &Live, now: i64) {
         methods.samples.all()
     );
     assert_eq!(methods.threads.iter().map(|thread| thread.samples.all()).sum::<u64>(), methods.samples.all());
-    let tree = live.call_tree(SampleFilter::ALL, usize::MAX);
+    let profile = live.profile();
+    let tree = profile.count(SampleFilter::ALL).call_tree(SampleCount::all, usize::MAX);
     let roots = tree.iter().filter(|node| node.depth == 0).map(|node| node.total.all()).sum::<u64>();
     assert_eq!(roots + methods.without_stack, methods.samples.all());
     live.stacks(SampleFilter::BUSY, 10);

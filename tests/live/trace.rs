@@ -21,7 +21,7 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    fn of(file: &Path) -> Self {
+    pub(crate) fn of(file: &Path) -> Self {
         let (mut decoder, mut tally) = (Decoder::new(Limits::default()), Throughput::default());
         decoder.feed(&fs::read(file).unwrap(), &mut tally).unwrap();
         assert!(decoder.finish(&mut tally).is_complete(), "{} is cut off", file.display());

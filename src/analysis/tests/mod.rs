@@ -7,6 +7,7 @@ mod heap;
 mod hostile;
 mod lints;
 mod methods;
+mod recent;
 mod script;
 
 use script::{Bytes, Script};

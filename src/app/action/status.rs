@@ -62,6 +62,7 @@ impl Action {
             }
             Self::Copy | Self::Open => match state.context() {
                 Context::Operations => ready_if(state.activities() > 0),
+                Context::Events if self == Self::Open => ready_if(state.findings().is_some()),
                 Context::Methods | Context::Flame if self == Self::Open => {
                     ready_if(state.has_samples() && matches!(state.views.sampling.shape, Shape::Flame | Shape::Threads))
                 }
@@ -77,6 +78,7 @@ impl Action {
                 _ => ready_if(matches!(state.overlay, Some(Overlay::Help(_) | Overlay::Messages(_)))),
             },
             Self::Waiting => ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads),
+            Self::Shape if state.context() == Context::Events => ready_if(state.findings().is_some()),
             Self::Shape | Self::Threads => ready_if(state.has_samples()),
             Self::Widen => ready_if(state.can_widen()),
             Self::SortLeft | Self::SortRight if state.context() == Context::Methods => {

@@ -90,6 +90,8 @@ pub static TABLE: &[Entry] = &[
     details(Action::Search, &[char('/')], "filter", "Filter what is listed by name.", METHODS.and(EVENTS), 80),
     details(Action::Waiting, &[char('w')], "waiting", "Count threads that wait, too, or only those that run.", METHODS, 82),
     details(Action::Shape, &[char('f')], "tree/flame", "Show methods as a call tree, as a flame graph, or as a list.", METHODS, 83),
+    details(Action::Shape, &[char('f')], "one by one", "Show events one by one, or by kind.", EVENTS, 83),
+    details(Action::Open, &[ENTER], "look into", "What is in the event, or the events of the kind.", EVENTS, 84),
     details(Action::Threads, &[char('s')], "threads", "Show the threads, to choose whose methods are shown.", METHODS, 81),
     details(Action::Open, &[ENTER], "go into", "Into the frame of the flame graph, or to the methods of the thread.", METHODS, 84),
     details(Action::Widen, &[BACKSPACE], "out", "Out of the frame again, or back to all threads.", METHODS, 83),

@@ -118,7 +118,10 @@ fn apply(state: &mut State, purpose: Typing, input: tui_input::Input) {
             state.details.variables.search = input;
             state.details.search();
         }
-        Typing::Analysis => state.filter_views(input),
+        Typing::Analysis => {
+            state.views.set_filter(state.tab, input);
+            state.views.events.open = false;
+        }
         Typing::Reader => {
             if let Some(Overlay::Help(reader) | Overlay::Messages(reader)) = &mut state.overlay {
                 reader.scroll = 0;

@@ -39,7 +39,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::Tick => Vec::new(),
         Msg::Processes(processes) => replies::processes(state, processes),
         Msg::Environment { ticket, result } => replies::environment(state, ticket, result),
-        Msg::Recording(recording) => replies::recording(state, recording),
+        Msg::Recording(recording) => replies::recording(state, *recording),
         Msg::TraceFailed { id, reason } => replies::trace_failed(state, id, &reason),
         Msg::Watched { ticket, counters } => watching::heard(state, ticket, counters),
         Msg::WatchEnded { ticket, trouble } => watching::ended(state, ticket, trouble),

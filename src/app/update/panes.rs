@@ -25,12 +25,13 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
         Action::PreviousTab => state.tab = state.tab.step(false),
         Action::Digit => count_to(state, digit),
         Action::Filter => type_line(state, Typing::Filter, Input::new(state.list.filter().text().to_owned())),
-        Action::Search if state.tab.is_analysis() => type_line(state, Typing::Analysis, state.views.filter.clone()),
+        Action::Search if state.tab.is_analysis() => type_line(state, Typing::Analysis, state.views.filter(state.tab).clone()),
         Action::Search => type_line(state, Typing::Environment, state.details.variables.search.clone()),
         Action::SortLeft | Action::SortRight if state.context() == Context::Methods => {
             state.views.sampling.by_total = !state.views.sampling.by_total
         }
         Action::Waiting => state.views.sampling.waiting = !state.views.sampling.waiting,
+        Action::Shape if state.tab == Tab::Events => state.show_single_events(!state.views.events.single),
         Action::Shape => {
             state.views.sampling.next_shape();
             state.views.first(Tab::Methods);
@@ -146,6 +147,7 @@ fn open(state: &mut State) {
     match state.context() {
         Context::Operations => open_operation(state),
         Context::Methods | Context::Flame => state.enter_sampling(),
+        Context::Events => state.enter_event(),
         _ => state.focus = Focus::Detail,
     }
 }
@@ -187,6 +189,8 @@ pub(super) fn go_to(state: &mut State, key: crate::model::ProcessKey) -> bool {
 fn back(state: &mut State) {
     if state.context() == Context::Flame && state.is_zoomed_flame() {
         state.widen();
+    } else if state.context() == Context::Events && state.views.events.open {
+        state.views.events.open = false;
     } else if state.focus == Focus::Detail {
         state.focus = Focus::List;
     } else if state.toasts.shown(state.now.elapsed).any(|toast| toast.level == Level::Error) {

@@ -7,7 +7,7 @@ use crate::app::dialog::Subject;
 use crate::app::toast::Level;
 use crate::app::{Effect, Job, JobKind, State, Tab};
 use crate::ipc::{DumpKind, PerfMapKind, TargetPath};
-use crate::model::{Phase, Recording, RecordingId};
+use crate::model::{NameSearch, Phase, Recording, RecordingId};
 
 /// Stops the recording of the selected process, or starts one.
 pub(super) fn toggle_trace(state: &mut State) -> Vec<Effect> {
@@ -39,6 +39,7 @@ pub(super) fn start_trace(state: &mut State, subject: Subject, profiles: Vec<Str
         dropped: 0,
         history: Vec::new(),
         threads: Default::default(),
+        names: NameSearch::NotYet,
         findings: None,
     };
     state.recordings.begin(recording, state.now.elapsed);

@@ -1,5 +1,6 @@
 //! Every rule of the program, as keys and messages on the one side and effects and state on the other.
 
+mod events;
 mod keys;
 mod leaving;
 mod processes;

@@ -59,6 +59,7 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
         state.dirty = true;
     }
     let mut effects = leaving::settle(state);
+    effects.extend(state.tell_filter());
     if state.details.settles.is_some_and(|at| at <= now) {
         state.details.settles = None;
     }

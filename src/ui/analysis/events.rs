@@ -2,13 +2,13 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::Tab;
+use crate::app::{Cursor, Tab};
 use crate::model::{Bytes, Count, CountRate, EventRate, Percent};
 
 use super::super::canvas::Canvas;
 use super::grid::{Grid, number, text};
 use super::panel::figures;
-use super::{Look, below, filter};
+use super::{Look, below, beside, filter, single_events};
 
 /// Draws events. Says where the terminal's cursor belongs, while a filter is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) -> Option<(u16, u16)> {
@@ -32,14 +32,37 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) -> Opti
         top.push(("not understood", Count(findings.snapshot.unreadable).to_string(), theme.warn));
     }
     let (head, cursor) = filter(canvas, look.state, area);
-    let used = figures(canvas, head, &top);
+    // One by one, events need the lines more than the figures do.
+    let lines = if look.state.views.events.single { head.height.min(6) } else { head.height };
+    let used = figures(canvas, Rect { height: lines, ..head }, &top);
+    let area = below(area, used);
+    let single = look.state.views.events.single;
+    // Where there is room for both, the one that has the keys is the one that was chosen.
+    if area.width >= BOTH {
+        let (left, right) = beside(area, area.width / 2);
+        kinds(canvas, look, left, !single);
+        single_events::draw(canvas, look, right, single);
+    } else if single {
+        single_events::draw(canvas, look, area, true);
+    } else {
+        kinds(canvas, look, area, true);
+    }
+    cursor
+}
+
+/// Columns from which on there is room for kinds and single events.
+const BOTH: u16 = 150;
+
+/// The kinds of events, most frequent first.
+fn kinds(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect, active: bool) {
+    let (theme, totals) = (canvas.theme, look.findings.snapshot.totals);
     let events = look.state.events();
     let grid = Grid::new(
         canvas,
-        below(area, used),
+        area,
         &[number("COUNT", 6), number("RATE", 8), text("EVENT", 0), text("PROVIDER", 36), number("SHARE", 6), number("PAYLOAD", 7)],
     );
-    let selected = look.state.view_cursor(Tab::Events);
+    let selected = if active { look.state.view_cursor(Tab::Events) } else { Cursor::default() };
     let lines = grid.lines();
     for (EventRate { event, rate }, y) in events[grid.window(selected, events.len())].iter().zip(lines.y..lines.bottom()) {
         grid.value(canvas, "COUNT", y, Count(event.count), theme.strong);
@@ -53,8 +76,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) -> Opti
     if events.is_empty() {
         canvas.text(lines.x, lines.y, lines.width, "No event matches the filter.", theme.dim);
     }
-    grid.finish(canvas, look.state, selected, events.len());
-    cursor
+    if active {
+        grid.finish(canvas, look.state, selected, events.len());
+    }
 }
 
 /// What an event is called, or its number.

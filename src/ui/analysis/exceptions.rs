@@ -78,7 +78,7 @@ fn latest(canvas: &mut Canvas<'_>, look: &Look<'_>, thrown: &ThrownException, ar
 }
 
 /// A frame of a stack; where its method is not known yet, that is said.
-fn frame_line(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect, frame: &str) {
+pub(super) fn frame_line(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect, frame: &str) {
     let theme = canvas.theme;
     let known = !frame.starts_with("0x");
     let used = canvas.text(line.x, line.y, line.width, "at ", theme.dim);

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::{FlameBox, FlameGraph};
+use crate::app::{FlameBox, FlameGraph, Tab};
 use crate::model::{Count, Percent};
 
 use super::super::canvas::{Canvas, width};
@@ -61,7 +61,7 @@ fn style(canvas: &Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place: Fl
     let Some(frame) = graph.counts.profile().frame_of(place.node) else {
         return if place.node == graph.selected { flames.chosen } else { flames.library };
     };
-    let wanted = !look.state.views.filter.value().trim().is_empty();
+    let wanted = !look.state.views.filter(Tab::Methods).value().trim().is_empty();
     if place.node == graph.selected {
         flames.chosen
     } else if wanted && look.state.passes([&frame.name, &frame.module]) {
@@ -132,7 +132,7 @@ fn legend(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect) {
     if look.state.views.sampling.waiting {
         signs.push((" waits ", flames.waits));
     }
-    if !look.state.views.filter.value().trim().is_empty() {
+    if !look.state.views.filter(Tab::Methods).value().trim().is_empty() {
         signs.push((" found ", flames.found));
     }
     let mut used = 0;
@@ -147,7 +147,7 @@ fn legend(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect) {
 
 /// The share of the samples that have what is searched for anywhere in their stacks.
 fn found_share(look: &Look<'_>, graph: &FlameGraph<'_>) -> Option<f64> {
-    if look.state.views.filter.value().trim().is_empty() {
+    if look.state.views.filter(Tab::Methods).value().trim().is_empty() {
         return None;
     }
     let (counts, profile) = (&graph.counts, graph.counts.profile());

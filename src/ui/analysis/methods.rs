@@ -82,11 +82,12 @@ pub(super) fn unknown(look: &Look<'_>) -> &'static str {
 
 /// Says why there is no method to be seen.
 pub(super) fn no_method(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
-    let text = match (look.state.views.filter.value().is_empty(), look.state.samples().map_or(0, |counts| counts.samples().all())) {
-        (false, _) => "No method matches the filter.",
-        (true, 0) => "This thread has no sample here. Backspace: all threads.",
-        (true, _) => "All threads wait: w shows where.",
-    };
+    let text =
+        match (look.state.views.filter(Tab::Methods).value().is_empty(), look.state.samples().map_or(0, |counts| counts.samples().all())) {
+            (false, _) => "No method matches the filter.",
+            (true, 0) => "This thread has no sample here. Backspace: all threads.",
+            (true, _) => "All threads wait: w shows where.",
+        };
     canvas.text(area.x, area.y, area.width, text, canvas.theme.dim);
 }
 
@@ -145,7 +146,7 @@ fn tree(canvas: &mut Canvas<'_>, look: &Look<'_>, counts: &Counts<'_>, area: Rec
     let grid = Grid::new(canvas, area, &[own, all, bar, text("CALL TREE", 0)]);
     let cursor = look.state.view_cursor(Tab::Methods);
     let lines = grid.lines();
-    let wanted = look.state.views.filter.value().trim();
+    let wanted = look.state.views.filter(Tab::Methods).value().trim();
     for (node, y) in nodes[grid.window(cursor, nodes.len())].iter().zip(lines.y..lines.bottom()) {
         let CallNode { name: full, depth, own, total } = node;
         shares(canvas, look, counts, &grid, y, *own, *total);

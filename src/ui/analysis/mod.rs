@@ -12,6 +12,7 @@ mod methods;
 mod panel;
 mod sampled_threads;
 mod short;
+mod single_events;
 mod threads;
 
 use ratatui::layout::Rect;
@@ -166,7 +167,7 @@ const FILTER: u16 = 32;
 /// belongs while it is typed.
 fn filter(canvas: &mut Canvas<'_>, state: &State, area: Rect) -> (Rect, Option<(u16, u16)>) {
     let line = state.line.as_ref().filter(|line| line.purpose == Typing::Analysis);
-    let text = state.views.filter.value();
+    let text = state.views.filter(state.tab).value();
     if text.is_empty() && line.is_none() {
         return (area, None);
     }

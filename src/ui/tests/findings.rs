@@ -144,7 +144,7 @@ pub(crate) fn scripted() -> Arc<Findings> {
 
 /// What is found where nothing has happened yet.
 pub(crate) fn empty() -> Arc<Findings> {
-    Arc::new(found(&Live::default()))
+    Arc::new(found(&mut Live::default()))
 }
 
 fn play() -> Findings {
@@ -173,19 +173,19 @@ fn play() -> Findings {
         }
     }
     session.encoder.end();
-    let mut live = Live::default();
+    let mut live = Live::default().keeping_events();
     let mut decoder = Decoder::new(Limits::default());
     decoder.feed(&session.encoder.take(), &mut live).unwrap();
     decoder.finish(&mut live);
-    found(&live)
+    found(&mut live)
 }
 
-fn found(live: &Live) -> Findings {
+fn found(live: &mut Live) -> Findings {
     let seconds = LENGTH as f64 / 1000.0;
     let rate = |event: crate::analysis::EventCount| EventRate { rate: event.count as f64 / seconds, event };
     let mut events: Vec<_> = live.throughput().counts().into_iter().map(rate).collect();
     events.sort_by_key(|rate| std::cmp::Reverse(rate.event.count));
     let snapshot = live.snapshot(live.newest());
     assert_eq!(snapshot.unreadable, 0);
-    Findings { snapshot, events, profile: live.profile() }
+    Findings { snapshot, events, recent: live.recent(), profile: live.profile() }
 }

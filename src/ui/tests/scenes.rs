@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 36] = [
+pub(crate) const SCENES: [Scene; 38] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -46,6 +46,8 @@ pub(crate) const SCENES: [Scene; 36] = [
     ("sampled-threads", |w, h| analysed(w, h, "7s↓↓")),
     ("one-thread", |w, h| analysed(w, h, "7s↓↓⏎")),
     ("events", |w, h| analysed(w, h, "8/runtime␣gc")),
+    ("single-events", |w, h| analysed(w, h, "8f↓")),
+    ("open-event", |w, h| analysed(w, h, "8f/exception⏎⏎")),
     ("not-recorded", not_recorded),
     ("nothing-yet", nothing_yet),
     ("analysed", finished),
@@ -84,14 +86,19 @@ fn environment(width: u16, height: u16) -> World {
 fn tracing(width: u16, height: u16, seconds: u64, phase: Phase) -> World {
     let mut world = keyed(width, height, "⏎t");
     world.wait(1000);
-    world.send(Msg::Recording(recording(1, seconds, phase)));
+    world.send(Msg::Recording(Box::new(recording(1, seconds, phase))));
     world
 }
 
 fn analysed(width: u16, height: u16, keys: &str) -> World {
     let mut world = tracing(width, height, 42, Phase::Recording);
     let what = "dotnet-common + dotnet-sampled-thread-time + gc-verbose + contention".to_owned();
-    world.send(Msg::Recording(Recording { findings: Some(scripted()), what, threads: threads(), ..recording(1, 42, Phase::Recording) }));
+    world.send(Msg::Recording(Box::new(Recording {
+        findings: Some(scripted()),
+        what,
+        threads: threads(),
+        ..recording(1, 42, Phase::Recording)
+    })));
     world.press(keys);
     world
 }
@@ -110,7 +117,7 @@ fn threads() -> Arc<[ThreadUse]> {
 
 fn not_recorded(width: u16, height: u16) -> World {
     let mut world = tracing(width, height, 5, Phase::Recording);
-    world.send(Msg::Recording(Recording { findings: Some(empty()), ..recording(1, 5, Phase::Recording) }));
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(empty()), ..recording(1, 5, Phase::Recording) })));
     world.press("6");
     world
 }
@@ -124,7 +131,7 @@ fn finished(width: u16, height: u16) -> World {
     let mut world = tracing(width, height, 42, Phase::Recording);
     let file = Some(PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace"));
     let phase = Phase::Done(Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file, trouble: None });
-    world.send(Msg::Recording(Recording { findings: Some(scripted()), ..recording(1, 43, phase) }));
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(scripted()), ..recording(1, 43, phase) })));
     world.press("4");
     world
 }
@@ -133,7 +140,7 @@ fn done(width: u16, height: u16) -> World {
     let mut world = tracing(width, height, 42, Phase::Recording);
     let file = PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace");
     let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(file), trouble: None };
-    world.send(Msg::Recording(recording(1, 43, Phase::Done(outcome))));
+    world.send(Msg::Recording(Box::new(recording(1, 43, Phase::Done(outcome)))));
     world
 }
 
@@ -164,7 +171,7 @@ fn quit(width: u16, height: u16) -> World {
 fn finishing(width: u16, height: u16) -> World {
     let mut world = quit(width, height);
     world.press("→⏎");
-    world.send(Msg::Recording(recording(1, 44, Phase::Stopping { since: Duration::from_secs(2), bytes: 1_310_000 })));
+    world.send(Msg::Recording(Box::new(recording(1, 44, Phase::Stopping { since: Duration::from_secs(2), bytes: 1_310_000 }))));
     world.wait(1000);
     world.send(Msg::Processes(fleet()));
     world

@@ -10,13 +10,13 @@ fn recorded() -> World {
     let mut world = World::populated(120, 40);
     world.press("t");
     world.take_effects();
-    world.send(Msg::Recording(recording(1, 5, Phase::Recording)));
+    world.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
     world
 }
 
 fn finished() -> Msg {
     let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some("/x".into()), trouble: None };
-    Msg::Recording(recording(1, 6, Phase::Done(outcome)))
+    Msg::Recording(Box::new(recording(1, 6, Phase::Done(outcome))))
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn it_leaves_when_the_recordings_are_finished() {
     world.press("qy");
     world.take_effects();
     world.wait(2000);
-    world.send(Msg::Recording(recording(1, 6, Phase::Stopping { since: Duration::from_secs(2), bytes: 1 })));
+    world.send(Msg::Recording(Box::new(recording(1, 6, Phase::Stopping { since: Duration::from_secs(2), bytes: 1 }))));
     // Nothing else is to be done on the way out.
     world.press("t d q ?");
     assert_eq!(world.take_effects(), []);

@@ -48,10 +48,10 @@ fn any_msg() -> impl Strategy<Value = Msg> {
         2 => Just(Msg::Tick),
         2 => prop::sample::subsequence(fleet(), 0..=8).prop_map(Msg::Processes),
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::Environment { ticket, result: if good { Ok(variables()) } else { Err("no".to_owned()) } }),
-        2 => (0_u32..4, 0_u64..200, any_phase()).prop_map(|(id, seconds, phase)| Msg::Recording(recording(id, seconds, phase))),
+        2 => (0_u32..4, 0_u64..200, any_phase()).prop_map(|(id, seconds, phase)| Msg::Recording(Box::new(recording(id, seconds, phase)))),
         2 => (0_u32..4, any::<bool>(), any_phase()).prop_map(|(id, full, phase)| {
             let findings = Some(if full { scripted() } else { empty() });
-            Msg::Recording(Recording { findings, ..recording(id, 42, phase) })
+            Msg::Recording(Box::new(Recording { findings, ..recording(id, 42, phase) }))
         }),
         1 => (0_u32..4).prop_map(|id| Msg::TraceFailed { id: RecordingId(id), reason: "no".to_owned() }),
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::JobDone { ticket, result: if good { Ok(JobResult::default()) } else { Err("no".to_owned()) } }),

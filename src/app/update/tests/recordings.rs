@@ -18,17 +18,17 @@ fn one_key_starts_and_stops() {
     assert_eq!(world.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, profiles }]);
     assert_eq!(world.state.tab, Tab::Trace);
     assert!(world.state.selected().unwrap().recording);
-    world.send(Msg::Recording(recording(1, 5, Phase::Recording)));
+    world.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
     world.press("t");
     assert_eq!(world.take_effects(), [Effect::StopTrace { id: RecordingId(1) }]);
     // An older snapshot does not turn the time back; a third press waits.
-    world.send(Msg::Recording(recording(1, 6, Phase::Recording)));
+    world.send(Msg::Recording(Box::new(recording(1, 6, Phase::Recording))));
     world.press("t");
     assert_eq!(world.take_effects(), []);
     assert!(world.said_last().contains("x abandons"));
     world.press("x");
     assert_eq!(world.take_effects(), [Effect::AbandonTrace { id: RecordingId(1) }]);
-    world.send(Msg::Recording(recording(1, 7, done(StoppedBy::Interrupt, false, true, None))));
+    world.send(Msg::Recording(Box::new(recording(1, 7, done(StoppedBy::Interrupt, false, true, None)))));
     assert!(!world.state.selected().unwrap().recording);
     world.press("t");
     assert!(matches!(world.take_effects().as_slice(), [Effect::StartTrace { id: RecordingId(2), .. }]));
@@ -85,7 +85,7 @@ fn an_end_is_told_as_it_was() {
     ] {
         let mut world = World::populated(120, 40);
         world.press("t");
-        world.send(Msg::Recording(recording(1, 7, phase)));
+        world.send(Msg::Recording(Box::new(recording(1, 7, phase))));
         assert!(world.said_last().contains(said), "{said}: {:?}", world.said());
     }
     let mut world = World::populated(120, 40);
@@ -100,7 +100,7 @@ fn an_end_is_told_as_it_was() {
 fn what_was_dropped_is_said() {
     let mut world = World::populated(120, 40);
     world.press("t");
-    world.send(Msg::Recording(recording(1, 48, done(StoppedBy::Interrupt, true, true, None))));
+    world.send(Msg::Recording(Box::new(recording(1, 48, done(StoppedBy::Interrupt, true, true, None)))));
     assert!(world.said_last().contains("636 dropped"), "{:?}", world.said());
 }
 
@@ -108,20 +108,20 @@ fn what_was_dropped_is_said() {
 fn paused_numbers_stand_still_and_phases_do_not() {
     let mut world = World::populated(120, 40);
     world.press("t");
-    world.send(Msg::Recording(recording(1, 5, Phase::Recording)));
+    world.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
     world.press("␣");
     world.state.take_dirty();
-    world.send(Msg::Recording(recording(1, 9, Phase::Recording)));
+    world.send(Msg::Recording(Box::new(recording(1, 9, Phase::Recording))));
     assert!(!world.state.take_dirty());
     let shown = |world: &World| world.state.shown_recording().unwrap().value.clone();
     assert_eq!(shown(&world).elapsed, Duration::from_secs(5));
-    world.send(Msg::Recording(recording(1, 10, Phase::Stopping { since: Duration::ZERO, bytes: 0 })));
+    world.send(Msg::Recording(Box::new(recording(1, 10, Phase::Stopping { since: Duration::ZERO, bytes: 0 }))));
     assert_eq!(shown(&world).elapsed, Duration::from_secs(10));
     // What is begun while it is frozen is shown, too.
     world.press("↓t");
     assert_eq!(shown(&world).id, RecordingId(2));
     world.press("␣↑");
-    world.send(Msg::Recording(recording(1, 11, Phase::Stopping { since: Duration::ZERO, bytes: 7 })));
+    world.send(Msg::Recording(Box::new(recording(1, 11, Phase::Stopping { since: Duration::ZERO, bytes: 7 }))));
     assert_eq!(shown(&world).elapsed, Duration::from_secs(11));
 }
 

@@ -11,7 +11,7 @@ fn sampled(keys: &str) -> World {
     world.press("⏎t");
     let name = |thread, name: &str| ThreadUse { thread, name: name.to_owned(), cpu: Duration::from_secs(thread) };
     let threads = [name(11, "first"), name(13, "third")].into();
-    world.send(Msg::Recording(Recording { findings: Some(scripted()), threads, ..recording(1, 42, Phase::Recording) }));
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(scripted()), threads, ..recording(1, 42, Phase::Recording) })));
     world.press(keys);
     world
 }
@@ -106,8 +106,8 @@ fn a_thread_is_chosen_and_let_go_again() {
 fn a_thread_of_one_recording_is_nobody_in_another() {
     let mut world = sampled("7s↓⏎");
     assert_eq!(world.state.shown_thread(), Some(11));
-    world.send(Msg::Recording(recording(1, 50, super::views::done())));
+    world.send(Msg::Recording(Box::new(recording(1, 50, super::views::done()))));
     world.press("t");
-    world.send(Msg::Recording(Recording { findings: Some(scripted()), ..recording(2, 5, Phase::Recording) }));
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(scripted()), ..recording(2, 5, Phase::Recording) })));
     assert_eq!(world.state.shown_thread(), None);
 }

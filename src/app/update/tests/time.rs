@@ -54,7 +54,7 @@ fn the_clock_and_ages_are_kept_up() {
 fn a_running_recording_counts_and_a_paused_display_does_not() {
     let mut world = calm();
     world.press("t");
-    world.send(Msg::Recording(recording(1, 5, Phase::Recording)));
+    world.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
     assert!(world.state.next_deadline(world.now).unwrap() <= Duration::from_secs(1));
     world.press("␣");
     world.wait(61_000);

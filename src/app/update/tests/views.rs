@@ -7,7 +7,7 @@ use crate::ui::tests::findings::{empty, scripted};
 fn analysed(keys: &str) -> World {
     let mut world = World::populated(120, 40);
     world.press("⏎t");
-    world.send(Msg::Recording(Recording { findings: Some(scripted()), ..recording(1, 42, Phase::Recording) }));
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(scripted()), ..recording(1, 42, Phase::Recording) })));
     world.press(keys);
     world
 }
@@ -59,7 +59,7 @@ fn what_needs_samples_is_not_offered_without() {
         let sampling = &world.state.views.sampling;
         assert!(sampling.shape == Shape::List && !sampling.waiting && world.state.line.is_none());
     }
-    world.send(Msg::Recording(Recording { findings: Some(empty()), ..recording(1, 1, Phase::Recording) }));
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(empty()), ..recording(1, 1, Phase::Recording) })));
     world.press("f");
     assert_eq!(world.state.views.sampling.shape, Shape::List);
 }
@@ -74,12 +74,12 @@ fn a_selected_line_stays_selected_when_others_come_before_it() {
     assert_eq!(name(&world), "System.TimeoutException");
     let mut findings = (*scripted()).clone();
     findings.snapshot.exceptions.types.reverse();
-    world.send(Msg::Recording(Recording { findings: Some(findings.into()), ..recording(1, 43, Phase::Recording) }));
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(findings.into()), ..recording(1, 43, Phase::Recording) })));
     assert_eq!((name(&world).as_str(), world.state.view_cursor(Tab::Exceptions).at), ("System.TimeoutException", 0));
     // What is gone leaves the place where it was; the first line is the first, whatever it is.
-    world.send(Msg::Recording(Recording { findings: Some(empty()), ..recording(1, 44, Phase::Recording) }));
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(empty()), ..recording(1, 44, Phase::Recording) })));
     world.press("↓G g");
-    world.send(Msg::Recording(Recording { findings: Some(scripted()), ..recording(1, 45, done()) }));
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(scripted()), ..recording(1, 45, done()) })));
     assert_eq!(world.state.view_cursor(Tab::Exceptions).at, 0);
 }
 
@@ -88,11 +88,11 @@ fn findings_outlive_the_recording_and_stand_still_while_paused() {
     let mut world = analysed("8␣");
     let events = |world: &World| world.state.findings().map(|findings| findings.snapshot.totals.events);
     let before = events(&world);
-    world.send(Msg::Recording(Recording { findings: Some(empty()), ..recording(1, 43, Phase::Recording) }));
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(empty()), ..recording(1, 43, Phase::Recording) })));
     assert_eq!(events(&world), before);
     world.press("␣");
     assert_eq!(events(&world), Some(0));
-    world.send(Msg::Recording(Recording { findings: Some(scripted()), ..recording(1, 44, done()) }));
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(scripted()), ..recording(1, 44, done()) })));
     assert_eq!(events(&world), before);
 }
 

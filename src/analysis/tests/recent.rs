@@ -1,0 +1,89 @@
+//! Single events: which are kept, and what is said of them.
+
+use super::script::{MS, RUNTIME};
+use super::{Bytes, Script};
+use crate::analysis::{EventFilter, Live};
+use crate::nettrace::{Field, FieldType, Metadata};
+
+fn own(name: &str) -> Metadata {
+    let field = |name: &str, kind| Field { name: name.into(), kind };
+    let fields = vec![field("id", FieldType::Int32), field("what", FieldType::String)];
+    Metadata { provider: "Shop".into(), event_id: 7, name: name.into(), fields, ..Metadata::default() }
+}
+
+fn play(script: &mut Script, filter: &str) -> Live {
+    let mut live = Live::default().keeping_events();
+    live.set_event_filter(EventFilter::new(filter));
+    script.play_to(&mut live);
+    live
+}
+
+#[test]
+fn fields_are_told_by_the_stream_or_by_the_manifest() {
+    let mut script = Script::new();
+    script.method(0x1000, 0x100, "Shop.Orders", "Create");
+    script.stack(&[0x1010]).event(own("Bought"), 5 * MS, 3, 3, Bytes::default().u32(42).text("a book"));
+    let thrown = Metadata { provider: RUNTIME.into(), event_id: 80, version: 1, ..Metadata::default() };
+    script.event(thrown, 6 * MS, 4, 4, Bytes::default().text("E").text("m").u64(0x10).u32(5).u16(0).u16(0));
+    let other = Metadata { provider: "Raw".into(), event_id: 1, ..Metadata::default() };
+    script.event(other, 7 * MS, 4, 4, Bytes::default().u16(0x0201));
+    let recent = play(&mut script, "!method").recent();
+    let texts: Vec<_> = recent
+        .events
+        .iter()
+        .map(|(event, stack)| {
+            let fields: Vec<_> = event.payload.fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            format!("{} {} {} {} {}", event.at / MS, event.thread, event.kind.name, fields.join(" "), stack.join(" "))
+        })
+        .collect();
+    let expected = [
+        "7 4  bytes=01 02 Shop.Orders.Create",
+        "6 4 ExceptionThrown ExceptionType=E ExceptionMessage=m ExceptionEIP=0x10 ExceptionHRESULT=0x5 ExceptionFlags=0 Shop.Orders.Create",
+        "5 3 Bought id=42 what=a book Shop.Orders.Create",
+    ];
+    assert_eq!(texts, expected);
+    assert_eq!((recent.seen, recent.skipped), (3, 0));
+}
+
+#[test]
+fn no_more_are_kept_than_somebody_can_look_at() {
+    let mut script = Script::new();
+    // Ten thousand in a second, then a few.
+    for number in 0..10_000 {
+        script.event(own("Flood"), i64::from(number) * MS / 10, 1, 1, Bytes::default().u32(number).text(""));
+    }
+    for number in 0..5 {
+        script.event(own("Late"), 60_000 * MS + number * MS, 1, 1, Bytes::default().u32(0).text(""));
+    }
+    let recent = play(&mut script, "").recent();
+    assert_eq!((recent.events.len(), recent.seen), (500, 10_005));
+    assert!((9_400..=9_600).contains(&recent.skipped), "{}", recent.skipped);
+    assert!(recent.events[..5].iter().all(|(event, _)| event.kind.name == "Late"));
+}
+
+#[test]
+fn a_filter_holds_for_what_was_kept_and_what_comes() {
+    let script = || {
+        let mut script = Script::new();
+        for name in ["Bought", "Sold", "Bought"] {
+            script.event(own(name), MS, 1, 1, Bytes::default().u32(0).text(""));
+        }
+        script
+    };
+    let mut live = play(&mut script(), "");
+    let names = |live: &mut Live| live.recent().events.iter().map(|(event, _)| event.kind.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&mut live), ["Bought", "Sold", "Bought"]);
+    live.set_event_filter(EventFilter::new("shop !sold"));
+    assert_eq!(names(&mut live), ["Bought", "Bought"]);
+    assert_eq!(names(&mut play(&mut script(), "SOLD")), ["Sold"]);
+    assert!(names(&mut Live::default()).is_empty());
+}
+
+#[test]
+fn a_payload_that_is_cut_is_told_as_far_as_it_goes() {
+    let mut script = Script::new();
+    script.event(own("Bought"), MS, 1, 1, Bytes::default().u32(42).u8(7));
+    let recent = play(&mut script, "").recent();
+    let payload = &recent.events[0].0.payload;
+    assert_eq!((&payload.fields[..], payload.is_cut), (&[("id".to_owned(), "42".to_owned())][..], true));
+}

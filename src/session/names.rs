@@ -1,0 +1,129 @@
+//! Names of methods that were compiled before a recording began, while it goes on.
+//!
+//! A runtime tells them only when a session ends (reference: dotnet/runtime, "EventPipe rundown"). So a second session is opened that wants nothing
+//! but that, and is stopped at once. What it sends is taken in and goes into no file. It costs the target what its rundown costs, so it is done only
+//! where samples come whose methods nobody knows.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::listener::Listener;
+use super::pump::Progress;
+use crate::analysis::{Live, SampleFilter, Symbols};
+use crate::ipc::{BufferMb, Level, Provider, SessionConfig};
+use crate::model::NameSearch;
+use crate::net::client::Client;
+
+/// How long a recording has to go on before anything is asked: new methods are told by the recording itself.
+const SETTLED: Duration = Duration::from_secs(2);
+/// The pause before it is done again, where many samples still have no name.
+const AGAIN: Duration = Duration::from_secs(30);
+/// How often it is done at most.
+const MOST: u32 = 3;
+/// How many samples without a name, as a part of all, are worth another time.
+const MANY: u64 = 20;
+/// How long all of it may take.
+const LIMIT: Duration = Duration::from_secs(20);
+/// The session wants no events, but runtimes want a provider. None of that name is anywhere.
+const NOBODY: &str = "DnTop-Nobody";
+/// Room for a rundown: what a runtime cannot send at once it keeps.
+const BUFFER_MB: u32 = 64;
+
+/// Where names that came wait for whoever counts.
+#[derive(Debug, Default)]
+pub(super) struct Letterbox(Mutex<Option<Symbols>>);
+
+impl Letterbox {
+    fn put(&self, symbols: Symbols) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(symbols);
+    }
+
+    /// What came since this was last asked.
+    pub(super) fn take(&self) -> Option<Symbols> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The search for names of one recording.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// From when on it may be done.
+    due: Instant,
+    times: u32,
+    state: watch::Receiver<NameSearch>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Names {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { due: now + SETTLED, times: 0, state: watch::channel(NameSearch::NotYet).1, task: None }
+    }
+
+    /// How it stands.
+    pub(super) fn state(&self) -> NameSearch {
+        self.state.borrow().clone()
+    }
+
+    /// Begins where it is time, and where it is of use.
+    pub(super) fn step(&mut self, client: &Client, progress: &std::sync::Arc<Progress>, elapsed: Duration) {
+        let now = Instant::now();
+        let busy = self.task.as_ref().is_some_and(|task| !task.is_finished());
+        if busy || now < self.due || self.times >= MOST {
+            return;
+        }
+        // Counting is for when it could matter.
+        self.due = now + SETTLED;
+        if !progress.findings.borrow().as_deref().is_some_and(|findings| self.is_wanted(&findings.profile)) {
+            return;
+        }
+        (self.times, self.due) = (self.times + 1, now + AGAIN);
+        let (tell, state) = watch::channel(NameSearch::Asked);
+        self.state = state;
+        let (client, progress) = (client.clone(), progress.clone());
+        self.task = Some(tokio::spawn(async move {
+            let outcome = match ask(client).await {
+                Ok(symbols) => {
+                    let methods = symbols.methods();
+                    progress.names.put(symbols);
+                    NameSearch::Found { methods, at: elapsed, took: now.elapsed() }
+                }
+                Err(reason) => NameSearch::Failed(reason),
+            };
+            // Nobody may be looking any more.
+            let _ = tell.send(outcome);
+        }));
+    }
+
+    fn is_wanted(&self, profile: &crate::analysis::Profile) -> bool {
+        let counts = profile.count(SampleFilter::ALL);
+        let many = if self.times == 0 { 1 } else { counts.samples().all() / MANY + 1 };
+        counts.unresolved() >= many
+    }
+
+    /// Waits for the end of what was begun: no session is left behind.
+    pub(super) async fn finish(self) {
+        if let Some(task) = self.task {
+            // A panic in it is seen by whoever installed the panic hook.
+            let _ = task.await;
+        }
+    }
+}
+
+/// Opens the session, stops it, and gives what it sent.
+async fn ask(client: Client) -> Result<Symbols, String> {
+    let provider = Provider::new(NOBODY, 0, Level::LogAlways).map_err(|error| error.to_string())?;
+    let buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
+    let config = SessionConfig { buffer, ..SessionConfig::new(provider.into()) };
+    let mut listener = Listener::start(client, &config, Live::only_symbols()).await.map_err(|error| error.to_string())?;
+    let complete = listener.stop(LIMIT).await;
+    let symbols = listener.into_sink().map(Live::into_symbols).filter(|symbols| symbols.methods() > 0);
+    match symbols {
+        Some(symbols) => Ok(symbols),
+        None if complete => Err("the runtime told no methods".to_owned()),
+        None => Err("the runtime did not tell its methods in time".to_owned()),
+    }
+}

@@ -1,0 +1,72 @@
+//! Names of methods that are older than a recording, while it goes on.
+
+use dn_top::analysis::SampleFilter;
+use dn_top::ipc::{Level, Provider, SessionConfig};
+use dn_top::model::{NameSearch, Outcome, Phase, Recording, RecordingId};
+use dn_top::session::{Lens, Plan, Recorder};
+use tokio::time::timeout;
+
+use crate::analysis::process;
+use crate::support::runtimes;
+use crate::support::{PATIENCE, Program, folder};
+
+/// A method that each program is in, and that was compiled long before.
+async fn named_while_it_goes_on(program: &Program, method: &str) {
+    let (_, client) = process(program).await;
+    let sampler = Provider::new("Microsoft-DotNETCore-SampleProfiler", 0, Level::Informational).unwrap();
+    let folder = folder();
+    let file = folder.path().join("a.nettrace");
+    let plan = Plan {
+        id: RecordingId(1),
+        key: client.endpoint().key,
+        name: "any".to_owned(),
+        what: "samples".to_owned(),
+        config: SessionConfig::new(sampler.into()),
+        file: file.clone(),
+        duration: None,
+        max_bytes: None,
+        analysed: true,
+        lens: Lens::default(),
+    };
+    let recorder = Recorder::start(client, plan).await.unwrap();
+    let is_named = |recording: &Recording| {
+        let has = |findings: &std::sync::Arc<dn_top::model::Findings>| {
+            let counts = findings.profile.count(SampleFilter::ALL);
+            let mut frames = counts.by_method().into_iter().filter_map(|method| findings.profile.frame_at(method.frame));
+            frames.any(|frame| frame.name.contains(method))
+        };
+        recording.phase == Phase::Recording && recording.findings.as_ref().is_some_and(has)
+    };
+    let mut progress = recorder.progress();
+    let named = timeout(PATIENCE * 2, progress.wait_for(is_named)).await;
+    let recording = named.unwrap_or_else(|_| panic!("{:?}", recorder.progress().borrow().names)).unwrap().clone();
+    assert!(matches!(recording.names, NameSearch::Found { methods, .. } if methods > 100), "{:?}", recording.names);
+    assert!(!recording.threads.is_empty() && recording.threads.iter().any(|thread| thread.thread == u64::from(program.pid())));
+    // The recording itself goes on, and its file is one whole stream with a rundown of its own.
+    recorder.stop();
+    let recording = recorder.finished().await;
+    assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, .. })), "{:?}", recording.phase);
+    let whole = crate::trace::Recorded::of(&file);
+    assert_eq!(whole.of_rundown("DCEndComplete"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_net31() {
+    if let Some(net31) = runtimes::net31() {
+        named_while_it_goes_on(&net31.program("work").start(), "Main").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_net9() {
+    if let Some(net9) = runtimes::net9() {
+        named_while_it_goes_on(&net9.program("work").start(), "Main").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_net10() {
+    if let Some(net10) = runtimes::net10() {
+        named_while_it_goes_on(&net10.any().start(), "System.Threading").await;
+    }
+}
