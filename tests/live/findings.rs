@@ -9,7 +9,7 @@ use dn_top::clr::select;
 use dn_top::model::{Findings, Phase, Recording, RecordingId};
 use dn_top::net::client::Client;
 use dn_top::nettrace::{Decoder, Limits};
-use dn_top::session::{Plan, Recorder};
+use dn_top::session::{Lens, Plan, Recorder};
 use serde_json::{Value, json};
 
 use crate::analysis::process;
@@ -31,6 +31,7 @@ async fn record(program: &mut Program, file: &Path, act: impl FnOnce(&mut Progra
         duration: None,
         max_bytes: None,
         analysed: true,
+        lens: Lens::default(),
     };
     let recorder = Recorder::start(Client::clone(&client), plan).await.unwrap();
     let progress = recorder.progress();
