@@ -217,6 +217,19 @@ impl CommandCode {
         self as u16 as u8
     }
 
+    /// Whether it starts a trace session, in whichever generation.
+    pub fn starts_session(self) -> bool {
+        matches!(
+            self,
+            Self::CollectTracing
+                | Self::CollectTracing2
+                | Self::CollectTracing3
+                | Self::CollectTracing4
+                | Self::CollectTracing5
+                | Self::CollectTracing6
+        )
+    }
+
     /// What it takes, in words: `needs .NET 8`.
     pub fn needs(self) -> &'static str {
         match self.since() {

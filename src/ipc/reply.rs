@@ -82,7 +82,7 @@ impl Reply {
             Code::ProcessInfo | Code::ProcessInfo2 | Code::ProcessInfo3 => Self::Info(Box::new(ProcessInfo::read(to, reader.rest())?)),
             Code::ProcessEnvironment => Self::Environment { bytes: reader.u32()? },
             Code::StopTracing => Self::Session(SessionId(reader.u64()?)),
-            _ if starts_session(to) => Self::Session(SessionId(reader.u64()?)),
+            _ if to.starts_session() => Self::Session(SessionId(reader.u64()?)),
             // The generic OK message has no payload.
             _ if reader.is_empty() => Self::Done,
             _ => match Hresult::from_i32(reader.i32()?) {
@@ -109,19 +109,6 @@ impl Reply {
         }
         Message { set: SERVER, id: OK, payload: &payload }.encode()
     }
-}
-
-fn starts_session(code: CommandCode) -> bool {
-    use CommandCode as Code;
-    matches!(
-        code,
-        Code::CollectTracing
-            | Code::CollectTracing2
-            | Code::CollectTracing3
-            | Code::CollectTracing4
-            | Code::CollectTracing5
-            | Code::CollectTracing6
-    )
 }
 
 impl Failure {

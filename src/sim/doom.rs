@@ -16,13 +16,31 @@ pub(super) fn is_deadly(message: &Message<'_>, major: u32, suspended: bool) -> b
         }
         Code::CollectTracing | Code::CollectTracing2 | Code::CollectTracing3 | Code::CollectTracing4 => {
             let word = |at: usize| message.payload.get(at..at + 4).map_or(1, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-            (empty && major >= 5) || ((5..10).contains(&major) && (word(0) == 0 || word(4) > 1))
+            let switches = match code {
+                Code::CollectTracing => 0,
+                Code::CollectTracing2 => 1,
+                Code::CollectTracing3 => 2,
+                _ => 9,
+            };
+            (empty && major >= 5) || ((5..10).contains(&major) && (word(0) == 0 || word(4) > 1 || word(8 + switches) > 1000))
         }
-        Code::CollectTracing5 | Code::CollectTracing6 | Code::StartupProfiler | Code::SetEnvironmentVariable | Code::ApplyStartupHook => {
-            empty
-        }
+        Code::AttachProfiler | Code::StartupProfiler | Code::SetEnvironmentVariable => major >= 5 && lacks_a_number(code, message.payload),
+        Code::CollectTracing5 | Code::CollectTracing6 | Code::ApplyStartupHook => empty,
         Code::EnablePerfMap => empty || suspended,
         _ => false,
+    }
+}
+
+/// Whether a payload ends where a number or a class should stand, the length of a string included. A string that is cut off does no harm, and nor
+/// does a profiler's data.
+fn lacks_a_number(code: CommandCode, payload: &[u8]) -> bool {
+    match code {
+        CommandCode::AttachProfiler => payload.len() < 4 + 16 + 4,
+        CommandCode::StartupProfiler => payload.len() < 16 + 4,
+        _ => {
+            let units = payload.first_chunk().map(|count| u32::from_le_bytes(*count) as usize);
+            units.is_none_or(|units| payload.len().checked_sub(4 + 2 * units).is_some_and(|rest| rest < 4))
+        }
     }
 }
 

@@ -7,8 +7,10 @@
 mod doom;
 mod facts;
 mod fleet;
+mod handle;
 mod port;
 mod program;
+mod quirk;
 mod runtime;
 mod server;
 mod spec;

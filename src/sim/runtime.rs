@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,6 +13,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use super::handle::is_user_events_data;
 use super::spec::{Fault, Spec};
 use super::stream::{Asked, Stream};
 use crate::ipc::{
@@ -45,6 +47,8 @@ pub(super) struct Runtime {
     suspended: watch::Sender<bool>,
     sessions: BTreeMap<u64, Session>,
     streams: JoinSet<()>,
+    /// Whether a start-up hook was applied that does not load.
+    bad_hook: bool,
 }
 
 /// A session that may still stream.
@@ -93,7 +97,7 @@ impl Runtime {
         // A real one that is told nothing writes to /tmp.
         let told = folder.to_string_lossy().into_owned();
         environment.push(Variable { name: "DOTNET_PerfMapJitDumpPath".to_owned(), value: told });
-        Self { spec, folder, environment, waits_for, suspended, sessions: BTreeMap::new(), streams: JoinSet::new() }
+        Self { spec, folder, environment, waits_for, suspended, sessions: BTreeMap::new(), streams: JoinSet::new(), bad_hook: false }
     }
 
     pub(super) fn major(&self) -> u32 {
@@ -106,6 +110,12 @@ impl Runtime {
 
     pub(super) fn is_suspended(&self) -> bool {
         *self.suspended.borrow()
+    }
+
+    /// Whether what was asked of it has ended it: the exception of a start-up hook that does not load, which runs when the program does (seen
+    /// on 9; 10 goes on).
+    pub(super) fn has_died(&self) -> bool {
+        self.bad_hook && self.major() < 10 && !self.is_suspended()
     }
 
     /// Whether it waits for a resume, from now on.
@@ -153,7 +163,11 @@ impl Runtime {
                 self.perf_map(kind);
                 done
             }
-            Command::DisablePerfMap | Command::ApplyStartupHook { .. } | Command::StartupProfiler { .. } => done,
+            Command::ApplyStartupHook { path } => {
+                self.bad_hook |= !is_assembly(&path);
+                done
+            }
+            Command::DisablePerfMap | Command::StartupProfiler { .. } => done,
             Command::AttachProfiler { .. } if self.is_suspended() => Answer::No(Hresult::NOT_YET_AVAILABLE.into()),
             Command::AttachProfiler { path, .. } => {
                 if PathBuf::from(path.as_str()).exists() {
@@ -173,12 +187,31 @@ impl Runtime {
             Command::CollectTracing4 { providers, rundown_keyword, .. } => self.start(code, Asked::all(providers, rundown_keyword != 0)),
             Command::CollectTracing5 { session: Destination::Stream(stream) }
             | Command::CollectTracing6 { session: Destination::Stream((stream, _)) } => self.start(code, Asked::filtered(stream)),
-            // No file descriptor of user_events_data was handed over that a simulated runtime could write to.
-            Command::CollectTracing5 { .. } | Command::CollectTracing6 { .. } => Answer::No(Hresult::FAIL.into()),
+            // The handle that it needs is taken with the request.
+            Command::CollectTracing5 { .. } | Command::CollectTracing6 { .. } => self.trace_to_user_events(code, None),
+        }
+    }
+
+    /// Starts a session whose events go elsewhere, if the handle is one of user_events. Nothing comes of it: no program's events are worth the
+    /// kernel's trouble here.
+    pub(super) fn trace_to_user_events(&mut self, code: CommandCode, handle: Option<OwnedFd>) -> Answer {
+        match handle {
+            None => Answer::No(Hresult::BAD_ENCODING.into()),
+            Some(handle) if is_user_events_data(&handle) => {
+                let suspended = self.suspended.subscribe();
+                self.open(code, |stop, drained| Stream::silent(suspended, stop, drained))
+            }
+            Some(_) => Answer::No(Hresult::FAIL.into()),
         }
     }
 
     fn start(&mut self, code: CommandCode, asked: Asked) -> Answer {
+        let (spec, suspended) = (self.spec.clone(), self.suspended.subscribe());
+        self.open(code, |stop, drained| Stream::new(&spec, asked, suspended, stop, drained))
+    }
+
+    /// Finds room for a session.
+    fn open(&mut self, code: CommandCode, stream: impl FnOnce(oneshot::Receiver<()>, oneshot::Sender<()>) -> Stream) -> Answer {
         self.sessions.retain(|_, session| matches!(session.drained.try_recv(), Err(oneshot::error::TryRecvError::Empty)));
         if self.sessions.len() >= MOST_SESSIONS {
             return Answer::No(Hresult::FAIL.into());
@@ -188,8 +221,7 @@ impl Runtime {
         let (stop, stopped) = oneshot::channel();
         let (drain, drained) = oneshot::channel();
         self.sessions.insert(id, Session { stop: Some(stop), drained });
-        let stream = Stream::new(&self.spec, asked, self.suspended.subscribe(), stopped, drain);
-        Answer::Stream(Box::new(Starting { code, id, stream }))
+        Answer::Stream(Box::new(Starting { code, id, stream: stream(stopped, drain) }))
     }
 
     /// Lets an accepted session stream.
@@ -232,4 +264,10 @@ impl Runtime {
             let _ = std::fs::write(self.folder.join(name), "7f0000001000 40 void [Simulated] Program::Main()\n");
         }
     }
+}
+
+/// Whether a file is there that begins as assemblies do.
+fn is_assembly(path: &TargetPath) -> bool {
+    let mut magic = [0; 2];
+    std::fs::File::open(path.as_str()).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"MZ"
 }

@@ -16,10 +16,15 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::doom::is_deadly;
+use super::handle;
 use super::port::Caller;
+use super::quirk::{self, Quirk};
 use super::runtime::{Answer, Runtime, Way};
 use super::spec::{Fault, Spec};
-use crate::ipc::{Advertise, Command, FrameError, HEADER_BYTES, Hresult, MAX_MESSAGE, Message};
+use crate::ipc::{Advertise, Command, CommandCode, Destination, Failure, FrameError, HEADER_BYTES, Hresult, MAX_MESSAGE, Message, Reply};
+
+/// The command set of profilers.
+const PROFILER: u8 = 3;
 
 /// A simulated runtime at work. Dropping it is a clean exit: the socket file goes with it.
 #[derive(Debug)]
@@ -103,19 +108,36 @@ async fn serve(listener: UnixListener, mut caller: Option<Caller>, mut runtime: 
         if is_deadly(&message, runtime.major(), runtime.is_suspended()) {
             return;
         }
-        let answer = match Command::decode(&message) {
-            Ok(command) if command.code().since() <= runtime.major() => runtime.answer(command, way).await,
-            Ok(_) => Answer::No(Hresult::UNKNOWN_COMMAND.into()),
+        let code = CommandCode::of(message.set, message.id).filter(|code| code.since() <= runtime.major());
+        let read = code.map(|_| quirk::read(&message));
+        let answer = match &read {
             // 3.1 has no ids in the profiler set: it reads every one as an attach.
-            Err(Hresult::UNKNOWN_COMMAND) if message.set == 3 && runtime.major() < 5 => Answer::No(Hresult::BAD_ENCODING.into()),
-            Err(hresult) => Answer::No(hresult.into()),
+            None if message.set == PROFILER && runtime.major() < 5 => Answer::No(Hresult::BAD_ENCODING.into()),
+            None => Answer::No(Hresult::UNKNOWN_COMMAND.into()),
+            Some(Quirk::Command(
+                command @ (Command::CollectTracing5 { session: Destination::UserEvents(_) }
+                | Command::CollectTracing6 { session: Destination::UserEvents(_) }),
+            )) => runtime.trace_to_user_events(command.code(), handle::receive(&connection).await),
+            Some(Quirk::Command(command)) => runtime.answer(command.clone(), way).await,
+            Some(Quirk::Ignored(code)) => Answer::Yes(*code, Reply::Done, Vec::new()),
+            Some(Quirk::Refused(failure)) => Answer::No(failure.clone()),
         };
-        let bytes = answer.bytes();
-        let sent = send(&mut connection, &runtime, &bytes).await;
-        match answer {
-            Answer::Stream(stream) if sent.is_ok() => runtime.stream(connection, *stream),
-            // Seen on 9 and 10: the connection stays open after a request for a session that does not read, and after an unknown profiler command.
-            Answer::No(_) if runtime.major() >= 5 && matches!(message.set, 2 | 3) => forgotten.push(connection),
+        if runtime.has_died() && code != Some(CommandCode::ResumeRuntime) {
+            return;
+        }
+        let sent = send(&mut connection, &runtime, &quirk::answered(&message, &answer)).await;
+        if runtime.has_died() {
+            return;
+        }
+        match (answer, read) {
+            (Answer::Stream(stream), _) if sent.is_ok() => runtime.stream(connection, *stream),
+            // Seen on 9 and 10: the connection stays open after an unknown profiler command, and after a request for a session that does not read.
+            (Answer::No(_), None) if runtime.major() >= 5 && message.set == PROFILER => forgotten.push(connection),
+            (Answer::No(Failure { hresult: Hresult::BAD_ENCODING, .. }), Some(_))
+                if runtime.major() >= 5 && code.is_some_and(CommandCode::starts_session) =>
+            {
+                forgotten.push(connection);
+            }
             _ => {}
         }
     }

@@ -79,6 +79,11 @@ impl Stream {
         Self { source, suspended, stop, drained, cut, answer_first: spec.major() < 5 }
     }
 
+    /// A session of which nothing comes over the connection.
+    pub(super) fn silent(suspended: watch::Receiver<bool>, stop: oneshot::Receiver<()>, drained: oneshot::Sender<()>) -> Self {
+        Self { source: Source::Canned(Arc::default()), suspended, stop, drained, cut: None, answer_first: false }
+    }
+
     /// Streams. A reader that goes away ends it at the next write, as with a real runtime.
     pub(super) async fn run(mut self, connection: UnixStream) {
         let mut writer = Writer { connection, left: self.cut };

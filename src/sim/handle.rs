@@ -1,0 +1,34 @@
+//! A file descriptor that a client hands over (`SCM_RIGHTS`).
+
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+
+/// Waits for a byte, for as long as it takes, and gives what comes with it.
+pub(super) async fn receive(connection: &UnixStream) -> Option<OwnedFd> {
+    loop {
+        connection.readable().await.ok()?;
+        match connection.try_io(Interest::READABLE, || take(connection)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            taken => return taken.ok().flatten(),
+        }
+    }
+}
+
+fn take(connection: &UnixStream) -> io::Result<Option<OwnedFd>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    recvmsg(connection, &mut [IoSliceMut::new(&mut [0])], &mut control, RecvFlags::CMSG_CLOEXEC)?;
+    let handles = |message| if let RecvAncillaryMessage::ScmRights(handles) = message { Some(handles) } else { None };
+    Ok(control.drain().find_map(handles).and_then(|mut handles| handles.next()))
+}
+
+/// Whether it is a file of the name that user_events are registered with.
+pub(super) fn is_user_events_data(handle: &OwnedFd) -> bool {
+    let path = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd()));
+    path.is_ok_and(|path| path.file_name().is_some_and(|name| name == "user_events_data"))
+}

@@ -1,0 +1,55 @@
+//! Requests that real runtimes make do with, though they make no sense.
+//!
+//! The codec refuses them, as a careful server would. What real ones of 3.1, 9 and 10 were seen to do is here.
+
+use super::runtime::Answer;
+use crate::ipc::{Command, CommandCode, Failure, HEADER_BYTES, Hresult, Message, SessionId};
+
+/// What a runtime makes of a request that it knows.
+pub(super) enum Quirk {
+    /// This.
+    Command(Command),
+    /// Nothing, and it says that all is done.
+    Ignored(CommandCode),
+    /// It says no.
+    Refused(Failure),
+}
+
+/// Reads a request as a runtime does.
+pub(super) fn read(message: &Message<'_>) -> Quirk {
+    use CommandCode as Code;
+    let refused = match Command::decode(message) {
+        Ok(command) => return Quirk::Command(command),
+        Err(hresult) => hresult,
+    };
+    match CommandCode::of(message.set, message.id) {
+        // It reads on behind the end.
+        Some(Code::StopTracing) if !message.payload.is_empty() => {
+            let mut id = [0; 8];
+            id[..message.payload.len()].copy_from_slice(message.payload);
+            Quirk::Command(Command::StopTracing { session: SessionId(u64::from_le_bytes(id)) })
+        }
+        // It sets what has no name, or one that nobody can ask for.
+        Some(code @ Code::SetEnvironmentVariable) if refused == Hresult::INVALID_ARGUMENT && message.payload[..4] != [0; 4] => {
+            Quirk::Ignored(code)
+        }
+        // It has room for words here, and none to say.
+        Some(Code::GenerateCoreDump3) if refused == Hresult::FAIL => {
+            Quirk::Refused(Failure { hresult: refused, message: Some(String::new()) })
+        }
+        _ => Quirk::Refused(refused.into()),
+    }
+}
+
+/// The bytes of an answer. Where a request had a payload that the command does not have, they are that payload and what lies behind it.
+pub(super) fn answered(message: &Message<'_>, answer: &Answer) -> Vec<u8> {
+    use CommandCode as Code;
+    match answer {
+        Answer::Yes(Code::ProcessInfo | Code::ProcessInfo2 | Code::ProcessInfo3 | Code::ProcessEnvironment, _, more)
+            if !message.payload.is_empty() =>
+        {
+            [message.payload, &[0; HEADER_BYTES], more].concat()
+        }
+        answer => answer.bytes(),
+    }
+}
