@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("nettrace", &["wire"]),
     ("clr", &["ipc", "nettrace", "wire"]),
     ("analysis", &["clr", "nettrace", "wire"]),
-    ("model", &["ipc", "analysis"]),
+    ("model", &["analysis", "clr", "nettrace", "ipc"]),
     ("app", &["model", "analysis", "clr", "ipc"]),
     ("ui", &["app", "model", "analysis", "clr", "ipc"]),
     ("net", &["model", "ipc", "wire"]),

@@ -32,6 +32,7 @@ mod text;
 mod thread_pool;
 mod throughput;
 mod timeline;
+mod watch;
 
 pub use activities::{ActivitySnapshot, ActivitySubject, OperationSnapshot, RunningActivity};
 pub use assemblies::{Assembly, AssemblySnapshot, MissingAssembly};
@@ -60,6 +61,7 @@ pub use symbols::Symbols;
 pub use thread_pool::{Adjustment, ThreadPoolSnapshot};
 pub use throughput::{EventCount, Throughput, Totals};
 pub use timeline::Timeline;
+pub use watch::Watch;
 
 #[cfg(test)]
 mod tests;

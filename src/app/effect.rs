@@ -1,7 +1,9 @@
 //! What the program wants done. The runner does it and answers with a message.
 
-use crate::ipc::{DumpKind, PerfMapKind, TargetPath};
-use crate::model::{ProcessKey, RecordingId};
+use std::path::PathBuf;
+
+use crate::ipc::{Command, DumpRequest, PerfMapKind};
+use crate::model::{Order, ProcessKey, RecordingId};
 
 use super::Ticket;
 
@@ -23,8 +25,8 @@ pub enum Effect {
         id: RecordingId,
         /// Which process.
         key: ProcessKey,
-        /// Names of the profiles to record.
-        profiles: Vec<String>,
+        /// What to record, and until when.
+        order: Box<Order>,
     },
     /// Stop a recording and take in all that the runtime still sends.
     StopTrace {
@@ -62,10 +64,8 @@ pub enum Effect {
     Dump {
         /// Which process.
         key: ProcessKey,
-        /// How much goes into it.
-        kind: DumpKind,
-        /// Where to, as the target sees it; always absolute.
-        path: TargetPath,
+        /// What goes into it, and where to; always an absolute path.
+        request: DumpRequest,
         /// To be sent back.
         ticket: Ticket,
     },
@@ -75,6 +75,31 @@ pub enum Effect {
         key: ProcessKey,
         /// What to write; `None` turns it off.
         kind: Option<PerfMapKind>,
+        /// To be sent back.
+        ticket: Ticket,
+    },
+    /// Send a process a command that changes it. Answer: `Msg::JobDone`.
+    Control {
+        /// Which process.
+        key: ProcessKey,
+        /// What to send.
+        command: Command,
+        /// The file with what a profiler is handed, to be read first.
+        data: Option<PathBuf>,
+        /// To be sent back.
+        ticket: Ticket,
+    },
+    /// Start a program suspended, record it, and let it run. Answers: `Msg::Launched` once it can be recorded, those of a recording, and `Msg::JobDone`
+    /// when it has ended or could not be started.
+    Launch {
+        /// The program and its arguments.
+        words: Vec<String>,
+        /// The number of the recording.
+        id: RecordingId,
+        /// What to record.
+        order: Box<Order>,
+        /// A new file for what it writes.
+        output: Option<PathBuf>,
         /// To be sent back.
         ticket: Ticket,
     },

@@ -15,8 +15,9 @@ pub enum HelpLine {
     Note(&'static str),
 }
 
-const NOTES: [&str; 3] = [
+const NOTES: [&str; 4] = [
     "Hold Shift to select text with the mouse.",
+    "In a dialog, Right at the end of a word types what is offered first.",
     "A process that cannot be talked to says why in its row.",
     "States: ● running  ◎ watched  ◐ suspended  ◉ recording  ! trouble",
 ];
@@ -38,7 +39,8 @@ pub fn help(search: &str) -> Vec<HelpLine> {
     for group in Group::ALL {
         // The same action with other keys elsewhere needs no second line.
         let again = |at: usize, entry: &Entry| TABLE[..at].iter().any(|other| other.action == entry.action && other.help == entry.help);
-        let entries = TABLE.iter().enumerate().filter(|(at, entry)| entry.group == group && !again(*at, entry)).map(|(_, entry)| entry);
+        let entries = TABLE.iter().enumerate().filter(|(at, entry)| entry.group == group && !entry.keys.is_empty() && !again(*at, entry));
+        let entries = entries.map(|(_, entry)| entry);
         let found = entries.filter(|entry| {
             occurs(entry.label) || occurs(entry.help) || entry.keys.iter().any(|key| occurs(&key.name(true)) || occurs(&key.name(false)))
         });

@@ -1,12 +1,12 @@
-//! Dumps and perf map commands of this run of the program.
+//! What was asked of processes in this run of the program: the action log, recordings aside.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::ipc::{DumpKind, PerfMapKind, TargetPath};
+use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
 use crate::model::ProcessKey;
 
-use super::dialog::Subject;
+use super::dialog::{Change, Subject};
 use super::{JobResult, Ticket};
 
 /// How many are kept.
@@ -30,12 +30,16 @@ pub struct Job {
 /// What was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobKind {
-    /// A dump into this file, as the target sees it.
-    Dump(DumpKind, TargetPath),
+    /// A dump.
+    Dump(DumpRequest),
     /// A perf map of this kind, or none.
     PerfMap(Option<PerfMapKind>),
     /// To run, after waiting at start-up.
     Resume,
+    /// A change, and what with.
+    Control(Change, String),
+    /// A program was started, by this command line.
+    Launch(String),
 }
 
 /// All commands, oldest first.
@@ -48,14 +52,34 @@ impl JobKind {
     /// In words.
     pub fn title(&self) -> &'static str {
         match self {
-            Self::Dump(DumpKind::Mini, _) => "mini dump",
-            Self::Dump(DumpKind::Heap, _) => "heap dump",
-            Self::Dump(DumpKind::Triage, _) => "triage dump",
-            Self::Dump(DumpKind::Full, _) => "full dump",
+            Self::Dump(request) => match request.kind {
+                DumpKind::Mini => "mini dump",
+                DumpKind::Heap => "heap dump",
+                DumpKind::Triage => "triage dump",
+                DumpKind::Full => "full dump",
+            },
             Self::PerfMap(Some(_)) => "perf map on",
             Self::PerfMap(None) => "perf map off",
             Self::Resume => "resume",
+            Self::Control(change, _) => change.title(),
+            Self::Launch(_) => "run",
         }
+    }
+
+    /// What it was done with.
+    pub fn with(&self) -> &str {
+        match self {
+            Self::Dump(request) => request.path.as_str(),
+            Self::PerfMap(kind) => kind.map_or("", PerfMapKind::word),
+            Self::Resume => "",
+            Self::Control(_, what) => what,
+            Self::Launch(line) => line,
+        }
+    }
+
+    /// Whether a process is busy with it. One that was started only runs.
+    fn keeps_busy(&self) -> bool {
+        !matches!(self, Self::Launch(_))
     }
 }
 
@@ -79,12 +103,12 @@ impl Jobs {
 
     /// The command that a process is busy with.
     pub fn running(&self, key: ProcessKey) -> Option<&Job> {
-        self.all.iter().find(|job| job.subject.key == key && job.is_running())
+        self.all.iter().find(|job| job.subject.key == key && job.is_running() && job.what.keeps_busy())
     }
 
-    /// How many have no answer yet.
+    /// How many processes have not answered yet.
     pub fn active(&self) -> usize {
-        self.all.iter().filter(|job| job.is_running()).count()
+        self.all.iter().filter(|job| job.is_running() && job.what.keeps_busy()).count()
     }
 
     /// Which perf map this program turned on in a process, as far as it knows.
@@ -102,6 +126,13 @@ impl Jobs {
             self.all.remove(oldest);
         }
         self.all.push_back(job);
+    }
+
+    /// A program that was started has a process by now.
+    pub(super) fn identify(&mut self, ticket: Ticket, subject: Subject) {
+        if let Some(job) = self.all.iter_mut().find(|job| job.ticket == ticket && job.is_running()) {
+            job.subject = subject;
+        }
     }
 
     /// Takes in an answer; `None` where nobody waits for it.

@@ -4,6 +4,7 @@ use ratatui::layout::{Position, Rect};
 
 use super::list::{Column, Trend};
 use super::pane::Tab;
+pub use super::text::{width, wrap};
 
 /// The smallest terminal that the dashboard can be shown in.
 pub const MIN_WIDTH: u16 = 40;

@@ -76,6 +76,13 @@ pub enum Msg {
         /// A sentence, where it is not over because the process ended.
         trouble: Option<String>,
     },
+    /// A program that was started waits to be recorded.
+    Launched {
+        /// The command that started it.
+        ticket: Ticket,
+        /// Its recording, before anything has come.
+        recording: Box<Recording>,
+    },
     /// A dump or perf map command is over.
     JobDone {
         /// The command.

@@ -28,6 +28,7 @@ mod sampling;
 mod single_events;
 mod source;
 mod state;
+mod text;
 mod toast;
 mod typing;
 mod update;
@@ -40,7 +41,10 @@ pub use activity::Activity;
 pub use capability::capabilities;
 pub use cursor::Cursor;
 pub use details::{Answer, Details, Variables};
-pub use dialog::{Choice, CopyItem, CopyMenu, Field, Form, Found, Overlay, Palette, Picker, Purpose, Reader, Subject};
+pub use dialog::{
+    ActMenu, Change, Choice, CopyItem, CopyMenu, Field, Form, FormLayout, FormLine, Found, Overlay, Palette, Picker, Purpose, Question,
+    Reader, Reply, Subject,
+};
 pub use effect::Effect;
 pub use flame::{FlameBox, FlameGraph};
 pub use hints::Hint;

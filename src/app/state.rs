@@ -18,7 +18,7 @@ use super::views::Views;
 use super::watches::Watches;
 use super::{Now, Ticket};
 use crate::clr::DEFAULT_PROFILES;
-use crate::model::{Process, ProcessKey, RecordingId, RunState};
+use crate::model::{Order, Process, ProcessKey, RecordingId, RunState};
 
 /// What is settled when the program starts.
 #[derive(Debug, Clone, Default)]
@@ -60,6 +60,8 @@ pub struct State {
     pub(crate) ending: Option<Ending>,
     /// The profiles that were recorded last.
     pub(super) last_profiles: Vec<String>,
+    /// What the trace form was last left with.
+    pub(super) last_order: Order,
     pub(super) last_ticket: u64,
     /// The wall clock when the processes were last taken in.
     pub(super) listed_unix_ms: u64,
@@ -114,6 +116,7 @@ impl State {
         Self {
             list: ProcessList::new(&options.filter),
             last_profiles: DEFAULT_PROFILES.map(str::to_owned).to_vec(),
+            last_order: Order::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)),
             options,
             size,
             now,
@@ -164,8 +167,8 @@ impl State {
             Some(Overlay::Help(_) | Overlay::Messages(_)) => Context::Reader,
             Some(Overlay::Palette(_)) => Context::Palette,
             Some(Overlay::Profiles(_)) => Context::PickMany,
-            Some(Overlay::Copy(_)) => Context::Pick,
-            Some(Overlay::Form(form)) if form.focus == super::dialog::Field::Path => Context::FormText,
+            Some(Overlay::Copy(_) | Overlay::Act(_)) => Context::Pick,
+            Some(Overlay::Form(form)) if form.is_typing() => Context::FormText,
             Some(Overlay::Form(_)) => Context::Form,
             None => match (self.focus, self.tab) {
                 (Focus::List, _) => Context::List,

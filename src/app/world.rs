@@ -125,6 +125,7 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
         history,
         threads: Arc::default(),
         names: NameSearch::NotYet,
+        kept: None,
         findings: None,
     }
 }
@@ -265,7 +266,11 @@ impl World {
     /// The ticket of the last command that was sent.
     pub(crate) fn last_ticket(&self) -> Option<Ticket> {
         self.effects.iter().rev().find_map(|effect| match effect {
-            Effect::Dump { ticket, .. } | Effect::PerfMap { ticket, .. } | Effect::Resume { ticket, .. } => Some(*ticket),
+            Effect::Dump { ticket, .. }
+            | Effect::PerfMap { ticket, .. }
+            | Effect::Control { ticket, .. }
+            | Effect::Launch { ticket, .. }
+            | Effect::Resume { ticket, .. } => Some(*ticket),
             _ => None,
         })
     }

@@ -1,13 +1,15 @@
 //! What the command line may say.
 
-use std::ffi::OsString;
+mod record;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::size::parse_size;
 use crate::ipc::{Guid, Invalid};
+
+pub(super) use record::{Record, Run, Trace};
 
 /// A terminal dashboard for .NET processes: see, inspect, trace, dump and perf-map them, without .NET, agent or restart.
 #[derive(Debug, Parser)]
@@ -193,63 +195,6 @@ pub(super) struct Target {
     /// A pid, the name of an entry assembly, or the path of a diagnostic socket (PATH or PATH,connect)
     #[arg(value_name = "TARGET")]
     pub(super) target: String,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Trace {
-    #[command(flatten)]
-    pub(super) target: Target,
-    #[command(flatten)]
-    pub(super) record: Record,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Run {
-    #[command(flatten)]
-    pub(super) record: Record,
-    /// Show what the program writes
-    #[arg(long)]
-    pub(super) show_output: bool,
-    /// Let the program go on when the recording ends first
-    #[arg(long)]
-    pub(super) keep_running: bool,
-    /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "CMD")]
-    pub(super) command: Vec<OsString>,
-}
-
-/// What to record, and until when.
-#[derive(Debug, Args)]
-pub(super) struct Record {
-    /// The file to record into; made with mode 0600, never over another [default: NAME_PID_yyyymmdd_hhmmss.nettrace]
-    #[arg(short, value_name = "FILE")]
-    pub(super) output_file: Option<PathBuf>,
-    /// A trace profile; `dn-top profiles` lists them
-    #[arg(long, value_name = "NAME")]
-    pub(super) profile: Vec<String>,
-    /// A provider to turn on
-    #[arg(long, value_name = "NAME[:KEYWORDS[:LEVEL[:ARGS]]]")]
-    pub(super) provider: Vec<String>,
-    /// Keywords of the runtime's own provider, such as gc+exception
-    #[arg(long, value_name = "NAME+NAME")]
-    pub(super) clr_events: Option<String>,
-    /// Stop after this time, such as 30s
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub(super) duration: Option<Duration>,
-    /// Stop once the file is this large, such as 64MB
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub(super) max_size: Option<u64>,
-    /// The most memory the runtime may hold events in, in MB
-    #[arg(long, value_name = "MB", default_value = "256")]
-    pub(super) buffer_mb: u32,
-    /// What the runtime tells of methods and modules at the end: full, none, or a keyword such as 0x38 (.NET 9) [default: what the profiles need]
-    #[arg(long, value_name = "full|none|0xHEX")]
-    pub(super) rundown: Option<String>,
-    /// Record events without their stacks (.NET 8)
-    #[arg(long)]
-    pub(super) no_stacks: bool,
-    #[command(flatten)]
-    pub(super) output: Output,
 }
 
 #[derive(Debug, Subcommand)]

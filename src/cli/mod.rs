@@ -22,7 +22,6 @@ mod report;
 mod run;
 mod salvage;
 mod sim;
-mod size;
 mod stacks;
 mod stats;
 mod target;

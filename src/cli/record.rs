@@ -11,9 +11,11 @@ use super::args;
 use super::exit::Failure;
 use super::print;
 use super::target::not_started;
-use crate::clr::select;
-use crate::ipc::{BufferMb, Rundown, SessionConfig};
-use crate::model::{ByteRate, Bytes, Count, CountRate, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy, Stopwatch};
+use crate::clr::Selected;
+use crate::ipc::{Capabilities, RuntimeVersion};
+use crate::model::{
+    self, ByteRate, Bytes, Count, CountRate, Kept, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy, Stopwatch,
+};
 use crate::net::client::Client;
 use crate::session::{Lens, Plan, Recorder, new_file};
 
@@ -35,31 +37,49 @@ struct Document {
 
 /// A recording that is wanted: what to ask the runtime for, and the options of the command line.
 pub(super) struct Order {
-    config: SessionConfig,
-    what: String,
-    options: args::Record,
+    selected: Selected,
+    wanted: model::Order,
+    json: bool,
 }
 
 impl Order {
     /// Understands the options; warns of what would not be recorded.
     pub(super) fn new(options: args::Record) -> Result<Self, Failure> {
-        let (config, what) = session(&options)?;
-        Ok(Self { config, what, options })
+        let wanted = wanted(&options);
+        let selected = wanted.select().map_err(Failure::usage)?;
+        selected.warnings.iter().for_each(print::say);
+        if wanted.block {
+            print::say("the target waits whenever events come faster than they are taken in");
+        }
+        Ok(Self { selected, wanted, json: options.output.json })
     }
 
     /// Begins to record the process.
-    pub(super) async fn begin(&self, client: Client, key: ProcessKey, name: &str) -> Result<Recorder, Failure> {
+    pub(super) async fn begin(
+        &self,
+        client: Client,
+        key: ProcessKey,
+        runtime: Option<&RuntimeVersion>,
+        name: &str,
+    ) -> Result<Recorder, Failure> {
+        if let Some(version) = runtime
+            && let Some(missing) = self.wanted.missing(&Capabilities::of(runtime))
+        {
+            return Err(anyhow::anyhow!("process {} ({name}): {missing}; it runs {version}", key.pid).into());
+        }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let default_file = || new_file(Path::new(""), name, key.pid, now.as_millis() as u64);
         let plan = Plan {
             id: RecordingId(0),
             key,
             name: name.to_owned(),
-            what: self.what.clone(),
-            config: self.config.clone(),
-            file: self.options.output_file.clone().unwrap_or_else(default_file),
-            duration: self.options.duration,
-            max_bytes: self.options.max_size,
+            what: self.selected.what.clone(),
+            config: self.selected.config.clone(),
+            file: self.wanted.file.clone().unwrap_or_else(default_file),
+            duration: self.wanted.duration,
+            max_bytes: self.wanted.max_size,
+            stop_on: self.wanted.stop_on.clone(),
+            keep: self.wanted.flight,
             analysed: false,
             lens: Lens::default(),
         };
@@ -71,7 +91,7 @@ impl Order {
         let session_id = format!("{:#x}", recorder.session().0);
         let interrupted = watch(&recorder, interrupts).await;
         let recording = recorder.finished().await;
-        let reported = report(&recording, session_id, self.options.output.json);
+        let reported = report(&recording, session_id, self.json);
         let Phase::Done(outcome) = recording.phase else {
             return Err(anyhow::anyhow!("the recording came to no end").into());
         };
@@ -101,31 +121,23 @@ impl Followed {
     }
 }
 
-/// What to ask for, and in which words.
-fn session(arguments: &args::Record) -> Result<(SessionConfig, String), Failure> {
-    let selected = select(&arguments.profile, &arguments.provider, arguments.clr_events.as_deref()).map_err(Failure::usage)?;
-    for warning in &selected.warnings {
-        print::say(warning);
-    }
-    let mut config = selected.config;
-    config.buffer = BufferMb::new(arguments.buffer_mb).map_err(Failure::usage)?;
-    config.stacks = !arguments.no_stacks;
-    if let Some(rundown) = &arguments.rundown {
-        config.rundown = parse_rundown(rundown).map_err(Failure::usage)?;
-    }
-    Ok((config, selected.what))
-}
-
-fn parse_rundown(text: &str) -> Result<Rundown, String> {
-    match text {
-        "full" => Ok(Rundown::Default),
-        "none" => Ok(Rundown::None),
-        _ => {
-            let keyword = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
-            keyword
-                .map(Rundown::Keyword)
-                .ok_or_else(|| format!("--rundown takes full, none or a keyword such as 0x38, not '{}'", text.escape_debug()))
-        }
+/// What the options say.
+fn wanted(options: &args::Record) -> model::Order {
+    let args::Record { output_file, profile, provider, clr_events, duration, max_size, buffer_mb, rundown, no_stacks, .. } = options;
+    model::Order {
+        profiles: profile.clone(),
+        providers: provider.clone(),
+        clr_events: clr_events.clone(),
+        event_ids: options.event_ids.clone(),
+        buffer_mb: Some(*buffer_mb),
+        rundown: rundown.clone(),
+        no_stacks: *no_stacks,
+        block: options.block,
+        stop_on: options.stop_on.clone(),
+        flight: options.flight,
+        duration: *duration,
+        max_size: *max_size,
+        file: output_file.clone(),
     }
 }
 
@@ -194,7 +206,11 @@ fn show(recording: &Recording) {
     };
     let dropped = if recording.dropped > 0 { format!(", {} DROPPED", Count(recording.dropped)) } else { String::new() };
     let (elapsed, bytes, events) = (Stopwatch(recording.elapsed), Bytes(recording.bytes), Count(recording.events));
-    print::rewrite_line(format_args!("{elapsed}  {bytes}, {events} events{dropped}  {state}"));
+    let kept = recording.kept.map(|Kept { bytes, span }| {
+        let span = humantime::format_duration(Duration::from_secs(span.as_secs()));
+        format!("  flight recorder: last {span}, {} kept", Bytes(bytes))
+    });
+    print::rewrite_line(format_args!("{elapsed}  {bytes}, {events} events{dropped}  {state}{}", kept.unwrap_or_default()));
 }
 
 fn report(recording: &Recording, session_id: String, json: bool) -> anyhow::Result<()> {
@@ -223,21 +239,6 @@ fn report(recording: &Recording, session_id: String, json: bool) -> anyhow::Resu
         None => {
             print::say("not a byte came, so no file was kept");
             Ok(())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rundowns_are_read() {
-        assert_eq!(parse_rundown("full"), Ok(Rundown::Default));
-        assert_eq!(parse_rundown("none"), Ok(Rundown::None));
-        assert_eq!(parse_rundown("0x38"), Ok(Rundown::Keyword(0x38)));
-        for wrong in ["", "38", "0x", "0xg", "all"] {
-            assert!(parse_rundown(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::exit::{Exit, Failure};
-use crate::model::{Contact, Process, RunState, Trouble};
+use crate::model::{Contact, Process, RunState, Trouble, is_elsewhere};
 use crate::net::client::{ANSWER_LIMIT, Client};
 use crate::net::discovery::Sources;
 use crate::net::{Directory, ExchangeError, TargetError};
-use crate::session::{self, StartError};
+use crate::session::StartError;
 
 /// How long a command waits for processes to say who they are: a little longer than a client does, so that silence is told from lateness.
 pub(super) const PATIENCE: Duration = ANSWER_LIMIT.saturating_add(Duration::from_millis(500));
@@ -98,7 +98,7 @@ pub(super) fn absolute(process: &Process, path: &Path) -> Result<PathBuf, Failur
     if path.is_absolute() {
         return Ok(path.to_owned());
     }
-    if session::is_elsewhere(process) {
+    if is_elsewhere(process) {
         let why = "the target has a file system of its own: give an absolute path as it is there";
         return Err(Failure::usage(why));
     }

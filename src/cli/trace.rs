@@ -10,7 +10,7 @@ pub(super) async fn run(arguments: args::Trace) -> Result<Exit, Failure> {
     let order = Order::new(arguments.record)?;
     let (process, client) = connect(&arguments.target.target).await?;
     let mut interrupts = Interrupts::new()?;
-    let recorder = order.begin(client, process.key, &process.name).await?;
+    let recorder = order.begin(client, process.key, process.runtime.as_ref(), &process.name).await?;
     print::say(format_args!("recording {}; Ctrl-C stops it", called(&process)));
     let followed = order.follow(recorder, &mut interrupts).await?;
     Ok(match followed {

@@ -4,15 +4,20 @@
 
 /// What the runtime calls an event of one of its native providers.
 pub fn name(provider: &str, event_id: u32) -> Option<&'static str> {
-    let names = match provider {
+    let names = names(provider);
+    let found = names.binary_search_by_key(&event_id, |(id, _)| *id).ok()?;
+    Some(names[found].1)
+}
+
+/// The events of one of the native providers, by number; none of any other provider.
+pub fn names(provider: &str) -> &'static [(u32, &'static str)] {
+    match provider {
         "Microsoft-Windows-DotNETRuntime" => RUNTIME,
         "Microsoft-Windows-DotNETRuntimeRundown" => RUNDOWN,
         "Microsoft-DotNETCore-SampleProfiler" => &[(0, "ThreadSample")],
         "Microsoft-DotNETCore-EventPipe" => &[(1, "ProcessInfo")],
-        _ => return None,
-    };
-    let found = names.binary_search_by_key(&event_id, |(id, _)| *id).ok()?;
-    Some(names[found].1)
+        _ => &[],
+    }
 }
 
 const RUNTIME: &[(u32, &str)] = &[

@@ -14,6 +14,7 @@ pub mod manifest;
 pub mod payload;
 
 mod arguments;
+mod event_ids;
 mod kind;
 mod known;
 mod level;
@@ -21,7 +22,9 @@ mod profile;
 mod select;
 mod signature;
 mod spec;
+mod trigger;
 
+pub use event_ids::parse_event_ids;
 pub use kind::EventKind;
 pub use known::{Keyword, KnownProvider, RUNTIME, known_provider, known_providers};
 pub use level::{level_name, parse_level};
@@ -29,3 +32,4 @@ pub use profile::{Profile, UnknownProfile, profile, profiles};
 pub use select::{DEFAULT_PROFILES, SelectError, Selected, select};
 pub use signature::write_parameters;
 pub use spec::{Problem, SpecError, format_keywords, format_provider, parse_provider, parse_runtime_keywords};
+pub use trigger::Trigger;

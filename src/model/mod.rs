@@ -5,16 +5,22 @@
 
 mod capability;
 mod findings;
+mod order;
+mod place;
 mod process;
 mod recording;
+mod size;
 mod text;
 mod units;
 mod variable;
 
 pub use capability::Capability;
 pub use findings::{EventRate, Findings};
+pub use order::{Order, parse_keep};
+pub use place::{is_elsewhere, seen_here, temporary_folder};
 pub use process::{Contact, Process, ProcessKey, RunState, Trouble, Usage};
-pub use recording::{NameSearch, Outcome, Phase, Rate, Recording, RecordingId, StoppedBy, ThreadUse};
+pub use recording::{Kept, NameSearch, Outcome, Phase, Rate, Recording, RecordingId, StoppedBy, ThreadUse};
+pub use size::{format_size, parse_size};
 pub use text::{sanitise, sanitise_bytes};
 pub use units::{Age, ByteRate, Bytes, Count, CountRate, Nanoseconds, Percent, Stopwatch};
 pub use variable::Variable;

@@ -39,6 +39,8 @@ pub struct Recording {
     pub threads: Arc<[ThreadUse]>,
     /// How far the names of methods are known that were compiled before it began.
     pub names: NameSearch,
+    /// What a flight recorder keeps so far; `None` for a recording that keeps everything.
+    pub kept: Option<Kept>,
     /// What is in it so far; `None` before anything is known, and where nobody asked for it.
     pub findings: Option<Arc<Findings>>,
 }
@@ -80,6 +82,15 @@ pub struct ThreadUse {
     pub name: String,
     /// Time on a processor since the recording began.
     pub cpu: Duration,
+}
+
+/// The newest part of a recording, which is all that is kept of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Kept {
+    /// Bytes.
+    pub bytes: u64,
+    /// From the oldest event to the newest.
+    pub span: Duration,
 }
 
 /// What came in one step of [`Recording::STEP`], as rates.
@@ -131,6 +142,8 @@ pub enum StoppedBy {
     Duration,
     /// The size that was asked for is reached.
     Size,
+    /// The event came that was waited for.
+    Event,
     /// A person or a signal asked for the stop.
     Interrupt,
     /// The target ended.
@@ -145,6 +158,7 @@ impl StoppedBy {
         match self {
             Self::Duration => "duration",
             Self::Size => "size",
+            Self::Event => "event",
             Self::Interrupt => "interrupt",
             Self::TargetExit => "target-exit",
             Self::Error => "error",

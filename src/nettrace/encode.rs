@@ -203,6 +203,11 @@ impl Encoder {
         std::mem::take(&mut self.out)
     }
 
+    /// Bytes that were written since they were last taken, those in unfinished blocks included.
+    pub(super) fn len(&self) -> usize {
+        self.out.len() + self.metadata.rows.len() + self.events.rows.len() + self.stacks.len()
+    }
+
     fn flush_if_long(&mut self) {
         if [&self.metadata.rows, &self.events.rows, &self.stacks].iter().any(|rows| rows.len() >= BLOCK_SIZE) {
             self.flush();

@@ -7,37 +7,115 @@ use std::thread::JoinHandle;
 
 use super::observe::{Observer, PACE};
 use super::pump::Progress;
-use crate::analysis::{EventFilter, Live, Throughput};
-use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
+use crate::analysis::{EventFilter, Live, Throughput, Watch};
+use crate::clr::Trigger;
+use crate::model::Kept;
+use crate::nettrace::{Decoder, Event, Keep, Limits, Loss, Metadata, Recent, Sink, TraceHeader};
 
 /// Chunks that may wait to be counted. Counting is faster than reading; this is for when its thread gets no processor for a moment.
 const WAITING: usize = 16;
+
+/// What is done with a stream besides being counted.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Counting {
+    /// It is analysed, for somebody who looks at it.
+    pub(super) analysed: bool,
+    /// An event is waited for.
+    pub(super) stop_on: Option<Trigger>,
+    /// Its newest part is kept.
+    pub(super) keep: Option<Keep>,
+}
+
+/// What of a stream is waited for, and kept.
+#[derive(Debug)]
+struct Side {
+    watch: Watch,
+    recent: Option<Recent>,
+}
+
+impl Sink for Side {
+    fn trace(&mut self, header: &TraceHeader) {
+        if let Some(recent) = &mut self.recent {
+            recent.trace(header);
+        }
+    }
+
+    fn metadata(&mut self, metadata: &Metadata) {
+        self.watch.metadata(metadata);
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        self.watch.event(event);
+        if let Some(recent) = &mut self.recent {
+            recent.event(event);
+        }
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        if let Some(recent) = &mut self.recent {
+            recent.loss(loss);
+        }
+    }
+}
+
+impl Side {
+    /// Tells what there is to tell, and learns whether the session is being stopped.
+    fn look(&mut self, progress: &Progress) {
+        if self.watch.has_come() {
+            progress.came.notify_one();
+        }
+        if let Some(recent) = &mut self.recent {
+            if progress.stopping.load(Ordering::Relaxed) {
+                recent.freeze();
+            }
+            let (bytes, span) = recent.kept();
+            progress.kept.send_replace(Some(Kept { bytes, span }));
+        }
+    }
+}
+
+/// What is left of a stream that has ended.
+#[derive(Debug)]
+pub(super) struct Counted {
+    /// Whether that was its proper end.
+    pub(super) complete: bool,
+    /// Why that cannot be said, in words.
+    pub(super) trouble: Option<String>,
+    /// What was kept of it.
+    pub(super) recent: Option<Recent>,
+}
 
 /// Hands chunks over to be counted and takes their memory back.
 pub(super) struct Counter {
     /// A chunk, and how many of its bytes count.
     chunks: SyncSender<(Vec<u8>, usize)>,
     empty: Receiver<Vec<u8>>,
-    thread: Option<JoinHandle<Result<bool, DecodeError>>>,
+    thread: Option<JoinHandle<Counted>>,
 }
 
 impl Counter {
-    /// Counts, and has what comes analysed where somebody looks at it.
-    pub(super) fn start(progress: Arc<Progress>, analysed: bool) -> Self {
+    /// Counts, and does the rest of what is wanted.
+    pub(super) fn start(progress: Arc<Progress>, counting: Counting) -> Self {
         let (chunks, incoming) = sync_channel::<(Vec<u8>, usize)>(WAITING);
         let (give_back, empty) = channel();
+        let side = Side { watch: Watch::new(counting.stop_on), recent: counting.keep.map(Recent::new) };
         let count = move || {
             let count = |tally: &Throughput| {
                 let totals = tally.snapshot();
                 progress.events.store(totals.events, Ordering::Relaxed);
                 progress.dropped.store(totals.dropped, Ordering::Relaxed);
             };
-            if !analysed {
-                return drain(&incoming, &give_back, Throughput::default(), |tally: &mut Throughput, _over| count(tally));
+            if !counting.analysed {
+                return drain(&incoming, &give_back, (Throughput::default(), side), |(tally, side), _over| {
+                    count(tally);
+                    side.look(&progress);
+                });
             }
             let mut observer = Observer::default();
-            drain(&incoming, &give_back, Live::default().keeping_events(), |live: &mut Live, over| {
+            drain(&incoming, &give_back, (Live::default().keeping_events(), side), |(live, side), over| {
                 count(live.throughput());
+                side.look(&progress);
                 if let Some(symbols) = progress.names.take() {
                     live.add_symbols(&symbols);
                 }
@@ -65,13 +143,15 @@ impl Counter {
         let _ = self.chunks.send((chunk, length));
     }
 
-    /// Whether the stream came to its proper end, or why that cannot be said.
-    pub(super) fn finish(self) -> Result<bool, String> {
+    /// What came of it, once all is counted.
+    pub(super) fn finish(self) -> Counted {
         drop(self.chunks);
         match self.thread.map(JoinHandle::join) {
-            Some(Ok(Ok(complete))) => Ok(complete),
-            Some(Ok(Err(error))) => Err(format!("the stream stopped making sense ({error}); its bytes are kept but no longer counted")),
-            Some(Err(_)) | None => Err("counting failed inside dn-top, please report it; all bytes are kept".to_owned()),
+            Some(Ok(counted)) => counted,
+            Some(Err(_)) | None => {
+                let words = "counting failed inside dn-top, please report it; all bytes are kept";
+                Counted { complete: false, trouble: Some(words.to_owned()), recent: None }
+            }
         }
     }
 }
@@ -81,9 +161,9 @@ impl Counter {
 fn drain<S: Sink>(
     incoming: &Receiver<(Vec<u8>, usize)>,
     give_back: &Sender<Vec<u8>>,
-    mut sink: S,
-    mut look: impl FnMut(&mut S, bool),
-) -> Result<bool, DecodeError> {
+    mut sink: (S, Side),
+    mut look: impl FnMut(&mut (S, Side), bool),
+) -> Counted {
     let mut decoder = Decoder::new(Limits::default());
     let mut outcome = Ok(());
     loop {
@@ -103,5 +183,6 @@ fn drain<S: Sink>(
     }
     let complete = decoder.finish(&mut sink).is_complete();
     look(&mut sink, true);
-    outcome.map(|()| complete)
+    let words = |error| format!("the stream stopped making sense ({error}); its bytes are kept but no longer counted");
+    Counted { complete: complete && outcome.is_ok(), trouble: outcome.err().map(words), recent: sink.1.recent }
 }

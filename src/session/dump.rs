@@ -7,9 +7,9 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 use super::output::stamped_name;
-use super::place::{seen_here, temporary_folder};
 use crate::ipc::DumpRequest;
 use crate::model::Process;
+use crate::model::{seen_here, temporary_folder};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 

@@ -5,6 +5,7 @@
 //! that the Ctrl-C that stops a recording reaches the program only after its last events were taken in.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
@@ -36,7 +37,7 @@ const LONGEST_FOLDER: usize = 60;
 const VARIABLE: &str = "DOTNET_DiagnosticPorts";
 
 /// Where a program's output goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Passage {
     /// Nowhere.
     Dropped,
@@ -44,6 +45,8 @@ pub enum Passage {
     Passed,
     /// All of it to our standard error: standard output is for a document.
     Aside,
+    /// All of it into a file.
+    Into(File),
 }
 
 /// Why a program could not be started.
@@ -70,12 +73,14 @@ pub enum LaunchError {
     },
 }
 
-/// A program that was started. Dropping it lets it go on, without anybody who lets go on what it starts.
+/// A program that was started. Dropping it lets it go on, unless it is held, without anybody who lets go on what it starts.
 #[derive(Debug)]
 pub struct Launch {
     child: Child,
     pid: u32,
     others: Arc<AtomicUsize>,
+    /// It may wait for somebody to let it go on, who would be gone.
+    held: bool,
     usher: JoinHandle<()>,
     /// Goes last: the port's socket is in it.
     _folder: TempDir,
@@ -107,7 +112,12 @@ impl Launch {
         let others = Arc::new(AtomicUsize::new(0));
         let (connected, guest) = oneshot::channel();
         let usher = tokio::spawn(usher(port, pid, connected, Arc::clone(&others)));
-        Ok((Self { child, pid, others, usher, _folder: folder }, guest))
+        Ok((Self { child, pid, others, held: false, usher, _folder: folder }, guest))
+    }
+
+    /// Whether it ends when this is dropped, as long as it may wait at its start.
+    pub fn hold(&mut self, held: bool) {
+        self.held = held;
     }
 
     /// Its process id.
@@ -147,6 +157,9 @@ impl Launch {
 
 impl Drop for Launch {
     fn drop(&mut self) {
+        if self.held {
+            self.signal(Signal::KILL);
+        }
         self.usher.abort();
     }
 }
@@ -208,6 +221,7 @@ fn short_folder() -> PathBuf {
 fn streams(passage: Passage) -> (Stdio, Stdio) {
     match passage {
         Passage::Dropped => (Stdio::null(), Stdio::null()),
+        Passage::Into(file) => (file.try_clone().map_or_else(|_| Stdio::null(), Stdio::from), Stdio::from(file)),
         Passage::Passed => (Stdio::inherit(), Stdio::inherit()),
         Passage::Aside => (io::stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from), Stdio::inherit()),
     }

@@ -13,7 +13,7 @@ mod names;
 mod observe;
 mod output;
 mod perf_map;
-mod place;
+mod plan;
 mod pump;
 mod recorder;
 mod threads;
@@ -26,8 +26,8 @@ pub use lens::Lens;
 pub use listener::Listener;
 pub use output::{OutputError, OutputFile, new_file};
 pub use perf_map::perf_map;
-pub use place::{is_elsewhere, seen_here, temporary_folder};
-pub use recorder::{Plan, Recorder, StartError};
+pub use plan::{Plan, StartError};
+pub use recorder::Recorder;
 pub use watch::{Watch, watch};
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::place::seen_here;
 use crate::ipc::{Command, PerfMapKind};
+use crate::model::seen_here;
 use crate::model::{Process, Variable};
 use crate::net::ExchangeError;
 use crate::net::client::Client;

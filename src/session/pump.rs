@@ -5,14 +5,15 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::{Notify, watch};
 
-use super::count::Counter;
+use super::count::{Counted, Counter, Counting};
 use super::lens::Lens;
 use super::names::Letterbox;
-use crate::model::Findings;
+use crate::model::{Findings, Kept};
+use crate::nettrace::Recent;
 
 /// One read takes at most this much. A runtime writes blocks of up to some 200 kB; more than this gains nothing measurable.
 const CHUNK: usize = 256 * 1024;
@@ -29,6 +30,12 @@ pub(super) struct Progress {
     pub(super) names: Letterbox,
     /// Which single events somebody wants to see.
     pub(super) lens: Lens,
+    /// What is kept of the stream, where not all is.
+    pub(super) kept: watch::Sender<Option<Kept>>,
+    /// Set when the session is being stopped: what comes from now on is kept.
+    pub(super) stopping: AtomicBool,
+    /// Woken when the event has come that is waited for.
+    pub(super) came: Notify,
     /// Woken once, when the size limit is reached or the file takes no more: the session should be stopped.
     pub(super) enough: Notify,
 }
@@ -76,14 +83,15 @@ pub(super) struct Pump {
     pub(super) stream: UnixStream,
     pub(super) file: File,
     pub(super) max_bytes: Option<u64>,
-    pub(super) analysed: bool,
+    pub(super) counting: Counting,
     pub(super) progress: Arc<Progress>,
 }
 
 impl Pump {
     /// Blocks until the end of the stream.
     pub(super) fn run(mut self) -> Pumped {
-        let mut counter = Counter::start(self.progress.clone(), self.analysed);
+        let mut counter = Counter::start(self.progress.clone(), self.counting.clone());
+        let all = self.counting.keep.is_none();
         let mut trouble = Trouble::default();
         let mut written = true;
         let mut announced = false;
@@ -101,7 +109,9 @@ impl Pump {
                 Ok(count) => count,
             };
             let mut kept = 0;
-            if written && let Err(error) = write(&mut self.file, &buffer[..count], &mut kept) {
+            if !all {
+                kept = count;
+            } else if written && let Err(error) = write(&mut self.file, &buffer[..count], &mut kept) {
                 written = false;
                 trouble.note(|| refused(&error));
             }
@@ -114,19 +124,45 @@ impl Pump {
                 self.progress.enough.notify_one();
             }
         }
+        let Counted { mut complete, trouble: uncounted, recent } = counter.finish();
+        if let Some(words) = uncounted {
+            trouble.note(|| words);
+        }
+        if let Some(recent) = recent {
+            let (whole, saved) = self.save(recent, complete);
+            complete = whole;
+            if let Err(error) = saved {
+                written = false;
+                trouble.note(|| refused(&error));
+            }
+        }
         // Some file systems report a full disk only here.
         if written && let Err(error) = self.file.sync_all() {
             written = false;
             trouble.note(|| format!("the file could not be brought to the disk: {error}"));
         }
-        let complete = match counter.finish() {
-            Ok(complete) => complete && written,
-            Err(words) => {
-                trouble.note(|| words);
-                false
+        Pumped { complete: complete && written, broken: trouble.0.is_some(), trouble: trouble.0 }
+    }
+}
+
+impl Pump {
+    /// Writes what a flight recorder kept. Counts it anew: the numbers at the end are those of the file. Says whether the file ends as it should.
+    fn save(&mut self, recent: Recent, whole: bool) -> (bool, io::Result<()>) {
+        let counting = Counting { stop_on: None, keep: None, ..self.counting.clone() };
+        let mut counter = Counter::start(self.progress.clone(), counting);
+        let (mut total, mut saved) = (0, Ok(()));
+        for piece in recent.pieces(whole) {
+            let mut kept = 0;
+            saved = write(&mut self.file, &piece, &mut kept);
+            total += kept as u64;
+            counter.count(piece, kept);
+            if saved.is_err() {
+                break;
             }
-        };
-        Pumped { complete, broken: trouble.0.is_some(), trouble: trouble.0 }
+        }
+        let complete = counter.finish().complete;
+        self.progress.bytes.store(total, Ordering::Relaxed);
+        (complete, saved)
     }
 }
 

@@ -9,85 +9,24 @@ use std::io;
 use std::net::Shutdown;
 use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use thiserror::Error;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
-use super::lens::Lens;
+use super::count::Counting;
 use super::names::Names;
-use super::output::{OutputError, OutputFile};
+use super::output::OutputFile;
+use super::plan::{Plan, StartError};
 use super::pump::{Progress, Pump, Pumped, Totals};
 use super::threads::Threads;
-use crate::ipc::{SessionConfig, SessionId};
-use crate::model::{NameSearch, Outcome, Phase, ProcessKey, Rate, Recording, RecordingId, StoppedBy};
+use crate::ipc::SessionId;
+use crate::model::{Outcome, Phase, Rate, Recording, StoppedBy};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
-
-/// What to record, and into which file.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// Which recording of this run of the program.
-    pub id: RecordingId,
-    /// The process.
-    pub key: ProcessKey,
-    /// Its name.
-    pub name: String,
-    /// Profiles and providers in words.
-    pub what: String,
-    /// The session to ask for.
-    pub config: SessionConfig,
-    /// The file, as it is called when it is whole.
-    pub file: PathBuf,
-    /// Stop after this time.
-    pub duration: Option<Duration>,
-    /// Stop once the file has this many bytes. The rundown comes on top.
-    pub max_bytes: Option<u64>,
-    /// Whether what comes is analysed, for somebody who looks at it meanwhile.
-    pub analysed: bool,
-    /// Which single events are kept for them to look at.
-    pub lens: Lens,
-}
-
-impl Plan {
-    /// How the recording looks before anything has happened.
-    pub fn starting(&self) -> Recording {
-        Recording {
-            id: self.id,
-            key: self.key,
-            name: self.name.clone(),
-            file: self.file.clone(),
-            what: self.what.clone(),
-            phase: Phase::Starting,
-            elapsed: Duration::ZERO,
-            bytes: 0,
-            events: 0,
-            dropped: 0,
-            history: Vec::new(),
-            threads: Arc::default(),
-            names: NameSearch::NotYet,
-            findings: None,
-        }
-    }
-}
-
-/// Why a recording did not begin. No file is left behind.
-#[derive(Debug, Error)]
-pub enum StartError {
-    /// The file could not be made. The target was not asked for anything.
-    #[error(transparent)]
-    Output(#[from] OutputError),
-    /// The runtime did not open the session.
-    #[error(transparent)]
-    Exchange(#[from] ExchangeError),
-    /// This process has no file handles left.
-    #[error("no second handle to the stream could be had: {0}")]
-    Handle(io::Error),
-}
 
 /// What somebody wants of a running recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +69,8 @@ impl Recorder {
                 return Err(StartError::Handle(error));
             }
         };
-        let pump = Pump { stream: reading, file, max_bytes: plan.max_bytes, analysed: plan.analysed, progress: progress.clone() };
+        let counting = Counting { analysed: plan.analysed, stop_on: plan.stop_on.clone(), keep: plan.keep };
+        let pump = Pump { stream: reading, file, max_bytes: plan.max_bytes, counting, progress: progress.clone() };
         let pump = tokio::task::spawn_blocking(move || pump.run());
 
         let (wish, wishes) = watch::channel(Wish::GoOn);
@@ -271,6 +211,7 @@ impl Driver {
                     let full = self.limits.bytes.is_some_and(|most| progress.totals().bytes >= most);
                     return ControlFlow::Continue(if full { StoppedBy::Size } else { StoppedBy::Error });
                 }
+                () = progress.came.notified() => return ControlFlow::Continue(StoppedBy::Event),
                 () = &mut deadline => return ControlFlow::Continue(StoppedBy::Duration),
             }
         }
@@ -279,6 +220,7 @@ impl Driver {
     /// Asks the runtime to stop and waits for the end of the stream. Also gives the stop's own failure, if it failed.
     async fn stop(&mut self, by: StoppedBy, pump: &mut JoinHandle<Pumped>) -> (Pumped, Option<ExchangeError>) {
         let abandoned = *self.wishes.borrow() == Wish::Abandon;
+        self.progress.stopping.store(true, Ordering::Relaxed);
         self.stopping = Some(Stopping { by, at: Instant::now(), bytes: self.progress.totals().bytes, abandoned });
         self.step();
         let (client, session) = (self.client.clone(), self.session);
@@ -340,11 +282,12 @@ impl Driver {
             self.recording.phase = Phase::Recording;
         }
         if let Some(stopping) = self.stopping {
-            let bytes = totals.bytes - stopping.bytes;
+            let bytes = totals.bytes.saturating_sub(stopping.bytes);
             self.recording.phase = Phase::Stopping { since: now.duration_since(stopping.at), bytes };
         }
         if seconds > 0.0 {
-            let rate = |now: u64, before: u64| (now - before) as f64 / seconds;
+            // What a flight recorder does not keep is not counted in the end.
+            let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
             let history = &mut self.recording.history;
             if history.len() == Recording::HISTORY {
                 history.remove(0);
@@ -372,6 +315,7 @@ impl Driver {
         let Totals { bytes, events, dropped } = totals;
         self.recording.elapsed = now.duration_since(self.begun);
         (self.recording.bytes, self.recording.events, self.recording.dropped) = (bytes, events, dropped);
+        self.recording.kept = *self.progress.kept.borrow();
         self.recording.findings = self.progress.findings.borrow().clone();
         // Nobody may be looking any more; the file is finished all the same.
         let _ = self.publish.send(self.recording.clone());

@@ -10,15 +10,17 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
+use super::count::Counting;
 use super::pump::{Progress, Pump};
 use super::{DumpError, Lens, OutputError, Plan, Recorder, StartError, dump, perf_map};
 use crate::analysis::{SampleFilter, Throughput};
+use crate::clr::Trigger;
 use crate::ipc::{DumpFlags, DumpKind, DumpRequest, Level, PerfMapKind, Provider, Providers, SessionConfig, TargetPath};
 use crate::model::{Findings, NameSearch, Outcome, Phase, Process, ProcessKey, Recording, RecordingId, StoppedBy};
 use crate::net::client::Client;
 use crate::net::endpoint::Endpoint;
-use crate::nettrace::{Decoder, Ending, Limits};
-use crate::sim::{Fault, Script, Simulated, Spec};
+use crate::nettrace::{Decoder, Ending, Keep, Limits};
+use crate::sim::{Fault, Rates, Script, Simulated, Spec};
 
 struct Bench {
     dir: tempfile::TempDir,
@@ -61,6 +63,8 @@ impl Bench {
             file: self.file(),
             duration: None,
             max_bytes: None,
+            stop_on: None,
+            keep: None,
             analysed: true,
             lens: Lens::default(),
         }
@@ -264,7 +268,13 @@ fn a_full_disk_is_said_and_the_stream_is_drained() {
     let (reading, mut writing) = UnixStream::pair().unwrap();
     let file = File::options().write(true).open("/dev/full").unwrap();
     let progress = Arc::new(Progress::default());
-    let pump = Pump { stream: reading, file, max_bytes: None, analysed: true, progress: progress.clone() };
+    let pump = Pump {
+        stream: reading,
+        file,
+        max_bytes: None,
+        counting: Counting { analysed: true, ..Counting::default() },
+        progress: progress.clone(),
+    };
     let pumped = std::thread::spawn(move || pump.run());
     // More than a socket holds: whoever does not drain it would block this.
     writing.write_all(&vec![7; 4 << 20]).unwrap();
@@ -301,4 +311,37 @@ async fn perf_map_files_are_found() {
     assert_eq!(files, [bench.dir.path().join("perf-77.map"), bench.dir.path().join("perfinfo-77.map")]);
     perf_map(&bench.client, &bench.process, None).await.unwrap();
     assert!(bench.runtime.is_alive());
+}
+
+#[tokio::test]
+async fn an_event_ends_it() {
+    let bench = bench(spec());
+    let stop_on = Trigger::parse("Microsoft-Windows-DotNETRuntime/ExceptionThrown:Exception").ok();
+    let recording = bench.start(Plan { stop_on, ..bench.plan() }).await.finished().await;
+    assert_eq!(*outcome(&recording), Outcome { stopped_by: StoppedBy::Event, complete: true, file: Some(bench.file()), trouble: None });
+    assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
+}
+
+/// What a flight recorder says in the end is what its file holds, and the rundown is in it.
+#[tokio::test]
+async fn a_flight_recorder_writes_what_it_kept() {
+    let rates = Rates { gc: 2.0, exception: 5.0, contention: 5.0, jit: 5.0, sample: 200.0, custom: 20_000.0, waves: 0.0 };
+    let bench = bench(Spec { script: Script::Program(rates), ..spec() });
+    let keep = Some(Keep { bytes: Keep::LEAST, span: None });
+    let recorder = bench.start(Plan { keep, ..bench.plan() }).await;
+    let mut progress = recorder.progress();
+    let overflowed = |recording: &Recording| recording.bytes > 3 * Keep::LEAST;
+    timeout(Duration::from_secs(60), progress.wait_for(overflowed)).await.unwrap().unwrap();
+    let partial = bench.dir.path().join("a.nettrace.partial");
+    assert_eq!(partial.metadata().unwrap().len(), 0, "nothing is written before the end");
+    let kept = progress.borrow().kept.unwrap();
+    assert!(kept.bytes < 2 * Keep::LEAST && kept.span > Duration::ZERO, "{kept:?}");
+    let seen = progress.borrow().events;
+    recorder.stop();
+    let recording = recorder.finished().await;
+    assert_eq!(*outcome(&recording), Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(bench.file()), trouble: None });
+    assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
+    assert!(recording.events < seen && recording.bytes < 2 * Keep::LEAST, "{recording:?}");
+    let findings = recording.findings.unwrap();
+    assert!(findings.events.iter().any(|rate| rate.event.provider.ends_with("Rundown")), "the names of methods are in it");
 }

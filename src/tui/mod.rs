@@ -9,6 +9,7 @@ mod clipboard;
 mod event_loop;
 mod farewell;
 mod input;
+mod launch;
 mod panic;
 mod recordings;
 mod runner;

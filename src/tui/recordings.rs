@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::farewell;
 use super::input::Signals;
 use crate::app::Msg;
+use crate::ipc::Command;
 use crate::model::{Phase, Recording, RecordingId};
 use crate::net::client::Client;
 use crate::session::{Lens, Plan, Recorder};
@@ -41,7 +42,21 @@ impl Recordings {
         let (wish, wishes) = watch::channel(Wish::GoOn);
         self.wishes.insert(plan.id, wish);
         self.lenses.insert(plan.id, plan.lens.clone());
-        self.tasks.spawn(record(client, plan, wishes, inbox));
+        self.tasks.spawn(record(client, plan, wishes, inbox, false));
+    }
+
+    /// Begins one once it is known of what, and then lets that process run, which waits for it.
+    pub(super) fn await_start(&mut self, id: RecordingId, start: oneshot::Receiver<(Client, Plan)>, inbox: mpsc::Sender<Msg>) {
+        let (wish, mut wishes) = watch::channel(Wish::GoOn);
+        self.wishes.insert(id, wish);
+        self.tasks.spawn(async move {
+            let (client, plan) = tokio::select! {
+                start = start => start.ok()?,
+                // Nobody wants it any more.
+                Ok(_) = wishes.wait_for(|wish| *wish != Wish::GoOn) => return None,
+            };
+            record(client, plan, wishes, inbox, true).await
+        });
     }
 
     pub(super) fn stop(&self, id: RecordingId) {
@@ -102,13 +117,23 @@ impl Recordings {
     }
 }
 
-/// Records; gives how it ended, if it began.
-async fn record(client: Client, plan: Plan, mut wishes: watch::Receiver<Wish>, inbox: mpsc::Sender<Msg>) -> Option<Recording> {
+/// Records, and lets the process run that waits for it, if it does; gives how it ended, if it began.
+async fn record(
+    client: Client,
+    plan: Plan,
+    mut wishes: watch::Receiver<Wish>,
+    inbox: mpsc::Sender<Msg>,
+    resume: bool,
+) -> Option<Recording> {
     let id = plan.id;
     // Nobody may listen any more once the dashboard has gone; the recording goes on all the same.
     let tell = async |msg| drop(inbox.send(msg).await);
     tell(Msg::Recording(Box::new(plan.starting()))).await;
-    let recorder = match Recorder::start(client, plan).await {
+    let started = Recorder::start(client.clone(), plan).await;
+    if resume && let Err(error) = client.run(&Command::ResumeRuntime).await {
+        tell(Msg::Failed(format!("the program still waits at its start: {error}"))).await;
+    }
+    let recorder = match started {
         Ok(recorder) => recorder,
         Err(error) => {
             tell(Msg::TraceFailed { id, reason: error.to_string() }).await;

@@ -1,25 +1,31 @@
 //! The one runner of effects: does what `update` wants done, on the task pool, and answers with messages.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustc_hash::FxHashMap;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::clipboard::{Desktop, LONGEST_OSC52, Route, route};
+use super::launch::{self, Wanted};
 use super::recordings::Recordings;
 use super::watches::Watches;
 use crate::app::{Clipboard, Effect, JobResult, Msg};
-use crate::clr::select;
-use crate::ipc::{DumpFlags, DumpRequest};
-use crate::model::{Process, ProcessKey, sanitise};
+use crate::clr::Selected;
+use crate::ipc::{ClientData, Command};
+use crate::model::{Order, Process, ProcessKey, RecordingId, sanitise};
 use crate::net::Clients;
 use crate::net::client::Client;
 use crate::session::{self, Lens, Plan, Watch};
 
 /// The shortest time between two values of a watched process: more often costs it more and says no more.
 const SHORTEST: Duration = Duration::from_secs(1);
+
+/// More would not fit a message.
+const MOST_DATA: u64 = 65_000;
 
 /// What of an effect only the event loop can do, because it alone touches the terminal.
 #[derive(Debug)]
@@ -82,18 +88,8 @@ impl Runner {
                 };
                 Msg::Environment { ticket, result }
             }),
-            Effect::StartTrace { id, key, profiles } => {
-                let begun = self.reach(key).and_then(|(client, process)| {
-                    let selected = select(&profiles, &[] as &[&str], None).map_err(|error| error.to_string())?;
-                    let Process { name, .. } = process;
-                    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-                    let file = session::new_file(&std::env::current_dir().unwrap_or_default(), &name, key.pid, now);
-                    let (what, config) = (selected.what, selected.config);
-                    Ok((
-                        client,
-                        Plan { id, key, name, what, config, file, duration: None, max_bytes: None, analysed: true, lens: Lens::default() },
-                    ))
-                });
+            Effect::StartTrace { id, key, order } => {
+                let begun = self.reach(key).and_then(|(client, process)| Ok((client, plan(*order, id, key, process.name)?)));
                 match begun {
                     Ok((client, plan)) => self.recordings.start(client, plan, self.inbox.clone()),
                     Err(reason) => self.tell(Msg::TraceFailed { id, reason }),
@@ -110,12 +106,9 @@ impl Runner {
             },
             Effect::Unwatch { key } => self.watches.stop(key),
             Effect::FilterEvents { id, filter } => self.recordings.filter_events(id, filter),
-            Effect::Dump { key, kind, path, ticket } => self.ask(key, move |asked| async move {
+            Effect::Dump { key, request, ticket } => self.ask(key, move |asked| async move {
                 let result = match asked {
-                    Ok((client, process)) => {
-                        let request = DumpRequest { path, kind, flags: DumpFlags::default() };
-                        session::dump(&client, &process, &request).await.map_err(|error| error.to_string())
-                    }
+                    Ok((client, process)) => session::dump(&client, &process, &request).await.map_err(|error| error.to_string()),
                     Err(gone) => Err(gone),
                 };
                 let done = |dumped: session::Dumped| {
@@ -135,6 +128,19 @@ impl Runner {
                 };
                 Msg::JobDone { ticket, result: result.map(done) }
             }),
+            Effect::Control { key, command, data, ticket } => self.ask(key, move |asked| async move {
+                let result = match asked {
+                    Ok((client, _)) => control(&client, command, data.as_deref()).await,
+                    Err(gone) => Err(gone),
+                };
+                Msg::JobDone { ticket, result: result.map(|()| JobResult::default()) }
+            }),
+            Effect::Launch { words, id, order, output, ticket } => {
+                let (start, started) = oneshot::channel();
+                self.recordings.await_start(id, started, self.inbox.clone());
+                let wanted = Wanted { words, id, order: *order, output, ticket };
+                tokio::spawn(launch::run(wanted, start, self.inbox.clone()));
+            }
             Effect::Resume { key, ticket } => {
                 let clients = self.clients.clone();
                 self.ask(key, move |asked| async move {
@@ -195,6 +201,35 @@ impl Runner {
         });
         ForTerminal::Nothing
     }
+}
+
+/// What is recorded of a process, and into which file.
+pub(super) fn plan(order: Order, id: RecordingId, key: ProcessKey, name: String) -> Result<Plan, String> {
+    let Selected { what, config, .. } = order.select()?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+    let here = std::env::current_dir().unwrap_or_default();
+    let file = order.file.map_or_else(|| session::new_file(&here, &name, key.pid, now), |file| here.join(file));
+    let Order { duration, max_size: max_bytes, stop_on, flight: keep, .. } = order;
+    Ok(Plan { id, key, name, what, config, file, duration, max_bytes, stop_on, keep, analysed: true, lens: Lens::default() })
+}
+
+/// Sends a command that changes the process, with what is in the file where it takes any.
+async fn control(client: &Client, mut command: Command, file: Option<&Path>) -> Result<(), String> {
+    if let (Command::AttachProfiler { data, .. }, Some(file)) = (&mut command, file) {
+        let shown = shown(file);
+        let file = file.to_owned();
+        let read = tokio::task::spawn_blocking(move || {
+            let mut bytes = Vec::new();
+            File::open(file)?.take(MOST_DATA + 1).read_to_end(&mut bytes).map(|_| bytes)
+        });
+        let read = read.await.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
+        let bytes = read.map_err(|error| format!("the profiler's data cannot be read from {shown}: {error}"))?;
+        if bytes.len() as u64 > MOST_DATA {
+            return Err(format!("{shown} has more than the {MOST_DATA} bytes that a profiler can be handed"));
+        }
+        *data = ClientData(bytes);
+    }
+    client.run(&command).await.map(drop).map_err(|error| error.to_string())
 }
 
 fn is_set(name: &str) -> bool {

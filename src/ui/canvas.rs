@@ -10,6 +10,7 @@ use ratatui::text::Span;
 
 use super::glyphs::to_ascii;
 use super::theme::Theme;
+pub(super) use crate::app::layout::{width, wrap};
 use crate::model::sanitise;
 
 /// A buffer to draw into, in a theme.
@@ -17,12 +18,6 @@ pub(super) struct Canvas<'a> {
     buffer: &'a mut Buffer,
     pub(super) theme: &'a Theme,
     scratch: String,
-}
-
-/// How many columns a text takes.
-pub(super) fn width(text: &str) -> u16 {
-    let columns = if text.is_ascii() { text.len() } else { Span::raw(text).width() };
-    u16::try_from(columns).unwrap_or(u16::MAX)
 }
 
 impl<'a> Canvas<'a> {
@@ -210,56 +205,9 @@ impl<'a> Canvas<'a> {
     }
 }
 
-/// Breaks text between words into lines of at most so many columns; a word that is too long is broken, too.
-pub(super) fn wrap(text: &str, room: u16) -> Vec<String> {
-    let mut lines = Vec::new();
-    let (mut line, mut used) = (String::new(), 0);
-    if room == 0 {
-        return lines;
-    }
-    for word in text.split_whitespace() {
-        let columns = width(word);
-        if used > 0 && used + 1 + columns > room {
-            lines.push(std::mem::take(&mut line));
-            used = 0;
-        }
-        if used > 0 {
-            line.push(' ');
-            used += 1;
-        }
-        if columns <= room - used {
-            line.push_str(word);
-            used += columns;
-            continue;
-        }
-        for grapheme in Span::raw(word).styled_graphemes(Style::new()) {
-            let columns = width(grapheme.symbol);
-            if used + columns > room && used > 0 {
-                lines.push(std::mem::take(&mut line));
-                used = 0;
-            }
-            line.push_str(grapheme.symbol);
-            used += columns;
-        }
-    }
-    if used > 0 {
-        lines.push(line);
-    }
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_is_broken_between_words_and_fits() {
-        assert_eq!(wrap("the quick brown fox", 9), ["the quick", "brown fox"]);
-        assert_eq!(wrap("/a/very/long/path ok", 8), ["/a/very/", "long/pat", "h ok"]);
-        assert_eq!(wrap("日本語", 4), ["日本", "語"]);
-        assert_eq!(wrap("", 4), Vec::<String>::new());
-        assert_eq!(wrap("a", 0), Vec::<String>::new());
-    }
 
     #[test]
     fn text_that_does_not_fit_is_cut_and_marked_and_nothing_leaves_its_room() {

@@ -54,6 +54,10 @@ pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) {
             overlay::copy(canvas, menu, &layout);
             None
         }
+        Some(Overlay::Act(menu)) => {
+            overlay::act(canvas, state, menu, &layout);
+            None
+        }
         Some(Overlay::Form(form)) => dialog::draw(canvas, form, &layout),
         None => None,
     };

@@ -2,9 +2,9 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::action::{Status, TABLE};
+use crate::app::action::{Status, TABLE, entry};
 use crate::app::layout::Layout;
-use crate::app::{CopyMenu, Cursor, Found, Palette, Picker, State};
+use crate::app::{ActMenu, CopyMenu, Cursor, Found, Palette, Picker, State};
 use crate::clr::profiles;
 
 use super::canvas::{Canvas, width, wrap};
@@ -62,6 +62,25 @@ pub(super) fn copy(canvas: &mut Canvas<'_>, menu: &CopyMenu, layout: &Layout) {
             canvas.text(row.x, row.y, 21.min(row.width), item.label, theme.text);
             canvas.text(row.x + 22, row.y, row.width.saturating_sub(22), &crate::model::sanitise(&item.text), theme.dim);
         }
+    });
+}
+
+/// The menu of what can be done with a process; what cannot be says why.
+pub(super) fn act(canvas: &mut Canvas<'_>, state: &State, menu: &ActMenu, layout: &Layout) {
+    let theme = canvas.theme;
+    let area = layout.centred(100, ActMenu::ITEMS.len() as u16 + 2);
+    let title = menu.subject.as_ref().map_or_else(|| "Act".to_owned(), |subject| format!("Act on {subject}"));
+    let inside = canvas.dialog(area, &title, theme.focus);
+    list(canvas, inside, menu.cursor, ActMenu::ITEMS.len(), |canvas, index, row| {
+        let Some(entry) = ActMenu::ITEMS.get(index).and_then(|action| entry(*action)) else { return };
+        let key = entry.keys.first().map(|key| key.name(theme.glyphs.ascii)).unwrap_or_default();
+        canvas.text(row.x, row.y, 2, &key, theme.key);
+        let (style, about, about_style) = match entry.status(state) {
+            Status::Refused(reason) => (theme.dim, reason, theme.warn),
+            Status::Ready | Status::Idle => (theme.strong, entry.help.to_owned(), theme.dim),
+        };
+        canvas.text(row.x + 3, row.y, 14.min(row.width), entry.label, style);
+        canvas.text(row.x + 18, row.y, row.width.saturating_sub(18), &about, about_style);
     });
 }
 

@@ -84,6 +84,11 @@ fn every_size_has_its_picture() {
         ("recording", 200, 60),
         ("recording", 40, 10),
         ("dump", 40, 10),
+        ("trace-form", 120, 40),
+        ("trace-form", 40, 10),
+        ("providers", 120, 40),
+        ("wrong-answers", 120, 40),
+        ("act", 120, 40),
     ] {
         insta::assert_snapshot!(
             format!("{name}-{width}x{height}"),

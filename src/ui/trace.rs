@@ -6,8 +6,8 @@ use ratatui::style::Style;
 use crate::app::action::{Action, Status};
 use crate::app::{State, Tracked, lints};
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, EventRate, Findings, NameSearch, Nanoseconds, Outcome, Phase, Rate, RunState, StoppedBy, Stopwatch,
-    sanitise,
+    ByteRate, Bytes, Count, CountRate, EventRate, Findings, Kept, NameSearch, Nanoseconds, Outcome, Phase, Rate, RunState, StoppedBy,
+    Stopwatch, sanitise,
 };
 
 use super::analysis::{event_name, figures, figures_of, per_second, warnings};
@@ -74,7 +74,7 @@ pub(super) fn invite(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     }
     let profiles = state.profiles().join(" + ");
     canvas.text(area.x, area.y, area.width, "Nothing was recorded of this process.", theme.text);
-    let lines: [(&str, &str); 2] = [("t", &profiles), ("T", "choose what to record")];
+    let lines = [("t", profiles.as_str()), ("T", "choose what to record"), ("O", "filters, limits, when to stop, flight recorder")];
     for ((key, what), y) in lines.into_iter().zip((area.y + 2)..area.bottom()) {
         canvas.pieces(area.x, y, area.width, &[(key, theme.key), ("  ", theme.text), (what, theme.dim)]);
     }
@@ -186,13 +186,18 @@ fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(S
     match &tracked.value.phase {
         Phase::Starting if suspended => Some(("The runtime waits at start-up: nothing comes before it goes on.".to_owned(), false)),
         Phase::Starting => Some(("Waiting for the first bytes …".to_owned(), false)),
-        Phase::Recording => None,
+        Phase::Recording => {
+            let Kept { bytes, span } = tracked.value.kept?;
+            let span = humantime::format_duration(std::time::Duration::from_secs(span.as_secs()));
+            Some((format!("Flight recorder: last {span}, {} kept.  t saves it and stops.", Bytes(bytes)), false))
+        }
         Phase::Stopping { since, bytes } => {
             let since = *since + now.saturating_sub(tracked.heard);
             Some((format!("Rundown: {} in {} …  x abandons; the file stays readable.", Bytes(*bytes), Stopwatch(since)), false))
         }
         Phase::Done(Outcome { trouble: Some(trouble), .. }) => Some((trouble.clone(), true)),
         Phase::Done(Outcome { stopped_by: StoppedBy::TargetExit, .. }) => Some(("The process ended.".to_owned(), true)),
+        Phase::Done(Outcome { stopped_by: StoppedBy::Event, .. }) => Some(("The event came that was waited for.".to_owned(), false)),
         Phase::Done(_) => None,
     }
 }

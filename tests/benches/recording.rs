@@ -139,6 +139,8 @@ async fn record(folder: &Path, stream: &Arc<[u8]>) -> (Duration, u64) {
         duration: None,
         // The whole stream, and then the stop.
         max_bytes: Some(stream.len() as u64),
+        stop_on: None,
+        keep: None,
         analysed: std::env::args().any(|argument| argument == "analysed"),
         lens: Lens::default(),
     };

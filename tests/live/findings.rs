@@ -30,6 +30,8 @@ async fn record(program: &mut Program, file: &Path, act: impl FnOnce(&mut Progra
         file: file.to_owned(),
         duration: None,
         max_bytes: None,
+        stop_on: None,
+        keep: None,
         analysed: true,
         lens: Lens::default(),
     };

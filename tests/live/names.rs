@@ -25,6 +25,8 @@ async fn named_while_it_goes_on(program: &Program, method: &str) {
         file: file.clone(),
         duration: None,
         max_bytes: None,
+        stop_on: None,
+        keep: None,
         analysed: true,
         lens: Lens::default(),
     };

@@ -72,6 +72,22 @@ pub enum Action {
     Trace,
     /// Choose what to record.
     Profiles,
+    /// Say all that can be said of a recording.
+    TraceForm,
+    /// Choose what to do with a process.
+    Act,
+    /// Give a variable of a process a value.
+    SetVariable,
+    /// Take a variable away from a process.
+    UnsetVariable,
+    /// Have a process run a start-up hook.
+    StartupHook,
+    /// Have a process load a profiler.
+    AttachProfiler,
+    /// Have a process load a profiler before it starts.
+    StartupProfiler,
+    /// Start a program.
+    Launch,
     /// End a recording without waiting for the rest.
     Abandon,
     /// Write a dump.
@@ -110,6 +126,8 @@ pub enum Action {
     Right,
     /// Choose, or not.
     Toggle,
+    /// Copy the command line that does the same.
+    CopyCommand,
     /// Yes.
     Yes,
     /// No.

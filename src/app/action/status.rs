@@ -1,7 +1,7 @@
 //! Which actions are possible now, and why the others are not.
 
 use crate::app::capability::missing;
-use crate::app::dialog::Overlay;
+use crate::app::dialog::{Change, Overlay};
 use crate::app::list::Row;
 use crate::app::pane::Tab;
 use crate::app::toast::Level;
@@ -45,7 +45,19 @@ impl Action {
     pub fn status(self, state: &State) -> Status {
         match self {
             Self::Watch if is_watched(state) => Status::Ready,
-            Self::Watch | Self::Trace | Self::Profiles | Self::Dump | Self::PerfMap | Self::Resume | Self::Environment => {
+            Self::Watch
+            | Self::Trace
+            | Self::Profiles
+            | Self::TraceForm
+            | Self::Dump
+            | Self::PerfMap
+            | Self::Resume
+            | Self::SetVariable
+            | Self::UnsetVariable
+            | Self::StartupHook
+            | Self::AttachProfiler
+            | Self::StartupProfiler
+            | Self::Environment => {
                 let Some(row) = state.selected() else { return refused("No process is selected.") };
                 if self == Self::Trace && state.recordings.is_recording(row.process.key) {
                     return stop(state, row);
@@ -56,6 +68,10 @@ impl Action {
                 let possible = state.list.rows().iter().any(|row| attach(state, row).is_none()) || !state.watches.all().is_empty();
                 if possible { Status::Ready } else { refused("There is no process that can be watched.") }
             }
+            Self::CopyCommand => match &state.overlay {
+                Some(Overlay::Form(form)) => ready_if(form.command_line().is_some()),
+                _ => Status::Idle,
+            },
             Self::Abandon => {
                 let stopping = state.shown_recording().is_some_and(|tracked| tracked.is_stopping());
                 ready_if(stopping || state.ending.is_some())
@@ -93,6 +109,18 @@ impl Action {
         }
     }
 
+    /// What of a runtime this changes, where a dialog asks about it.
+    pub(in crate::app) fn change(self) -> Option<Change> {
+        match self {
+            Self::SetVariable => Some(Change::SetVariable),
+            Self::UnsetVariable => Some(Change::UnsetVariable),
+            Self::StartupHook => Some(Change::StartupHook),
+            Self::AttachProfiler => Some(Change::AttachProfiler),
+            Self::StartupProfiler => Some(Change::StartupProfiler),
+            _ => None,
+        }
+    }
+
     /// What the runtime's version and state say about doing this to a process that can be talked to.
     fn on(self, state: &State, row: &Row) -> Status {
         let process = &row.process;
@@ -112,6 +140,15 @@ impl Action {
             }
             Self::Resume => needs(CommandCode::ResumeRuntime).or_else(busy),
             Self::Dump => busy(),
+            Self::AttachProfiler if process.run_state == RunState::Suspended => {
+                Some(refused(format!("{} waits at start-up: give it a profiler for its start instead.", process.name)))
+            }
+            Self::StartupProfiler if process.run_state == RunState::Running => {
+                Some(refused(format!("{} is not suspended at start-up: a profiler can only be attached to it.", process.name)))
+            }
+            Self::SetVariable | Self::UnsetVariable | Self::StartupHook | Self::AttachProfiler | Self::StartupProfiler => {
+                self.change().and_then(|change| needs(change.code())).or_else(busy)
+            }
             _ => None,
         }
         .unwrap_or(Status::Ready)

@@ -52,6 +52,8 @@ pub static TABLE: &[Entry] = &[
     acts(Action::Trace, &[char('t')], "trace", "Record at once with the profiles used last; stop when it is being recorded.", PANES, 90)
         .changing(),
     acts(Action::Profiles, &[char('T')], "profiles", "Choose what to record, then record.", PANES, 60).changing(),
+    acts(Action::TraceForm, &[char('O')], "options", "Say all of a recording: providers, filters, limits, when to stop.", PANES, 0)
+        .changing(),
     acts(Action::Abandon, &[char('x')], "abandon", "End a recording that is being finished, now; the file stays readable.", PANES, 95),
     acts(
         Action::Watch,
@@ -67,6 +69,20 @@ pub static TABLE: &[Entry] = &[
     acts(Action::PerfMap, &[char('p')], "perf map", "Turn the perf map on or off. Asks first.", PANES, 70).changing(),
     acts(Action::Resume, &[char('R')], "resume", "Let a process run that is suspended at start-up, or all of them. Asks first.", PANES, 92)
         .changing(),
+    acts(
+        Action::Act,
+        &[char('a')],
+        "act",
+        "Choose what to do with the process: its variables, a start-up hook, profilers; or run a program.",
+        PANES,
+        65,
+    ),
+    acts(Action::SetVariable, &[], "set variable", "Set an environment variable of the process. Asks first.", PANES, 0).changing(),
+    acts(Action::UnsetVariable, &[], "unset variable", "Unset an environment variable of the process. Asks first.", PANES, 0).changing(),
+    acts(Action::StartupHook, &[], "start-up hook", "Have the process run a start-up hook. Asks first.", PANES, 0).changing(),
+    acts(Action::AttachProfiler, &[], "profiler", "Have the process load a CLR profiler. Asks first.", PANES, 0).changing(),
+    acts(Action::StartupProfiler, &[], "start profiler", "Have a suspended process load a CLR profiler. Asks first.", PANES, 0).changing(),
+    acts(Action::Launch, &[], "run", "Start a program and record it from its start.", PANES, 0).changing(),
     acts(Action::Environment, &[char('e')], "environment", "Show the environment; secrets stay masked.", PANES, 50),
     acts(Action::Copy, &[char('y')], "copy", "Copy the pid, command line, a path or a value.", PANES, 45),
     // The process table.
@@ -127,6 +143,8 @@ pub static TABLE: &[Entry] = &[
     dialogs(Action::Cancel, &[ESC], "cancel", "Do nothing and close.", FORM_TEXT.and(PALETTE), 85),
     dialogs(Action::Cancel, &[ESC, char('q'), char('?')], "close", "Close.", READER, 85),
     dialogs(Action::Toggle, &[char(' ')], "pick", "Choose this one too, or not.", PICK_MANY, 88),
+    dialogs(Action::TraceForm, &[char('O')], "options", "Say all of a recording, with these profiles.", PICK_MANY, 86),
+    dialogs(Action::CopyCommand, &[Key::Ctrl('y')], "copy command", "Copy the command line that does the same.", FORM.and(FORM_TEXT), 84),
     dialogs(Action::NextField, &[TAB, DOWN], "next field", "Next field.", FORM.and(FORM_TEXT), 60),
     dialogs(Action::PreviousField, &[BACK_TAB, UP], "previous", "Previous field.", FORM.and(FORM_TEXT), 0),
     dialogs(Action::Left, &[LEFT, char('h')], "change", "Option or button to the left.", FORM, 0),

@@ -81,7 +81,10 @@ fn keys_match_as_terminals_send_them() {
 fn every_line_of_the_table_is_fit_to_be_read() {
     for entry in TABLE {
         assert!(entry.help.ends_with('.') && entry.help.chars().next().is_some_and(char::is_uppercase), "{}", entry.help);
-        assert!(entry.label.len() <= 14 && !entry.keys.is_empty(), "{}", entry.label);
+        assert!(entry.label.len() <= 14, "{}", entry.label);
+        // What has no key is reached by the menu of what can be done, and by name.
+        assert!(!entry.keys.is_empty() || crate::app::ActMenu::ITEMS.contains(&entry.action), "{}", entry.label);
+        assert!(entry.hint == 0 || !entry.keys.is_empty(), "{}", entry.label);
         // The mouse and the view measure hints alike because they hold no arrow.
         assert!(entry.hint == 0 || entry.keys[0].name(false) == entry.keys[0].name(true), "{}", entry.label);
     }

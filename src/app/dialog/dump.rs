@@ -1,24 +1,23 @@
 //! The dump dialog.
 
-use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
-use tui_input::Input;
 
 use crate::app::Now;
-use crate::ipc::{DumpKind, TargetPath};
-use crate::model::{Age, Bytes, Process};
+use crate::ipc::{Capabilities, CommandCode, DumpFlags, DumpKind, DumpRequest, TargetPath};
+use crate::model::{Age, Bytes, Process, is_elsewhere, seen_here, temporary_folder};
 
-use super::{Choice, Form, Purpose, Subject};
+use super::{Form, Purpose, Question, Subject};
 
 /// What the dump dialog knows of the target.
 #[derive(Debug)]
 pub struct Dump {
     rss_bytes: u64,
     user: String,
-    contained: bool,
+    /// The process, where it sees other files than we do.
+    elsewhere: Option<Box<Process>>,
 }
 
 /// In the order of [`DumpKind::ALL`].
@@ -29,6 +28,18 @@ const OPTIONS: &[(&str, &str)] = &[
     ("full", "all memory, secrets included"),
 ];
 
+const ALSO: &[(&str, &str)] = &[
+    ("nothing", "the dump alone"),
+    ("crash report", "a JSON file beside it: threads, stacks, modules"),
+    ("log", "createdump says what it does on the target's console"),
+    ("both", "a crash report, and a log on the target's console"),
+];
+
+/// The questions, by number.
+const KIND: usize = 0;
+const PATH: usize = 1;
+const FLAGS: usize = 2;
+
 /// Bytes a second that a dump is written at, by a cautious guess.
 const WRITE_RATE: u64 = 200_000_000;
 
@@ -38,42 +49,52 @@ impl Form {
         let facts = Dump {
             rss_bytes: process.usage.rss_bytes,
             user: process.user.clone().unwrap_or_else(|| format!("uid {}", process.uid)),
-            contained: process.ns_pid != process.key.pid || process.container.is_some(),
+            elsewhere: is_elsewhere(process).then(|| Box::new(process.clone())),
         };
         let subject = Subject { key: process.key, name: process.name.clone() };
-        let mut form = Self::new(Some(subject), Purpose::Dump(facts));
-        form.choice = Some(Choice { label: "Type", options: OPTIONS, at: 1 });
         let name: String = process.name.chars().map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' }).take(64).collect();
-        let directory = temporary_directory(process);
-        let path = format!("{}/{name}_{}_{}.dmp", directory.trim_end_matches('/'), process.key.pid, stamp(now));
-        form.path = Some(Input::new(path));
-        form
+        let path = temporary_folder(process).join(format!("{name}_{}_{}.dmp", process.key.pid, stamp(now)));
+        let needs = Capabilities::of(process.runtime.as_ref()).missing(CommandCode::GenerateCoreDump2);
+        let questions = vec![
+            Question::choice("Type", OPTIONS, 1),
+            Question::text("Path", path.to_string_lossy(), ""),
+            Question::choice("Also", ALSO, 0).refused(needs.map(str::to_owned)),
+        ];
+        Self::new(Some(subject), Purpose::Dump(facts), questions)
     }
 
     /// The dump that is asked for, or why it cannot be had like this.
-    pub(in crate::app) fn dump_request(&self) -> Result<(DumpKind, TargetPath), String> {
-        let path = self.path.as_ref().map(|path| path.value().trim()).unwrap_or_default();
-        if !path.starts_with('/') {
-            return Err("Give the whole path, from / on, as the target sees it.".to_owned());
-        }
-        if path.ends_with('/') {
-            return Err("Give the file's name, too.".to_owned());
-        }
-        let path = TargetPath::new(path).map_err(|invalid| format!("This path cannot be used: {invalid}."))?;
-        Ok((DumpKind::ALL[self.chosen()], path))
+    pub(in crate::app) fn dump_request(&self) -> Result<DumpRequest, (usize, String)> {
+        let path = target_path(self.typed(PATH)).map_err(|complaint| (PATH, complaint))?;
+        let also = self.chosen(FLAGS);
+        let flags = DumpFlags { crash_report: also & 1 != 0, log: also & 2 != 0, ..DumpFlags::default() };
+        Ok(DumpRequest { path, kind: DumpKind::ALL[self.chosen(KIND)], flags })
     }
+}
+
+/// A path of a file as the target sees it, or why it is none.
+pub(super) fn target_path(path: &str) -> Result<TargetPath, String> {
+    if !path.starts_with('/') {
+        return Err("Give the whole path, from / on, as the target sees it.".to_owned());
+    }
+    if path.ends_with('/') {
+        return Err("Give the file's name, too.".to_owned());
+    }
+    TargetPath::new(path).map_err(|invalid| format!("This path cannot be used: {invalid}."))
 }
 
 impl Dump {
     pub(super) fn effects(&self, form: &Form) -> Vec<String> {
         let rss = Bytes(self.rss_bytes);
         let seconds = Duration::from_secs(1 + self.rss_bytes / WRITE_RATE);
-        let (time, size) = match DumpKind::ALL[form.chosen()] {
+        let (time, size) = match DumpKind::ALL[form.chosen(KIND)] {
             DumpKind::Mini | DumpKind::Triage => ("about a second".to_owned(), "some megabytes".to_owned()),
             DumpKind::Heap => (format!("up to about {}", Age(seconds)), format!("up to {rss} (its memory)")),
             DumpKind::Full => (format!("about {}", Age(seconds)), format!("{rss} (its memory) or more")),
         };
-        let place = if self.contained { ", in its container's file system" } else { "" };
+        let path = form.typed(PATH);
+        let here = self.elsewhere.as_ref().map(|process| seen_here(process, path.as_ref()));
+        let place = here.map(|here| format!(" in its container; from here that is {}", here.display())).unwrap_or_default();
         let armed = form.armed.then(|| "All its memory goes into the file, secrets included. Press again to go on.".to_owned());
         armed
             .into_iter()
@@ -83,16 +104,6 @@ impl Dump {
             ])
             .collect()
     }
-}
-
-/// The directory in which a process keeps its temporary files, as it sees it: there its runtime puts its socket.
-fn temporary_directory(process: &Process) -> String {
-    let root = format!("/proc/{}/root", process.key.pid);
-    let directory = process.socket.as_deref().and_then(Path::parent).map(|path| match path.strip_prefix(&root) {
-        Ok(inside) => Path::new("/").join(inside),
-        Err(_) => path.to_owned(),
-    });
-    directory.filter(|path| path.is_absolute()).map_or_else(|| "/tmp".to_owned(), |path| path.to_string_lossy().into_owned())
 }
 
 /// Local date and time as in file names, `yyyymmdd_hhmmss`.
@@ -105,7 +116,6 @@ fn stamp(now: Now) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::world::process;
 
     #[test]
     fn stamps_are_local() {
@@ -113,14 +123,5 @@ mod tests {
         assert_eq!(stamp(0, 0), "19700101_000000");
         assert_eq!(stamp(1_709_251_199, 0), "20240229_235959");
         assert_eq!(stamp(1_709_251_199, 3600), "20240301_005959");
-    }
-
-    #[test]
-    fn dumps_go_where_the_process_keeps_its_temporary_files() {
-        let of = |socket: Option<&str>| temporary_directory(&Process { socket: socket.map(Into::into), ..process(42, "a") });
-        assert_eq!(of(Some("/run/app/dotnet-diagnostic-42-420-socket")), "/run/app");
-        assert_eq!(of(Some("/proc/42/root/var/tmp/dotnet-diagnostic-1-420-socket")), "/var/tmp");
-        assert_eq!(of(Some("socket")), "/tmp");
-        assert_eq!(of(None), "/tmp");
     }
 }

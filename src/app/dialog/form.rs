@@ -3,10 +3,13 @@
 use tui_input::Input;
 
 use super::Subject;
+use super::control::Control;
 use super::dump::Dump;
+use super::launch::Launch;
 use super::perf_map::PerfMap;
 use super::quit::Quit;
 use super::resume::Resume;
+use super::trace::Trace;
 
 /// A dialog that asks.
 #[derive(Debug)]
@@ -15,10 +18,8 @@ pub struct Form {
     pub subject: Option<Subject>,
     /// What it is about.
     pub purpose: Purpose,
-    /// Something to choose.
-    pub choice: Option<Choice>,
-    /// A path to edit.
-    pub path: Option<Input>,
+    /// What can be said.
+    pub questions: Vec<Question>,
     /// The field that the keys go to: at first the harmless button.
     pub focus: Field,
     /// The dangerous button was pressed once, and must be again.
@@ -36,6 +37,12 @@ pub enum Purpose {
     PerfMap(PerfMap),
     /// The start of what waits for it.
     Resume(Resume),
+    /// A variable, a start-up hook or a profiler.
+    Control(Control),
+    /// A recording.
+    Trace(Trace),
+    /// The start of a program.
+    Launch(Launch),
     /// Leaving.
     Quit(Quit),
 }
@@ -43,28 +50,71 @@ pub enum Purpose {
 /// A field of a dialog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
-    /// The options.
-    Choice,
-    /// The path.
-    Path,
+    /// A question, by number.
+    Question(usize),
     /// A button, by number.
     Button(usize),
+}
+
+/// Something to say.
+#[derive(Debug)]
+pub struct Question {
+    /// What it is.
+    pub label: &'static str,
+    /// How it is said.
+    pub reply: Reply,
+    /// What it is for, in a sentence.
+    pub about: &'static str,
+    /// Why it cannot be said of this process: it is passed over.
+    pub refused: Option<String>,
+    /// What is wrong with what was said.
+    pub complaint: Option<String>,
+}
+
+/// How something is said.
+#[derive(Debug)]
+pub enum Reply {
+    /// By choosing.
+    Choice(Choice),
+    /// By typing.
+    Text(Input),
 }
 
 /// Something to choose.
 #[derive(Debug)]
 pub struct Choice {
-    /// What it is.
-    pub label: &'static str,
     /// The options, each with what it means.
     pub options: &'static [(&'static str, &'static str)],
     /// The one that is chosen.
     pub at: usize,
 }
 
+impl Question {
+    pub(super) fn choice(label: &'static str, options: &'static [(&'static str, &'static str)], at: usize) -> Self {
+        Self { label, reply: Reply::Choice(Choice { options, at }), about: "", refused: None, complaint: None }
+    }
+
+    pub(super) fn text(label: &'static str, value: impl Into<String>, about: &'static str) -> Self {
+        Self { label, reply: Reply::Text(Input::new(value.into())), about, refused: None, complaint: None }
+    }
+
+    pub(super) fn refused(mut self, reason: Option<String>) -> Self {
+        self.refused = reason;
+        self
+    }
+
+    /// What it is for, or what the chosen option means.
+    pub fn about(&self) -> &'static str {
+        match &self.reply {
+            Reply::Choice(choice) if self.about.is_empty() => choice.options.get(choice.at).map_or("", |(_, about)| about),
+            _ => self.about,
+        }
+    }
+}
+
 impl Form {
-    pub(super) fn new(subject: Option<Subject>, purpose: Purpose) -> Self {
-        Self { subject, purpose, choice: None, path: None, focus: Field::Button(0), armed: false, complaint: None }
+    pub(super) fn new(subject: Option<Subject>, purpose: Purpose, questions: Vec<Question>) -> Self {
+        Self { subject, purpose, questions, focus: Field::Button(0), armed: false, complaint: None }
     }
 
     /// What it is about, in a few words.
@@ -73,6 +123,9 @@ impl Form {
             Purpose::Dump(_) => "Dump",
             Purpose::PerfMap(_) => "Perf map",
             Purpose::Resume(_) => "Resume",
+            Purpose::Control(control) => control.title(),
+            Purpose::Trace(_) => "Record",
+            Purpose::Launch(_) => "Run a program",
             Purpose::Quit(_) => "Quit",
         };
         self.subject.as_ref().map_or_else(|| what.to_owned(), |subject| format!("{what} · {subject}"))
@@ -84,6 +137,9 @@ impl Form {
             Purpose::Dump(dump) => dump.effects(self),
             Purpose::PerfMap(perf_map) => perf_map.effects(self),
             Purpose::Resume(resume) => resume.effects(self),
+            Purpose::Control(control) => control.effects(self),
+            Purpose::Trace(trace) => trace.effects(self),
+            Purpose::Launch(launch) => launch.effects(self),
             Purpose::Quit(quit) => quit.effects(),
         }
     }
@@ -93,9 +149,48 @@ impl Form {
         match &self.purpose {
             Purpose::Dump(_) if self.armed => &["No", "Yes, all memory"],
             Purpose::Dump(_) => &["No", "Yes, dump"],
-            Purpose::PerfMap(_) | Purpose::Resume(_) => &["No", "Yes"],
+            Purpose::PerfMap(_) | Purpose::Resume(_) | Purpose::Control(_) => &["No", "Yes"],
+            Purpose::Trace(_) if self.armed => &["Cancel", "Record, and stall it"],
+            Purpose::Trace(_) => &["Cancel", "Record"],
+            Purpose::Launch(_) => &["Cancel", "Run"],
             Purpose::Quit(quit) => quit.buttons(),
         }
+    }
+
+    /// What helps with the answer that has the focus: what could be typed, what is wrong, or what it is for. Suggestions are no more than so many lines.
+    pub fn help(&self, lines: usize) -> Vec<String> {
+        let Field::Question(at) = self.focus else { return Vec::new() };
+        let Some(question) = self.questions.get(at) else { return Vec::new() };
+        if let Purpose::Trace(_) = self.purpose {
+            let found = self.suggestions(at);
+            let mut help: Vec<String> = found.items.iter().take(lines).map(|(name, about)| format!("{name} · {about}")).collect();
+            if found.items.len() > lines {
+                let names: Vec<_> = found.items.iter().skip(lines - 1).map(|(name, _)| name.as_str()).collect();
+                help[lines - 1] = format!("also: {}", names.join(", "));
+            }
+            if !help.is_empty() {
+                return help;
+            }
+        }
+        vec![question.complaint.clone().unwrap_or_else(|| question.about().to_owned())]
+    }
+
+    /// The command line that does the same.
+    pub fn command_line(&self) -> Option<&str> {
+        match &self.purpose {
+            Purpose::Trace(trace) => Some(&trace.command_line),
+            _ => None,
+        }
+    }
+
+    /// Whether what it does changes or stops something, so that the harmless button comes first.
+    pub fn is_dangerous(&self) -> bool {
+        !matches!(self.purpose, Purpose::Quit(_) | Purpose::Trace(_) | Purpose::Launch(_)) || self.armed
+    }
+
+    /// Whether Enter in a field does it, instead of going to the next.
+    pub(in crate::app) fn is_quick(&self) -> bool {
+        matches!(self.purpose, Purpose::Trace(_))
     }
 
     /// Whether it asks about leaving.
@@ -103,24 +198,55 @@ impl Form {
         matches!(self.purpose, Purpose::Quit(_))
     }
 
-    /// The number of the chosen option.
-    pub(super) fn chosen(&self) -> usize {
-        self.choice.as_ref().map_or(0, |choice| choice.at)
+    /// Whether a text has the focus.
+    pub fn is_typing(&self) -> bool {
+        matches!(self.focus, Field::Question(at) if self.questions.get(at).is_some_and(|question| matches!(question.reply, Reply::Text(_))))
     }
 
-    fn fields(&self) -> Vec<Field> {
-        let choice = self.choice.is_some().then_some(Field::Choice);
-        let path = self.path.is_some().then_some(Field::Path);
-        let button = match self.focus {
-            Field::Button(at) => at,
-            Field::Choice | Field::Path => 0,
-        };
-        choice.into_iter().chain(path).chain([Field::Button(button)]).collect()
+    /// The text that is being typed.
+    pub(in crate::app) fn input(&mut self) -> Option<&mut Input> {
+        let Field::Question(at) = self.focus else { return None };
+        match self.questions.get_mut(at).map(|question| &mut question.reply) {
+            Some(Reply::Text(input)) => Some(input),
+            _ => None,
+        }
+    }
+
+    /// The number of the option that a question is answered by.
+    pub(super) fn chosen(&self, question: usize) -> usize {
+        match self.questions.get(question).map(|question| &question.reply) {
+            Some(Reply::Choice(choice)) => choice.at,
+            _ => 0,
+        }
+    }
+
+    /// What was typed for a question, without blanks around it.
+    pub(super) fn typed(&self, question: usize) -> &str {
+        self.untrimmed(question).trim()
+    }
+
+    /// What was typed for a question, as it is.
+    pub(super) fn untrimmed(&self, question: usize) -> &str {
+        match self.questions.get(question).map(|question| &question.reply) {
+            Some(Reply::Text(input)) => input.value(),
+            _ => "",
+        }
+    }
+
+    /// What is wrong, and the field to put it right in.
+    pub(in crate::app) fn complain(&mut self, question: usize, complaint: String) {
+        self.complaint = Some(complaint);
+        self.focus = Field::Question(question);
     }
 
     /// Goes to the next field, or the previous one, round the ends. The row of buttons is one field.
     pub(in crate::app) fn step(&mut self, forward: bool) {
-        let fields = self.fields();
+        let button = match self.focus {
+            Field::Button(at) => at,
+            Field::Question(_) => 0,
+        };
+        let possible = (0..self.questions.len()).filter(|&at| self.questions[at].refused.is_none());
+        let fields: Vec<Field> = possible.map(Field::Question).chain([Field::Button(button)]).collect();
         let at = fields.iter().position(|field| *field == self.focus).unwrap_or(0);
         self.focus = fields[(at + if forward { 1 } else { fields.len() - 1 }) % fields.len()];
         self.disarm();
@@ -130,17 +256,21 @@ impl Form {
     pub(in crate::app) fn change(&mut self, forward: bool) {
         let turn = |at: usize, len: usize| (at + if forward { 1 } else { len - 1 }) % len.max(1);
         let buttons = self.buttons().len();
-        match (&mut self.focus, &mut self.choice) {
-            (Field::Choice, Some(choice)) => choice.at = turn(choice.at, choice.options.len()),
-            (Field::Button(at), _) => *at = if forward { (*at + 1).min(buttons - 1) } else { at.saturating_sub(1) },
-            _ => {}
+        match self.focus {
+            Field::Question(at) => {
+                if let Some(Question { reply: Reply::Choice(choice), .. }) = self.questions.get_mut(at) {
+                    choice.at = turn(choice.at, choice.options.len());
+                }
+            }
+            Field::Button(at) => self.focus = Field::Button(if forward { (at + 1).min(buttons - 1) } else { at.saturating_sub(1) }),
         }
         self.disarm();
     }
 
-    /// What must be pressed twice must be pressed twice in a row.
+    /// Something was changed: what must be pressed twice must be pressed twice in a row.
     pub(in crate::app) fn disarm(&mut self) {
         self.armed = false;
         self.complaint = None;
+        self.check();
     }
 }

@@ -1,6 +1,9 @@
-//! The menu of what can be copied.
+//! Menus: what can be copied, and what can be done with a process.
 
+use crate::app::action::Action;
 use crate::app::cursor::Cursor;
+
+use super::Subject;
 
 /// What can be copied.
 #[derive(Debug)]
@@ -18,4 +21,30 @@ pub struct CopyItem {
     pub label: &'static str,
     /// The text.
     pub text: String,
+}
+
+/// What can be done with a process.
+#[derive(Debug)]
+pub struct ActMenu {
+    /// The process; without one, only programs can be started.
+    pub subject: Option<Subject>,
+    /// The selected line.
+    pub cursor: Cursor,
+}
+
+impl ActMenu {
+    /// The lines, whether they are possible now or not.
+    pub const ITEMS: [Action; 11] = [
+        Action::TraceForm,
+        Action::Profiles,
+        Action::Dump,
+        Action::PerfMap,
+        Action::SetVariable,
+        Action::UnsetVariable,
+        Action::StartupHook,
+        Action::AttachProfiler,
+        Action::StartupProfiler,
+        Action::Resume,
+        Action::Launch,
+    ];
 }

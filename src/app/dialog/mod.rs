@@ -1,13 +1,18 @@
 //! What lies over the panes: dialogs, lists to choose from, texts to read.
 
+mod control;
 mod dump;
 mod form;
+mod launch;
 mod menu;
 mod palette;
 mod perf_map;
 mod picker;
+mod place;
 mod quit;
 mod resume;
+mod suggest;
+mod trace;
 
 use std::fmt;
 
@@ -15,10 +20,14 @@ use tui_input::Input;
 
 use crate::model::ProcessKey;
 
-pub use form::{Choice, Field, Form, Purpose};
-pub use menu::{CopyItem, CopyMenu};
+pub use control::Change;
+pub(super) use control::Wanted;
+pub use form::{Choice, Field, Form, Purpose, Question, Reply};
+pub(super) use launch::Program;
+pub use menu::{ActMenu, CopyItem, CopyMenu};
 pub use palette::{Found, Palette};
 pub use picker::Picker;
+pub use place::{FormLayout, Line as FormLine};
 pub(super) use quit::QuitAnswer;
 
 /// Which process something is about. A dialog keeps this, never a row: rows move.
@@ -32,7 +41,11 @@ pub struct Subject {
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.name, self.key.pid)
+        match self.key.pid {
+            // A program that is being started.
+            0 => f.write_str(&self.name),
+            pid => write!(f, "{} ({pid})", self.name),
+        }
     }
 }
 
@@ -49,6 +62,8 @@ pub enum Overlay {
     Profiles(Picker),
     /// Choose what to copy.
     Copy(CopyMenu),
+    /// Choose what to do with a process.
+    Act(ActMenu),
     /// A dialog that asks before something is done.
     Form(Form),
 }
@@ -67,6 +82,7 @@ impl Overlay {
     pub fn subject(&self) -> Option<&Subject> {
         match self {
             Self::Profiles(picker) => Some(&picker.subject),
+            Self::Act(menu) => menu.subject.as_ref(),
             Self::Form(form) => form.subject.as_ref(),
             Self::Help(_) | Self::Messages(_) | Self::Palette(_) | Self::Copy(_) => None,
         }

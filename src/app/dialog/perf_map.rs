@@ -1,15 +1,19 @@
 //! The perf map dialog.
 
-use crate::ipc::PerfMapKind;
-use crate::model::Process;
+use std::path::PathBuf;
 
-use super::{Choice, Form, Purpose, Subject};
+use crate::ipc::PerfMapKind;
+use crate::model::{Process, is_elsewhere, seen_here};
+
+use super::{Form, Purpose, Question, Subject};
 
 /// What the perf map dialog knows of the target.
 #[derive(Debug)]
 pub struct PerfMap {
     ns_pid: u32,
     known: Option<PerfMapKind>,
+    /// Its temporary folder from here, where that is another.
+    folder: Option<PathBuf>,
 }
 
 const KINDS: [Option<PerfMapKind>; 4] = [Some(PerfMapKind::PerfMap), Some(PerfMapKind::JitDump), Some(PerfMapKind::All), None];
@@ -25,21 +29,21 @@ impl Form {
     /// Asks about the perf map of a process, of which `known` was turned on by this program.
     pub(in crate::app) fn perf_map(process: &Process, known: Option<PerfMapKind>) -> Self {
         let subject = Subject { key: process.key, name: process.name.clone() };
-        let mut form = Self::new(Some(subject), Purpose::PerfMap(PerfMap { ns_pid: process.ns_pid, known }));
-        form.choice = Some(Choice { label: "Turn", options: OPTIONS, at: if known.is_some() { KINDS.len() - 1 } else { 0 } });
-        form
+        let turn = Question::choice("Turn", OPTIONS, if known.is_some() { KINDS.len() - 1 } else { 0 });
+        let folder = is_elsewhere(process).then(|| seen_here(process, "/tmp".as_ref()));
+        Self::new(Some(subject), Purpose::PerfMap(PerfMap { ns_pid: process.ns_pid, known, folder }), vec![turn])
     }
 
     /// What is asked for: a kind, or off.
     pub(in crate::app) fn perf_map_request(&self) -> Option<PerfMapKind> {
-        KINDS[self.chosen()]
+        KINDS[self.chosen(0)]
     }
 }
 
 impl PerfMap {
     pub(super) fn effects(&self, form: &Form) -> Vec<String> {
         let pid = self.ns_pid;
-        let files = match KINDS[form.chosen()] {
+        let files = match KINDS[form.chosen(0)] {
             Some(PerfMapKind::PerfMap) => format!("perf-{pid}.map"),
             Some(PerfMapKind::JitDump) => format!("jit-{pid}.dump"),
             Some(PerfMapKind::All) => format!("perf-{pid}.map and jit-{pid}.dump"),
@@ -51,9 +55,10 @@ impl PerfMap {
                 return vec!["The runtime writes no more names. The files stay.".to_owned(), known.to_owned()];
             }
         };
+        let here = self.folder.as_ref().map(|folder| format!(" (from here {})", folder.display())).unwrap_or_default();
         vec![
             format!(
-                "The runtime writes {files} to /tmp, or where its DOTNET_PerfMapJitDumpPath says, and goes on until this is turned off."
+                "The runtime writes {files} to /tmp{here}, or where its DOTNET_PerfMapJitDumpPath says, and goes on until this is turned off."
             ),
             "Every method it compiles from now on costs a little more time and disk.".to_owned(),
         ]

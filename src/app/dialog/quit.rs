@@ -23,7 +23,7 @@ pub(in crate::app) enum QuitAnswer {
 impl Form {
     /// Asks whether to leave while this many recordings and other commands are under way.
     pub(in crate::app) fn quit(recordings: usize, jobs: usize) -> Self {
-        Self::new(None, Purpose::Quit(Quit { recordings, jobs }))
+        Self::new(None, Purpose::Quit(Quit { recordings, jobs }), Vec::new())
     }
 
     /// What the button that has the focus stands for.

@@ -2,7 +2,7 @@
 
 use crate::model::Process;
 
-use super::{Choice, Form, Purpose, Subject};
+use super::{Form, Purpose, Question, Subject};
 
 /// What the resume dialog knows.
 #[derive(Debug)]
@@ -19,14 +19,12 @@ impl Form {
     /// Asks about a process that waits at start-up, as `waiting` processes do.
     pub(in crate::app) fn resume(process: &Process, waiting: usize) -> Self {
         let subject = Subject { key: process.key, name: process.name.clone() };
-        let mut form = Self::new(Some(subject), Purpose::Resume(Resume { name: process.name.clone(), waiting }));
-        form.choice = Some(Choice { label: "Run", options: OPTIONS, at: 0 });
-        form
+        Self::new(Some(subject), Purpose::Resume(Resume { name: process.name.clone(), waiting }), vec![Question::choice("Run", OPTIONS, 0)])
     }
 
     /// Whether all are meant.
     pub(in crate::app) fn resumes_all(&self) -> bool {
-        self.chosen() == 1
+        self.chosen(0) == 1
     }
 }
 

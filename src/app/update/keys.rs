@@ -24,6 +24,13 @@ pub(super) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
     match action::lookup(context, event) {
         Some(action) => perform(state, action, digit),
         None => {
+            // As in some shells: what is offered is typed.
+            if event.code == KeyCode::Right
+                && let Some(Overlay::Form(form)) = &mut state.overlay
+                && form.complete()
+            {
+                return Vec::new();
+            }
             let changed = line_input(state).is_some_and(|input| typing::key(input, event));
             if changed { typed(state) } else { Vec::new() }
         }
@@ -66,7 +73,7 @@ fn line_input(state: &mut State) -> Option<&mut tui_input::Input> {
     match state.context() {
         Context::Line => state.line.as_mut().map(|line| &mut line.input),
         Context::FormText | Context::Palette => match state.overlay.as_mut() {
-            Some(Overlay::Form(form)) => form.path.as_mut(),
+            Some(Overlay::Form(form)) => form.input(),
             Some(Overlay::Palette(palette)) => Some(&mut palette.input),
             _ => None,
         },

@@ -43,6 +43,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::TraceFailed { id, reason } => replies::trace_failed(state, id, &reason),
         Msg::Watched { ticket, counters } => watching::heard(state, ticket, counters),
         Msg::WatchEnded { ticket, trouble } => watching::ended(state, ticket, trouble),
+        Msg::Launched { ticket, recording } => process::launched(state, ticket, *recording),
         Msg::JobDone { ticket, result } => replies::job_done(state, ticket, result),
         Msg::Copied { label, to } => replies::copied(state, &label, to),
         Msg::Failed(reason) => replies::failed(state, &reason),

@@ -4,9 +4,9 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use crate::app::action::Action;
 use crate::app::layout::Spot;
-use crate::app::{Effect, Focus, State, Tab};
+use crate::app::{Effect, Field, Focus, Overlay, State, Tab};
 
-use super::keys;
+use super::{keys, overlays};
 
 /// Lines that a turn of the wheel moves.
 const WHEEL: usize = 3;
@@ -41,6 +41,14 @@ fn click(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
         let hit = state.hints(layout.screen.width).into_iter().find(|hint| (hint.x..hint.x + hint.width).contains(&at));
         return hit.map(|hint| keys::perform(state, hint.action, None)).unwrap_or_default();
     }
+    if let Some(Overlay::Form(form)) = &state.overlay
+        && state.line.is_none()
+    {
+        return match form.place(&layout).field(x, y) {
+            Some(field) => click_field(state, field),
+            None => Vec::new(),
+        };
+    }
     if !state.context().is_pane() {
         return Vec::new();
     }
@@ -66,6 +74,25 @@ fn click(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
         }
         Spot::Hints(_) | Spot::Nothing => {}
     }
+    Vec::new()
+}
+
+/// A button is pressed; a question gets the keys, and where it is one of options, the next of them.
+fn click_field(state: &mut State, field: Field) -> Vec<Effect> {
+    let Some(Overlay::Form(mut form)) = state.overlay.take() else { return Vec::new() };
+    match field {
+        Field::Button(button) => {
+            form.focus = field;
+            return overlays::press(state, form, button);
+        }
+        Field::Question(at) if form.questions[at].refused.is_some() => {}
+        Field::Question(_) if form.focus == field => form.change(true),
+        Field::Question(_) => {
+            form.focus = field;
+            form.disarm();
+        }
+    }
+    state.overlay = Some(Overlay::Form(form));
     Vec::new()
 }
 

@@ -4,11 +4,12 @@ use tui_input::Input;
 
 use crate::app::action::{Action, TABLE};
 use crate::app::cursor::Step;
-use crate::app::dialog::{Field, Form, Found, Overlay, Purpose, Reader};
+use crate::app::dialog::{ActMenu, Change, Field, Form, Found, Overlay, Program, Purpose, Reader, Subject, Wanted};
 use crate::app::help::help;
 use crate::app::state::{Line, Typing};
 use crate::app::{Effect, State};
-use crate::ipc::DumpKind;
+use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
+use crate::model::Order;
 
 use super::{keys, leaving, panes, process};
 
@@ -36,8 +37,13 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
         Some(Overlay::Form(form)) => form_act(state, form, action),
         Some(Overlay::Profiles(mut picker)) => match action {
             Action::Accept => {
-                let profiles = picker.names();
-                process::start_trace(state, picker.subject, profiles)
+                let order = Order::of_profiles(&picker.names());
+                process::start_trace(state, picker.subject, order)
+            }
+            Action::TraceForm => {
+                let order = Order { profiles: picker.names(), ..state.last_order.clone() };
+                panes::trace_form(state, &order);
+                Vec::new()
             }
             _ => {
                 picker.toggle();
@@ -49,6 +55,10 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
             let item = menu.items.get(menu.cursor.at).cloned();
             item.map(|item| Effect::Copy { text: item.text, label: item.label.to_owned() }).into_iter().collect()
         }
+        Some(Overlay::Act(menu)) => match ActMenu::ITEMS.get(menu.cursor.at) {
+            Some(action) => keys::perform(state, *action, None),
+            None => Vec::new(),
+        },
         Some(Overlay::Palette(palette)) => match palette.found.get(palette.cursor.at) {
             Some(Found::Action(index)) => keys::perform(state, TABLE[*index].action, None),
             Some(Found::Process(subject)) => {
@@ -88,6 +98,7 @@ fn scroll(state: &mut State, step: Step) {
         Some(Overlay::Palette(palette)) => palette.cursor.go(step, palette.found.len(), page),
         Some(Overlay::Profiles(picker)) => picker.cursor.go(step, picker.chosen.len(), page),
         Some(Overlay::Copy(menu)) => menu.cursor.go(step, menu.items.len(), page),
+        Some(Overlay::Act(menu)) => menu.cursor.go(step, ActMenu::ITEMS.len(), page),
         Some(Overlay::Form(_)) | None => {}
     }
 }
@@ -103,10 +114,16 @@ fn form_act(state: &mut State, mut form: Form, action: Action) -> Vec<Effect> {
         Action::Left => form.change(false),
         Action::Right => form.change(true),
         Action::Yes => return press(state, form, 1),
+        Action::CopyCommand => {
+            let copy = form.command_line().map(|line| Effect::Copy { text: line.to_owned(), label: "command line".to_owned() });
+            state.overlay = Some(Overlay::Form(form));
+            return copy.into_iter().collect();
+        }
         // Enter goes through the fields to the buttons, and never past the harmless one by itself.
         Action::Accept => match form.focus {
             Field::Button(button) => return press(state, form, button),
-            Field::Choice | Field::Path => form.step(true),
+            Field::Question(_) if form.is_quick() => return press(state, form, 1),
+            Field::Question(_) => form.step(true),
         },
         _ => {}
     }
@@ -115,30 +132,75 @@ fn form_act(state: &mut State, mut form: Form, action: Action) -> Vec<Effect> {
 }
 
 /// Presses a button: the first does nothing.
-fn press(state: &mut State, mut form: Form, button: usize) -> Vec<Effect> {
+pub(super) fn press(state: &mut State, mut form: Form, button: usize) -> Vec<Effect> {
     if form.is_quit() {
         let answer = form.quit_answer(button);
         return leaving::answer(state, answer);
     }
-    let Some(subject) = form.subject.clone().filter(|_| button > 0) else { return Vec::new() };
-    match form.purpose {
-        Purpose::Quit(_) => Vec::new(),
-        Purpose::PerfMap(_) => process::perf_map(state, subject, form.perf_map_request()),
-        Purpose::Resume(_) => process::resume(state, subject, form.resumes_all()),
-        Purpose::Dump(_) => match form.dump_request() {
-            Ok((DumpKind::Full, _)) if !form.armed => {
-                form.armed = true;
-                form.focus = Field::Button(1);
-                state.overlay = Some(Overlay::Form(form));
-                Vec::new()
-            }
-            Ok((kind, path)) => process::dump(state, subject, kind, path),
-            Err(complaint) => {
-                form.complaint = Some(complaint);
-                form.focus = Field::Path;
-                state.overlay = Some(Overlay::Form(form));
-                Vec::new()
-            }
-        },
+    if button == 0 {
+        return Vec::new();
+    }
+    match request(&form) {
+        Ok(request) if request.needs_second_yes() && !form.armed => {
+            form.armed = true;
+            form.focus = Field::Button(1);
+            state.overlay = Some(Overlay::Form(form));
+            Vec::new()
+        }
+        Ok(request) => carry_out(state, form.subject, request),
+        Err((question, complaint)) => {
+            form.complain(question, complaint);
+            state.overlay = Some(Overlay::Form(form));
+            Vec::new()
+        }
+    }
+}
+
+/// What a dialog was answered with.
+enum Request {
+    Nothing,
+    Dump(DumpRequest),
+    PerfMap(Option<PerfMapKind>),
+    Resume { all: bool },
+    Control(Change, Wanted),
+    Trace(Order),
+    Launch(Program),
+}
+
+impl Request {
+    fn needs_second_yes(&self) -> bool {
+        match self {
+            Self::Dump(request) => request.kind == DumpKind::Full,
+            Self::Trace(order) => order.block,
+            _ => false,
+        }
+    }
+}
+
+/// What is asked for, or the question that is answered wrongly and why.
+fn request(form: &Form) -> Result<Request, (usize, String)> {
+    Ok(match &form.purpose {
+        Purpose::Quit(_) => Request::Nothing,
+        Purpose::PerfMap(_) => Request::PerfMap(form.perf_map_request()),
+        Purpose::Resume(_) => Request::Resume { all: form.resumes_all() },
+        Purpose::Dump(_) => Request::Dump(form.dump_request()?),
+        Purpose::Control(control) => Request::Control(control.change(), form.control_request(control.change())?),
+        Purpose::Trace(_) => Request::Trace(form.order()?),
+        Purpose::Launch(_) => Request::Launch(form.launch_request()?),
+    })
+}
+
+fn carry_out(state: &mut State, subject: Option<Subject>, request: Request) -> Vec<Effect> {
+    match (request, subject) {
+        (Request::Launch(program), _) => process::launch(state, program),
+        (Request::Nothing, _) | (_, None) => Vec::new(),
+        (Request::PerfMap(kind), Some(subject)) => process::perf_map(state, subject, kind),
+        (Request::Resume { all }, Some(subject)) => process::resume(state, subject, all),
+        (Request::Dump(request), Some(subject)) => process::dump(state, subject, request),
+        (Request::Control(change, wanted), Some(subject)) => process::control(state, subject, change, wanted),
+        (Request::Trace(order), Some(subject)) => {
+            state.last_order = Order { file: None, block: false, ..order.clone() };
+            process::start_trace(state, subject, order)
+        }
     }
 }

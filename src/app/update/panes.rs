@@ -4,12 +4,13 @@ use tui_input::Input;
 
 use crate::app::action::{Action, Context};
 use crate::app::cursor::Step;
-use crate::app::dialog::{CopyItem, CopyMenu, Overlay, Palette, Picker, Reader};
+use crate::app::dialog::{ActMenu, CopyItem, CopyMenu, Overlay, Palette, Picker, Reader};
 use crate::app::state::{Line, Pause, Typing};
 use crate::app::toast::Level;
 use crate::app::{Activity, Column, Cursor, Effect, Focus, Form, State, Tab, capabilities};
 
 use super::{keys, leaving, process, watching};
+use crate::model::Order;
 
 pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<Effect> {
     match action {
@@ -68,6 +69,20 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
                 state.overlay = Some(Overlay::Profiles(Picker::new(subject, &state.last_profiles)));
             }
         }
+        Action::TraceForm => {
+            let order = state.last_order.clone();
+            trace_form(state, &order);
+        }
+        Action::Act => {
+            let subject = state.selected_subject();
+            state.overlay = Some(Overlay::Act(ActMenu { subject, cursor: Cursor::default() }));
+        }
+        Action::SetVariable | Action::UnsetVariable | Action::StartupHook | Action::AttachProfiler | Action::StartupProfiler => {
+            if let (Some(row), Some(change)) = (state.selected(), action.change()) {
+                state.overlay = Some(Overlay::Form(Form::control(&row.process, change)));
+            }
+        }
+        Action::Launch => state.overlay = Some(Overlay::Form(Form::launch(&state.last_profiles))),
         Action::Dump => {
             if let Some(row) = state.selected() {
                 state.overlay = Some(Overlay::Form(Form::dump(&row.process, state.now)));
@@ -99,6 +114,13 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
         _ => {}
     }
     Vec::new()
+}
+
+/// Opens the trace form for the selected process.
+pub(super) fn trace_form(state: &mut State, order: &Order) {
+    if let Some(row) = state.selected() {
+        state.overlay = Some(Overlay::Form(Form::trace(&row.process, order)));
+    }
 }
 
 /// Moves in the pane that has the focus.

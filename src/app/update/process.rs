@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::app::dialog::Subject;
+use crate::app::dialog::{Change, Program, Wanted};
 use crate::app::toast::Level;
-use crate::app::{Effect, Job, JobKind, State, Tab};
-use crate::ipc::{DumpKind, PerfMapKind, TargetPath};
-use crate::model::{NameSearch, Phase, Recording, RecordingId};
+use crate::app::{Effect, Job, JobKind, State, Tab, Ticket};
+use crate::ipc::{DumpRequest, PerfMapKind};
+use crate::model::{NameSearch, Order, Phase, ProcessKey, Recording, RecordingId, sanitise};
 
 /// Stops the recording of the selected process, or starts one.
 pub(super) fn toggle_trace(state: &mut State) -> Vec<Effect> {
@@ -17,21 +18,21 @@ pub(super) fn toggle_trace(state: &mut State) -> Vec<Effect> {
     match shown.or_else(|| newest().map(|tracked| tracked.value.id)) {
         Some(id) => stop_trace(state, id),
         None => {
-            let profiles = state.last_profiles.clone();
-            start_trace(state, subject, profiles)
+            let order = Order::of_profiles(&state.last_profiles);
+            start_trace(state, subject, order)
         }
     }
 }
 
 /// Starts to record a process.
-pub(super) fn start_trace(state: &mut State, subject: Subject, profiles: Vec<String>) -> Vec<Effect> {
+pub(super) fn start_trace(state: &mut State, subject: Subject, order: Order) -> Vec<Effect> {
     let id = state.recordings.next_id();
     let recording = Recording {
         id,
         key: subject.key,
         name: subject.name,
         file: PathBuf::new(),
-        what: profiles.join(" + "),
+        what: order.profiles.iter().chain(&order.providers).cloned().collect::<Vec<_>>().join(" + "),
         phase: Phase::Starting,
         elapsed: Duration::ZERO,
         bytes: 0,
@@ -40,14 +41,17 @@ pub(super) fn start_trace(state: &mut State, subject: Subject, profiles: Vec<Str
         history: Vec::new(),
         threads: Default::default(),
         names: NameSearch::NotYet,
+        kept: None,
         findings: None,
     };
     state.recordings.begin(recording, state.now.elapsed);
     state.chosen = Some(id);
     state.tab = Tab::Trace;
-    state.last_profiles.clone_from(&profiles);
+    if !order.profiles.is_empty() {
+        state.last_profiles.clone_from(&order.profiles);
+    }
     mark_recordings(state);
-    vec![Effect::StartTrace { id, key: subject.key, profiles }]
+    vec![Effect::StartTrace { id, key: subject.key, order: Box::new(order) }]
 }
 
 fn stop_trace(state: &mut State, id: RecordingId) -> Vec<Effect> {
@@ -63,10 +67,10 @@ pub(super) fn abandon(state: &mut State) -> Vec<Effect> {
 }
 
 /// Has a process write a dump.
-pub(super) fn dump(state: &mut State, subject: Subject, kind: DumpKind, path: TargetPath) -> Vec<Effect> {
+pub(super) fn dump(state: &mut State, subject: Subject, request: DumpRequest) -> Vec<Effect> {
     let key = subject.key;
-    let ticket = begin(state, subject, JobKind::Dump(kind, path.clone()));
-    vec![Effect::Dump { key, kind, path, ticket }]
+    let ticket = begin(state, subject, JobKind::Dump(request.clone()));
+    vec![Effect::Dump { key, request, ticket }]
 }
 
 /// Turns a process's perf map on or off.
@@ -74,6 +78,35 @@ pub(super) fn perf_map(state: &mut State, subject: Subject, kind: Option<PerfMap
     let key = subject.key;
     let ticket = begin(state, subject, JobKind::PerfMap(kind));
     vec![Effect::PerfMap { key, kind, ticket }]
+}
+
+/// Changes something in a process.
+pub(super) fn control(state: &mut State, subject: Subject, change: Change, wanted: Wanted) -> Vec<Effect> {
+    let Wanted { command, data, what } = wanted;
+    let key = subject.key;
+    let ticket = begin(state, subject, JobKind::Control(change, what));
+    vec![Effect::Control { key, command, data, ticket }]
+}
+
+/// Starts a program.
+pub(super) fn launch(state: &mut State, program: Program) -> Vec<Effect> {
+    let Program { words, order, output } = program;
+    let name = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default().to_owned();
+    let subject = Subject { key: ProcessKey { pid: 0, started: 0 }, name };
+    let ticket = begin(state, subject, JobKind::Launch(words.join(" ")));
+    let id = state.recordings.next_id();
+    state.last_profiles.clone_from(&order.profiles);
+    vec![Effect::Launch { words, id, order: Box::new(order), output, ticket }]
+}
+
+/// A program that was started waits to be recorded.
+pub(super) fn launched(state: &mut State, ticket: Ticket, recording: Recording) -> Vec<Effect> {
+    let subject = Subject { key: recording.key, name: sanitise(&recording.name) };
+    state.say(Level::Info, format!("{subject} starts and is recorded."));
+    state.jobs.identify(ticket, subject);
+    state.recordings.begin(recording, state.now.elapsed);
+    mark_recordings(state);
+    vec![Effect::Refresh]
 }
 
 /// Lets a process run that waits at start-up, or every one that does.
@@ -86,7 +119,7 @@ pub(super) fn resume(state: &mut State, subject: Subject, all: bool) -> Vec<Effe
     subjects.into_iter().map(begin).collect()
 }
 
-fn begin(state: &mut State, subject: Subject, what: JobKind) -> crate::app::Ticket {
+fn begin(state: &mut State, subject: Subject, what: JobKind) -> Ticket {
     let ticket = state.ticket();
     state.say(Level::Info, format!("{subject}: {} …", what.title()));
     state.jobs.begin(Job { ticket, subject, what, began: state.now.elapsed, ended: None });

@@ -108,6 +108,7 @@ fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped:
     match (outcome.stopped_by, outcome.complete) {
         (StoppedBy::Error, _) => (Level::Error, format!("{subject}: the recording broke off.{trouble} Kept: {what}")),
         (StoppedBy::TargetExit, _) => (Level::Warning, format!("{subject} ended while it was recorded.{trouble} Kept: {what}")),
+        (StoppedBy::Event, true) => (Level::Good, format!("{subject}: the event came that was waited for. Recorded {what}.{trouble}")),
         (_, false) => (Level::Warning, format!("{subject}: recorded, without its last part.{trouble} Kept: {what}")),
         (_, true) => (Level::Good, format!("{subject}: recorded {what}.{trouble}")),
     }

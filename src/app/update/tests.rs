@@ -1,6 +1,7 @@
 //! Every rule of the program, as keys and messages on the one side and effects and state on the other.
 
 mod events;
+mod forms;
 mod keys;
 mod leaving;
 mod processes;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::app::world::{World, fleet, options, published, recording};
 use crate::app::{JobResult, Msg, Options};
-use crate::model::{Outcome, Phase, Recording, StoppedBy, ThreadUse};
+use crate::model::{Kept, Outcome, Phase, Recording, StoppedBy, ThreadUse};
 
 use super::findings::{empty, scripted};
 
@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 38] = [
+pub(crate) const SCENES: [Scene; 45] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -30,6 +30,13 @@ pub(crate) const SCENES: [Scene; 38] = [
     ("full-dump", |w, h| keyed(w, h, "d⇥→→y")),
     ("perf-map", |w, h| keyed(w, h, "p⇤")),
     ("profiles", |w, h| keyed(w, h, "T↓↓␣")),
+    ("trace-form", |w, h| keyed(w, h, "O")),
+    ("providers", providers),
+    ("wrong-answers", wrong_answers),
+    ("act", |w, h| keyed(w, h, "a↓↓↓↓")),
+    ("set-variable", |w, h| keyed(w, h, "a↓↓↓↓⏎⇥NAME⇥")),
+    ("run", |w, h| keyed(w, h, "aG⏎dotnet␣app.dll")),
+    ("flight", flight),
     ("copy", |w, h| keyed(w, h, "y")),
     ("palette", |w, h| keyed(w, h, ":du")),
     ("help", |w, h| keyed(w, h, "?")),
@@ -67,6 +74,31 @@ fn watching(width: u16, height: u16, keys: &str) -> World {
     let well = published(61.4, 4.2e6, 1.3, 3.0, 0.0);
     world.tell(&[well.clone(), published(212.0, 31e6, 3.8, 120.0, 2.0), published(1_730.0, 912e6, 38.2, 0.0, 31.0), well]);
     world.press(keys);
+    world
+}
+
+/// Keywords are offered while a provider is typed.
+fn providers(width: u16, height: u16) -> World {
+    let mut world = keyed(width, height, "O⇥");
+    world.send(Msg::Paste("Microsoft-Windows-DotNETRuntime:g".to_owned()));
+    world
+}
+
+fn wrong_answers(width: u16, height: u16) -> World {
+    let mut world = keyed(width, height, "O");
+    for answer in ["gc-verbos", "", "", "lots", "0xzz", "soon"] {
+        world.press("⌃u");
+        world.send(Msg::Paste(answer.to_owned()));
+        world.press("⇥");
+    }
+    world.press("⇤⇤⇤");
+    world
+}
+
+fn flight(width: u16, height: u16) -> World {
+    let mut world = tracing(width, height, 42, Phase::Recording);
+    let kept = Some(Kept { bytes: 38_000_000, span: Duration::from_secs(130) });
+    world.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 432, Phase::Recording) })));
     world
 }
 

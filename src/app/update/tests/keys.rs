@@ -2,8 +2,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButto
 
 use crate::app::action::Context;
 use crate::app::world::{World, fleet, process, variables};
-use crate::app::{Clipboard, Column, Effect, Msg, Overlay, Tab};
-use crate::ipc::{DumpKind, PerfMapKind, TargetPath};
+use crate::app::{Clipboard, Column, Effect, Msg, Overlay, Reply, Tab};
+use crate::ipc::{DumpFlags, DumpKind, DumpRequest, PerfMapKind, TargetPath};
 use crate::model::ProcessKey;
 
 #[test]
@@ -104,8 +104,10 @@ fn a_dump_is_asked_about_and_no_is_the_default() {
     }
     world.press("dy");
     let effects = world.take_effects();
-    let [Effect::Dump { key: asked, kind: DumpKind::Heap, path, .. }] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!((*asked, path.as_str()), (key, "/tmp/OrderService_4242_20261121_083021.dmp"));
+    let [Effect::Dump { key: asked, request, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    let path = TargetPath::new("/tmp/OrderService_4242_20261121_083021.dmp").unwrap();
+    let expected = DumpRequest { path, kind: DumpKind::Heap, flags: DumpFlags::default() };
+    assert_eq!((*asked, request), (key, &expected));
     // One at a time.
     world.press("d");
     assert!(world.state.overlay.is_none());
@@ -126,7 +128,7 @@ fn a_full_dump_needs_a_second_yes() {
     assert_eq!(world.take_effects(), []);
     world.press("⏎");
     let effects = world.take_effects();
-    assert!(matches!(effects.as_slice(), [Effect::Dump { kind: DumpKind::Full, .. }]), "{effects:?}");
+    assert!(matches!(effects.as_slice(), [Effect::Dump { request, .. }] if request.kind == DumpKind::Full), "{effects:?}");
 }
 
 #[test]
@@ -134,14 +136,17 @@ fn a_dump_path_is_whole_and_as_the_target_sees_it() {
     let mut world = World::populated(120, 40);
     world.press("d⇥⇥⌃u");
     world.send(Msg::Paste("core\n.dmp\u{1b}[2J".to_owned()));
-    world.press("⏎y");
+    world.press("⏎⏎y");
     assert_eq!(world.take_effects(), []);
     let Some(Overlay::Form(form)) = &world.state.overlay else { panic!("closed") };
     assert_eq!(form.complaint.as_deref(), Some("Give the whole path, from / on, as the target sees it."));
-    assert_eq!(form.path.as_ref().unwrap().value(), "core .dmp [2J");
-    world.press("⌃u/x/y⏎y");
+    let Reply::Text(path) = &form.questions[1].reply else { panic!("no text") };
+    assert_eq!(path.value(), "core .dmp [2J");
+    // To what else is written, a crash report, and the buttons.
+    world.press("⌃u/x/y⏎→⏎y");
     let effects = world.take_effects();
-    assert!(matches!(effects.as_slice(), [Effect::Dump { path, .. }] if *path == TargetPath::new("/x/y").unwrap()), "{effects:?}");
+    let [Effect::Dump { request, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!((request.path.as_str(), request.flags), ("/x/y", DumpFlags { crash_report: true, ..DumpFlags::default() }));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::model::{Contact, Trouble};
 
 #[test]
 fn a_dialog_closes_when_its_process_ends() {
-    for keys in ["d", "p", "T"] {
+    for keys in ["d", "p", "T", "O", "a", "a↓↓↓↓⏎"] {
         let mut world = World::populated(120, 40);
         world.press(keys);
         // Other processes may come and go.

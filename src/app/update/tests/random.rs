@@ -9,7 +9,7 @@ use crate::ui::tests::findings::{empty, scripted};
 
 fn any_key() -> impl Strategy<Value = Msg> {
     let code = prop_oneof![
-        8 => prop::sample::select(vec!['t', 'T', 'x', 'd', 'p', 'e', 'y', 'n', 'v', '/', '?', ':', '!', ' ', 'z', '<', '>', 'r', 'g', 'G', 'j', 'k', 'h', 'l', '0', '1', '3', '4', '5', '6', '7', '8', '9', 'f', 'w', 'W', 'w', 'o', 'ü', '日'])
+        8 => prop::sample::select(vec!['t', 'T', 'O', 'a', 'x', 'd', 'p', 'e', 'y', 'n', 'v', '/', '?', ':', '!', ' ', 'z', '<', '>', 'r', 'g', 'G', 'j', 'k', 'h', 'l', '0', '1', '3', '4', '5', '6', '7', '8', '9', 'f', 'w', 'W', 'w', 'o', 'ü', '日'])
             .prop_map(KeyCode::Char),
         4 => prop::sample::select(vec![
             KeyCode::Enter, KeyCode::Esc, KeyCode::Tab, KeyCode::BackTab, KeyCode::Up, KeyCode::Down, KeyCode::Left, KeyCode::Right,
@@ -53,6 +53,7 @@ fn any_msg() -> impl Strategy<Value = Msg> {
             let findings = Some(if full { scripted() } else { empty() });
             Msg::Recording(Box::new(Recording { findings, ..recording(id, 42, phase) }))
         }),
+        1 => (ticket(), 0_u32..4).prop_map(|(ticket, id)| Msg::Launched { ticket, recording: Box::new(recording(id, 0, Phase::Starting)) }),
         1 => (0_u32..4).prop_map(|id| Msg::TraceFailed { id: RecordingId(id), reason: "no".to_owned() }),
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::JobDone { ticket, result: if good { Ok(JobResult::default()) } else { Err("no".to_owned()) } }),
         2 => (ticket(), 0_u32..200).prop_map(|(ticket, figure)| Msg::Watched { ticket, counters: published(9.0, 1.0, figure.into(), figure.into(), figure.into()) }),
@@ -76,9 +77,17 @@ proptest! {
         for (msg, wait) in messages {
             world.send(msg);
             for effect in world.take_effects() {
-                let changes = matches!(effect, Effect::StartTrace { .. } | Effect::Watch { .. } | Effect::Dump { .. } | Effect::PerfMap { .. });
+                let changes = matches!(
+                    effect,
+                    Effect::StartTrace { .. }
+                        | Effect::Watch { .. }
+                        | Effect::Dump { .. }
+                        | Effect::PerfMap { .. }
+                        | Effect::Control { .. }
+                        | Effect::Launch { .. }
+                );
                 prop_assert!(!(readonly && changes), "{effect:?}");
-                if let Effect::Dump { key, .. } | Effect::PerfMap { key, .. } | Effect::StartTrace { key, .. } | Effect::Watch { key, .. } = &effect {
+                if let Effect::Dump { key, .. } | Effect::PerfMap { key, .. } | Effect::Control { key, .. } | Effect::StartTrace { key, .. } | Effect::Watch { key, .. } = &effect {
                     let row = world.state.list.find(*key);
                     prop_assert!(row.is_some_and(|row| row.process.contact.is_attachable()), "{effect:?}");
                 }

@@ -2,9 +2,13 @@ use std::time::Duration;
 
 use crate::app::world::{World, recording};
 use crate::app::{Effect, Msg, Tab};
-use crate::model::{Outcome, Phase, ProcessKey, RecordingId, StoppedBy};
+use crate::model::{Order, Outcome, Phase, ProcessKey, RecordingId, StoppedBy};
 
 const KEY: ProcessKey = ProcessKey { pid: 4242, started: 42_420 };
+
+fn order(profiles: &[String]) -> Box<Order> {
+    Box::new(Order::of_profiles(profiles))
+}
 
 fn done(stopped_by: StoppedBy, complete: bool, file: bool, trouble: Option<&str>) -> Phase {
     Phase::Done(Outcome { stopped_by, complete, file: file.then(|| "/x/y.nettrace".into()), trouble: trouble.map(str::to_owned) })
@@ -15,7 +19,7 @@ fn one_key_starts_and_stops() {
     let mut world = World::populated(120, 40);
     world.press("/order⏎ t");
     let profiles = vec!["dotnet-common".to_owned(), "dotnet-sampled-thread-time".to_owned()];
-    assert_eq!(world.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, profiles }]);
+    assert_eq!(world.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, order: order(&profiles) }]);
     assert_eq!(world.state.tab, Tab::Trace);
     assert!(world.state.selected().unwrap().recording);
     world.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
@@ -47,11 +51,11 @@ fn profiles_are_chosen_and_remembered() {
     let mut world = World::populated(120, 40);
     world.press("T ␣↓␣↓␣⏎");
     let profiles = vec![crate::clr::profiles()[2].name.clone()];
-    assert_eq!(world.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, profiles: profiles.clone() }]);
+    assert_eq!(world.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, order: order(&profiles) }]);
     // Another of the same process, and with none chosen the one that is pointed at.
     world.press("T ↓↓␣ G⏎");
     let other = vec![crate::clr::profiles().last().unwrap().name.clone()];
-    assert_eq!(world.take_effects(), [Effect::StartTrace { id: RecordingId(2), key: KEY, profiles: other }]);
+    assert_eq!(world.take_effects(), [Effect::StartTrace { id: RecordingId(2), key: KEY, order: order(&other) }]);
     assert_eq!(world.state.recordings.active(), 2);
     // The one that is shown is stopped.
     world.press("⏎↓");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::model::Process;
+use super::Process;
 
 /// What stands before a path of the target's to reach it from here: `/proc/PID/root` where it has a file system of its own.
 fn prefix(process: &Process) -> Option<PathBuf> {

@@ -4,7 +4,7 @@
 ///
 /// # Errors
 /// A sentence that says what was expected.
-pub(super) fn parse_size(text: &str) -> Result<u64, String> {
+pub fn parse_size(text: &str) -> Result<u64, String> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -25,6 +25,13 @@ pub(super) fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A size as [`parse_size`] reads it back: in the largest unit that leaves no fraction.
+pub fn format_size(bytes: u64) -> String {
+    let units = [(1_000_000_000, "GB"), (1 << 30, "GiB"), (1_000_000, "MB"), (1 << 20, "MiB"), (1_000, "kB")];
+    let fits = units.iter().find(|(factor, _)| bytes > 0 && bytes.is_multiple_of(*factor));
+    fits.map_or_else(|| bytes.to_string(), |(factor, unit)| format!("{}{unit}", bytes / factor))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -34,7 +41,12 @@ mod tests {
         let good = [("1", 1), ("64MB", 64_000_000), ("1GiB", 1 << 30), ("1.5 kB", 1_500), ("2k", 2_000), ("7mi", 7 << 20)];
         for (text, bytes) in good {
             assert_eq!(parse_size(text), Ok(bytes), "{text}");
+            assert_eq!(parse_size(&format_size(bytes)), Ok(bytes), "{text}");
         }
+        assert_eq!(
+            ["64MB", "1GiB", "1500kB", "999"].map(|text| parse_size(text).map(format_size)),
+            ["64MB", "1GiB", "1500kB", "999"].map(|text| Ok(text.to_owned()))
+        );
         for text in ["", "0", "MB", "-1", "1XB", "1e3", "99999999999999999999GB", "1.2.3"] {
             assert!(parse_size(text).is_err(), "{text}");
         }

@@ -1,0 +1,163 @@
+//! Dialogs for what is changed in a runtime: variables, start-up hooks, profilers.
+
+use std::path::PathBuf;
+
+use crate::ipc::{ClientData, Command, CommandCode, EnvironmentName, EnvironmentValue};
+use crate::model::{Process, RunState};
+
+use super::dump::target_path;
+use super::{Form, Purpose, Question, Subject};
+
+/// What is changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// A variable gets a value.
+    SetVariable,
+    /// A variable goes.
+    UnsetVariable,
+    /// A start-up hook is run.
+    StartupHook,
+    /// A profiler is loaded into a process that runs.
+    AttachProfiler,
+    /// A profiler is loaded into a process that waits at start-up.
+    StartupProfiler,
+}
+
+impl Change {
+    /// The command that does it.
+    pub fn code(self) -> CommandCode {
+        match self {
+            Self::SetVariable | Self::UnsetVariable => CommandCode::SetEnvironmentVariable,
+            Self::StartupHook => CommandCode::ApplyStartupHook,
+            Self::AttachProfiler => CommandCode::AttachProfiler,
+            Self::StartupProfiler => CommandCode::StartupProfiler,
+        }
+    }
+
+    /// In words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::SetVariable => "set variable",
+            Self::UnsetVariable => "unset variable",
+            Self::StartupHook => "start-up hook",
+            Self::AttachProfiler => "profiler",
+            Self::StartupProfiler => "profiler at start",
+        }
+    }
+}
+
+/// What the dialog knows of the target.
+#[derive(Debug)]
+pub struct Control {
+    change: Change,
+    name: String,
+    suspended: bool,
+}
+
+/// A change that is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::app) struct Wanted {
+    /// What to send. A profiler's data is still to be read.
+    pub(in crate::app) command: Command,
+    /// The file that the profiler's data is in, as we see it.
+    pub(in crate::app) data: Option<PathBuf>,
+    /// What it is done with, in words that may be kept: no variable's value.
+    pub(in crate::app) what: String,
+}
+
+const ABOUT_PATH: &str = "as the target sees it, from / on";
+
+impl Form {
+    /// Asks about a change of a process.
+    pub(in crate::app) fn control(process: &Process, change: Change) -> Self {
+        let subject = Subject { key: process.key, name: process.name.clone() };
+        let suspended = process.run_state == RunState::Suspended;
+        let purpose = Purpose::Control(Control { change, name: process.name.clone(), suspended });
+        let path = || Question::text("Path", "", ABOUT_PATH);
+        let class = || Question::text("Class", "", "the profiler's GUID, 8-4-4-4-12 hexadecimal digits");
+        let questions = match change {
+            Change::SetVariable => {
+                vec![Question::text("Name", "", "the variable"), Question::text("Value", "", "its new value; blanks at its ends count")]
+            }
+            Change::UnsetVariable => vec![Question::text("Name", "", "the variable that is to go")],
+            Change::StartupHook => vec![path()],
+            Change::AttachProfiler => {
+                let data = Question::text("Data", "", "a file here whose bytes the profiler is handed; none if empty");
+                let timeout = Question::text("Timeout", "10s", "how long the target may take to load it");
+                vec![class(), path(), data, timeout]
+            }
+            Change::StartupProfiler => vec![class(), path()],
+        };
+        Self::new(Some(subject), purpose, questions)
+    }
+
+    /// The change that is wanted, or why it cannot be had like this.
+    pub(in crate::app) fn control_request(&self, change: Change) -> Result<Wanted, (usize, String)> {
+        let at = |question: usize| move |complaint: String| (question, complaint);
+        let name = || EnvironmentName::new(self.typed(0)).map_err(|invalid| (0, format!("This is no name of a variable: {invalid}.")));
+        let path = |question: usize| target_path(self.typed(question)).map_err(at(question));
+        let class = || self.typed(0).parse().map_err(|_| (0, "Give the class as 8-4-4-4-12 hexadecimal digits.".to_owned()));
+        let wanted = |command: Command, what: &str| Wanted { command, data: None, what: what.to_owned() };
+        match change {
+            Change::SetVariable => {
+                let value = EnvironmentValue::new(self.untrimmed(1)).map_err(|invalid| (1, format!("This is no value: {invalid}.")))?;
+                Ok(wanted(Command::SetEnvironmentVariable { name: name()?, value: Some(value) }, self.typed(0)))
+            }
+            Change::UnsetVariable => Ok(wanted(Command::SetEnvironmentVariable { name: name()?, value: None }, self.typed(0))),
+            Change::StartupHook => Ok(wanted(Command::ApplyStartupHook { path: path(0)? }, self.typed(0))),
+            Change::StartupProfiler => Ok(wanted(Command::StartupProfiler { profiler: class()?, path: path(1)? }, self.typed(1))),
+            Change::AttachProfiler => {
+                let (profiler, path) = (class()?, path(1)?);
+                let file = self.typed(2);
+                let timeout = humantime::parse_duration(self.typed(3)).ok().and_then(|timeout| u32::try_from(timeout.as_millis()).ok());
+                let timeout_ms = timeout.ok_or_else(|| (3, "Give a time such as 10s.".to_owned()))?;
+                let command = Command::AttachProfiler { timeout_ms, profiler, path, data: ClientData::default() };
+                Ok(Wanted { data: (!file.is_empty()).then(|| file.into()), ..wanted(command, self.typed(1)) })
+            }
+        }
+    }
+}
+
+impl Control {
+    /// What is changed.
+    pub(in crate::app) fn change(&self) -> Change {
+        self.change
+    }
+
+    pub(super) fn title(&self) -> &'static str {
+        match self.change {
+            Change::SetVariable => "Set a variable",
+            Change::UnsetVariable => "Unset a variable",
+            Change::StartupHook => "Start-up hook",
+            Change::AttachProfiler => "Attach a profiler",
+            Change::StartupProfiler => "Profiler at start-up",
+        }
+    }
+
+    pub(super) fn effects(&self, form: &Form) -> Vec<String> {
+        let name = &self.name;
+        let when = if self.suspended { "when it is resumed" } else { "now" };
+        match self.change {
+            Change::SetVariable | Change::UnsetVariable if self.suspended => {
+                vec![format!("{name} and its runtime see this when it is resumed, as if it had been started with it.")]
+            }
+            Change::SetVariable | Change::UnsetVariable => vec![
+                format!("{name} runs: what it has read before it does not read again. What it starts from now on inherits it."),
+                "It cannot be undone by leaving dn-top.".to_owned(),
+            ],
+            Change::StartupHook => vec![
+                format!("{name} loads this assembly and runs its StartupHook.Initialize() {when}, with all the rights of the process."),
+                "Code that throws there can end the process, and what it loads is never unloaded.".to_owned(),
+            ],
+            Change::AttachProfiler | Change::StartupProfiler => {
+                let mut effects = vec![format!(
+                    "{name} loads this native library into itself {when}, with all the rights of the process. A bad one crashes it."
+                )];
+                if form.questions.len() > 2 {
+                    effects.push("Only one profiler can be loaded, and many can never be taken out again.".to_owned());
+                }
+                effects
+            }
+        }
+    }
+}

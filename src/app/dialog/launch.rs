@@ -1,0 +1,62 @@
+//! The dialog that starts a program to record it from its first instruction.
+
+use std::path::PathBuf;
+
+use crate::clr::DEFAULT_PROFILES;
+use crate::model::Order;
+
+use super::suggest::{shell_words, words};
+use super::{Form, Purpose, Question};
+
+/// A program that is to be started.
+#[derive(Debug, Clone, Copy)]
+pub struct Launch;
+
+/// What to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::app) struct Program {
+    pub(in crate::app) words: Vec<String>,
+    pub(in crate::app) order: Order,
+    pub(in crate::app) output: Option<PathBuf>,
+}
+
+const COMMAND: usize = 0;
+/// The question whose answer is names of profiles.
+pub(super) const PROFILES: usize = 1;
+const OUTPUT: usize = 2;
+
+impl Form {
+    /// Asks which program to start.
+    pub(in crate::app) fn launch(profiles: &[String]) -> Self {
+        let profiles = if profiles.is_empty() { DEFAULT_PROFILES.join(" ") } else { profiles.join(" ") };
+        let questions = vec![
+            Question::text("Command", "", "a program and its arguments; quotes as in a shell, nothing is expanded"),
+            Question::text("Profiles", profiles, "what is recorded, from its first instruction on"),
+            Question::text("Output", "", "a new file for what it writes; thrown away if empty"),
+        ];
+        let mut form = Self::new(None, Purpose::Launch(Launch), questions);
+        form.focus = super::Field::Question(COMMAND);
+        form
+    }
+
+    /// The program that is wanted, or why it cannot be had like this.
+    pub(in crate::app) fn launch_request(&self) -> Result<Program, (usize, String)> {
+        let words_of = shell_words(self.typed(COMMAND)).ok_or_else(|| (COMMAND, "A quote is not closed.".to_owned()))?;
+        if words_of.is_empty() {
+            return Err((COMMAND, "Give a program, such as dotnet app.dll.".to_owned()));
+        }
+        let order = Order { profiles: words(&self.typed(PROFILES).replace(',', " ")), ..Order::default() };
+        order.select().map_err(|complaint| (PROFILES, complaint))?;
+        let output = self.typed(OUTPUT);
+        Ok(Program { words: words_of, order, output: (!output.is_empty()).then(|| output.into()) })
+    }
+}
+
+impl Launch {
+    pub(super) fn effects(self, _form: &Form) -> Vec<String> {
+        vec![
+            "It starts suspended; its recording begins, then it runs. .NET programs that it starts run at once.".to_owned(),
+            "It goes on when dn-top is left. It reads nothing from this terminal.".to_owned(),
+        ]
+    }
+}

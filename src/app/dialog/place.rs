@@ -1,0 +1,125 @@
+//! Where everything of a dialog is: one answer for the view and for the mouse.
+
+use ratatui::layout::{Position, Rect};
+
+use crate::app::layout::{Layout, width, wrap};
+
+use super::{Field, Form};
+
+/// A dialog on the screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormLayout {
+    /// With its border.
+    pub frame: Rect,
+    /// The questions that have room, each with its line.
+    pub questions: Vec<(usize, Rect)>,
+    /// Columns of their labels.
+    pub labels: u16,
+    /// Whether there is a line behind each question for what it means.
+    pub explained: bool,
+    /// Lines below the questions.
+    pub lines: Vec<(Line, Rect)>,
+    /// The buttons.
+    pub buttons: Vec<Rect>,
+}
+
+/// A line below the questions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// Help for what is being typed.
+    Help(String),
+    /// What will happen.
+    Effect(String),
+    /// What is wrong.
+    Complaint(String),
+    /// The command line that does the same.
+    Command(String),
+}
+
+/// Dialogs with more questions explain only the one that has the focus.
+const FEW: usize = 3;
+/// Lines for that.
+const HELP: usize = 3;
+/// Columns of the widest dialog.
+const WIDEST: u16 = 78;
+/// Columns of one that has a command line to show.
+const WIDER: u16 = 100;
+/// Blanks around a button's word, and between two buttons.
+const AROUND: u16 = 4;
+const BETWEEN: u16 = 2;
+
+impl Form {
+    /// Where everything of it is on a screen.
+    pub fn place(&self, layout: &Layout) -> FormLayout {
+        let screen = layout.screen;
+        let widest = if self.command_line().is_some() { WIDER } else { WIDEST };
+        let columns = widest.min(screen.width.saturating_sub(2));
+        let room = columns.saturating_sub(4);
+        let few = self.questions.len() <= FEW;
+        let mut lines = self.lines(room, few);
+        let questions = self.questions.len() as u16;
+        let explained: u16 = if few { self.questions.iter().filter(|question| !question.about().is_empty()).count() as u16 } else { 0 };
+        // Where room is short, blank lines and what options mean go first, then questions that are far from the one with the focus.
+        let roomy = 2 + questions + explained + u16::from(questions > 0) + lines.len() as u16 + 2;
+        let tight = 2 + questions + lines.len() as u16 + 1;
+        let (height, blank) = if roomy <= screen.height { (roomy, 1) } else { (tight.min(screen.height), 0) };
+        let (explained, frame) = (few && blank > 0, layout.centred(columns, height));
+        let inside = Rect::new(frame.x + 2, frame.y + 1, frame.width.saturating_sub(4), frame.height.saturating_sub(2));
+        let bottom = inside.bottom().saturating_sub(1 + blank);
+        lines.truncate(usize::from(inside.height.saturating_sub(1)));
+        let left = inside.height.saturating_sub(1 + lines.len() as u16);
+        let shown = if blank > 0 { self.questions.len() } else { self.questions.len().min(left.max(1).into()) };
+        let focus = if let Field::Question(at) = self.focus { at } else { 0 };
+        let first = (focus + 1).saturating_sub(shown);
+        let mut y = inside.y;
+        let mut places = Vec::with_capacity(shown);
+        for (at, question) in self.questions.iter().enumerate().skip(first).take(shown) {
+            places.push((at, Rect { y, height: 1, ..inside }));
+            y += 1 + u16::from(explained && !question.about().is_empty());
+        }
+        y += u16::from(questions > 0) * blank;
+        let lines = lines.into_iter().zip(y..bottom).map(|(line, y)| (line, Rect { y, height: 1, ..inside })).collect();
+        let labels = self.questions.iter().map(|question| width(question.label)).max().unwrap_or(0) + 1;
+        FormLayout { frame, questions: places, labels, explained, lines, buttons: self.button_places(inside) }
+    }
+
+    fn lines(&self, room: u16, few: bool) -> Vec<Line> {
+        let wrapped = |text: &str, line: fn(String) -> Line| wrap(text, room).into_iter().map(line).collect::<Vec<_>>();
+        let mut lines = Vec::new();
+        if !few {
+            // The room for help stays, whatever there is to say: nothing jumps.
+            let help = self.help(HELP);
+            match help.as_slice() {
+                [one] => lines.extend(wrapped(one, Line::Help)),
+                _ => lines.extend(help.into_iter().map(Line::Help)),
+            }
+            lines.resize(HELP, Line::Help(String::new()));
+        }
+        lines.extend(self.effects().iter().flat_map(|effect| wrapped(effect, Line::Effect)));
+        lines.extend(self.complaint.iter().flat_map(|complaint| wrapped(complaint, Line::Complaint)));
+        lines.extend(self.command_line().into_iter().flat_map(|line| wrapped(line, Line::Command)));
+        lines
+    }
+
+    fn button_places(&self, inside: Rect) -> Vec<Rect> {
+        let widths: Vec<u16> = self.buttons().iter().map(|button| width(button) + AROUND).collect();
+        let total = widths.iter().map(|width| width + BETWEEN).sum();
+        let mut x = inside.right().saturating_sub(total).max(inside.x);
+        let y = inside.bottom().saturating_sub(1);
+        let place = |wide: u16| {
+            let place = Rect { x, y, width: wide.min(inside.right().saturating_sub(x)), height: 1 };
+            x += wide + BETWEEN;
+            place
+        };
+        widths.into_iter().map(place).collect()
+    }
+}
+
+impl FormLayout {
+    /// The field at a place.
+    pub fn field(&self, x: u16, y: u16) -> Option<Field> {
+        let here = Position::new(x, y);
+        let button = self.buttons.iter().position(|place| place.contains(here)).map(Field::Button);
+        button.or_else(|| self.questions.iter().find(|(_, place)| place.contains(here)).map(|(at, _)| Field::Question(*at)))
+    }
+}

@@ -1,0 +1,186 @@
+//! What could be typed next in a form: profiles, providers, their keywords and events, with what they are about.
+
+use tui_input::Input;
+
+use crate::clr::{events, known_provider, known_providers, level_name, profiles};
+use crate::ipc::Level;
+
+use super::{Form, Purpose, Reply, launch, trace};
+
+/// What could stand in the place of the word that is being typed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Suggestions {
+    /// Where the word begins: bytes from the start of the text.
+    start: usize,
+    /// Words, each with what it is about.
+    pub(super) items: Vec<(String, String)>,
+}
+
+/// Words with blanks between them; blanks in double quotes do not count.
+pub(super) fn words(text: &str) -> Vec<String> {
+    let mut quoted = false;
+    let split = |c: char| {
+        quoted ^= c == '"';
+        !quoted && (c.is_whitespace())
+    };
+    text.split(split).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// Words as a shell takes them, of which only quotes and backslashes are understood; `None` where a quote is not closed.
+pub(super) fn shell_words(text: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (Some(open), _) if c == open => quote = None,
+            (None | Some('"'), '\\') => word.get_or_insert_default().push(chars.next()?),
+            (None, _) if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+impl Form {
+    /// What could be typed next in answer to a question.
+    pub(super) fn suggestions(&self, at: usize) -> Suggestions {
+        let Some(Reply::Text(input)) = self.questions.get(at).map(|question| &question.reply) else { return Suggestions::default() };
+        let before = before_cursor(input);
+        let start = before.rfind(|c: char| c.is_whitespace() || c == ',').map_or(0, |at| at + 1);
+        match (&self.purpose, at) {
+            (Purpose::Trace(_), trace::PROFILES) | (Purpose::Launch(_), launch::PROFILES) => {
+                let items = profiles().iter().map(|profile| (profile.name.as_str(), profile.about.as_str()));
+                pick(start, &before[start..], items)
+            }
+            (Purpose::Trace(_), trace::PROVIDERS) => provider(before, before.rfind(char::is_whitespace).map_or(0, |at| at + 1)),
+            (Purpose::Trace(_), trace::EVENT_IDS) => event(before, true),
+            (Purpose::Trace(_), trace::STOP_ON) => event(before, false),
+            _ => Suggestions::default(),
+        }
+    }
+
+    /// Types the first of the suggestions, where the cursor stands at the end. Says whether there was one.
+    pub(in crate::app) fn complete(&mut self) -> bool {
+        let super::Field::Question(at) = self.focus else { return false };
+        let Suggestions { start, items } = self.suggestions(at);
+        let Some((word, _)) = items.into_iter().next() else { return false };
+        let Some(input) = self.input() else { return false };
+        if input.cursor() < input.value().chars().count() || input.value()[start..] == word {
+            return false;
+        }
+        *input = Input::new(format!("{}{word}", &input.value()[..start]));
+        self.disarm();
+        true
+    }
+}
+
+fn before_cursor(input: &Input) -> &str {
+    let value = input.value();
+    value.char_indices().nth(input.cursor()).map_or(value, |(at, _)| &value[..at])
+}
+
+/// Those that begin with the word, then those that hold it.
+fn pick<'a>(start: usize, word: &str, items: impl Iterator<Item = (&'a str, &'a str)>) -> Suggestions {
+    let word = word.to_lowercase();
+    let mut found: Vec<(usize, &str, &str)> =
+        items.filter_map(|(name, about)| Some((name.to_lowercase().find(&word)?.min(1), name, about))).collect();
+    found.sort_by_key(|(place, ..)| *place);
+    Suggestions { start, items: found.into_iter().map(|(_, name, about)| (name.to_owned(), about.to_owned())).collect() }
+}
+
+fn providers(start: usize, word: &str) -> Suggestions {
+    pick(start, word, known_providers().iter().map(|known| (known.name.as_str(), known.about.as_str())))
+}
+
+/// Within `NAME:KEYWORD+KEYWORD:LEVEL`.
+fn provider(before: &str, start: usize) -> Suggestions {
+    let spec = &before[start..];
+    let mut parts = spec.split(':');
+    let name = parts.next().unwrap_or_default();
+    match (parts.next(), parts.next(), parts.next()) {
+        (None, ..) => providers(start, name),
+        (Some(keywords), None, _) => {
+            let word = keywords.rsplit('+').next().unwrap_or_default();
+            let known = known_provider(name).map(|known| known.keywords.as_slice()).unwrap_or_default();
+            pick(before.len() - word.len(), word, known.iter().map(|keyword| (keyword.name.as_str(), keyword.about.as_str())))
+        }
+        (_, Some(level), None) => {
+            pick(before.len() - level.len(), level, Level::ALL.iter().rev().map(|level| (level_name(*level), about(*level))))
+        }
+        _ => Suggestions::default(),
+    }
+}
+
+fn about(level: Level) -> &'static str {
+    match level {
+        Level::LogAlways => "everything, whatever its level",
+        Level::Critical => "the process is about to end",
+        Level::Error => "failures",
+        Level::Warning => "and what is not as it should be",
+        Level::Informational => "and the ordinary course of things",
+        Level::Verbose => "and the details",
+    }
+}
+
+/// Within `PROVIDER/EVENT`, or `PROVIDER/ID,ID` where numbers are wanted.
+fn event(before: &str, numbers: bool) -> Suggestions {
+    let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    let Some((name, event)) = before[start..].split_once('/') else { return providers(start, &before[start..]) };
+    if event.contains(':') {
+        return Suggestions::default();
+    }
+    let word = if numbers { event.rsplit(['^', ',']).next().unwrap_or_default() } else { event };
+    let start = before.len() - word.len();
+    let known = events::names(known_provider(name).map_or(name, |known| known.name.as_str()));
+    if !numbers {
+        let ids: Vec<_> = known.iter().map(|(id, name)| (*name, format!("event {id}"))).collect();
+        return pick(start, word, ids.iter().map(|(name, id)| (*name, id.as_str())));
+    }
+    let word = word.to_lowercase();
+    let found = known.iter().filter(|(id, name)| id.to_string().starts_with(&word) || name.to_lowercase().contains(&word));
+    Suggestions { start, items: found.map(|(id, name)| (id.to_string(), (*name).to_owned())).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_told_apart() {
+        assert_eq!(words(" a  b:1:verbose:k=\"x y\" c "), ["a", "b:1:verbose:k=\"x y\"", "c"]);
+        let shell = |text| shell_words(text);
+        assert_eq!(
+            shell(r#" dotnet 'my app.dll' --name "a \"b\"" '' x\ y "#).unwrap(),
+            ["dotnet", "my app.dll", "--name", "a \"b\"", "", "x y"]
+        );
+        assert_eq!(shell("  ").unwrap(), [""; 0]);
+        for open in ["'a", "\"a", "a\\"] {
+            assert_eq!(shell(open), None, "{open}");
+        }
+    }
+
+    #[test]
+    fn what_is_typed_can_go_on() {
+        let first = |found: Suggestions| found.items.into_iter().next().map(|(name, _)| name);
+        let table = [
+            ("Microsoft-Windows-DotNETRun", Some("Microsoft-Windows-DotNETRuntime")),
+            ("tpl", Some("System.Threading.Tasks.TplEventSource")),
+            ("a:1 Microsoft-Windows-DotNETRuntime:gc+exc", Some("exception")),
+            ("Microsoft-Windows-DotNETRuntime:gc:verb", Some("verbose")),
+            ("Unheard-Of:gc", None),
+            ("P:1:4:key=", None),
+        ];
+        for (text, expected) in table {
+            let start = text.rfind(' ').map_or(0, |at| at + 1);
+            assert_eq!(first(provider(text, start)).as_deref(), expected, "{text}");
+        }
+        assert_eq!(first(event("Microsoft-Windows-DotNETRuntime/exceptionth", false)).as_deref(), Some("ExceptionThrown"));
+        assert_eq!(first(event("Microsoft-Windows-DotNETRuntime/^1,exceptionthrown", true)).as_deref(), Some("80"));
+        assert_eq!(first(event("Microsoft-Windows-DotNETRuntime/80:t", false)), None);
+    }
+}

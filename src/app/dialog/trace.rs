@@ -1,0 +1,182 @@
+//! The trace form: everything that `dn-top trace` takes.
+
+use crate::clr::{Trigger, parse_event_ids, parse_provider, profile};
+use crate::ipc::{Capabilities, CommandCode};
+use crate::model::{Order, Process, format_size, parse_keep, parse_size};
+
+use super::suggest::words;
+use super::{Field, Form, Purpose, Question, Subject};
+
+/// What the trace form knows, and makes of what was said.
+#[derive(Debug)]
+pub struct Trace {
+    capabilities: Capabilities,
+    runtime: String,
+    pid: u32,
+    /// The command line that records the same.
+    pub(super) command_line: String,
+    /// What does not go together.
+    trouble: Option<String>,
+    warnings: Vec<String>,
+}
+
+/// The questions, by number.
+pub(super) const PROFILES: usize = 0;
+pub(super) const PROVIDERS: usize = 1;
+pub(super) const EVENT_IDS: usize = 2;
+const BUFFER: usize = 3;
+const RUNDOWN: usize = 4;
+const STACKS: usize = 5;
+const FULL: usize = 6;
+const DURATION: usize = 7;
+const SIZE: usize = 8;
+pub(super) const STOP_ON: usize = 9;
+const KEEP: usize = 10;
+const FILE: usize = 11;
+
+const STACK_OPTIONS: &[(&str, &str)] =
+    &[("with", "every event says where it came from"), ("without", "smaller and cheaper; no method times")];
+const FULL_OPTIONS: &[(&str, &str)] =
+    &[("drop events", "what is missing is counted"), ("stall the target", "nothing is lost, and a slow reader stops the process")];
+
+impl Form {
+    /// Asks what to record of a process; what was ordered last stands there already.
+    pub(in crate::app) fn trace(process: &Process, order: &Order) -> Self {
+        let subject = Subject { key: process.key, name: process.name.clone() };
+        let capabilities = Capabilities::of(process.runtime.as_ref());
+        let needs = |code: CommandCode| capabilities.missing(code).map(str::to_owned);
+        let time = |time| humantime::format_duration(time).to_string().replace(' ', "");
+        let shown = |option: Option<String>| option.unwrap_or_default();
+        let missing_ids = needs(CommandCode::CollectTracing5);
+        let missing_stacks = needs(CommandCode::CollectTracing3);
+        let event_ids = if missing_ids.is_some() { String::new() } else { order.event_ids.join(" ") };
+        let questions = vec![
+            Question::text("Profiles", order.profiles.join(" "), "names of profiles"),
+            Question::text(
+                "Providers",
+                order.providers.join(" "),
+                "NAME:KEYWORDS:LEVEL:ARGUMENTS, such as My-Source:0x1:verbose:key=value",
+            ),
+            Question::text("Event ids", event_ids, "PROVIDER/80,81 for these alone, PROVIDER/^80 for all but these").refused(missing_ids),
+            Question::text(
+                "Buffer MB",
+                shown(order.buffer_mb.map(|mb| mb.to_string())),
+                "the most memory the runtime may hold events in; 256 if empty",
+            ),
+            Question::text(
+                "Rundown",
+                shown(order.rundown.clone()),
+                "full, none, or a keyword such as 0x38 (.NET 9); what the profiles need if empty",
+            ),
+            Question::choice("Stacks", STACK_OPTIONS, usize::from(order.no_stacks && missing_stacks.is_none())).refused(missing_stacks),
+            Question::choice("When full", FULL_OPTIONS, 0).refused(needs(CommandCode::CollectTracing6)),
+            Question::text("Stop after", shown(order.duration.map(time)), "a time such as 30s"),
+            Question::text("Stop at", shown(order.max_size.map(format_size)), "a size of the file such as 64MB"),
+            Question::text(
+                "Stop on",
+                shown(order.stop_on.as_ref().map(Trigger::to_string)),
+                "PROVIDER/EVENT, or PROVIDER/EVENT:TEXT that its payload holds",
+            ),
+            Question::text(
+                "Keep only",
+                shown(order.flight.map(|keep| keep.span.map_or_else(|| format_size(keep.bytes), time))),
+                "flight recorder: the last 64MB or 5m, in memory, written when it stops; everything if empty",
+            ),
+            Question::text("File", "", "NAME_PID_date_time.nettrace in the current folder if empty"),
+        ];
+        let runtime = process.runtime.as_ref().map_or_else(|| "3.x".to_owned(), |version| version.as_str().to_owned());
+        let trace = Trace { capabilities, runtime, pid: process.key.pid, command_line: String::new(), trouble: None, warnings: Vec::new() };
+        let mut form = Self::new(Some(subject), Purpose::Trace(trace), questions);
+        form.focus = Field::Question(PROFILES);
+        form.check();
+        form
+    }
+
+    /// What was ordered, as far as it can be read, and what of it cannot.
+    fn read(&self) -> (Order, Vec<(usize, String)>) {
+        let mut wrong = Vec::new();
+        fn optional<T>(form: &Form, at: usize, wrong: &mut Vec<(usize, String)>, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
+            let text = Some(form.typed(at)).filter(|text| !text.is_empty() && form.questions[at].refused.is_none())?;
+            parse(text).map_err(|complaint| wrong.push((at, complaint))).ok()
+        }
+        let list = |at: usize| if self.questions[at].refused.is_none() { words(self.typed(at)) } else { Vec::new() };
+        let (providers, event_ids) = (list(PROVIDERS), list(EVENT_IDS));
+        let profiles = words(&self.typed(PROFILES).replace(',', " "));
+        wrong.extend(profiles.iter().find_map(|name| profile(name).err()).map(|error| (PROFILES, error.to_string())));
+        wrong.extend(providers.iter().find_map(|spec| parse_provider(spec).err()).map(|error| (PROVIDERS, error.problem.to_string())));
+        wrong.extend(event_ids.iter().find_map(|ids| parse_event_ids(ids).err()).map(|error| (EVENT_IDS, error)));
+        let megabytes = |text: &str| match text.parse() {
+            Ok(megabytes @ 1u32..) => Ok(megabytes),
+            _ => Err("expected a number of MB above zero".to_owned()),
+        };
+        let order = Order {
+            profiles,
+            providers,
+            event_ids,
+            clr_events: None,
+            buffer_mb: optional(self, BUFFER, &mut wrong, megabytes),
+            rundown: optional(self, RUNDOWN, &mut wrong, |text| {
+                let rundown = Order { rundown: Some(text.to_owned()), ..Order::default() };
+                rundown.select().map(|_| text.to_owned())
+            }),
+            no_stacks: self.chosen(STACKS) == 1,
+            block: self.chosen(FULL) == 1,
+            stop_on: optional(self, STOP_ON, &mut wrong, Trigger::parse),
+            flight: optional(self, KEEP, &mut wrong, parse_keep),
+            duration: optional(self, DURATION, &mut wrong, |text| {
+                humantime::parse_duration(text).map_err(|_| "expected a time such as 30s or 1h5m".to_owned())
+            }),
+            max_size: optional(self, SIZE, &mut wrong, parse_size),
+            file: optional(self, FILE, &mut wrong, |text| Ok(text.into())),
+        };
+        (order, wrong)
+    }
+
+    /// What is ordered, or the field that is wrong.
+    pub(in crate::app) fn order(&self) -> Result<Order, (usize, String)> {
+        let (order, wrong) = self.read();
+        if let Some(wrong) = wrong.into_iter().next() {
+            return Err(wrong);
+        }
+        match &self.purpose {
+            Purpose::Trace(Trace { trouble: Some(trouble), .. }) => Err((PROVIDERS, trouble.clone())),
+            _ => Ok(order),
+        }
+    }
+
+    /// Whether the target would be stalled.
+    pub(in crate::app) fn stalls(&self) -> bool {
+        matches!(self.purpose, Purpose::Trace(_)) && self.chosen(FULL) == 1
+    }
+
+    /// Looks at all that was said.
+    pub(in crate::app) fn check(&mut self) {
+        if !matches!(self.purpose, Purpose::Trace(_)) {
+            return;
+        }
+        let (order, wrong) = self.read();
+        for (at, question) in self.questions.iter_mut().enumerate() {
+            question.complaint = wrong.iter().find(|(other, _)| *other == at).map(|(_, complaint)| complaint.clone());
+        }
+        let Purpose::Trace(trace) = &mut self.purpose else { return };
+        trace.command_line = order.command_line(&trace.pid.to_string());
+        (trace.trouble, trace.warnings) = match order.select() {
+            _ if !wrong.is_empty() => (None, Vec::new()),
+            Err(trouble) => (Some(trouble), Vec::new()),
+            Ok(selected) => {
+                let missing = order.missing(&trace.capabilities).map(|missing| format!("{missing}; this is {}.", trace.runtime));
+                (missing, selected.warnings)
+            }
+        };
+    }
+}
+
+impl Trace {
+    pub(super) fn effects(&self, form: &Form) -> Vec<String> {
+        let stalls = form.stalls().then(|| {
+            let again = if form.armed { " Press again to go on." } else { "" };
+            format!("The process stands still whenever its events are not taken in fast enough: a slow disk stalls it.{again}")
+        });
+        self.trouble.clone().into_iter().chain(stalls).chain(self.warnings.iter().take(1).cloned()).collect()
+    }
+}

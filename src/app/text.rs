@@ -1,0 +1,62 @@
+//! How much room text takes, for the view and for the mouse.
+
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+/// How many columns a text takes.
+pub fn width(text: &str) -> u16 {
+    let columns = if text.is_ascii() { text.len() } else { Span::raw(text).width() };
+    u16::try_from(columns).unwrap_or(u16::MAX)
+}
+
+/// Breaks text between words into lines of at most so many columns; a word that is too long is broken, too.
+pub fn wrap(text: &str, room: u16) -> Vec<String> {
+    let mut lines = Vec::new();
+    let (mut line, mut used) = (String::new(), 0);
+    if room == 0 {
+        return lines;
+    }
+    for word in text.split_whitespace() {
+        let columns = width(word);
+        if used > 0 && used + 1 + columns > room {
+            lines.push(std::mem::take(&mut line));
+            used = 0;
+        }
+        if used > 0 {
+            line.push(' ');
+            used += 1;
+        }
+        if columns <= room - used {
+            line.push_str(word);
+            used += columns;
+            continue;
+        }
+        for grapheme in Span::raw(word).styled_graphemes(Style::new()) {
+            let columns = width(grapheme.symbol);
+            if used + columns > room && used > 0 {
+                lines.push(std::mem::take(&mut line));
+                used = 0;
+            }
+            line.push_str(grapheme.symbol);
+            used += columns;
+        }
+    }
+    if used > 0 {
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_broken_between_words_and_fits() {
+        assert_eq!(wrap("the quick brown fox", 9), ["the quick", "brown fox"]);
+        assert_eq!(wrap("/a/very/long/path ok", 8), ["/a/very/", "long/pat", "h ok"]);
+        assert_eq!(wrap("日本語", 4), ["日本", "語"]);
+        assert_eq!(wrap("", 4), Vec::<String>::new());
+        assert_eq!(wrap("a", 0), Vec::<String>::new());
+    }
+}

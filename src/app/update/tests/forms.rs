@@ -1,0 +1,309 @@
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+
+use crate::app::world::{World, process, recording};
+use crate::app::{ActMenu, Effect, Field, Form, JobResult, Msg, Overlay};
+use crate::clr::Trigger;
+use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, RuntimeVersion, TargetPath};
+use crate::model::{Order, Phase, Process, RecordingId, RunState, parse_keep};
+
+/// One process of a version, selected.
+fn alone(version: &str) -> World {
+    let mut world = World::new(120, 40);
+    world.send(Msg::Processes(vec![Process { runtime: Some(RuntimeVersion::new(version)), ..process(42, "Web") }]));
+    world
+}
+
+fn form(world: &World) -> &Form {
+    match &world.state.overlay {
+        Some(Overlay::Form(form)) => form,
+        other => panic!("no dialog: {other:?}"),
+    }
+}
+
+fn type_text(world: &mut World, text: &str) {
+    world.send(Msg::Paste(text.to_owned()));
+}
+
+/// Goes down so many questions and answers each that is given.
+fn fill(world: &mut World, answers: &[&str]) {
+    for answer in answers {
+        if !answer.is_empty() {
+            world.press("⌃u");
+            type_text(world, answer);
+        }
+        world.press("⇥");
+    }
+}
+
+fn ordered(world: &mut World) -> Order {
+    match world.take_effects().as_slice() {
+        [Effect::StartTrace { order, .. }] => (**order).clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+
+#[test]
+fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
+    let mut world = alone("11.0.0");
+    world.press("O");
+    assert_eq!(form(&world).command_line(), Some("dn-top trace 42"));
+    let ids = format!("{RUNTIME}/80");
+    let stop_on = format!("{RUNTIME}/ExceptionThrown:Timeout");
+    fill(&mut world, &["exceptions, gc-collect", "My-Source:1:verbose", &ids, "64", "none"]);
+    // Without stacks; the target is not stalled.
+    world.press("→⇥⇥");
+    fill(&mut world, &["1m30s", "", &stop_on, "5m", "a.nettrace"]);
+    let line = format!(
+        "dn-top trace 42 --profile exceptions --profile gc-collect --provider My-Source:1:verbose --event-ids {ids} --buffer-mb 64 --rundown none \
+         --stop-on {stop_on} --flight 5m --duration 1m30s -o a.nettrace --no-stacks"
+    );
+    assert_eq!(form(&world).command_line(), Some(line.as_str()));
+    world.press("⌃y");
+    assert_eq!(world.take_effects(), [Effect::Copy { text: line, label: "command line".to_owned() }]);
+    assert!(world.state.overlay.is_some());
+    world.press("⇤⏎");
+    let expected = Order {
+        profiles: vec!["exceptions".to_owned(), "gc-collect".to_owned()],
+        providers: vec!["My-Source:1:verbose".to_owned()],
+        event_ids: vec![ids],
+        buffer_mb: Some(64),
+        rundown: Some("none".to_owned()),
+        no_stacks: true,
+        stop_on: Trigger::parse(&stop_on).ok(),
+        flight: parse_keep("5m").ok(),
+        duration: Some(std::time::Duration::from_secs(90)),
+        file: Some("a.nettrace".into()),
+        ..Order::default()
+    };
+    assert_eq!(ordered(&mut world), expected);
+    // It stands there the next time, but for the file, which is there already.
+    world.press("O");
+    assert!(form(&world).command_line().unwrap().contains("--flight 5m --duration 1m30s --no-stacks"));
+    // One key records the profiles again, and nothing else of it.
+    world.press("⎋");
+    world.send(Msg::Recording(Box::new(recording(1, 1, Phase::Recording))));
+    world.press("T␣↓⏎");
+    assert_eq!(ordered(&mut world).flight, None);
+}
+
+#[test]
+fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
+    for (question, answer, complaint) in [
+        (0, "no-such", "there is no profile 'no-such'"),
+        (1, "P:zz", "expected keywords"),
+        (2, "P/x", "expected PROVIDER/ID"),
+        (3, "0", "expected a number of MB above zero"),
+        (4, "all", "rundown is full, none"),
+        (7, "soon", "expected a time"),
+        (8, "big", "is no unit of size"),
+        (9, "nothing", "expected PROVIDER/EVENT"),
+        (10, "1ms", "a flight recorder keeps a second at least"),
+    ] {
+        let mut world = alone("11.0.0");
+        world.press("O");
+        (0..question).for_each(|_| world.press("⇥"));
+        assert_eq!(form(&world).focus, Field::Question(question));
+        world.press("⌃u");
+        type_text(&mut world, answer);
+        let said = form(&world).questions[question].complaint.clone().unwrap_or_default();
+        assert!(said.contains(complaint), "{answer}: {said:?}");
+        world.press("⇥⏎");
+        assert_eq!(world.take_effects(), [], "{answer}");
+        assert_eq!(form(&world).focus, Field::Question(question), "{answer}");
+        world.press("⌃u⏎");
+        assert_eq!(world.take_effects().len(), 1, "{answer}");
+    }
+    // What does not go together is said of the whole.
+    let mut world = alone("8.0.0");
+    world.press("O ⇥⇥⇥");
+    type_text(&mut world, "0x38");
+    assert_eq!(form(&world).effects()[0], "A rundown of its own needs .NET 9; this is 8.0.0.");
+    world.press("⏎");
+    assert_eq!(world.take_effects(), []);
+}
+
+#[test]
+fn what_the_runtime_is_too_old_for_is_passed_over_and_says_why() {
+    for (version, refused) in [("3.1.0", vec![2, 5, 6]), ("9.0.0", vec![2, 6]), ("10.0.0", vec![6]), ("11.0.0", vec![])] {
+        let mut world = alone(version);
+        world.press("O");
+        let found: Vec<_> = (0..12).filter(|&at| form(&world).questions[at].refused.is_some()).collect();
+        assert_eq!(found, refused, "{version}");
+        for _ in 0..12 {
+            world.press("⇥");
+            assert!(!matches!(form(&world).focus, Field::Question(at) if refused.contains(&at)), "{version}");
+        }
+    }
+}
+
+#[test]
+fn stalling_the_target_needs_a_second_yes() {
+    let mut world = alone("11.0.0");
+    world.press("O ⇥⇥⇥⇥⇥⇥→");
+    assert!(form(&world).effects()[0].contains("stands still"));
+    world.press("⏎");
+    assert_eq!(world.take_effects(), []);
+    assert!(form(&world).armed && form(&world).effects()[0].contains("Press again"));
+    world.press("⏎");
+    assert!(ordered(&mut world).block);
+    world.press("O");
+    assert!(!form(&world).command_line().unwrap().contains("--block"), "it is never the default");
+}
+
+#[test]
+fn what_is_offered_is_typed_with_one_key() {
+    let mut world = alone("9.0.0");
+    world.press("O⇥");
+    for (typed, whole) in [("microsoft-windows-dotnetruntime", RUNTIME), (":gc+exc", ":gc+exception"), (":verb", ":verbose")] {
+        type_text(&mut world, typed);
+        assert!(!form(&world).help(3).is_empty());
+        world.press("→");
+        assert!(form(&world).command_line().unwrap().ends_with(whole), "{:?}", form(&world).command_line());
+    }
+    assert!(form(&world).questions[1].complaint.is_none());
+    // The picker leads there with what is chosen in it.
+    world.press("⎋T␣↓␣↓␣ O");
+    assert!(form(&world).command_line().unwrap().starts_with(&format!("dn-top trace 42 --profile {}", crate::clr::profiles()[2].name)));
+}
+
+#[test]
+fn variables_hooks_and_profilers_are_asked_about() {
+    let guid = "cf0d821e-299b-5307-a3d8-b283c03916dd";
+    let name = || EnvironmentName::new("A_B").unwrap();
+    let path = || TargetPath::new("/x/y.so").unwrap();
+    let set = Command::SetEnvironmentVariable { name: name(), value: Some(EnvironmentValue::new(" v ").unwrap()) };
+    let attach = Command::AttachProfiler { timeout_ms: 10_000, profiler: guid.parse().unwrap(), path: path(), data: ClientData::default() };
+    for (down, answers, command) in [
+        ("↓↓↓↓", &["A_B", " v "][..], set),
+        ("↓↓↓↓↓", &["A_B"], Command::SetEnvironmentVariable { name: name(), value: None }),
+        ("↓↓↓↓↓↓", &["/x/y.so"], Command::ApplyStartupHook { path: path() }),
+        ("↓↓↓↓↓↓↓", &[guid, "/x/y.so", "", ""], attach),
+    ] {
+        let mut world = alone("9.0.0");
+        world.press("a");
+        world.press(down);
+        world.press("⏎");
+        assert_eq!(form(&world).focus, Field::Button(0), "no is the default");
+        world.press("⏎");
+        assert_eq!(world.take_effects(), []);
+        world.press("a");
+        world.press(down);
+        world.press("⏎⇥");
+        fill(&mut world, answers);
+        world.press("y");
+        let effects = world.take_effects();
+        let [Effect::Control { key, command: asked, data: None, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+        assert_eq!((key.pid, asked), (42, &command));
+        world.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult::default()) });
+        assert!(world.said_last().ends_with("done"), "{:?}", world.said());
+    }
+    // No value is kept in the log.
+    assert!(!format!("{:?}", alone("9.0.0").state.jobs).contains(" v "));
+}
+
+#[test]
+fn wrong_answers_are_said_and_nothing_is_done() {
+    for (down, answers, complaint, at) in [
+        ("↓↓↓↓", &["A=B"][..], "no name of a variable", 0),
+        ("↓↓↓↓", &[""], "no name of a variable", 0),
+        ("↓↓↓↓↓↓", &["hook.dll"], "Give the whole path", 0),
+        ("↓↓↓↓↓↓↓", &["not a guid", "/x"], "hexadecimal digits", 0),
+        ("↓↓↓↓↓↓↓", &["cf0d821e-299b-5307-a3d8-b283c03916dd", "/x", "", "soon"], "Give a time", 3),
+    ] {
+        let mut world = alone("9.0.0");
+        world.press("a");
+        world.press(down);
+        world.press("⏎⇥");
+        fill(&mut world, answers);
+        // To the buttons from wherever that is.
+        while !matches!(form(&world).focus, Field::Button(_)) {
+            world.press("⇥");
+        }
+        world.press("y");
+        assert_eq!(world.take_effects(), []);
+        assert!(form(&world).complaint.as_ref().unwrap().contains(complaint), "{:?}", form(&world).complaint);
+        assert_eq!(form(&world).focus, Field::Question(at));
+    }
+}
+
+#[test]
+fn what_cannot_be_done_to_a_process_says_why_in_the_menu() {
+    let suspended = Process { run_state: RunState::Suspended, ..process(42, "Web") };
+    let old = Process { runtime: Some(RuntimeVersion::new("5.0.0")), ..process(42, "Web") };
+    for (process, action, reason) in [
+        (old.clone(), 4, "needs .NET 6"),
+        (old, 6, "needs .NET 8"),
+        (suspended, 7, "waits at start-up"),
+        (process(42, "Web"), 8, "is not suspended at start-up"),
+        (process(42, "Web"), 9, "is not suspended at start-up"),
+    ] {
+        let mut world = World::new(120, 40);
+        world.send(Msg::Processes(vec![process]));
+        world.press("a");
+        (0..action).for_each(|_| world.press("↓"));
+        world.press("⏎");
+        assert!(world.state.overlay.is_none());
+        assert!(world.said_last().contains(reason), "{:?}: {:?}", ActMenu::ITEMS[action], world.said());
+    }
+    // Everything is found by name, too.
+    let mut world = alone("9.0.0");
+    for name in ["set variable", "unset variable", "start-up hook", "profiler", "run"] {
+        world.press(":");
+        type_text(&mut world, name);
+        world.press("⏎");
+        assert!(matches!(world.state.overlay, Some(Overlay::Form(_))), "{name}");
+        world.press("⎋⎋");
+    }
+}
+
+#[test]
+fn a_program_is_started_recorded_and_followed() {
+    let mut world = alone("9.0.0");
+    world.press("aG⏎");
+    world.press("⇥⇥⇥y");
+    assert!(form(&world).complaint.as_ref().unwrap().contains("Give a program"));
+    type_text(&mut world, "/usr/bin/dotnet 'my app.dll' --x");
+    world.press("⇥⌃u");
+    type_text(&mut world, "gc-verbose");
+    world.press("⇥");
+    type_text(&mut world, "out.txt");
+    world.press("⇥y");
+    let effects = world.take_effects();
+    let [Effect::Launch { words, id: RecordingId(1), order, output, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(words, &["/usr/bin/dotnet", "my app.dll", "--x"]);
+    assert_eq!((order.profiles.as_slice(), output.as_deref()), (&["gc-verbose".to_owned()][..], Some("out.txt".as_ref())));
+    // Nobody is asked about it when the dashboard is left: it only runs.
+    assert_eq!(world.state.jobs.active(), 0);
+    world.send(Msg::Launched { ticket: *ticket, recording: Box::new(recording(1, 0, Phase::Starting)) });
+    assert_eq!(world.take_effects(), [Effect::Refresh]);
+    assert_eq!(world.state.recordings.active(), 1);
+    assert!(world.said_last().contains("OrderService (4242) starts"), "{:?}", world.said());
+    let note = Some("It ended with 7".to_owned());
+    world.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { note, ..JobResult::default() }) });
+    assert!(world.said_last().contains("OrderService (4242): run done. It ended with 7"), "{:?}", world.said());
+}
+
+#[test]
+fn buttons_and_questions_can_be_clicked() {
+    let click = |world: &mut World, x, y| {
+        let kind = MouseEventKind::Down(MouseButton::Left);
+        world.send(Msg::Mouse(MouseEvent { kind, column: x, row: y, modifiers: KeyModifiers::NONE }));
+    };
+    for (width, height) in [(120, 40), (80, 24), (40, 10)] {
+        let mut world = World::populated(width, height);
+        let place = |world: &World| form(world).place(&world.state.layout());
+        world.press("d");
+        let no = place(&world).buttons[0];
+        click(&mut world, no.x + 1, no.y);
+        assert!(world.state.overlay.is_none() && world.take_effects().is_empty(), "{width}");
+        world.press("d");
+        let (at, row) = place(&world).questions[0];
+        click(&mut world, row.x, row.y);
+        assert_eq!((at, form(&world).focus), (0, Field::Question(0)));
+        let yes = place(&world).buttons[1];
+        click(&mut world, yes.x + 1, yes.y);
+        assert!(matches!(world.take_effects().as_slice(), [Effect::Dump { .. }]), "{width}");
+    }
+}

@@ -1,0 +1,81 @@
+//! What a recording is to be.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{Output, Target};
+use crate::clr::Trigger;
+use crate::model::{parse_keep, parse_size};
+use crate::nettrace::Keep;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Trace {
+    #[command(flatten)]
+    pub(in crate::cli) target: Target,
+    #[command(flatten)]
+    pub(in crate::cli) record: Record,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Run {
+    #[command(flatten)]
+    pub(in crate::cli) record: Record,
+    /// Show what the program writes
+    #[arg(long)]
+    pub(in crate::cli) show_output: bool,
+    /// Let the program go on when the recording ends first
+    #[arg(long)]
+    pub(in crate::cli) keep_running: bool,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(in crate::cli) command: Vec<OsString>,
+}
+
+/// What to record, and until when.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Record {
+    /// The file to record into; made with mode 0600, never over another [default: NAME_PID_yyyymmdd_hhmmss.nettrace]
+    #[arg(short, value_name = "FILE")]
+    pub(in crate::cli) output_file: Option<PathBuf>,
+    /// A trace profile; `dn-top profiles` lists them
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) profile: Vec<String>,
+    /// A provider to turn on
+    #[arg(long, value_name = "NAME[:KEYWORDS[:LEVEL[:ARGS]]]")]
+    pub(in crate::cli) provider: Vec<String>,
+    /// Keywords of the runtime's own provider, such as gc+exception
+    #[arg(long, value_name = "NAME+NAME")]
+    pub(in crate::cli) clr_events: Option<String>,
+    /// Only these events of a provider, or, with ^, all but these (.NET 10)
+    #[arg(long, value_name = "PROVIDER/[^]ID,ID")]
+    pub(in crate::cli) event_ids: Vec<String>,
+    /// Stop after this time, such as 30s
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(in crate::cli) duration: Option<Duration>,
+    /// Stop when this event comes, by its number or name; with TEXT, when its payload holds it
+    #[arg(long, value_name = "PROVIDER/EVENT[:TEXT]", value_parser = Trigger::parse)]
+    pub(in crate::cli) stop_on: Option<Trigger>,
+    /// Keep only the newest part, in memory, and write it at the end: a size such as 64MB, or a time such as 5m
+    #[arg(long, value_name = "SIZE|TIME", value_parser = parse_keep, conflicts_with = "max_size")]
+    pub(in crate::cli) flight: Option<Keep>,
+    /// Stop once the file is this large, such as 64MB
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(in crate::cli) max_size: Option<u64>,
+    /// The most memory the runtime may hold events in, in MB
+    #[arg(long, value_name = "MB", default_value = "256")]
+    pub(in crate::cli) buffer_mb: u32,
+    /// What the runtime tells of methods and modules at the end: full, none, or a keyword such as 0x38 (.NET 9) [default: what the profiles need]
+    #[arg(long, value_name = "full|none|0xHEX")]
+    pub(in crate::cli) rundown: Option<String>,
+    /// Record events without their stacks (.NET 8)
+    #[arg(long)]
+    pub(in crate::cli) no_stacks: bool,
+    /// Have the target wait when the buffer is full, instead of dropping events: a slow reader stalls it (.NET 11)
+    #[arg(long)]
+    pub(in crate::cli) block: bool,
+    #[command(flatten)]
+    pub(in crate::cli) output: Output,
+}

@@ -1,0 +1,296 @@
+//! What is to be recorded, and until when: one value for the options of the command line and the form of the dashboard.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::size::{format_size, parse_size};
+use crate::clr::{DEFAULT_PROFILES, Selected, Trigger, parse_event_ids, select};
+use crate::ipc::{BufferMb, BufferMode, Capabilities, CommandCode, Rundown};
+use crate::nettrace::Keep;
+
+/// An order to record, as a person gave it. The default is what is recorded when nothing is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Order {
+    /// Names of profiles.
+    pub profiles: Vec<String>,
+    /// Providers, as `NAME:KEYWORDS:LEVEL:ARGUMENTS`.
+    pub providers: Vec<String>,
+    /// Keywords of the runtime's own provider, as `gc+exception`.
+    pub clr_events: Option<String>,
+    /// Filters by event id, as `PROVIDER/80,81` or `PROVIDER/^80`.
+    pub event_ids: Vec<String>,
+    /// The most memory the runtime may hold events in, in MB.
+    pub buffer_mb: Option<u32>,
+    /// `full`, `none` or `0xHEX`; without, what the profiles need.
+    pub rundown: Option<String>,
+    /// Events come without their stacks.
+    pub no_stacks: bool,
+    /// The target waits when the buffer is full, instead of dropping events.
+    pub block: bool,
+    /// Stop when this event comes.
+    pub stop_on: Option<Trigger>,
+    /// Keep only the newest part.
+    pub flight: Option<Keep>,
+    /// Stop after this time.
+    pub duration: Option<Duration>,
+    /// Stop once the file has this many bytes.
+    pub max_size: Option<u64>,
+    /// The file; without, a name of the process and the time.
+    pub file: Option<PathBuf>,
+}
+
+impl Order {
+    /// Some profiles, and nothing special.
+    pub fn of_profiles(profiles: &[String]) -> Self {
+        Self { profiles: profiles.to_vec(), ..Self::default() }
+    }
+
+    /// The session to ask for, and what to say about it.
+    ///
+    /// # Errors
+    /// A sentence that says what cannot be read, or does not go together.
+    pub fn select(&self) -> Result<Selected, String> {
+        let mut selected = select(&self.profiles, &self.providers, self.clr_events.as_deref()).map_err(|error| error.to_string())?;
+        let config = &mut selected.config;
+        let on = |config: &crate::ipc::SessionConfig, name: &str| {
+            config.providers.iter().position(|filtered| filtered.provider.name().eq_ignore_ascii_case(name))
+        };
+        for text in &self.event_ids {
+            let (provider, filter) = parse_event_ids(text)?;
+            let at =
+                on(config, &provider).ok_or_else(|| format!("event ids of {}: this provider is not turned on", provider.escape_debug()))?;
+            if !config.providers[at].filter.is_all() {
+                return Err(format!("event ids of {}: given twice", provider.escape_debug()));
+            }
+            config.providers[at].filter = filter;
+        }
+        if let Some(trigger) = &self.stop_on
+            && on(config, trigger.provider()).is_none()
+        {
+            return Err(format!("stop on {}: its provider is not turned on, so it would never come", trigger.to_string().escape_debug()));
+        }
+        if let Some(megabytes) = self.buffer_mb {
+            config.buffer = BufferMb::new(megabytes).map_err(|error| error.to_string())?;
+        }
+        if let Some(rundown) = &self.rundown {
+            config.rundown = parse_rundown(rundown)?;
+        }
+        config.stacks = !self.no_stacks;
+        config.mode = if self.block { BufferMode::Block } else { BufferMode::Drop };
+        if self.flight.is_some() && self.max_size.is_some() {
+            return Err("a flight recorder has its size already: leave the largest size of the file out".to_owned());
+        }
+        Ok(selected)
+    }
+
+    /// Why a runtime cannot do this, by its version, as `needs .NET 10`. `None` where it can.
+    pub fn missing(&self, capabilities: &Capabilities) -> Option<String> {
+        let config = self.select().ok()?.config;
+        // The last of the ladder is what the oldest runtime takes that can do it at all.
+        let code = config.ladder().last().map_or(CommandCode::CollectTracing2, |command| command.code());
+        let needs = capabilities.missing(code)?;
+        let what = match code {
+            CommandCode::CollectTracing3 => "Recording without stacks",
+            CommandCode::CollectTracing4 => "A rundown of its own",
+            CommandCode::CollectTracing5 => "A filter by event ids",
+            _ => "Blocking instead of dropping",
+        };
+        Some(format!("{what} {needs}"))
+    }
+
+    /// The options of the command line that say the same.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut add = |option: &str, value: &str| words.extend([option.to_owned(), value.to_owned()]);
+        // Without anything the command line takes these by itself.
+        if self.profiles != DEFAULT_PROFILES || !self.providers.is_empty() || self.clr_events.is_some() {
+            self.profiles.iter().for_each(|profile| add("--profile", profile));
+        }
+        self.providers.iter().for_each(|provider| add("--provider", provider));
+        self.clr_events.iter().for_each(|events| add("--clr-events", events));
+        self.event_ids.iter().for_each(|ids| add("--event-ids", ids));
+        self.buffer_mb.iter().for_each(|megabytes| add("--buffer-mb", &megabytes.to_string()));
+        self.rundown.iter().for_each(|rundown| add("--rundown", rundown));
+        self.stop_on.iter().for_each(|trigger| add("--stop-on", &trigger.to_string()));
+        self.flight.iter().for_each(|keep| add("--flight", &format_keep(keep)));
+        self.duration.iter().for_each(|duration| add("--duration", &format_time(*duration)));
+        self.max_size.iter().for_each(|size| add("--max-size", &format_size(*size)));
+        self.file.iter().for_each(|file| add("-o", &file.to_string_lossy()));
+        words.extend(
+            [(self.no_stacks, "--no-stacks"), (self.block, "--block")].into_iter().filter(|(on, _)| *on).map(|(_, word)| word.to_owned()),
+        );
+        words
+    }
+
+    /// The whole command line that records this target, for a shell.
+    pub fn command_line(&self, target: &str) -> String {
+        let mut line = "dn-top trace".to_owned();
+        for word in [target.to_owned()].into_iter().chain(self.words()) {
+            // Writing into a string does not fail.
+            let _ = write!(line, " {}", quote(&word));
+        }
+        line
+    }
+}
+
+/// Reads `full`, `none` or `0xHEX`.
+fn parse_rundown(text: &str) -> Result<Rundown, String> {
+    match text {
+        "full" => Ok(Rundown::Default),
+        "none" => Ok(Rundown::None),
+        _ => {
+            let keyword = text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+            keyword
+                .map(Rundown::Keyword)
+                .ok_or_else(|| format!("rundown is full, none or a keyword such as 0x38, not '{}'", text.escape_debug()))
+        }
+    }
+}
+
+/// Reads how much a flight recorder keeps: a size such as `64MB`, or a time such as `5m`.
+///
+/// # Errors
+/// A sentence that says what was expected.
+pub fn parse_keep(text: &str) -> Result<Keep, String> {
+    // By time, as much is held as a machine that is being looked at can spare.
+    const SPARE: u64 = 256 << 20;
+    if let Ok(span) = humantime::parse_duration(text) {
+        let enough = span >= Duration::from_secs(1);
+        return enough
+            .then_some(Keep { bytes: SPARE, span: Some(span) })
+            .ok_or_else(|| "a flight recorder keeps a second at least".to_owned());
+    }
+    let bytes = parse_size(text).map_err(|_| "expected a size such as 64MB or a time such as 5m".to_owned())?;
+    if (Keep::LEAST..=Keep::MOST).contains(&bytes) {
+        return Ok(Keep { bytes, span: None });
+    }
+    Err("a flight recorder keeps 1MiB to 1GiB: it is in memory".to_owned())
+}
+
+fn format_keep(keep: &Keep) -> String {
+    keep.span.map_or_else(|| format_size(keep.bytes), format_time)
+}
+
+fn format_time(time: Duration) -> String {
+    humantime::format_duration(time).to_string().replace(' ', "")
+}
+
+/// A word as a shell takes it.
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=+,@%^".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ipc::{EventFilter, RuntimeVersion};
+
+    fn trigger(text: &str) -> Option<Trigger> {
+        Trigger::parse(text).ok()
+    }
+
+    const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+
+    #[test]
+    fn rundowns_are_read() {
+        assert_eq!(parse_rundown("full"), Ok(Rundown::Default));
+        assert_eq!(parse_rundown("none"), Ok(Rundown::None));
+        assert_eq!(parse_rundown("0x38"), Ok(Rundown::Keyword(0x38)));
+        for wrong in ["", "38", "0x", "0xg", "all"] {
+            assert!(parse_rundown(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_a_flight_recorder_keeps_is_read_and_written() {
+        let span = |seconds| Some(Duration::from_secs(seconds));
+        let table = [("64MB", 64_000_000, None), ("1GiB", 1 << 30, None), ("5m", 256 << 20, span(300)), ("1m30s", 256 << 20, span(90))];
+        for (text, bytes, span) in table {
+            let keep = parse_keep(text).unwrap();
+            assert_eq!(keep, Keep { bytes, span }, "{text}");
+            assert_eq!(format_keep(&keep), text);
+        }
+        for wrong in ["", "64", "1kB", "2GiB", "1ms", "x"] {
+            assert!(parse_keep(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_session_has_all_that_was_ordered() {
+        let order = Order {
+            profiles: vec!["gc-verbose".to_owned()],
+            event_ids: vec![format!("{RUNTIME}/1,2")],
+            buffer_mb: Some(16),
+            rundown: Some("none".to_owned()),
+            no_stacks: true,
+            block: true,
+            ..Order::default()
+        };
+        let config = order.select().unwrap().config;
+        assert_eq!(config.providers[0].filter, EventFilter::only(vec![1, 2]));
+        assert_eq!((config.buffer.get(), config.rundown, config.stacks, config.mode), (16, Rundown::None, false, BufferMode::Block));
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_said() {
+        let provider = |ids: &str| Order { event_ids: vec![ids.to_owned(), ids.to_owned()], ..Order::default() };
+        let table = [
+            (Order::of_profiles(&["nothing".to_owned()]), "there is no profile 'nothing'"),
+            (provider("Other/1"), "event ids of Other: this provider is not turned on"),
+            (provider(&format!("{RUNTIME}/1")), "given twice"),
+            (Order { stop_on: trigger("Other/1"), ..Order::default() }, "stop on Other/1: its provider is not turned on"),
+            (Order { buffer_mb: Some(0), ..Order::default() }, "buffer"),
+            (Order { flight: parse_keep("5m").ok(), max_size: Some(1), ..Order::default() }, "a flight recorder has its size"),
+        ];
+        for (order, reason) in table {
+            let error = order.select().unwrap_err();
+            assert!(error.contains(reason), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_a_runtime_is_too_old_for() {
+        let on = |version: &str, order: Order| order.missing(&Capabilities::of(Some(&RuntimeVersion::new(version))));
+        let ids = || Order { event_ids: vec![format!("{RUNTIME}/^1")], ..Order::default() };
+        let own = || Order { rundown: Some("0x38".to_owned()), ..Order::default() };
+        let bare = || Order { no_stacks: true, ..Order::default() };
+        let block = || Order { block: true, ..Order::default() };
+        assert_eq!(on("3.1.0", Order::default()), None);
+        assert_eq!(on("3.1.0", Order::of_profiles(&["gc-collect".to_owned()])), None, "less rundown is only preferred");
+        assert_eq!(on("7.0.0", bare()).as_deref(), Some("Recording without stacks needs .NET 8"));
+        assert_eq!(on("8.0.0", own()).as_deref(), Some("A rundown of its own needs .NET 9"));
+        assert_eq!(on("9.0.0", ids()).as_deref(), Some("A filter by event ids needs .NET 10"));
+        assert_eq!(on("10.0.0", block()).as_deref(), Some("Blocking instead of dropping needs .NET 11"));
+        for order in [bare(), own(), ids(), block()] {
+            assert_eq!(on("11.0.0", order), None);
+        }
+    }
+
+    #[test]
+    fn the_command_line_says_the_same() {
+        assert_eq!(Order::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)).command_line("42"), "dn-top trace 42");
+        let order = Order {
+            profiles: vec!["exceptions".to_owned()],
+            providers: vec!["My Co:1:verbose:a=\"b;c\"".to_owned()],
+            clr_events: Some("gc+jit".to_owned()),
+            event_ids: vec![format!("{RUNTIME}/^80,81")],
+            buffer_mb: Some(64),
+            rundown: Some("0x38".to_owned()),
+            no_stacks: true,
+            block: true,
+            stop_on: trigger("P/Boom:it's"),
+            flight: parse_keep("5m").ok(),
+            duration: Some(Duration::from_secs(90)),
+            max_size: Some(64_000_000),
+            file: Some("/tmp/a b.nettrace".into()),
+        };
+        assert_eq!(
+            order.command_line("Web App"),
+            "dn-top trace 'Web App' --profile exceptions --provider 'My Co:1:verbose:a=\"b;c\"' --clr-events gc+jit \
+             --event-ids Microsoft-Windows-DotNETRuntime/^80,81 --buffer-mb 64 --rundown 0x38 --stop-on 'P/Boom:it'\\''s' --flight 5m \
+             --duration 1m30s --max-size 64MB -o '/tmp/a b.nettrace' --no-stacks --block"
+        );
+    }
+}

@@ -1,0 +1,241 @@
+//! The newest part of a stream, for a recording that is kept only when something has happened.
+//!
+//! Blocks of a stream cannot simply be cut off at its front: later ones refer to the stacks and kinds of events in them, and readers would take
+//! the numbers of the events that are gone for losses. So events are written anew, by the encoder, into segments that can each be read alone;
+//! the oldest go as new ones come. [`Recent::pieces`] makes one stream of those that are left.
+
+use std::collections::{VecDeque, vec_deque};
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::{Decoder, Encoder, Event, Limits, Loss, LossKind, Metadata, NewEvent, Sink, TraceHeader, UtcTime};
+
+/// How much of a stream is kept. The oldest part goes when either is exceeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keep {
+    /// At most so many bytes.
+    pub bytes: u64,
+    /// Of the last so much time, and what came in the same segment before it.
+    pub span: Option<Duration>,
+}
+
+impl Keep {
+    /// More bytes than this are not held in memory.
+    pub const MOST: u64 = 1 << 30;
+    /// Fewer do not hold what a runtime writes at once.
+    pub const LEAST: u64 = 1 << 20;
+}
+
+/// Into how many segments that which is kept is divided.
+const SEGMENTS: u32 = 16;
+/// The stacks of a longer segment might be more than readers hold.
+const LONGEST: usize = 8 << 20;
+
+/// Keeps the newest part of the stream that it is fed.
+#[derive(Debug)]
+pub struct Recent {
+    keep: Keep,
+    header: Option<TraceHeader>,
+    segments: VecDeque<Segment>,
+    /// Bytes of all segments but the open one.
+    bytes: u64,
+    open: Option<(Writer, Range)>,
+    frozen: bool,
+}
+
+#[derive(Debug)]
+struct Segment {
+    bytes: Vec<u8>,
+    range: Range,
+}
+
+/// Oldest and newest timestamp.
+type Range = (i64, i64);
+
+impl Recent {
+    /// Keeps so much.
+    pub fn new(keep: Keep) -> Self {
+        Self { keep, header: None, segments: VecDeque::new(), bytes: 0, open: None, frozen: false }
+    }
+
+    /// From now on nothing goes: what comes belongs to the end of the stream.
+    pub fn freeze(&mut self) {
+        self.frozen = true;
+    }
+
+    /// How many bytes are kept, and what time they span.
+    pub fn kept(&self) -> (u64, Duration) {
+        let open = self.open.as_ref();
+        let bytes = self.bytes + open.map_or(0, |(writer, _)| writer.encoder.len() as u64);
+        let oldest = self.segments.iter().map(|segment| segment.range.0).chain(open.map(|(_, range)| range.0)).min();
+        let newest = open.map(|(_, range)| range.1).or_else(|| self.segments.back().map(|segment| segment.range.1));
+        let span = oldest.zip(newest).zip(self.header).map_or(0, |((oldest, newest), header)| header.nanoseconds_between(oldest, newest));
+        (bytes, Duration::from_nanos(span.max(0).unsigned_abs()))
+    }
+
+    /// One stream of all that is kept, in pieces of a few megabytes; with its proper end where the whole stream had one.
+    pub fn pieces(mut self, whole: bool) -> Pieces {
+        self.close();
+        let oldest = self.segments.iter().map(|segment| segment.range.0).min();
+        let header = self.header.map(|header| match oldest {
+            // The stream begins where that which is kept does.
+            Some(oldest) => TraceHeader { sync_utc: header.unix_ms(oldest).map(UtcTime::from_unix_ms), sync_ticks: oldest, ..header },
+            None => header,
+        });
+        Pieces { writer: header.map(Writer::new), segments: self.segments.into_iter(), whole }
+    }
+
+    fn writer(&mut self, timestamp: i64) -> Option<&mut Writer> {
+        let header = self.header?;
+        let (writer, range) = self.open.get_or_insert_with(|| (Writer::new(header), (timestamp, timestamp)));
+        *range = (range.0.min(timestamp), range.1.max(timestamp));
+        Some(writer)
+    }
+
+    /// Ends the open segment once it is long enough.
+    fn turn(&mut self) {
+        let (Some((writer, range)), Some(header)) = (&self.open, self.header) else { return };
+        let longest = LONGEST.min((self.keep.bytes / u64::from(SEGMENTS)) as usize);
+        let spans = header.nanoseconds_between(range.0, range.1);
+        let too_old = |span: Duration| Duration::from_nanos(spans.max(0).unsigned_abs()) >= span / SEGMENTS;
+        if writer.encoder.len() < longest && !self.keep.span.is_some_and(too_old) {
+            return;
+        }
+        let newest = range.1;
+        self.close();
+        while !self.frozen
+            && let Some(oldest) = self.segments.front()
+        {
+            let age = Duration::from_nanos(header.nanoseconds_between(oldest.range.1, newest).max(0).unsigned_abs());
+            if self.bytes <= self.keep.bytes && self.keep.span.is_none_or(|span| age <= span) {
+                break;
+            }
+            self.bytes -= oldest.bytes.len() as u64;
+            self.segments.pop_front();
+        }
+    }
+
+    fn close(&mut self) {
+        if let Some((mut writer, range)) = self.open.take() {
+            writer.encoder.end();
+            let mut bytes = writer.encoder.take();
+            bytes.shrink_to_fit();
+            self.bytes += bytes.len() as u64;
+            self.segments.push_back(Segment { bytes, range });
+        }
+    }
+}
+
+impl Sink for Recent {
+    fn trace(&mut self, header: &TraceHeader) {
+        self.header = Some(*header);
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        if let Some(writer) = self.writer(event.timestamp()) {
+            writer.event(event);
+            self.turn();
+        }
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        if let LossKind::Gap | LossKind::Tail = loss.kind
+            && let Some(writer) = self.writer(loss.timestamp)
+        {
+            writer.encoder.lose(loss.capture_thread, loss.count);
+        }
+    }
+}
+
+/// The pieces of one stream.
+#[derive(Debug)]
+pub struct Pieces {
+    writer: Option<Writer>,
+    segments: vec_deque::IntoIter<Segment>,
+    whole: bool,
+}
+
+impl Iterator for Pieces {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        let Some(Segment { bytes, range }) = self.segments.next() else {
+            let mut writer = self.writer.take()?;
+            if self.whole {
+                writer.encoder.end();
+            } else {
+                writer.encoder.flush();
+            }
+            return Some(writer.encoder.take());
+        };
+        let writer = self.writer.as_mut()?;
+        // Each segment counts its kinds of events anew.
+        writer.ids.clear();
+        let mut decoder = Decoder::new(Limits { metadata_bytes: usize::MAX, ..Limits::default() });
+        // A segment is this program's own writing: it can be read.
+        let _ = decoder.feed(&bytes, writer);
+        // Readers may forget its stacks.
+        writer.encoder.sequence_point(range.1);
+        Some(writer.encoder.take())
+    }
+}
+
+/// Writes events anew.
+#[derive(Debug)]
+struct Writer {
+    encoder: Encoder,
+    /// By metadata index of the stream that is read: the id here, 0 where it has none yet.
+    ids: Vec<u32>,
+    known: FxHashMap<Metadata, u32>,
+    frames: Vec<u64>,
+}
+
+impl Writer {
+    fn new(header: TraceHeader) -> Self {
+        Self { encoder: Encoder::new(header), ids: Vec::new(), known: FxHashMap::default(), frames: Vec::new() }
+    }
+
+    fn id(&mut self, metadata: &Metadata) -> u32 {
+        let index = metadata.index as usize;
+        if self.ids.len() <= index {
+            self.ids.resize(index + 1, 0);
+        }
+        if self.ids[index] == 0 {
+            let record = Metadata { index: 0, id: 0, ..metadata.clone() };
+            let encoder = &mut self.encoder;
+            self.ids[index] = *self.known.entry(record).or_insert_with_key(|record| encoder.metadata(record));
+        }
+        self.ids[index]
+    }
+}
+
+/// Both what comes from a runtime and what comes from a segment are written like this.
+impl Sink for Writer {
+    fn event(&mut self, event: &Event<'_>) {
+        let metadata = self.id(event.metadata);
+        self.frames.clear();
+        self.frames.extend(event.stack().into_iter().flat_map(|stack| stack.frames()));
+        let stack = self.encoder.stack(&self.frames);
+        self.encoder.event(&NewEvent {
+            metadata,
+            timestamp: event.timestamp(),
+            thread: event.thread(),
+            capture_thread: event.capture_thread(),
+            processor: event.processor(),
+            stack,
+            activity_id: event.activity_id(),
+            related_activity_id: event.related_activity_id(),
+            sorted: event.is_sorted(),
+            payload: event.payload,
+        });
+    }
+
+    /// In a segment numbers begin at 1, so that even what is missing before a thread's first event was lost.
+    fn loss(&mut self, loss: &Loss) {
+        self.encoder.lose(loss.capture_thread, loss.count);
+    }
+}
+
+#[cfg(test)]
+mod tests;

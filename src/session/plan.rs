@@ -1,0 +1,82 @@
+//! What a recording is to be, and why it may not begin.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::lens::Lens;
+use super::output::OutputError;
+use crate::clr::Trigger;
+use crate::ipc::SessionConfig;
+use crate::model::{NameSearch, Phase, ProcessKey, Recording, RecordingId};
+use crate::net::ExchangeError;
+use crate::nettrace::Keep;
+
+/// What to record, and into which file.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Which recording of this run of the program.
+    pub id: RecordingId,
+    /// The process.
+    pub key: ProcessKey,
+    /// Its name.
+    pub name: String,
+    /// Profiles and providers in words.
+    pub what: String,
+    /// The session to ask for.
+    pub config: SessionConfig,
+    /// The file, as it is called when it is whole.
+    pub file: PathBuf,
+    /// Stop after this time.
+    pub duration: Option<Duration>,
+    /// Stop once the file has this many bytes. The rundown comes on top.
+    pub max_bytes: Option<u64>,
+    /// Stop when this event comes.
+    pub stop_on: Option<Trigger>,
+    /// Keep only the newest part, in memory, and write it into the file at the end.
+    pub keep: Option<Keep>,
+    /// Whether what comes is analysed, for somebody who looks at it meanwhile.
+    pub analysed: bool,
+    /// Which single events are kept for them to look at.
+    pub lens: Lens,
+}
+
+impl Plan {
+    /// How the recording looks before anything has happened.
+    pub fn starting(&self) -> Recording {
+        Recording {
+            id: self.id,
+            key: self.key,
+            name: self.name.clone(),
+            file: self.file.clone(),
+            what: self.what.clone(),
+            phase: Phase::Starting,
+            elapsed: Duration::ZERO,
+            bytes: 0,
+            events: 0,
+            dropped: 0,
+            history: Vec::new(),
+            threads: Arc::default(),
+            names: NameSearch::NotYet,
+            kept: None,
+            findings: None,
+        }
+    }
+}
+
+/// Why a recording did not begin. No file is left behind.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The file could not be made. The target was not asked for anything.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+    /// The runtime did not open the session.
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    /// This process has no file handles left.
+    #[error("no second handle to the stream could be had: {0}")]
+    Handle(io::Error),
+}

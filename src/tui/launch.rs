@@ -1,0 +1,88 @@
+//! A program that the dashboard starts: suspended, recorded, and let go on.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::runner::plan;
+use crate::app::{JobResult, Msg, Ticket};
+use crate::model::{Order, RecordingId, sanitise};
+use crate::net::client::Client;
+use crate::net::port::Guest;
+use crate::session::{Launch, Passage, Plan};
+
+/// After this time without a runtime there is none in it.
+const USUAL_START: Duration = Duration::from_secs(10);
+
+/// What is to be started.
+pub(super) struct Wanted {
+    pub(super) words: Vec<String>,
+    pub(super) id: RecordingId,
+    pub(super) order: Order,
+    pub(super) output: Option<PathBuf>,
+    pub(super) ticket: Ticket,
+}
+
+/// Starts it, hands it over to be recorded, and says how it ended.
+pub(super) async fn run(wanted: Wanted, start: oneshot::Sender<(Client, Plan)>, inbox: mpsc::Sender<Msg>) {
+    let ticket = wanted.ticket;
+    let result = follow(wanted, start, &inbox).await;
+    // The dashboard may have gone meanwhile.
+    drop(inbox.send(Msg::JobDone { ticket, result }).await);
+}
+
+async fn follow(wanted: Wanted, start: oneshot::Sender<(Client, Plan)>, inbox: &mpsc::Sender<Msg>) -> Result<JobResult, String> {
+    let Wanted { words, id, order, output, ticket } = wanted;
+    let passage = output.as_deref().map_or(Ok(Passage::Dropped), create)?;
+    let program = sanitise(words.first().map(String::as_str).unwrap_or_default());
+    let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+    let (mut launch, connected) = Launch::start(&words, passage).map_err(|error| error.to_string())?;
+    let ended = |code: u8, more: &str| {
+        let files = output.iter().map(|file| sanitise(&file.to_string_lossy())).collect();
+        Ok(JobResult { files, bytes: None, note: Some(format!("It ended with {code}{more}")) })
+    };
+    // Until it is let go on it cannot live without us. What has no runtime need not be let go on.
+    launch.hold(true);
+    let mut connected = std::pin::pin!(connected);
+    let mut guest = tokio::select! {
+        guest = timeout(USUAL_START, connected.as_mut()) => guest.ok(),
+        code = launch.wait() => return ended(code, ", and nothing was recorded: no .NET runtime in it connected"),
+    };
+    if guest.is_none() {
+        launch.hold(false);
+        let why = "no .NET runtime in it has connected in 10 s: it runs unrecorded";
+        drop(inbox.send(Msg::Failed(format!("{program}: {why}"))).await);
+        guest = tokio::select! {
+            guest = connected.as_mut() => Some(guest),
+            code = launch.wait() => return ended(code, ", and nothing was recorded"),
+        };
+    }
+    let Some(Ok(guest)) = guest else { return Err("the port that it was to connect to is gone".to_owned()) };
+    let (client, plan) = introduce(&guest, &program, id, order).await?;
+    drop(inbox.send(Msg::Launched { ticket, recording: Box::new(plan.starting()) }).await);
+    if start.send((client, plan)).is_err() {
+        return Err("it was not wanted any more".to_owned());
+    }
+    launch.hold(false);
+    ended(launch.wait().await, "")
+}
+
+/// Asks a runtime who it is, and plans its recording.
+async fn introduce(guest: &Guest, program: &str, id: RecordingId, order: Order) -> Result<(Client, Plan), String> {
+    let client = guest.client.clone();
+    let info = client.process_info().await.map_err(|error| error.to_string())?;
+    let name = info.and_then(|info| info.entry_assembly).filter(|name| !name.is_empty());
+    let name = name.unwrap_or_else(|| Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned());
+    Ok((client, plan(order, id, guest.key(), sanitise(&name))?))
+}
+
+/// A new file, never over another.
+fn create(path: &Path) -> Result<Passage, String> {
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    made.map(Passage::Into).map_err(|error| format!("{} cannot be made for its output: {error}", sanitise(&path.to_string_lossy())))
+}
