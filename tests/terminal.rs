@@ -463,3 +463,77 @@ fn a_theme_that_is_not_there_is_named() {
     screen.wait_for("there is no theme 'plaid': take one of ");
     screen.assert_restored();
 }
+
+/// The form's command line is copied, and what it says is recorded.
+#[test]
+fn the_trace_form_records_and_copies_its_command_line() {
+    let mut screen = sorted(&[]);
+    press(&screen, "O", "Record · OrderService (1200)");
+    screen.keys(&format!("{}gc-verb", ctrl('u')));
+    screen.wait_for("dn-top trace 1200 --profile gc-verb");
+    screen.wait_for("there is no profile 'gc-verb'");
+    // What is offered is typed.
+    press(&screen, RIGHT, "--profile gc-verbose");
+    press(&screen, &ctrl('y'), "terminal's clipboard");
+    // base64 of "dn-top trace 1200 --profile gc-verbose"
+    assert_eq!(screen.clipboard(), ["ZG4tdG9wIHRyYWNlIDEyMDAgLS1wcm9maWxlIGdjLXZlcmJvc2U="]);
+    press(&screen, ENTER, "1 recording");
+    press(&screen, &format!("{ENTER}3"), "◉ recording");
+    screen.wait_for("gc-verbose");
+    press(&screen, "t", "✓ done");
+    assert_only_whole(&screen, 1);
+    screen.keys("qq");
+    assert_left(&mut screen);
+}
+
+#[test]
+fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
+    let mut screen = sorted(&[]);
+    press(&screen, ENTER, "Esc back");
+    // From the profiles back over the buttons, the file and what is kept.
+    press(&screen, "O", "Record · OrderService (1200)");
+    screen.keys(&BACK_TAB.repeat(3));
+    press(&screen, "64MB", "--flight 64MB");
+    press(&screen, BACK_TAB, "PROVIDER/EVENT");
+    press(&screen, "Microsoft-Windows-DotNETRuntime/ExceptionThrown", "--stop-on");
+    screen.keys(ENTER);
+    screen.wait_for("The event came that was waited for.");
+    screen.wait_for("✓ done");
+    assert_only_whole(&screen, 1);
+    // The form has it still; without the event it goes on until it is stopped.
+    press(&screen, "O", "--flight 64MB");
+    screen.keys(&BACK_TAB.repeat(4));
+    screen.keys(&ctrl('u'));
+    screen.wait_gone("--stop-on");
+    screen.keys(ENTER);
+    screen.wait_for("Flight recorder: last");
+    press(&screen, "t", "✓ done");
+    assert_only_whole(&screen, 2);
+    screen.keys("qq");
+    assert_left(&mut screen);
+}
+
+#[test]
+fn a_process_is_acted_on_from_the_menu_and_the_log_tells() {
+    let mut screen = sorted(&[]);
+    press(&screen, "a", "Act on OrderService (1200)");
+    screen.keys(&DOWN.repeat(4));
+    press(&screen, ENTER, "Set a variable · OrderService");
+    screen.keys(&format!("{TAB}GREETING{TAB}hello{TAB}y"));
+    screen.wait_for("set variable done");
+    press(&screen, "e", "GREETING");
+    // The dialog's button answers to the mouse.
+    press(&screen, "d", "The process stops for");
+    let shown = screen.contents();
+    let (line, text) = shown.lines().zip(1..).map(|(text, line)| (line, text)).find(|(_, text)| text.contains("Yes, dump")).unwrap();
+    let column = text[..text.find("No").unwrap()].chars().count() + 1;
+    screen.keys(&format!("\x1b[<0;{column};{line}M"));
+    screen.wait_gone("The process stops for");
+    press(&screen, "9", "set variable GREETING: done");
+    screen.keys("y");
+    screen.wait_for("whole log");
+    screen.keys(ESC);
+    screen.wait_gone("whole log");
+    screen.keys("qq");
+    assert_left(&mut screen);
+}

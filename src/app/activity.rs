@@ -1,11 +1,11 @@
-//! What was and is being done, to all processes: recordings, dumps and perf map commands in one list.
+//! The action log: what was and is being done, to which process, when, and what it answered. It outlives the processes.
 
 use std::time::Duration;
 
-use super::State;
 use super::jobs::Job;
 use super::recordings::Tracked;
-use crate::model::ProcessKey;
+use super::{Now, State};
+use crate::model::{Bytes, Count, Outcome, Phase, ProcessKey, sanitise};
 
 /// Something that was or is being done.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +32,75 @@ impl Activity<'_> {
             Self::Job(job) => job.subject.key,
         }
     }
+
+    /// To which process, in words.
+    pub fn subject(&self) -> String {
+        match self {
+            Self::Recording(tracked) => format!("{} ({})", tracked.value.name, tracked.value.key.pid),
+            Self::Job(job) => job.subject.to_string(),
+        }
+    }
+
+    /// What was asked for, and with what.
+    pub fn asked(&self) -> String {
+        let (what, with) = match self {
+            Self::Recording(tracked) => ("trace", tracked.value.what.as_str()),
+            Self::Job(job) => (job.what.title(), job.what.with()),
+        };
+        sanitise(format!("{what} {with}").trim_end())
+    }
+
+    /// What the process answered, or what came of it.
+    pub fn answer(&self) -> String {
+        let text = match self {
+            Self::Recording(tracked) => {
+                let recording = &tracked.value;
+                let numbers =
+                    format!("{}, {} events, {} dropped", Bytes(recording.bytes), Count(recording.events), Count(recording.dropped));
+                match &recording.phase {
+                    Phase::Done(Outcome { stopped_by, complete, file, trouble }) => {
+                        let whole = if *complete { "complete" } else { "not complete" };
+                        let file = file.as_ref().map(|file| format!(", {}", file.to_string_lossy())).unwrap_or_default();
+                        let trouble = trouble.as_ref().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
+                        format!("ended by {}, {whole}{trouble}: {numbers}{file}", stopped_by.word())
+                    }
+                    _ => format!("under way: {numbers}"),
+                }
+            }
+            Self::Job(job) => match &job.ended {
+                None => "no answer yet".to_owned(),
+                Some((_, Err(reason))) => format!("failed: {reason}"),
+                Some((_, Ok(result))) => {
+                    let size = result.bytes.map(|bytes| Bytes(bytes).to_string());
+                    let rest = result.files.iter().cloned().chain(size).chain(result.note.clone());
+                    ["done".to_owned()].into_iter().chain(rest).collect::<Vec<_>>().join(", ")
+                }
+            },
+        };
+        sanitise(&text)
+    }
+
+    /// The time of day at which it began.
+    pub fn clock(&self, now: Now) -> String {
+        let ago = now.elapsed.saturating_sub(self.began()).as_secs();
+        let second = (now.second_of_day() + 86_400 - ago % 86_400) % 86_400;
+        format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+    }
+
+    /// All of it in a line.
+    pub fn entry(&self, now: Now) -> String {
+        format!("{}  {}  {}: {}", self.clock(now), self.subject(), self.asked(), self.answer())
+    }
+
+    /// How many are listed where there are so many lines: one has the titles, and some tell all of the selected one.
+    pub fn listed(lines: usize) -> usize {
+        lines.saturating_sub(1 + if lines >= Self::ROOMY { Self::TOLD } else { 0 })
+    }
+
+    /// Lines that tell all of the selected one.
+    pub const TOLD: usize = 3;
+    /// Where there are fewer lines, none do.
+    const ROOMY: usize = 8;
 
     /// The files that came of it, or will.
     pub fn files(&self) -> Vec<String> {

@@ -83,6 +83,7 @@ pub(crate) fn fleet() -> Vec<Process> {
     ];
     all[1].container = Some("3f9a1c77be02".to_owned());
     all[1].ns_pid = 1;
+    all[1].socket = Some("/proc/901/root/tmp/dotnet-diagnostic-1-9010-socket".into());
     all
 }
 

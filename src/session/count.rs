@@ -31,6 +31,9 @@ pub(super) struct Counting {
 struct Side {
     watch: Watch,
     recent: Option<Recent>,
+    /// By metadata index: whether it is of the rundown, which comes when a session is stopped, and of which nothing may go.
+    rundown: Vec<bool>,
+    progress: Arc<Progress>,
 }
 
 impl Sink for Side {
@@ -42,12 +45,16 @@ impl Sink for Side {
 
     fn metadata(&mut self, metadata: &Metadata) {
         self.watch.metadata(metadata);
+        self.rundown.push(metadata.provider.ends_with("Rundown"));
     }
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         self.watch.event(event);
         if let Some(recent) = &mut self.recent {
+            if self.rundown.get(event.metadata.index as usize) == Some(&true) && self.progress.stopping.load(Ordering::Relaxed) {
+                recent.freeze();
+            }
             recent.event(event);
         }
     }
@@ -60,15 +67,13 @@ impl Sink for Side {
 }
 
 impl Side {
-    /// Tells what there is to tell, and learns whether the session is being stopped.
-    fn look(&mut self, progress: &Progress) {
+    /// Tells what there is to tell.
+    fn look(&self) {
+        let progress = &self.progress;
         if self.watch.has_come() {
             progress.came.notify_one();
         }
-        if let Some(recent) = &mut self.recent {
-            if progress.stopping.load(Ordering::Relaxed) {
-                recent.freeze();
-            }
+        if let Some(recent) = &self.recent {
             let (bytes, span) = recent.kept();
             progress.kept.send_replace(Some(Kept { bytes, span }));
         }
@@ -99,7 +104,8 @@ impl Counter {
     pub(super) fn start(progress: Arc<Progress>, counting: Counting) -> Self {
         let (chunks, incoming) = sync_channel::<(Vec<u8>, usize)>(WAITING);
         let (give_back, empty) = channel();
-        let side = Side { watch: Watch::new(counting.stop_on), recent: counting.keep.map(Recent::new) };
+        let watch = Watch::new(counting.stop_on);
+        let side = Side { watch, recent: counting.keep.map(Recent::new), rundown: vec![false], progress: progress.clone() };
         let count = move || {
             let count = |tally: &Throughput| {
                 let totals = tally.snapshot();
@@ -109,13 +115,13 @@ impl Counter {
             if !counting.analysed {
                 return drain(&incoming, &give_back, (Throughput::default(), side), |(tally, side), _over| {
                     count(tally);
-                    side.look(&progress);
+                    side.look();
                 });
             }
             let mut observer = Observer::default();
             drain(&incoming, &give_back, (Live::default().keeping_events(), side), |(live, side), over| {
                 count(live.throughput());
-                side.look(&progress);
+                side.look();
                 if let Some(symbols) = progress.names.take() {
                     live.add_symbols(&symbols);
                 }
@@ -162,7 +168,7 @@ fn drain<S: Sink>(
     incoming: &Receiver<(Vec<u8>, usize)>,
     give_back: &Sender<Vec<u8>>,
     mut sink: (S, Side),
-    mut look: impl FnMut(&mut (S, Side), bool),
+    mut look: impl FnMut(&(S, Side), bool),
 ) -> Counted {
     let mut decoder = Decoder::new(Limits::default());
     let mut outcome = Ok(());
@@ -179,10 +185,10 @@ fn drain<S: Sink>(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        look(&mut sink, false);
+        look(&sink, false);
     }
     let complete = decoder.finish(&mut sink).is_complete();
-    look(&mut sink, true);
+    look(&sink, true);
     let words = |error| format!("the stream stopped making sense ({error}); its bytes are kept but no longer counted");
     Counted { complete: complete && outcome.is_ok(), trouble: outcome.err().map(words), recent: sink.1.recent }
 }

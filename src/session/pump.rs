@@ -32,7 +32,7 @@ pub(super) struct Progress {
     pub(super) lens: Lens,
     /// What is kept of the stream, where not all is.
     pub(super) kept: watch::Sender<Option<Kept>>,
-    /// Set when the session is being stopped: what comes from now on is kept.
+    /// Set when the session is being stopped: the rundown that comes from now on is kept.
     pub(super) stopping: AtomicBool,
     /// Woken when the event has come that is waited for.
     pub(super) came: Notify,

@@ -1,12 +1,13 @@
 //! Facts of the selected process, and what can be done with it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::app::{Row, State, ailment, capabilities};
-use crate::model::{Age, Bytes};
+use crate::model::{Age, Bytes, is_elsewhere, sanitise, seen_here, temporary_folder};
 
 use super::canvas::{Canvas, wrap};
 use super::table::{age, condition, runtime};
@@ -100,9 +101,15 @@ fn facts(canvas: &Canvas<'_>, state: &State, row: &Row, room: u16) -> Vec<Fact> 
     if let Some(container) = &process.container {
         facts.push(("Container", container.clone(), theme.text));
     }
+    if is_elsewhere(process) {
+        // What it writes is where it sees it, and we get at it on another way.
+        let both = |path: &Path| sanitise(&format!("{} {dot} from here {}", path.display(), seen_here(process, path).display()));
+        long("Its dumps", &both(&temporary_folder(process)), theme.text, &mut facts);
+        long("Perf map", &both(Path::new(&format!("/tmp/perf-{}.map", process.ns_pid))), theme.text, &mut facts);
+    }
     long("Command", &process.command_line, theme.text, &mut facts);
     if let Some(socket) = &process.socket {
-        long("Socket", &crate::model::sanitise(&socket.to_string_lossy()), theme.dim, &mut facts);
+        long("Socket", &sanitise(&socket.to_string_lossy()), theme.dim, &mut facts);
     }
     if let Some(cookie) = &process.cookie {
         facts.push(("Instance", cookie.to_string(), theme.dim));

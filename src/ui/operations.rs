@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::app::{Activity, Focus, Job, State, Tracked};
-use crate::model::{Age, Bytes, Count, Outcome, Phase, Stopwatch, sanitise};
+use crate::model::{Bytes, Count, Outcome, Phase, Stopwatch, sanitise};
 
 use super::canvas::Canvas;
 use super::trace::stage;
@@ -38,11 +38,11 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     }
     canvas.right(long, body.y, LONG - 1, "TIME", theme.dim);
     if wide {
-        canvas.right(when, body.y, WHEN - 1, "AGO", theme.dim);
+        canvas.right(when, body.y, WHEN - 1, "WHEN", theme.dim);
     }
-    let lines = Rect { y: body.y + 1, height: body.height.saturating_sub(1), ..body };
+    let listed = Activity::listed(body.height.into()) as u16;
+    let lines = Rect { y: body.y + 1, height: listed, ..body };
     let window = state.operation.window(activity.len(), usize::from(lines.height));
-    let now = state.now.elapsed;
     for ((place, activity), y) in activity.iter().enumerate().skip(window.start).zip(lines.y..lines.bottom()) {
         let line = match activity {
             Activity::Recording(tracked) => trace_line(canvas, state, tracked),
@@ -53,13 +53,17 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
         canvas.text(who, y, WHO, &line.who, theme.strong);
         canvas.number(long, y, LONG - 1, line.long, theme.text);
         if wide {
-            canvas.number(when, y, WHEN - 1, Age(now.saturating_sub(activity.began())), theme.dim);
+            canvas.right(when, y, WHEN - 1, &activity.clock(state.now), theme.dim);
         }
         canvas.text(rest, y, room, &line.outcome, line.outcome_style);
         if place == state.operation.at {
             let style = if state.focus == Focus::Detail { theme.selected } else { theme.shadowed };
             canvas.style(Rect { y, height: 1, ..body }, style);
         }
+    }
+    let told = Rect { y: lines.bottom(), height: body.bottom().saturating_sub(lines.bottom()), ..area };
+    if let Some(activity) = activity.get(state.operation.at).filter(|_| told.height >= Activity::TOLD as u16) {
+        canvas.wrapped(told, &activity.entry(state.now), theme.dim);
     }
     let track = Rect { x: body.right(), width: 1, ..lines };
     canvas.scroll_mark(track, window.start, usize::from(lines.height), activity.len());

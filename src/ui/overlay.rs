@@ -59,8 +59,9 @@ pub(super) fn copy(canvas: &mut Canvas<'_>, menu: &CopyMenu, layout: &Layout) {
     let inside = canvas.dialog(area, "Copy", theme.focus);
     list(canvas, inside, menu.cursor, menu.items.len(), |canvas, index, row| {
         if let Some(item) = menu.items.get(index) {
+            let first = item.text.lines().next().unwrap_or_default();
             canvas.text(row.x, row.y, 21.min(row.width), item.label, theme.text);
-            canvas.text(row.x + 22, row.y, row.width.saturating_sub(22), &crate::model::sanitise(&item.text), theme.dim);
+            canvas.text(row.x + 22, row.y, row.width.saturating_sub(22), &crate::model::sanitise(first), theme.dim);
         }
     });
 }

@@ -35,6 +35,12 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) 
     }
     let track = Rect { x: layout.frame.right() - 1, width: 1, ..layout.rows };
     canvas.scroll_mark(track, state.list.offset(), height, state.list.len());
+    let reason = state.selected().and_then(|row| row.process.contact.reason());
+    if let Some(reason) = reason.filter(|_| !layout.columns.iter().any(|slot| slot.column == Column::Command)) {
+        // Where no column has room for it.
+        let (x, room) = (layout.frame.x + 2, layout.frame.width.saturating_sub(4));
+        canvas.pieces(x, layout.frame.bottom() - 1, room, &[(" ", theme.warn), (reason, theme.warn), (" ", theme.warn)]);
+    }
     cursor
 }
 

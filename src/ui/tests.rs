@@ -84,6 +84,8 @@ fn every_size_has_its_picture() {
         ("recording", 200, 60),
         ("recording", 40, 10),
         ("dump", 40, 10),
+        ("container", 120, 40),
+        ("operations", 80, 24),
         ("trace-form", 120, 40),
         ("trace-form", 40, 10),
         ("providers", 120, 40),

@@ -10,6 +10,7 @@ mod commands_analysis;
 mod container;
 mod dashboard;
 mod findings;
+mod forms;
 mod names;
 mod net;
 mod ports;

@@ -4,7 +4,7 @@ use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use crate::app::action::Action;
 use crate::app::layout::Spot;
-use crate::app::{Effect, Field, Focus, Overlay, State, Tab};
+use crate::app::{Activity, Effect, Field, Focus, Overlay, State, Tab};
 
 use super::{keys, overlays};
 
@@ -104,7 +104,8 @@ fn select_line(state: &mut State, line: usize, height: usize) {
         Tab::Operations => (&mut state.operation, operations),
         _ => return,
     };
-    let window = cursor.window(len, height.saturating_sub(1));
+    let height = if state.tab == Tab::Operations { Activity::listed(height) } else { height.saturating_sub(1) };
+    let window = cursor.window(len, height);
     if let Some(line) = line.checked_sub(1)
         && let Some(index) = window.clone().nth(line)
     {

@@ -145,7 +145,7 @@ fn step(state: &mut State, step: Step) {
         Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Methods | Tab::Events => state.step_view(step, page / 2),
         Tab::Operations => {
             let len = state.activities();
-            state.operation.go(step, len, page.saturating_sub(1));
+            state.operation.go(step, len, Activity::listed(page));
         }
     }
 }
@@ -298,6 +298,16 @@ fn copyable(state: &State) -> Vec<CopyItem> {
         && let Some(activity) = state.activity().get(state.operation.at)
     {
         activity.files().into_iter().for_each(|file| add("file", file));
+        let now = state.now;
+        let log = |only: Option<crate::model::ProcessKey>| {
+            let all = state.activity();
+            let wanted = all.iter().rev().filter(|other| only.is_none_or(|key| other.key() == key));
+            wanted.map(|other| other.entry(now)).collect::<Vec<_>>().join("\n")
+        };
+        add("what it answered", activity.answer());
+        add("this entry", activity.entry(now));
+        add("log of the process", log(Some(activity.key())));
+        add("whole log", log(None));
     }
     if let Some((label, text)) = state.shown_name() {
         add(label, text);

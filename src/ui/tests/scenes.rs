@@ -19,6 +19,8 @@ pub(crate) const SCENES: [Scene; 45] = [
     ("none", none),
     ("table", World::populated),
     ("trouble", |w, h| keyed(w, h, "G")),
+    ("denied", |w, h| keyed(w, h, "/node⏎")),
+    ("container", |w, h| keyed(w, h, "/web⏎⏎")),
     ("filtered", |w, h| keyed(w, h, "/we␣!report")),
     ("environment", environment),
     ("starting", |w, h| keyed(w, h, "⏎t")),

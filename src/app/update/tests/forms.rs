@@ -307,3 +307,34 @@ fn buttons_and_questions_can_be_clicked() {
         assert!(matches!(world.take_effects().as_slice(), [Effect::Dump { .. }]), "{width}");
     }
 }
+
+/// What was done is told whole, and stays when the process has gone.
+#[test]
+fn the_action_log_can_be_copied_and_outlives_the_process() {
+    let mut world = alone("9.0.0");
+    world.press("a↓↓↓↓⏎⇥");
+    fill(&mut world, &["PASSWORD_FILE", "hunter2"]);
+    world.press("y");
+    let effects = world.take_effects();
+    let [Effect::Control { ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    let ticket = *ticket;
+    world.wait(61_000);
+    world.send(Msg::JobDone { ticket, result: Err("the runtime answered E_FAIL".to_owned()) });
+    world.press("py");
+    world.take_effects();
+    world.send(Msg::Processes(vec![process(7, "Other")]));
+    world.wait(10_000);
+    world.press("⏎");
+    while world.state.tab != crate::app::Tab::Operations {
+        world.press("⇥");
+    }
+    world.press("G y");
+    let Some(Overlay::Copy(menu)) = &world.state.overlay else { panic!("no menu") };
+    let text = |label| menu.items.iter().find(|item| item.label == label).map(|item| item.text.clone()).unwrap();
+    let first = "08:30:21  Web (42)  set variable PASSWORD_FILE: failed: the runtime answered E_FAIL";
+    let second = "08:31:22  Web (42)  perf map on perfmap: no answer yet";
+    assert_eq!(text("this entry"), first);
+    assert_eq!(text("what it answered"), "failed: the runtime answered E_FAIL");
+    assert_eq!(text("log of the process"), format!("{first}\n{second}"));
+    assert_eq!(text("whole log"), text("log of the process"));
+}

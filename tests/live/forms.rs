@@ -1,0 +1,176 @@
+//! The dashboard's forms, and what recordings can wait for and keep, on real programs.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::support::runtimes;
+use crate::support::screen::{DOWN, END, ENTER, TAB, ctrl};
+use crate::support::{Invocation, PATIENCE, Program, Running, Screen, Signal, folder, poll};
+use crate::trace::assert_whole;
+
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+
+/// The dashboard with this program alone in it, and the program selected.
+fn dashboard(program: &Program, name: &str) -> Screen {
+    let screen = Invocation::new(["--filter", &program.pid().to_string()]).screen(120, 40);
+    // The number alone is in the path of the program, too.
+    screen.wait_for(".NET 9.0.7");
+    screen.wait_for(&format!("{name} {}", program.pid()));
+    screen
+}
+
+fn stats(file: &std::path::Path) -> Value {
+    Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json()
+}
+
+fn count(stats: &Value, provider: &str, name: &str) -> u64 {
+    let counts = stats["counts"].as_array().unwrap().iter();
+    counts.filter(|count| count["provider"] == provider && count["name"] == name).filter_map(|count| count["count"].as_u64()).sum()
+}
+
+/// The recording that is in a folder, with its own name.
+fn recording(screen: &Screen) -> PathBuf {
+    let found = || {
+        let mut files = fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path());
+        files.find(|file| file.extension().is_some_and(|extension| extension == "nettrace"))
+    };
+    poll(PATIENCE, found).unwrap_or_else(|| panic!("nothing was recorded:\n{}", screen.contents()))
+}
+
+#[test]
+fn the_form_records_what_its_command_line_does() {
+    let Some(net9) = runtimes::net9() else { return };
+    let mut program = net9.program("known").start();
+    let screen = dashboard(&program, "known");
+    let provider = format!("{RUNTIME}:exception:error");
+    screen.keys("O");
+    screen.wait_for("Record · known");
+    screen.keys(&format!("{}{TAB}{provider}", ctrl('u')));
+    let shown = screen.wait_for(":exception:error");
+    assert!(shown.contains(&format!("dn-top trace {} --provider", program.pid())), "{shown}");
+    screen.keys(ENTER);
+    screen.wait_for("◉ recording");
+    assert!(program.answers());
+    program.carry_out("throw 7");
+    screen.keys("t");
+    screen.wait_for("✓ done");
+    let form = stats(&recording(&screen));
+
+    let place = folder();
+    let file = place.path().join("a.nettrace");
+    let pid = program.pid().to_string();
+    let running = Invocation::new(["trace", &pid, "-o", file.to_str().unwrap(), "--provider", &provider, "--json"]).start();
+    wait_for_session(&running, &program);
+    program.carry_out("throw 7");
+    running.signal(Signal::INT);
+    let output = running.wait();
+    assert_whole(&file, &serde_json::from_str(&output.stdout).unwrap());
+    let line = stats(&file);
+    for said in [&form, &line] {
+        assert_eq!((count(said, RUNTIME, "ExceptionThrown"), &said["complete"]), (7, &true.into()), "{said}");
+    }
+    let kinds = |said: &Value| {
+        let of = |count: &Value| (count["provider"].as_str() == Some(RUNTIME)).then(|| count["name"].clone());
+        said["counts"].as_array().unwrap().iter().filter_map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(&form), kinds(&line));
+}
+
+/// The session is open, and lets events through.
+fn wait_for_session(running: &Running, program: &Program) {
+    poll(PATIENCE, || running.stderr().contains("Ctrl-C stops it").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+    assert!(program.answers());
+}
+
+#[test]
+fn an_event_with_a_text_in_it_ends_a_recording() {
+    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+        let mut program = runtime.program("known").start();
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let (pid, stop_on) = (program.pid().to_string(), format!("{RUNTIME}/ExceptionThrown:number 3"));
+        let arguments = ["trace", &pid, "-o", file.to_str().unwrap(), "--clr-events", "exception", "--stop-on", &stop_on, "--json"];
+        let running = Invocation::new(arguments).start();
+        wait_for_session(&running, &program);
+        // Three of other texts, and then one of it.
+        program.carry_out("throw 3");
+        program.carry_out("throw 4");
+        let output = running.wait();
+        assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
+        let result: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(result["stopped_by"], "event", "{runtime}");
+        assert_whole(&file, &result);
+        assert_eq!(count(&stats(&file), RUNTIME, "ExceptionThrown"), 7, "{runtime}");
+        assert!(program.answers(), "{runtime}");
+    }
+}
+
+#[test]
+fn a_flight_recorder_keeps_the_end() {
+    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+        let mut program = runtime.program("known").start();
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let pid = program.pid().to_string();
+        let arguments = ["trace", &pid, "-o", file.to_str().unwrap(), "--clr-events", "exception", "--flight", "1MiB", "--json"];
+        let running = Invocation::new(arguments).start();
+        wait_for_session(&running, &program);
+        program.carry_out("throw 20000");
+        running.signal(Signal::INT);
+        let output = running.wait();
+        assert_eq!(output.code, 130, "{runtime}: {}", output.stderr);
+        let recorded = assert_whole(&file, &serde_json::from_str(&output.stdout).unwrap());
+        assert!(recorded.stacks > 0 && recorded.of_rundown("MethodDCEnd") > 0, "{runtime}");
+        let thrown = count(&stats(&file), RUNTIME, "ExceptionThrown");
+        assert!((500..19_000).contains(&thrown), "{runtime}: {thrown}");
+        let bytes = fs::read(&file).unwrap();
+        let holds = |text: &str| {
+            let text: Vec<u8> = format!("{text}\0").encode_utf16().flat_map(u16::to_le_bytes).collect();
+            bytes.windows(text.len()).any(|window| window == text)
+        };
+        assert!(holds("number 19999") && !holds("number 7"), "{runtime}");
+        assert!(program.answers(), "{runtime}");
+    }
+}
+
+#[test]
+fn a_variable_is_set_from_the_dashboard() {
+    let Some(net9) = runtimes::net9() else { return };
+    let program = net9.program("known").start();
+    let screen = dashboard(&program, "known");
+    screen.keys("a");
+    screen.wait_for("Act on known");
+    screen.keys(&DOWN.repeat(4));
+    screen.keys(ENTER);
+    screen.wait_for("Set a variable · known");
+    screen.keys(&format!("{TAB}DN_TOP_PROOF{TAB}from the form{TAB}y"));
+    screen.wait_for("set variable done");
+    let environment = Invocation::new(["env", &program.pid().to_string(), "--json"]).run().json();
+    let found = environment.as_array().unwrap().iter().find(|variable| variable["name"] == "DN_TOP_PROOF");
+    assert_eq!(found.unwrap()["value"], "from the form");
+    assert!(program.answers());
+}
+
+#[test]
+fn a_program_is_run_and_recorded_from_the_dashboard() {
+    let Some(net9) = runtimes::net9() else { return };
+    let screen = Invocation::new(["--filter", "nothing is called this"]).screen(120, 40);
+    screen.wait_for("No process matches");
+    screen.keys("a");
+    screen.wait_for("record it from its start");
+    screen.keys(END);
+    screen.keys(ENTER);
+    screen.wait_for("Run a program");
+    // It ends when there is nothing to read, which is at once.
+    let launch = net9.program("known");
+    let words: Vec<_> = launch.words().iter().map(|word| word.to_str().unwrap()).collect();
+    screen.keys(&format!("{}{TAB}{TAB}out.txt{TAB}y", words.join(" ")));
+    screen.wait_for("It ended with 0");
+    let file = recording(&screen);
+    let said = stats(&file);
+    // What a runtime has one of it makes first of all.
+    assert_eq!(count(&said, RUNTIME, "AppDomainLoad"), 1, "{said:#}");
+    assert!(screen.folder().join("out.txt").is_file());
+}
