@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 45] = [
+pub(crate) const SCENES: [Scene; 47] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
