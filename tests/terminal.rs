@@ -143,7 +143,7 @@ fn the_details_have_their_keys() {
     for (keys, shows) in [
         (TAB, "ConnectionStrings__Orders"),
         (RIGHT, "Nothing was recorded"),
-        ("9", "Nothing was done yet"),
+        ("0", "Nothing was done yet"),
         (LEFT, "Nothing was recorded"),
         ("3", "Nothing was recorded"),
         (BACK_TAB, "ConnectionStrings__Orders"),
@@ -199,7 +199,7 @@ fn dialogs_say_what_will_happen_and_do_nothing_by_default() {
     press(&screen, "!", "─ Messages ");
     screen.keys(ESC);
     screen.wait_gone("─ Messages ");
-    press(&screen, "\r9", "WHAT");
+    press(&screen, "\r0", "WHAT");
     screen.wait_until("both", |shown| ["✓ heap dump", "✓ perf map on"].iter().all(|what| shown.contains(what)));
 }
 

@@ -30,13 +30,15 @@ pub enum Tab {
     Methods,
     /// Which events come.
     Events,
+    /// Log messages, requests, compilation, assemblies.
+    More,
     /// What was and is being done, to all processes.
     Operations,
 }
 
 impl Tab {
     /// All tabs, left to right.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Info,
         Self::Environment,
         Self::Trace,
@@ -45,6 +47,7 @@ impl Tab {
         Self::Threads,
         Self::Methods,
         Self::Events,
+        Self::More,
         Self::Operations,
     ];
 
@@ -59,18 +62,19 @@ impl Tab {
             Self::Threads => ["Threads", "Threads", "Thr"],
             Self::Methods => ["Methods", "Methods", "Mth"],
             Self::Events => ["Events", "Events", "Evt"],
+            Self::More => ["More"; 3],
             Self::Operations => ["Operations", "Ops", "Ops"],
         }
     }
 
-    /// The digit that leads to it.
+    /// The digit that leads to it: the tenth has 0.
     pub fn digit(self) -> usize {
-        self as usize + 1
+        (self as usize + 1) % 10
     }
 
     /// Whether it shows what is in a recording.
     pub fn is_analysis(self) -> bool {
-        matches!(self, Self::Gc | Self::Exceptions | Self::Threads | Self::Methods | Self::Events)
+        matches!(self, Self::Gc | Self::Exceptions | Self::Threads | Self::Methods | Self::Events | Self::More)
     }
 
     /// The tab to the right, or to the left, round the ends.

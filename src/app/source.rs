@@ -17,11 +17,33 @@ pub enum Source {
     ThreadPool,
     /// Samples of what threads do.
     Samples,
+    /// Messages of `ILogger`.
+    Logs,
+    /// Requests and the like.
+    Activities,
+    /// Methods that are compiled.
+    Compilation,
+    /// How long that takes.
+    CompileTime,
+    /// Assemblies.
+    Assemblies,
 }
 
 impl Source {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Collections, Self::Allocations, Self::Exceptions, Self::Contention, Self::ThreadPool, Self::Samples];
+    pub const ALL: [Self; 11] = [
+        Self::Collections,
+        Self::Allocations,
+        Self::Exceptions,
+        Self::Contention,
+        Self::ThreadPool,
+        Self::Samples,
+        Self::Logs,
+        Self::Activities,
+        Self::Compilation,
+        Self::CompileTime,
+        Self::Assemblies,
+    ];
 
     /// Provider, keyword and level (reference: .NET runtime provider, keywords).
     fn needs(self) -> (&'static str, u64, u32) {
@@ -32,6 +54,11 @@ impl Source {
             Self::Contention => (RUNTIME, 0x4000, 4),
             Self::ThreadPool => (RUNTIME, 0x1_0000, 4),
             Self::Samples => ("Microsoft-DotNETCore-SampleProfiler", 0, 4),
+            Self::Logs => ("Microsoft-Extensions-Logging", 0x4, 4),
+            Self::Activities => ("System.Net.Http", 0, 4),
+            Self::Compilation => (RUNTIME, 0x10, 4),
+            Self::CompileTime => (RUNTIME, 0x10, 5),
+            Self::Assemblies => (RUNTIME, 0x8, 4),
         }
     }
 
@@ -44,6 +71,10 @@ impl Source {
             Self::Contention => "contention",
             Self::ThreadPool => "threadpool",
             Self::Samples => "dotnet-sampled-thread-time",
+            Self::Logs => "logs",
+            Self::Activities => "http",
+            Self::Compilation | Self::Assemblies => "dotnet-common",
+            Self::CompileTime => "startup",
         }
     }
 
@@ -78,7 +109,7 @@ mod tests {
     fn what_a_recording_cannot_hold_is_known() {
         let usual = "dotnet-common + dotnet-sampled-thread-time";
         let held = Source::ALL.map(|source| source.is_in(usual).unwrap());
-        assert_eq!(held, [true, false, true, false, true, true]);
+        assert_eq!(held, [true, false, true, false, true, true, false, false, true, false, true]);
         assert_eq!(Source::Collections.is_in("dotnet-common + My-Own:1:5"), None);
     }
 }

@@ -179,6 +179,7 @@ impl State {
                 (Focus::Detail, Tab::Methods) if self.is_flame() => Context::Flame,
                 (Focus::Detail, Tab::Methods) => Context::Methods,
                 (Focus::Detail, Tab::Events) => Context::Events,
+                (Focus::Detail, Tab::More) => Context::More,
                 (Focus::Detail, Tab::Operations) => Context::Operations,
             },
         }

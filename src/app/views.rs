@@ -3,6 +3,7 @@
 use tui_input::Input;
 
 use super::cursor::{Cursor, Step};
+use super::more::Section;
 use super::pane::Tab;
 use super::sampling::Sampling;
 use super::single_events::EventsView;
@@ -18,6 +19,8 @@ pub struct Views {
     pub sampling: Sampling,
     /// How events are looked at.
     pub events: EventsView,
+    /// What of the rest was chosen.
+    pub(super) section: Option<Section>,
     /// By tab.
     picks: [Pick; Tab::ALL.len()],
 }
@@ -79,6 +82,7 @@ impl State {
                 .into_iter()
                 .map(|rate| format!("{} {} {}", rate.event.provider, rate.event.event_id, rate.event.name))
                 .collect(),
+            Tab::More => self.section_names(),
             Tab::Info | Tab::Environment | Tab::Trace | Tab::Operations => Vec::new(),
         }
     }
@@ -133,6 +137,7 @@ impl State {
                 ("event with its fields", [head].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
             }
             Tab::Events => self.events().get(at).map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name)))?,
+            Tab::More => self.shown_of_section(at)?,
             Tab::Gc | Tab::Info | Tab::Environment | Tab::Trace | Tab::Operations => return None,
         };
         Some((label, text.lines().map(sanitise).collect::<Vec<_>>().join("\n")))

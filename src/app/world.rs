@@ -9,7 +9,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, Live, Vitals};
 use crate::app::{Effect, Msg, Now, Options, State, Ticket, update};
 use crate::ipc::RuntimeVersion;
-use crate::model::{Contact, NameSearch, Phase, Process, ProcessKey, Rate, Recording, RecordingId, RunState, Trouble, Usage, Variable};
+use crate::model::{Contact, Phase, Process, ProcessKey, Rate, Recording, RecordingId, RunState, Trouble, Usage, Variable};
 
 /// 2026-11-21, 08:30:21 UTC.
 pub(crate) const START_UNIX_MS: u64 = 1_795_249_821_000;
@@ -125,7 +125,7 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
         dropped: seconds / 24 * 318,
         history,
         threads: Arc::default(),
-        names: NameSearch::NotYet,
+        names: Default::default(),
         kept: None,
         findings: None,
     }

@@ -168,7 +168,7 @@ fn drain<S: Sink>(
     incoming: &Receiver<(Vec<u8>, usize)>,
     give_back: &Sender<Vec<u8>>,
     mut sink: (S, Side),
-    mut look: impl FnMut(&(S, Side), bool),
+    mut look: impl FnMut(&mut (S, Side), bool),
 ) -> Counted {
     let mut decoder = Decoder::new(Limits::default());
     let mut outcome = Ok(());
@@ -185,10 +185,10 @@ fn drain<S: Sink>(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        look(&sink, false);
+        look(&mut sink, false);
     }
     let complete = decoder.finish(&mut sink).is_complete();
-    look(&sink, true);
+    look(&mut sink, true);
     let words = |error| format!("the stream stopped making sense ({error}); its bytes are kept but no longer counted");
     Counted { complete: complete && outcome.is_ok(), trouble: outcome.err().map(words), recent: sink.1.recent }
 }

@@ -26,7 +26,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout
         Tab::Info => info::draw(canvas, state, layout.body),
         Tab::Environment => return environment::draw(canvas, state, layout.body),
         Tab::Trace => trace::draw(canvas, state, layout.body),
-        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Methods | Tab::Events => return analysis::draw(canvas, state, layout.body),
+        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Methods | Tab::Events | Tab::More => {
+            return analysis::draw(canvas, state, layout.body);
+        }
         Tab::Operations => operations::draw(canvas, state, layout.body),
     }
     None

@@ -187,13 +187,15 @@ pub(crate) fn payloads(bytes: &[u8]) {
 
 /// The bytes say which events come, one after the other. What every analysis then says must add up.
 pub(crate) fn analyses(bytes: &[u8]) {
-    let mut live = Live::default();
+    let mut live = Live::default().keeping_events();
     let mut decoder = Decoder::new(Limits::default());
     decoder.feed(&script(bytes), &mut live).expect("a readable stream");
     assert!(decoder.finish(&mut live).is_complete());
     for now in [live.newest(), 0, i64::MAX, i64::MIN] {
         check(&live, now);
     }
+    let recent = live.recent();
+    assert!(recent.events.len() as u64 + recent.skipped <= recent.seen && recent.seen <= live.throughput().snapshot().events);
 }
 
 fn check(live: &Live, now: i64) {
@@ -212,8 +214,7 @@ fn check(live: &Live, now: i64) {
         methods.samples.all()
     );
     assert_eq!(methods.threads.iter().map(|thread| thread.samples.all()).sum::<u64>(), methods.samples.all());
-    let profile = live.profile();
-    let tree = profile.count(SampleFilter::ALL).call_tree(SampleCount::all, usize::MAX);
+    let tree = live.profile().count(SampleFilter::ALL).call_tree(SampleCount::all, usize::MAX);
     let roots = tree.iter().filter(|node| node.depth == 0).map(|node| node.total.all()).sum::<u64>();
     assert_eq!(roots + methods.without_stack, methods.samples.all());
     live.stacks(SampleFilter::BUSY, 10);

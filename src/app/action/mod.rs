@@ -153,6 +153,8 @@ pub enum Context {
     Flame,
     /// Which events came.
     Events,
+    /// What else is in a recording.
+    More,
     /// What was and is being done.
     Operations,
     /// A line of text for a filter or a search.
@@ -176,8 +178,8 @@ pub enum Context {
 impl Context {
     /// Whether the keys go to one of the two panes.
     pub fn is_pane(self) -> bool {
-        use Context::{Analysis, Environment, Events, Flame, Info, List, Methods, Operations, Trace};
-        matches!(self, List | Info | Environment | Trace | Analysis | Methods | Flame | Events | Operations)
+        use Context::{Analysis, Environment, Events, Flame, Info, List, Methods, More, Operations, Trace};
+        matches!(self, List | Info | Environment | Trace | Analysis | Methods | Flame | Events | More | Operations)
     }
 
     /// Whether letters are text here, not keys.

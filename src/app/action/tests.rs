@@ -3,7 +3,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::*;
 use crate::app::world::World;
 
-const CONTEXTS: [Context; 17] = [
+const CONTEXTS: [Context; 18] = [
     Context::List,
     Context::Info,
     Context::Environment,
@@ -12,6 +12,7 @@ const CONTEXTS: [Context; 17] = [
     Context::Methods,
     Context::Flame,
     Context::Events,
+    Context::More,
     Context::Operations,
     Context::Line,
     Context::Pick,

@@ -32,6 +32,7 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
             state.views.sampling.by_total = !state.views.sampling.by_total
         }
         Action::Waiting => state.views.sampling.waiting = !state.views.sampling.waiting,
+        Action::Shape if state.tab == Tab::More => state.next_section(),
         Action::Shape if state.tab == Tab::Events => state.show_single_events(!state.views.events.single),
         Action::Shape => {
             state.views.sampling.next_shape();
@@ -142,7 +143,7 @@ fn step(state: &mut State, step: Step) {
         }
         Tab::Trace => choose_recording(state, step),
         Tab::Methods if state.is_flame() => state.step_flame(step),
-        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Methods | Tab::Events => state.step_view(step, page / 2),
+        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Methods | Tab::Events | Tab::More => state.step_view(step, page / 2),
         Tab::Operations => {
             let len = state.activities();
             state.operation.go(step, len, Activity::listed(page));

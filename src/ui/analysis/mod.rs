@@ -3,12 +3,15 @@
 //! Each view has a line that says which recording and how it goes, some figures, curves where there is room, and one list that can be moved
 //! in. What a recording cannot hold is said, with the profile that would.
 
+mod compilation;
 mod events;
 mod exceptions;
 mod flame;
 mod gc;
 mod grid;
+mod logs;
 mod methods;
+mod more;
 mod panel;
 mod sampled_threads;
 mod short;
@@ -76,6 +79,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
         Tab::Threads => threads::draw(canvas, &look, rest),
         Tab::Methods => return methods::draw(canvas, &look, rest),
         Tab::Events => return events::draw(canvas, &look, rest),
+        Tab::More => return more::draw(canvas, &look, rest),
         Tab::Info | Tab::Environment | Tab::Trace | Tab::Operations => {}
     }
     None

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use crate::analysis::Live;
 use crate::clr::RUNTIME;
 use crate::model::{EventRate, Findings};
-use crate::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
+use crate::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, NewEvent, TraceHeader};
 use crate::wire::Put;
 
 const MS: i64 = 1_000_000;
@@ -26,7 +26,9 @@ const METHODS: [(&str, &str); 7] = [
 
 struct Session {
     encoder: Encoder,
-    records: Vec<(&'static str, u32, u32)>,
+    records: Vec<((&'static str, u32, u32), u32)>,
+    /// Records of events that tell their fields.
+    own: Vec<((&'static str, &'static str), u32)>,
 }
 
 /// A payload of numbers and texts.
@@ -46,11 +48,12 @@ impl Session {
     fn write(&mut self, provider: &'static str, kind: (u32, u32), (at, thread): (i64, u64), stack: &[u64], parts: &[Part<'_>]) {
         let (event_id, version) = kind;
         let record = (provider, event_id, version);
-        let metadata = match self.records.iter().position(|other| *other == record) {
-            Some(place) => place as u32 + 1,
+        let metadata = match self.records.iter().find(|(other, _)| *other == record) {
+            Some((_, known)) => *known,
             None => {
-                self.records.push(record);
-                self.encoder.metadata(&Metadata { provider: provider.to_owned(), event_id, version, ..Metadata::default() })
+                let known = self.encoder.metadata(&Metadata { provider: provider.to_owned(), event_id, version, ..Metadata::default() });
+                self.records.push((record, known));
+                known
             }
         };
         let frames: Vec<u64> = stack.iter().map(|method| method * 0x1000 + 8).collect();
@@ -75,6 +78,83 @@ impl Session {
             payload: &payload,
             ..NewEvent::default()
         });
+    }
+
+    /// Writes an event that its metadata describe; an activity is a number other than 0.
+    fn described(
+        &mut self,
+        (provider, name): (&'static str, &'static str),
+        at: i64,
+        activity: u8,
+        fields: &[(&str, FieldType)],
+        payload: Vec<u8>,
+    ) {
+        let kind = (provider, name);
+        let metadata = match self.own.iter().find(|(other, _)| *other == kind) {
+            Some((_, known)) => *known,
+            None => {
+                let fields = fields.iter().map(|(name, kind)| Field { name: (*name).to_owned(), kind: kind.clone() }).collect();
+                let event_id = self.own.len() as u32 + 1;
+                let record = Metadata { provider: provider.to_owned(), event_id, name: name.to_owned(), fields, ..Metadata::default() };
+                let known = self.encoder.metadata(&record);
+                self.own.push((kind, known));
+                known
+            }
+        };
+        self.encoder.event(&NewEvent {
+            metadata,
+            timestamp: at,
+            thread: 12,
+            capture_thread: 12,
+            activity_id: [activity; 16],
+            payload: &payload,
+            ..NewEvent::default()
+        });
+    }
+
+    /// What a program with libraries tells in the millisecond `ms`.
+    fn chat(&mut self, ms: i64) {
+        let at = ms * MS;
+        let text = |texts: &[&str]| {
+            let mut payload = Vec::new();
+            texts.iter().for_each(|text| payload.put_utf16z(text));
+            payload
+        };
+        if ms % 2100 == 400 {
+            let (level, words) =
+                [(2_u32, "Order 4711 was taken in"), (3, "The payment service is slow: 2.1 s"), (4, "Order 4712 cannot be shipped")]
+                    [(ms / 2100 % 3) as usize];
+            let mut payload = Vec::new();
+            payload.put_u32(level);
+            payload.extend(text(&["Shop.Api.OrdersController", words]));
+            let fields = [("Level", FieldType::Int32), ("LoggerName", FieldType::String), ("FormattedMessage", FieldType::String)];
+            self.described(("Microsoft-Extensions-Logging", "FormattedMessage"), at, 0, &fields, payload);
+        }
+        let path = ["/stock/4711", "/prices", "/payments/new"][(ms / 700 % 3) as usize];
+        let fields = [("scheme", FieldType::String), ("host", FieldType::String), ("pathAndQuery", FieldType::String)];
+        if ms % 700 == 10 {
+            self.described(("System.Net.Http", "RequestStart"), at, 1 + (ms / 700) as u8, &fields, text(&["https", "stock.local", path]));
+        }
+        if ms % 700 == 30 + ms / 700 % 3 * 90 {
+            self.described(("System.Net.Http", "RequestStop"), at, 1 + (ms / 700) as u8, &[], Vec::new());
+        }
+        if ms % 5000 == 600 {
+            let place = ms as u64 / 5000 % METHODS.len() as u64;
+            let (namespace, name) = METHODS[place as usize];
+            let begun = [Long(100 + place), Long(1), Word(9), Word(120), Text(namespace), Text(name), Text("void  ()"), Short(0)];
+            self.runtime((145, 1), at, 14, &[], &begun);
+            let body = [Long(100 + place), Long(1), Long(0x90_0000 + place * 0x1000), Word(640), Word(9), Word(0x188)];
+            let names = [Text(namespace), Text(name), Text("void  ()"), Short(0), Long(0)];
+            self.runtime((143, 2), at + 900_000 + ms * 40, 14, &[], &body.into_iter().chain(names).collect::<Vec<_>>());
+        }
+        if ms % 14_000 == 900 {
+            let name = [
+                "Shop.Pricing, Version=4.2.0.0, Culture=neutral, PublicKeyToken=null",
+                "System.Text.Json, Version=9.0.0.0, Culture=neutral",
+                "Shop.Stock, Version=1.0.7.0",
+            ][(ms / 14_000) as usize];
+            self.runtime((154, 1), at, 14, &[], &[Long(ms as u64), Long(1), Long(0), Word(0), Text(name), Short(0)]);
+        }
     }
 
     fn runtime(&mut self, kind: (u32, u32), at: i64, thread: u64, stack: &[u64], parts: &[Part<'_>]) {
@@ -158,7 +238,7 @@ fn play() -> Findings {
         processors: 4,
         sampling_interval_ns: 1_000_000,
     };
-    let mut session = Session { encoder: Encoder::new(header), records: Vec::new() };
+    let mut session = Session { encoder: Encoder::new(header), records: Vec::new(), own: Vec::new() };
     for ((namespace, name), place) in METHODS.into_iter().zip(1_u64..) {
         let start = place * 0x1000;
         let parts = [Long(place), Long(1), Long(start), Word(0x800), Word(place as u32), Word(0x208)];
@@ -168,6 +248,7 @@ fn play() -> Findings {
     }
     for ms in 0..LENGTH {
         session.tick(ms);
+        session.chat(ms);
         if ms % 20_000 == 15_000 {
             session.encoder.lose(11, 159);
         }

@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 47] = [
+pub(crate) const SCENES: [Scene; 52] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -57,6 +57,15 @@ pub(crate) const SCENES: [Scene; 47] = [
     ("events", |w, h| analysed(w, h, "8/runtime␣gc")),
     ("single-events", |w, h| analysed(w, h, "8f↓")),
     ("open-event", |w, h| analysed(w, h, "8f/exception⏎⏎")),
+    ("logs", |w, h| analysed(w, h, "9↓↓")),
+    ("requests", |w, h| analysed(w, h, "9f")),
+    ("compilation", |w, h| analysed(w, h, "9ff↓")),
+    ("assemblies", |w, h| analysed(w, h, "9fff")),
+    ("nothing-more", |w, h| {
+        let mut world = not_recorded(w, h);
+        world.press("9");
+        world
+    }),
     ("not-recorded", not_recorded),
     ("nothing-yet", nothing_yet),
     ("analysed", finished),
@@ -191,7 +200,7 @@ fn operations(width: u16, height: u16) -> World {
         }
     }
     world.wait(60_000);
-    world.press("dy 9");
+    world.press("dy 0");
     world.wait(3000);
     world
 }

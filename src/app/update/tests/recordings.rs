@@ -135,9 +135,9 @@ fn operations_lead_to_their_process() {
     world.press("t");
     world.wait(10);
     world.press("↓ dy");
-    world.press("/web⏎ ⏎9 ↓⏎");
+    world.press("/web⏎ ⏎0 ↓⏎");
     assert_eq!((world.selected_name().as_str(), world.state.tab), ("OrderService", Tab::Trace));
     assert_eq!(world.state.list.filter().text(), "", "the filter hid it");
-    world.press("9g⏎");
+    world.press("0g⏎");
     assert_eq!((world.selected_name().as_str(), world.state.tab), ("Search.Indexer", Tab::Operations));
 }

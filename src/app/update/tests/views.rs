@@ -1,6 +1,6 @@
 use crate::app::action::Context;
 use crate::app::world::{World, recording};
-use crate::app::{Effect, Msg, Shape, Tab};
+use crate::app::{Effect, Msg, Section, Shape, Tab};
 use crate::model::{Outcome, Phase, Recording, StoppedBy};
 use crate::ui::tests::findings::{empty, scripted};
 
@@ -103,4 +103,25 @@ fn the_selected_exception_is_copied_with_its_stack() {
     let Some(Effect::Copy { text, .. }) = effects.last() else { panic!("{effects:?}") };
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[..2], ["System.InvalidOperationException: Order 4711 has been shipped already", "   at Shop.Pricing.Discounts.Apply"]);
+}
+
+#[test]
+fn sections_that_have_something_are_gone_through_and_filtered() {
+    let mut world = analysed("9");
+    for section in [Section::Logs, Section::Activities, Section::Compilation, Section::Assemblies, Section::Logs] {
+        assert_eq!(world.state.section(), Some(section));
+        world.press("f");
+    }
+    world.press("fff/slow⏎");
+    assert_eq!(world.state.section(), Some(Section::Logs));
+    assert!(world.state.log_messages().len() > 3 && world.state.log_messages().iter().all(|message| message.level == 3));
+    let mut findings = (*scripted()).clone();
+    (findings.snapshot.logs.by_level, findings.snapshot.assemblies.loaded) = ([0; 7], Vec::new());
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(findings.into()), ..recording(1, 43, Phase::Recording) })));
+    assert_eq!(world.state.section(), Some(Section::Activities));
+    world.press("ff");
+    assert_eq!(world.state.section(), Some(Section::Activities));
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(empty()), ..recording(1, 44, Phase::Recording) })));
+    world.press("f/");
+    assert!(world.state.section().is_none() && world.state.line.is_none());
 }
