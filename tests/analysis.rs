@@ -70,6 +70,10 @@ fn a_busy_program_on_net31() {
     let gc = &snapshot.gc;
     assert_eq!((gc.collections, gc.induced, gc.pauses.count), ([1, 0, 1], 1, 2), "1331 suspensions are the sampler's");
     assert_eq!(gc.recent.iter().filter_map(|collection| collection.pause_ns).sum::<u64>(), gc.pauses.total_ns);
+    for collection in &gc.recent {
+        let (before, after, promoted) = (collection.heap_before.unwrap(), collection.heap_after.unwrap(), collection.promoted.unwrap());
+        assert!(before > promoted && after >= promoted && before < 1 << 30, "{collection:?}");
+    }
     assert_eq!(snapshot.exceptions.types[0].name, "System.InvalidOperationException");
     assert_eq!(snapshot.exceptions.types[0].last.frames[0], "P+<Main>c__AnonStorey0.<>m__0");
     let heap = live.heap().expect("a walk over the heap");

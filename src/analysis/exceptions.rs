@@ -35,6 +35,7 @@ pub(super) struct Exceptions {
 #[derive(Debug, Default)]
 struct Type {
     count: u64,
+    lately: Lately,
     last: Thrown,
 }
 
@@ -45,6 +46,38 @@ impl Row for Type {
 
     fn fold(&mut self, row: Self) {
         self.count += row.count;
+        self.lately.fold(row.lately);
+    }
+}
+
+/// How many came lately: each counts less and less with time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Lately {
+    weight: f64,
+    at: i64,
+}
+
+impl Lately {
+    /// Nanoseconds after which one counts but a third.
+    const SPAN: f64 = 3e9;
+
+    fn at(self, now: i64) -> f64 {
+        self.weight * (-(now.saturating_sub(self.at).max(0) as f64) / Self::SPAN).exp()
+    }
+
+    fn add(&mut self, at: i64) {
+        *self = Self { weight: self.at(at) + 1.0, at: self.at.max(at) };
+    }
+
+    fn fold(&mut self, other: Self) {
+        let at = self.at.max(other.at);
+        *self = Self { weight: self.at(at) + other.at(at), at };
+    }
+
+    /// How many a second. In a session that is younger than the span, there were fewer that could count.
+    fn rate(self, now: i64) -> f64 {
+        let seconds = Self::SPAN / 1e9 * (1.0 - (-(now.max(1_000_000_000) as f64) / Self::SPAN).exp());
+        self.at(now) / seconds
     }
 }
 
@@ -89,6 +122,8 @@ pub struct ExceptionSnapshot {
     pub rethrown: u64,
     /// Exceptions a second over the last ten seconds.
     pub rate: f64,
+    /// Exceptions a second before that, over up to five minutes; `None` before there was half a minute of it.
+    pub usual: Option<f64>,
     /// Exceptions by step.
     pub over_time: Timeline,
     /// Types, most frequent first: no more than 100.
@@ -106,6 +141,8 @@ pub struct ExceptionType {
     pub name: String,
     /// How many.
     pub count: u64,
+    /// How many a second, over some seconds.
+    pub rate: f64,
     /// The latest of them.
     pub last: ThrownException,
 }
@@ -141,6 +178,15 @@ impl Default for Exceptions {
     }
 }
 
+impl Exceptions {
+    fn usual(&self, now: i64) -> Option<f64> {
+        const SECOND: i64 = 1_000_000_000;
+        let before = now.saturating_sub(10 * SECOND);
+        let seconds = usize::try_from(before / SECOND).unwrap_or(0).min(290);
+        (seconds >= 30).then(|| self.over_time.recent(before, seconds).into_iter().sum::<f64>() / seconds as f64)
+    }
+}
+
 impl Analysis for Exceptions {
     type Snapshot = ExceptionSnapshot;
 
@@ -154,6 +200,7 @@ impl Analysis for Exceptions {
         self.over_time.add(known.at, 1.0);
         let of_type = self.types.row(thrown.type_name.as_bytes());
         of_type.count += 1;
+        of_type.lately.add(known.at);
         of_type.last.set(known, &thrown);
         let mut latest = if self.recent.len() < RECENT { Thrown::default() } else { self.recent.pop_front().unwrap_or_default() };
         latest.set(known, &thrown);
@@ -165,6 +212,7 @@ impl Analysis for Exceptions {
         let named = |(name, row): (&[u8], &Type)| ExceptionType {
             name: Utf16::new(name).to_string(),
             count: row.count,
+            rate: row.lately.rate(view.now),
             last: row.last.snapshot(view),
         };
         let types: Vec<_> = self.types.heaviest(TOP).into_iter().map(named).collect();
@@ -174,6 +222,7 @@ impl Analysis for Exceptions {
             thrown: self.thrown,
             rethrown: self.rethrown,
             rate: self.over_time.rate(view.now, 10),
+            usual: self.usual(view.now),
             over_time: self.over_time.clone(),
             others: self.thrown - types.iter().map(|named| named.count).sum::<u64>(),
             types,

@@ -247,6 +247,7 @@ impl Live {
             | Kind::HeapStats
             | Kind::AllocationTick
             | Kind::AllocationSampled
+            | Kind::PerHeapHistory
             | Kind::GlobalHeapHistory => self.gc.feed(known),
             Kind::ExceptionThrown => self.exceptions.feed(known),
             Kind::ContentionStart | Kind::ContentionStop => self.contention.feed(known),

@@ -19,7 +19,6 @@ mod gc;
 mod heap;
 mod jit;
 mod known;
-mod lints;
 mod live;
 mod logs;
 mod methods;
@@ -48,7 +47,6 @@ pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
 pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, GcSnapshot, Heap, PauseSnapshot};
 pub use heap::{HeapProblem, HeapSnapshot, HeapType};
 pub use jit::{Compiled, JitSnapshot, JitTime, SlowMethod};
-pub use lints::{Lint, LintKind, Severity, Topic};
 pub use live::{Live, Snapshot};
 pub use logs::{LEVELS, LogMessage, LogSnapshot};
 pub use methods::{

@@ -67,7 +67,9 @@ impl<'a> FlameGraph<'a> {
         // As far as the path is still there.
         let find = |path: &[String]| {
             let step = |node: u32, name: &String| {
-                profile.children(node).find(|child| weight(*child) > 0 && profile.frame_of(*child).is_some_and(|frame| frame.name == *name))
+                profile
+                    .children(node)
+                    .find(|child| weight(*child) > 0 && profile.frame_of(*child).is_some_and(|frame| frame.full_name() == *name))
             };
             let mut node = ROOT;
             for name in path {
@@ -161,7 +163,7 @@ fn path_to(counts: &Counts<'_>, node: u32) -> Vec<u32> {
 }
 
 fn names(counts: &Counts<'_>, node: u32) -> Vec<String> {
-    path_to(counts, node).into_iter().filter_map(|node| Some(counts.profile().frame_of(node)?.name.clone())).collect()
+    path_to(counts, node).into_iter().filter_map(|node| Some(counts.profile().frame_of(node)?.full_name())).collect()
 }
 
 impl State {

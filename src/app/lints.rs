@@ -9,6 +9,8 @@ use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
 const GC_SHARE: f64 = 0.1;
 /// Exceptions a second from which on they are a storm.
 const STORM: f64 = 50.0;
+/// How many times as many as usual are a storm, too, and a second at least.
+const GUST: (f64, f64) = (5.0, 10.0);
 /// Threads that wait for locks at any moment, on average, from which on it is a convoy.
 const CONVOY: f64 = 2.0;
 /// Full collections that have to agree before the heap counts as growing, and by how much.
@@ -125,13 +127,11 @@ pub fn lints(snapshot: &Snapshot, over: bool) -> Vec<Lint> {
     }
     let exceptions = &snapshot.exceptions;
     let rate = per_second(exceptions.thrown, exceptions.rate);
-    if rate > STORM {
-        add(
-            Tab::Exceptions,
-            format!("{} exceptions", CountRate(rate)),
-            "each costs time, and hides those that matter",
-            "which and from where",
-        );
+    let usual = exceptions.usual.filter(|usual| !over && rate > GUST.1 && rate > usual * GUST.0);
+    if rate > STORM || usual.is_some() {
+        let usual = usual.map(|usual| format!(", {} before", CountRate(usual))).unwrap_or_default();
+        let finding = format!("{} exceptions{usual}", CountRate(rate));
+        add(Tab::Exceptions, finding, "each costs time, and hides those that matter", "which and from where");
     }
     let contention = &snapshot.contention;
     let waiters = if over { contention.wait_ns as f64 / duration } else { contention.recent_waiters };
@@ -179,41 +179,63 @@ mod tests {
         assert_eq!(lints(&quiet(), true), []);
     }
 
-    /// A change, where it belongs, what is said while it goes on, and what when it is over.
-    type Case = (fn(&mut Snapshot), Tab, &'static str, &'static str);
+    /// A figure set in a snapshot: while it goes on, and over all of it.
+    type Set = fn(&mut Snapshot, f64);
 
     #[test]
     fn each_has_its_limit_live_and_over_all() {
-        let cases: [Case; 5] = [
-            (|snapshot| (snapshot.rates.recent_lost, snapshot.rates.total_lost) = (7, 318), Tab::Trace, "7 events lost", "318 events lost"),
-            (
-                |snapshot| (snapshot.gc.pauses.recent_share, snapshot.gc.pauses.total_ns) = (0.18, 3_000_000_000),
-                Tab::Gc,
-                "18 % of the time in collections",
-                "15 % of the time in collections",
-            ),
-            (
-                |snapshot| (snapshot.thread_pool.recent_starvations, snapshot.thread_pool.starvations) = (2, 9),
-                Tab::Threads,
-                "thread pool starved 2 times",
-                "thread pool starved 9 times",
-            ),
-            (
-                |snapshot| (snapshot.exceptions.rate, snapshot.exceptions.thrown) = (120.0, 1_100),
-                Tab::Exceptions,
-                "120/s exceptions",
-                "55/s exceptions",
-            ),
-            (
-                |snapshot| (snapshot.contention.recent_waiters, snapshot.contention.wait_ns) = (5.0, 80_000_000_000),
-                Tab::Threads,
-                "5 threads at a time wait for locks",
-                "4 threads at a time wait for locks",
-            ),
-        ];
-        for (change, tab, live, over) in cases {
-            assert_eq!(findings(change, false), [(tab, live.to_owned())]);
-            assert_eq!(findings(change, true), [(tab, over.to_owned())]);
+        let loss: Set = |snapshot, lost| (snapshot.rates.recent_lost, snapshot.rates.total_lost) = (lost as u64, lost as u64);
+        let share: Set = |snapshot, share| {
+            (snapshot.gc.pauses.recent_share, snapshot.gc.pauses.total_ns) = (share, (share * 20e9) as u64);
+        };
+        let starved: Set = |snapshot, times| {
+            (snapshot.thread_pool.recent_starvations, snapshot.thread_pool.starvations) = (times as u64, times as u64);
+        };
+        let thrown: Set = |snapshot, rate| (snapshot.exceptions.rate, snapshot.exceptions.thrown) = (rate, (rate * 20.0) as u64);
+        let waiting: Set = |snapshot, threads| {
+            (snapshot.contention.recent_waiters, snapshot.contention.wait_ns) = (threads, (threads * 20e9) as u64);
+        };
+        // Just below, just above, and what is said then.
+        for (set, below, above, tab, says) in [
+            (loss, 0.0, 1.0, Tab::Trace, "1 events lost"),
+            (share, 0.1, 0.101, Tab::Gc, "10 % of the time in collections"),
+            (starved, 0.0, 1.0, Tab::Threads, "thread pool starved 1 times"),
+            (thrown, 50.0, 50.1, Tab::Exceptions, "50/s exceptions"),
+            (waiting, 2.0, 2.1, Tab::Threads, "2 threads at a time wait for locks"),
+        ] {
+            for over in [false, true] {
+                assert_eq!(findings(|snapshot| set(snapshot, below), over), [], "{says}");
+                assert_eq!(findings(|snapshot| set(snapshot, above), over), [(tab, says.to_owned())]);
+            }
+        }
+    }
+
+    #[test]
+    fn exceptions_are_a_storm_where_they_are_many_more_than_usual() {
+        for (rate, usual, says) in [
+            (20.0, None, None),
+            (20.0, Some(4.0), None),
+            (20.0, Some(3.9), Some("20/s exceptions, 4/s before")),
+            (10.0, Some(0.0), None),
+            (10.1, Some(0.0), Some("10/s exceptions, 0/s before")),
+            (60.0, Some(55.0), Some("60/s exceptions")),
+        ] {
+            let set = |snapshot: &mut Snapshot| (snapshot.exceptions.rate, snapshot.exceptions.usual) = (rate, usual);
+            assert_eq!(findings(set, false).into_iter().map(|(_, says)| says).next().as_deref(), says, "{rate} {usual:?}");
+            assert_eq!(findings(set, true), [], "over all of it there is no before");
+        }
+    }
+
+    #[test]
+    fn each_says_why_and_what_to_press() {
+        let mut snapshot = quiet();
+        (snapshot.rates.recent_lost, snapshot.gc.pauses.recent_share, snapshot.thread_pool.recent_starvations) = (1, 0.5, 1);
+        (snapshot.exceptions.rate, snapshot.contention.recent_waiters) = (100.0, 9.0);
+        let all = lints(&snapshot, false);
+        assert_eq!(all.len(), 5);
+        for Lint { tab, why, advice, .. } in all {
+            let key = if tab == Tab::Trace { "T: ".to_owned() } else { format!("{}: ", tab.digit()) };
+            assert!(!why.is_empty() && advice.starts_with(&key), "{advice}");
         }
     }
 
@@ -227,6 +249,7 @@ mod tests {
             start: i64::from(number) * 1_000_000_000,
             end: i64::from(number) * 1_000_000_000,
             pause_ns: None,
+            heap_before: None,
             heap_after: Some(heap_after),
             promoted: None,
         };
@@ -236,6 +259,8 @@ mod tests {
             findings(move |snapshot| snapshot.gc.recent.clone_from(&recent), false)
         };
         assert_eq!(with([100, 120, 130, 150]), [(Tab::Gc, "heap grew from 100 MB to 150 MB in 3.0 s".to_owned())]);
+        assert_eq!(with([100, 110, 120, 130]), [], "just below");
+        assert_eq!(with([100, 110, 120, 131]).len(), 1);
         assert_eq!(with([100, 101, 102, 103]), []);
         assert_eq!(with([100, 160, 120, 170]), []);
     }

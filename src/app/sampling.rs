@@ -145,7 +145,7 @@ impl State {
     /// The lines of the open list, by what tells them apart.
     pub(super) fn sampling_names(&self) -> Vec<String> {
         match self.views.sampling.shape {
-            Shape::List => self.methods().into_iter().map(|(_, frame)| frame.name.clone()).collect(),
+            Shape::List => self.methods().into_iter().map(|(_, frame)| frame.full_name()).collect(),
             // A method can be at many places of the tree.
             Shape::Tree => self.call_tree().iter().enumerate().map(|(index, node)| format!("{index} {}", node.name)).collect(),
             Shape::Threads => self.thread_rows().iter().map(|row| format!("{:?}", row.thread)).collect(),
@@ -156,9 +156,9 @@ impl State {
     /// What is selected, and what to call it.
     pub(super) fn shown_frame(&self, at: usize) -> Option<(&'static str, String)> {
         let name = match self.views.sampling.shape {
-            Shape::List => self.methods().get(at)?.1.name.clone(),
+            Shape::List => self.methods().get(at)?.1.full_name(),
             Shape::Tree => self.call_tree().into_iter().nth(at)?.name,
-            Shape::Flame => self.flame()?.selected_frame()?.name.clone(),
+            Shape::Flame => self.flame()?.selected_frame()?.full_name(),
             Shape::Threads => return Some(("thread", self.thread_rows().get(at)?.thread?.to_string())),
         };
         Some(("method", name))

@@ -35,6 +35,8 @@ pub enum EventKind {
     AllocationTick,
     /// [`AllocationSampled`](super::payload::AllocationSampled).
     AllocationSampled,
+    /// [`PerHeapHistory`](super::payload::PerHeapHistory).
+    PerHeapHistory,
     /// [`GlobalHeapHistory`](super::payload::GlobalHeapHistory).
     GlobalHeapHistory,
     /// [`BulkType`](super::payload::BulkType).
@@ -159,6 +161,7 @@ impl EventKind {
             154 => Self::AssemblyLoad,
             155 => Self::AssemblyUnload,
             187 => Self::RuntimeInformation,
+            204 => Self::PerHeapHistory,
             205 => Self::GlobalHeapHistory,
             283 => Self::BackgroundJitStart,
             284 => Self::BackgroundJitStop,

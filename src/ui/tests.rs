@@ -133,7 +133,7 @@ fn every_view_of_a_recording_has_its_pictures() {
             );
         }
     }
-    for (name, width, height) in [("gc", 200, 60), ("methods", 40, 10), ("flame", 160, 45), ("single-events", 170, 45)] {
+    for (name, width, height) in [("gc", 200, 60), ("gc", 160, 50), ("methods", 40, 10), ("flame", 160, 45), ("single-events", 170, 45)] {
         insta::assert_snapshot!(
             format!("{name}-{width}x{height}"),
             text(&picture(&scene(name, width, height), &Theme::dark(), width, height))

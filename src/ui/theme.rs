@@ -52,10 +52,10 @@ pub struct Theme {
 /// Grounds of the frames of a flame graph, with a foreground that can be read on them.
 #[derive(Debug, Clone)]
 pub(super) struct Flames {
-    /// Code of the program.
-    pub(super) own: Style,
-    /// Code of the framework.
-    pub(super) library: Style,
+    /// Code of the program, on even and odd lines.
+    pub(super) own: [Style; 2],
+    /// Code of the framework, on even and odd lines.
+    pub(super) library: [Style; 2],
     /// Code that mostly waits.
     pub(super) waits: Style,
     /// What a search found.
@@ -119,8 +119,8 @@ impl Theme {
             bytes: fg(110),
             events: fg(150),
             flames: Flames {
-                own: fg(255).bg(Color::Indexed(61)),
-                library: fg(252).bg(Color::Indexed(239)),
+                own: [fg(255).bg(Color::Indexed(61)), fg(255).bg(Color::Indexed(60))],
+                library: [fg(252).bg(Color::Indexed(239)), fg(252).bg(Color::Indexed(238))],
                 waits: fg(247).bg(Color::Indexed(235)),
                 found: fg(16).bg(Color::Indexed(179)),
                 chosen: bold(fg(16)).bg(Color::Indexed(147)),
@@ -151,8 +151,8 @@ impl Theme {
             bytes: fg(25),
             events: fg(28),
             flames: Flames {
-                own: fg(16).bg(Color::Indexed(147)),
-                library: fg(16).bg(Color::Indexed(252)),
+                own: [fg(16).bg(Color::Indexed(147)), fg(16).bg(Color::Indexed(146))],
+                library: [fg(16).bg(Color::Indexed(252)), fg(16).bg(Color::Indexed(253))],
                 waits: fg(243).bg(Color::Indexed(255)),
                 found: fg(16).bg(Color::Indexed(222)),
                 chosen: bold(fg(231)).bg(Color::Indexed(55)),
@@ -183,8 +183,8 @@ impl Theme {
             bytes: bold(ansi(Color::Cyan)),
             events: bold(ansi(Color::Green)),
             flames: Flames {
-                own: ansi(Color::Black).bg(Color::Green),
-                library: ansi(Color::White).bg(Color::Blue),
+                own: [ansi(Color::Black).bg(Color::Green); 2],
+                library: [ansi(Color::White).bg(Color::Blue); 2],
                 waits: PLAIN.add_modifier(Modifier::UNDERLINED),
                 found: ansi(Color::Black).bg(Color::Yellow),
                 chosen: bold(ansi(Color::Black)).bg(Color::White),
@@ -218,8 +218,8 @@ impl Theme {
             bytes: PLAIN,
             events: PLAIN,
             flames: Flames {
-                own: REVERSED,
-                library: REVERSED.add_modifier(Modifier::DIM),
+                own: [REVERSED; 2],
+                library: [REVERSED.add_modifier(Modifier::DIM); 2],
                 waits: DIM.add_modifier(Modifier::UNDERLINED),
                 found: REVERSED.add_modifier(Modifier::UNDERLINED),
                 chosen: bold(REVERSED).add_modifier(Modifier::UNDERLINED),

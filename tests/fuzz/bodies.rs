@@ -207,7 +207,6 @@ fn check(live: &Live, now: i64) {
     assert!(snapshot.contention.ended <= snapshot.contention.count);
     assert_eq!(snapshot.jit.by_tier.iter().map(|(_, tier)| tier.bodies).sum::<u64>(), snapshot.jit.bodies);
     assert!(snapshot.unreadable <= snapshot.totals.events);
-    snapshot.lints();
     let methods = live.methods(SampleFilter::ALL, usize::MAX);
     assert_eq!(
         methods.methods.iter().map(|method| method.own.all()).sum::<u64>() + methods.folded + methods.without_stack,

@@ -27,12 +27,15 @@ pub(super) struct Collections {
     ended: FxHashMap<u32, Ended>,
     /// The collection whose end each thread told last: sizes of the heap follow it.
     last_ended: FxHashMap<u64, u32>,
+    /// Sizes before a collection that the thread has not told the end of, all heaps together.
+    before: FxHashMap<u64, u64>,
     recent: VecDeque<Collection>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Ended {
     end: i64,
+    heap_before: Option<u64>,
     heap_after: Option<u64>,
     promoted: Option<u64>,
 }
@@ -54,6 +57,8 @@ pub struct Collection {
     pub end: i64,
     /// How long the program stood for it; `None` where that was not seen. A pause counts for one collection only.
     pub pause_ns: Option<u64>,
+    /// Size of the heap before it, bytes.
+    pub heap_before: Option<u64>,
     /// Size of the heap after it, bytes.
     pub heap_after: Option<u64>,
     /// What survived it, bytes.
@@ -99,7 +104,7 @@ impl Collections {
             self.last_ended.clear();
         }
         self.last_ended.insert(thread, end.number);
-        let ended = Ended { end: at, ..Ended::default() };
+        let ended = Ended { end: at, heap_before: self.before.remove(&thread), ..Ended::default() };
         match self.begun.remove(&end.number) {
             Some((begin, start)) => self.close(begin, start, ended),
             None => {
@@ -107,6 +112,15 @@ impl Collections {
                 self.ended.insert(end.number, ended);
             }
         }
+    }
+
+    /// Size of one heap before a collection, which is told by the thread that tells its end.
+    pub(super) fn before(&mut self, thread: u64, bytes: u64) {
+        if self.before.len() >= OPEN && !self.before.contains_key(&thread) {
+            self.before.clear();
+        }
+        let all = self.before.entry(thread).or_default();
+        *all = all.saturating_add(bytes);
     }
 
     /// Sizes of the heap, which follow the end of a collection on the same thread.
@@ -122,11 +136,22 @@ impl Collections {
 
     fn close(&mut self, begin: i64, start: GcStart, ended: Ended) {
         let GcStart { number, generation, reason, kind } = start;
-        let Ended { end, heap_after, promoted } = ended;
+        let Ended { end, heap_before, heap_after, promoted } = ended;
         if self.recent.len() >= RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back(Collection { number, generation, reason, kind, start: begin, end, pause_ns: None, heap_after, promoted });
+        self.recent.push_back(Collection {
+            number,
+            generation,
+            reason,
+            kind,
+            start: begin,
+            end,
+            pause_ns: None,
+            heap_before,
+            heap_after,
+            promoted,
+        });
     }
 
     pub(super) fn by_generation(&self) -> [u64; 3] {

@@ -5,7 +5,7 @@ mod collections;
 mod pauses;
 
 use crate::clr::EventKind;
-use crate::clr::payload::{GlobalHeapHistory, HeapStats};
+use crate::clr::payload::{GlobalHeapHistory, HeapStats, PerHeapHistory};
 
 use super::known::{Analysis, Known, View};
 use super::timeline::{Merge, Timeline};
@@ -29,6 +29,7 @@ pub(super) struct Gc {
     allocations: Allocations,
     heap: Option<Heap>,
     heap_size: Timeline,
+    parts_over_time: [Timeline; 5],
     memory_load: Option<u32>,
     heaps: Option<u32>,
 }
@@ -50,6 +51,8 @@ pub struct GcSnapshot {
     pub heap: Option<Heap>,
     /// Size of the heap over time, after collections, bytes.
     pub heap_size: Timeline,
+    /// The same of its parts, in the order of [`Heap::parts`].
+    pub parts_over_time: [Timeline; 5],
     /// What is allocated; `None` where no event tells (it takes level verbose).
     pub allocations: Option<AllocationSnapshot>,
     /// The latest collections, newest first.
@@ -97,6 +100,12 @@ impl Heap {
         }
     }
 
+    /// Generations 0, 1 and 2, large and pinned objects.
+    pub fn parts(&self) -> [u64; 5] {
+        let [gen0, gen1, gen2] = self.generations;
+        [gen0, gen1, gen2, self.large, self.pinned.unwrap_or(0)]
+    }
+
     /// All of it.
     pub fn size(&self) -> u64 {
         self.generations.into_iter().chain([self.large]).chain(self.pinned).fold(0, u64::saturating_add)
@@ -111,6 +120,7 @@ impl Default for Gc {
             allocations: Allocations::default(),
             heap: None,
             heap_size: Timeline::new(Merge::Max),
+            parts_over_time: std::array::from_fn(|_| Timeline::new(Merge::Max)),
             memory_load: None,
             heaps: None,
         }
@@ -131,9 +141,17 @@ impl Analysis for Gc {
                 let heap = Heap::new(at, &known.payload()?);
                 self.collections.heap(thread, &heap);
                 self.heap_size.add(at, heap.size() as f64);
+                for (line, size) in self.parts_over_time.iter_mut().zip(heap.parts()) {
+                    line.add(at, size as f64);
+                }
                 if self.heap.is_none_or(|last| last.at <= at) {
                     self.heap = Some(heap);
                 }
+            }
+            // Version 3 tells sizes; older ones are not written by any .NET Core.
+            EventKind::PerHeapHistory if known.event.metadata.version >= 3 => {
+                let history: PerHeapHistory = known.payload()?;
+                self.collections.before(thread, history.size_before);
             }
             EventKind::GlobalHeapHistory => {
                 let history: GlobalHeapHistory = known.payload()?;
@@ -160,6 +178,7 @@ impl Analysis for Gc {
             pauses: self.pauses.snapshot(view.now),
             heap: self.heap,
             heap_size: self.heap_size.clone(),
+            parts_over_time: self.parts_over_time.clone(),
             allocations: self.allocations.snapshot(view.now),
             recent: self.collections.recent(self.pauses.recent()),
             memory_load: self.memory_load,

@@ -40,6 +40,11 @@ pub struct ProfileFrame {
 }
 
 impl ProfileFrame {
+    /// Its name with its parameters: tells overloads apart.
+    pub fn full_name(&self) -> String {
+        format!("{}{}", self.name, self.parameters)
+    }
+
     /// Whether it is a method whose name is known.
     pub fn is_known(&self) -> bool {
         self.kind == FrameKind::Method

@@ -222,3 +222,22 @@ fn requests_are_paired_by_activity() {
     assert_eq!(subjects, [("http shop /a", 2, 6_000_000)]);
     assert_eq!((activities.running.len(), activities.running[0].subject.as_str(), activities.running[0].since), (1, "http shop /b", MS));
 }
+
+#[test]
+fn exceptions_have_their_rates_and_what_was_usual_before() {
+    let throw = |script: &mut Script, at: i64, name: &str| {
+        script.runtime(80, 1, at, 1, Bytes::default().text(name).text("").u64(0).u32(0).u16(0).u16(0));
+    };
+    let mut script = Script::new();
+    (0..60).for_each(|second| throw(&mut script, second * 1000 * MS, "Rare"));
+    (0..200).for_each(|tick| throw(&mut script, (50_000 + tick * 50) * MS, "Often"));
+    let exceptions = script.snapshot().exceptions;
+    let rates: Vec<_> = exceptions.types.iter().map(|kind| (kind.name.as_str(), kind.rate.round())).collect();
+    assert_eq!(rates, [("Often", 19.0), ("Rare", 1.0)]);
+    assert_eq!(exceptions.usual.map(f64::round), Some(1.0));
+    let mut young = Script::new();
+    (0..20).for_each(|tick| throw(&mut young, tick * 100 * MS, "Often"));
+    let exceptions = young.snapshot().exceptions;
+    assert!((8.0..=13.0).contains(&exceptions.types[0].rate), "{}", exceptions.types[0].rate);
+    assert_eq!(exceptions.usual, None);
+}

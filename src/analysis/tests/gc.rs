@@ -125,3 +125,26 @@ fn samples_stand_for_all_allocations() {
     assert_eq!(top, [("Large", 10_000), ("Small", 204)]);
     assert!(allocations.is_random);
 }
+
+#[test]
+fn a_collection_knows_the_heap_before_and_after_it() {
+    let mut script = Script::new();
+    script.runtime(1, 2, 0, 1, Bytes::default().u32(7).u32(1).u32(0).u32(0).u16(0).u64(0));
+    // Two heaps of two generations each, and an older version that says something else.
+    for (version, sizes) in [(3, [100, 200]), (3, [10, 20]), (2, [9, 9])] {
+        let head = (0..6).fold(Bytes::default().u16(0), |payload, _| payload.u64(0));
+        let head = (0..6).fold(head, |payload, _| payload.u32(0)).u64(0).u32(2);
+        let payload = sizes.into_iter().fold(head, |payload, size| (0..9).fold(payload.u64(size), |payload, _| payload.u64(5)));
+        script.runtime(204, version, MS, 1, payload);
+    }
+    script.runtime(2, 1, 2 * MS, 1, Bytes::default().u32(7).u32(1).u16(0));
+    let sizes = [60, 30, 0, 0, 40, 10, 0, 0].into_iter().fold(Bytes::default(), |payload, part| payload.u64(part));
+    script.runtime(4, 1, 3 * MS, 1, sizes.u64(0).u64(0).u32(0).u32(0).u32(0).u16(0));
+    script.runtime(1, 2, 4 * MS, 1, Bytes::default().u32(8).u32(0).u32(0).u32(0).u16(0).u64(0));
+    script.runtime(2, 1, 5 * MS, 1, Bytes::default().u32(8).u32(0).u16(0));
+    let gc = script.snapshot().gc;
+    let known: Vec<_> = gc.recent.iter().map(|gc| (gc.number, gc.heap_before, gc.heap_after, gc.promoted)).collect();
+    assert_eq!(known, [(8, None, None, None), (7, Some(330), Some(100), Some(40))]);
+    assert_eq!(gc.heap.map(|heap| heap.parts()), Some([60, 0, 40, 0, 0]));
+    assert_eq!(gc.parts_over_time[2].recent(3 * MS, 1), [40.0]);
+}

@@ -91,7 +91,6 @@ proptest! {
             prop_assert!(snapshot.contention.ended <= snapshot.contention.count);
             prop_assert_eq!(snapshot.jit.by_tier.iter().map(|(_, tier)| tier.bodies).sum::<u64>(), snapshot.jit.bodies);
             prop_assert!(snapshot.unreadable <= snapshot.totals.events);
-            snapshot.lints();
             let methods = live.methods(SampleFilter::ALL, usize::MAX);
             prop_assert_eq!(methods.methods.iter().map(|method| method.own.all()).sum::<u64>() + methods.without_stack, methods.samples.all());
             prop_assert_eq!(methods.threads.iter().map(|thread| thread.samples.all()).sum::<u64>(), methods.samples.all());

@@ -5,7 +5,6 @@ mod events;
 mod gc;
 mod heap;
 mod hostile;
-mod lints;
 mod methods;
 mod recent;
 mod script;

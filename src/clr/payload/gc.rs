@@ -245,3 +245,33 @@ impl Payload<'_> for GlobalHeapHistory {
         Some(Self { heaps, condemned_generation, pause_mode, memory_load })
     }
 }
+
+/// What a collection did to one heap (event 204, version 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PerHeapHistory {
+    /// Size of all generations before it, bytes.
+    pub size_before: u64,
+}
+
+impl Payload<'_> for PerHeapHistory {
+    fn read(mut fields: Fields<'_>) -> Option<Self> {
+        /// Numbers of a generation; the first is its size before.
+        const OF_GENERATION: u32 = 10;
+        fields.clr_instance()?;
+        for _allocated in 0..6 {
+            fields.pointer()?;
+        }
+        for _efficiency_and_reasons in 0..6 {
+            fields.u32()?;
+        }
+        let (_extra_commit, generations) = (fields.pointer()?, fields.u32()?);
+        let mut size_before = 0_u64;
+        for _ in 0..generations {
+            size_before = size_before.saturating_add(fields.pointer()?);
+            for _ in 1..OF_GENERATION {
+                fields.pointer()?;
+            }
+        }
+        Some(Self { size_before })
+    }
+}

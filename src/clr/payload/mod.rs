@@ -22,7 +22,7 @@ pub use exception::ExceptionThrown;
 pub use fields::{Fields, Payload};
 pub use gc::{
     AllocationKind, AllocationSampled, AllocationTick, GcEnd, GcReason, GcStart, GcType, GenerationSize, GlobalHeapHistory, HeapStats,
-    SuspendBegin,
+    PerHeapHistory, SuspendBegin,
 };
 pub use heap::{BulkEdge, BulkNode, BulkType, Edge, Node, TypeName};
 pub use loader::{AssemblyLoad, AssemblyLoadStop, ModuleLoad, Symbols};

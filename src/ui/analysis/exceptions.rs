@@ -36,25 +36,29 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     let cursor = look.state.view_cursor(Tab::Exceptions);
     list(canvas, look, &exceptions.types, left);
     if let Some(selected) = exceptions.types.get(cursor.at.min(exceptions.types.len().saturating_sub(1))) {
-        latest(canvas, look, &selected.last, right);
+        latest(canvas, look, &selected.last, &exceptions.recent, right);
     }
 }
 
 fn list(canvas: &mut Canvas<'_>, look: &Look<'_>, types: &[ExceptionType], area: Rect) {
     let theme = canvas.theme;
-    let grid = Grid::new(canvas, area, &[number("COUNT", 6), text("TYPE", 0), number("LAST", 7)]);
+    let grid = Grid::new(canvas, area, &[number("COUNT", 6), number("RATE", 7), text("TYPE", 0), number("LAST", 7)]);
     let cursor = look.state.view_cursor(Tab::Exceptions);
     let lines = grid.lines();
     for (kind, y) in types[grid.window(cursor, types.len())].iter().zip(lines.y..lines.bottom()) {
         grid.value(canvas, "COUNT", y, Count(kind.count), theme.strong);
-        grid.text(canvas, "TYPE", y, &kind.name, theme.text);
+        let rate = look.rate(kind.count, kind.rate);
+        grid.value(canvas, "RATE", y, CountRate(rate), if rate >= 0.1 { theme.events } else { theme.dim });
+        if let Some((x, room)) = grid.place("TYPE") {
+            super::methods::name(canvas, x, y, room, &kind.name, theme.text);
+        }
         grid.value(canvas, "LAST", y, at(kind.last.at), theme.dim);
     }
     grid.finish(canvas, look.state, cursor, types.len());
 }
 
 /// The latest exception of a type: what it says, where it was thrown.
-fn latest(canvas: &mut Canvas<'_>, look: &Look<'_>, thrown: &ThrownException, area: Rect) {
+fn latest(canvas: &mut Canvas<'_>, look: &Look<'_>, thrown: &ThrownException, recent: &[ThrownException], area: Rect) {
     let theme = canvas.theme;
     let ThrownException { at: when, thread, hresult, rethrown, .. } = *thrown;
     let again = if rethrown { "   thrown anew" } else { "" };
@@ -66,6 +70,10 @@ fn latest(canvas: &mut Canvas<'_>, look: &Look<'_>, thrown: &ThrownException, ar
     if thrown.frames.is_empty() {
         canvas.text(stack.x, stack.y, stack.width, "It came without a stack.", theme.dim);
     }
+    let earlier: Vec<_> = recent.iter().filter(|other| other.type_name == thrown.type_name && *other != thrown).collect();
+    // What was said before comes behind the stack, in the last third.
+    let lines = if earlier.is_empty() { 0 } else { (earlier.len() as u16 + 1).min(stack.height / 3) };
+    let (stack, rest) = split(stack, stack.height - lines);
     for (index, y) in (stack.y..stack.bottom()).enumerate() {
         let Some(frame) = thrown.frames.get(index) else { break };
         let left = thrown.frames.len() - index;
@@ -74,6 +82,13 @@ fn latest(canvas: &mut Canvas<'_>, look: &Look<'_>, thrown: &ThrownException, ar
             break;
         }
         frame_line(canvas, look, Rect { y, height: 1, ..stack }, frame);
+    }
+    if rest.height > 1 {
+        canvas.text(rest.x, rest.y, rest.width, "before that", theme.dim);
+    }
+    for (other, y) in earlier.iter().zip(rest.y + 1..rest.bottom()) {
+        let used = canvas.value(rest.x, y, 8, at(other.at), theme.dim);
+        canvas.foreign(rest.x + used + 2, y, rest.width.saturating_sub(used + 2), &other.message, theme.text);
     }
 }
 

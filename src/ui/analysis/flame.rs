@@ -57,9 +57,10 @@ fn frame(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place
 
 fn style(canvas: &Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place: FlameBox) -> Style {
     let flames = &canvas.theme.flames;
+    let line = usize::from(place.depth % 2);
     let total = graph.counts.total_of(place.node);
     let Some(frame) = graph.counts.profile().frame_of(place.node) else {
-        return if place.node == graph.selected { flames.chosen } else { flames.library };
+        return if place.node == graph.selected { flames.chosen } else { flames.library[line] };
     };
     let wanted = !look.state.views.filter(Tab::Methods).value().trim().is_empty();
     if place.node == graph.selected {
@@ -69,9 +70,9 @@ fn style(canvas: &Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place: Fl
     } else if total.waiting > total.running && look.state.views.sampling.waiting {
         flames.waits
     } else if is_framework(&frame.name) || !frame.is_known() {
-        flames.library
+        flames.library[line]
     } else {
-        flames.own
+        flames.own[line]
     }
 }
 
@@ -88,7 +89,7 @@ fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, ar
     let all = counted(graph.counts.samples()).max(1) as f64;
     let (own, total) = (graph.counts.own_of(graph.selected), graph.counts.total_of(graph.selected));
     let (name, module) = match graph.selected_frame() {
-        Some(frame) if frame.is_known() => (frame.name.clone(), frame.module.as_str()),
+        Some(frame) if frame.is_known() => (frame.full_name(), frame.module.as_str()),
         Some(frame) => (format!("{} {}", frame.name, methods::unknown(look)), ""),
         None => ("all".to_owned(), ""),
     };
@@ -128,7 +129,7 @@ fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, ar
 fn legend(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect) {
     let theme = canvas.theme;
     let flames = &theme.flames;
-    let mut signs = vec![(" program ", flames.own), (" framework ", flames.library)];
+    let mut signs = vec![(" program ", flames.own[0]), (" framework ", flames.library[0])];
     if look.state.views.sampling.waiting {
         signs.push((" waits ", flames.waits));
     }

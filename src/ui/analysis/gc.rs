@@ -19,7 +19,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     }
     let used = figures(canvas, area, &pauses(canvas, look, gc));
     let area = below(area, used);
-    let used = figures(canvas, area, &heap(canvas, gc.heap.as_ref()));
+    let used = if area.height >= PARTS { parts(canvas, look, gc, area) } else { figures(canvas, area, &heap(canvas, gc.heap.as_ref())) };
     let area = below(area, used);
     let (charts, lists) = split(area, chart_height(area.height));
     let theme = canvas.theme;
@@ -92,10 +92,59 @@ fn heap(canvas: &Canvas<'_>, heap: Option<&Heap>) -> Vec<Figure> {
     all
 }
 
+/// Lines from which on there is room for the parts of the heap over time.
+const PARTS: u16 = 26;
+
+/// The parts of the heap, each with its size over the last minutes. Says how many lines it took.
+fn parts(canvas: &mut Canvas<'_>, look: &Look<'_>, gc: &GcSnapshot, area: Rect) -> u16 {
+    let theme = canvas.theme;
+    let Some(heap) = &gc.heap else { return 0 };
+    let used = canvas.pieces(area.x, area.y, area.width, &[("heap ", theme.dim), (&Bytes(heap.size()).to_string(), theme.strong)]);
+    let facts = [
+        ("survived the last collection", Bytes(heap.promoted).to_string()),
+        ("handles", Count(heap.handles.into()).to_string()),
+        ("pinned objects", Count(heap.pinned_objects.into()).to_string()),
+        ("wait for finalizers", Count(heap.finalization).to_string()),
+    ];
+    let facts: Vec<Figure> = facts.into_iter().map(|(name, value)| (name, value, theme.text)).collect();
+    figures(canvas, Rect { x: area.x + used + 3, width: area.width.saturating_sub(used + 3), height: 1, ..area }, &facts);
+    let known = if heap.pinned.is_some() { 5 } else { 4 };
+    let names = ["gen0", "gen1", "gen2", "large", "pinned"];
+    let room = usize::from(area.width.saturating_sub(20)).min(300);
+    for (index, y) in (0..known).zip(area.y + 1..area.bottom()) {
+        canvas.text(area.x, y, 7, names[index], theme.dim);
+        canvas.number(area.x + 7, y, 8, Bytes(heap.parts()[index]), theme.text);
+        // Every sign is a second; a size stays until the next collection.
+        let mut values = gc.parts_over_time[index].recent(look.findings.snapshot.now, room);
+        let mut held = f64::NAN;
+        for value in &mut values {
+            held = if value.is_finite() { *value } else { held };
+            *value = held;
+        }
+        let most = values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max).max(1.0);
+        for (x, value) in (area.x + 17..).zip(values) {
+            if value.is_finite() {
+                let level = (value / most * (theme.glyphs.bars.len() - 1) as f64).round() as usize;
+                canvas.sign(x, y, theme.glyphs.bars[level.min(theme.glyphs.bars.len() - 1)], theme.bytes);
+            }
+        }
+    }
+    known as u16 + 1
+}
+
 /// The latest collections.
 fn collections(canvas: &mut Canvas<'_>, look: &Look<'_>, gc: &GcSnapshot, area: Rect) {
     let theme = canvas.theme;
-    let columns = [number("AT", 7), number("GEN", 3), number("PAUSE", 7), number("HEAP", 7), text("WHY", 0), text("HOW", 10)];
+    let columns = [
+        number("AT", 7),
+        number("GEN", 3),
+        number("PAUSE", 7),
+        number("AFTER", 7),
+        text("WHY", 0),
+        number("BEFORE", 7),
+        number("SURVIVED", 8),
+        text("HOW", 10),
+    ];
     let grid = Grid::new(canvas, area, &columns);
     let cursor = look.state.view_cursor(Tab::Gc);
     let lines = grid.lines();
@@ -107,7 +156,13 @@ fn collections(canvas: &mut Canvas<'_>, look: &Look<'_>, gc: &GcSnapshot, area: 
             grid.value(canvas, "PAUSE", y, Nanoseconds(pause), theme.events);
         }
         if let Some(size) = collection.heap_after {
-            grid.value(canvas, "HEAP", y, Bytes(size), theme.bytes);
+            grid.value(canvas, "AFTER", y, Bytes(size), theme.bytes);
+        }
+        if let Some(size) = collection.heap_before {
+            grid.value(canvas, "BEFORE", y, Bytes(size), theme.text);
+        }
+        if let Some(size) = collection.promoted {
+            grid.value(canvas, "SURVIVED", y, Bytes(size), theme.text);
         }
         grid.text(canvas, "WHY", y, collection.reason.name(), if collection.reason.is_induced() { theme.warn } else { theme.text });
         grid.text(canvas, "HOW", y, collection.kind.name(), theme.dim);

@@ -120,7 +120,7 @@ fn list(canvas: &mut Canvas<'_>, look: &Look<'_>, counts: &Counts<'_>, area: Rec
         let tiers: Vec<_> = frame.tiers.iter().map(|tier| tier.name()).collect();
         let parts: Vec<_> = [frame.module.clone(), tiers.join(", ")].into_iter().filter(|part| !part.is_empty()).collect();
         let facts = format!("   {}", parts.join("   "));
-        let used = canvas.foreign(footer.x, footer.y, footer.width, &frame.name, theme.accent);
+        let used = canvas.foreign(footer.x, footer.y, footer.width, &frame.full_name(), theme.accent);
         canvas.foreign(footer.x + used, footer.y, footer.width - used, facts.trim_end(), theme.dim);
     }
 }

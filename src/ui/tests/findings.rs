@@ -204,6 +204,12 @@ impl Session {
         let number = number as u32 + 1;
         self.runtime((9, 1), at, 14, &[], &[Word(1), Word(number), Short(0)]);
         self.runtime((1, 2), at + 1000, 14, &[], &[Word(number), Word(generation), Word(0), Word(0), Short(0), Long(0)]);
+        let mut history = vec![Short(0)];
+        history.extend((0..6).map(|_| Long(0)));
+        history.extend((0..6).map(|_| Word(0)));
+        history.extend([Long(0), Word(1), Long(76_000_000 + u64::from(number) * 9_000_000)]);
+        history.extend((0..9).map(|_| Long(0)));
+        self.runtime((204, 3), at + pause - 3000, 14, &[], &history);
         self.runtime((2, 1), at + pause - 2000, 14, &[], &[Word(number), Word(generation), Short(0)]);
         let grown = u64::from(number) * 9_000_000;
         let mut sizes = vec![];
