@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use allocation_counter::{AllocationInfo, measure};
-use dn_top::analysis::Throughput;
+use dn_top::analysis::{EventFilter, Live, Throughput};
 use dn_top::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
 
 const MB: u64 = 1 << 20;
@@ -66,6 +66,36 @@ fn an_event_allocates_nothing() {
     let info = measure(|| feed(&stream));
     assert_eq!(throughput.snapshot().events, 150_000);
     assert_eq!(info.count_total, 0, "{info:?}");
+}
+
+/// Whoever looks at single events pays for those that are kept, and no event that is not kept allocates.
+#[test]
+fn single_events_cost_by_what_is_kept() {
+    for (filter, most) in [("shop", 16 * 600), ("no such event", 200)] {
+        let mut encoder = Encoder::new(HEADER);
+        let record = Metadata { provider: "Shop".to_owned(), event_id: 1, name: "Sold".to_owned(), ..Metadata::default() };
+        let metadata = encoder.metadata(&record);
+        let mut live = Live::default().keeping_events();
+        live.set_event_filter(EventFilter::new(filter));
+        let mut decoder = Decoder::new(Limits::default());
+        let mut write = |from: i64| {
+            for i in 0..100_000 {
+                let timestamp = from + i * 10_000;
+                encoder.event(&NewEvent { metadata, timestamp, payload: &[7; 50], ..NewEvent::default() });
+            }
+            encoder.flush();
+            encoder.take()
+        };
+        // A second each; in the first one tables and buffers grow to their size.
+        let (first, second) = (write(0), write(1_000_000_000));
+        decoder.feed(&first, &mut live).expect("a readable stream");
+        let info = measure(|| decoder.feed(&second, &mut live).expect("a readable stream"));
+        assert_eq!(live.throughput().snapshot().events, 200_000);
+        assert!(info.count_total < most, "{filter}: {info:?}");
+        let recent = live.recent();
+        assert_eq!(recent.events.is_empty(), filter != "shop");
+        assert_eq!(recent.seen, if filter == "shop" { 200_000 } else { 0 });
+    }
 }
 
 #[test]

@@ -227,6 +227,41 @@ fn profiles_are_picked_and_several_processes_recorded_at_once() {
 }
 
 #[test]
+fn what_is_recorded_is_looked_at_from_every_side() {
+    let mut screen = sorted(&[]);
+    press(&screen, ENTER, "Esc back");
+    press(&screen, "t", "◉ recording");
+    // Methods have names while it goes on.
+    press(&screen, "z7", "Demo.Pricing.");
+    press(&screen, "f", "CALL TREE");
+    press(&screen, "f", "arrows move");
+    screen.keys(DOWN);
+    press(&screen, DOWN, "itself ");
+    screen.keys(ENTER);
+    screen.wait_for("Backspace out");
+    press(&screen, BACKSPACE, "all threads");
+    press(&screen, "s", "RAN");
+    screen.keys("j");
+    screen.keys(ENTER);
+    screen.wait_for("Backspace: all");
+    screen.keys(BACKSPACE);
+    screen.wait_gone("Backspace: all");
+    // Single events, those of one kind, and what is in one.
+    press(&screen, "8", "ThreadSample");
+    press(&screen, "f", "the latest");
+    press(&screen, "/exception", "/exception");
+    screen.keys(ENTER);
+    screen.wait_until("only exceptions", |shown| shown.contains("ExceptionThrown") && !shown.contains("GCStart"));
+    press(&screen, ENTER, "ExceptionHRESULT  0x80131509");
+    screen.keys(ESC);
+    screen.wait_gone("ExceptionHRESULT  0x80131509");
+    press(&screen, "9", "methods compiled");
+    press(&screen, "3t", "✓ done");
+    screen.keys("qq");
+    assert_left(&mut screen);
+}
+
+#[test]
 fn watching_shows_which_process_is_in_trouble() {
     let mut screen = sorted(&[]);
     assert!(!screen.contents().contains("ALLOC/S"));

@@ -88,7 +88,7 @@ impl State {
 
     /// Whether there is anything to look at.
     pub(super) fn has_samples(&self) -> bool {
-        self.profile().is_some_and(|profile| profile.count(SampleFilter::ALL).samples().all() > 0)
+        self.profile().is_some_and(|profile| !profile.is_empty())
     }
 
     /// The thread whose samples are shown; `None` for all.

@@ -159,6 +159,11 @@ impl Profile {
         index
     }
 
+    /// Whether there is no sample.
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
     /// A frame by its index.
     pub fn frame_at(&self, index: u32) -> Option<&ProfileFrame> {
         self.frames.get(index as usize)

@@ -40,7 +40,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     // A heap is known only after a collection.
     let curves = if gc.heap.is_some() { vec![heap, pause] } else { vec![pause] };
     histories(canvas, look, charts, &curves);
-    let (left, right) = if lists.width >= 90 { beside(lists, lists.width * 11 / 20) } else { (lists, Rect { width: 0, ..lists }) };
+    let (left, right) = if lists.width >= 90 { beside(lists, lists.width * 13 / 20) } else { (lists, Rect { width: 0, ..lists }) };
     collections(canvas, look, gc, left);
     if right.width > 0 {
         allocations(canvas, look, gc, right);
@@ -110,12 +110,13 @@ fn parts(canvas: &mut Canvas<'_>, look: &Look<'_>, gc: &GcSnapshot, area: Rect) 
     figures(canvas, Rect { x: area.x + used + 3, width: area.width.saturating_sub(used + 3), height: 1, ..area }, &facts);
     let known = if heap.pinned.is_some() { 5 } else { 4 };
     let names = ["gen0", "gen1", "gen2", "large", "pinned"];
-    let room = usize::from(area.width.saturating_sub(20)).min(300);
+    let now = look.findings.snapshot.now;
+    let room = usize::from(area.width.saturating_sub(20)).min(300).min(usize::try_from(now / 1_000_000_000 + 1).unwrap_or(1));
     for (index, y) in (0..known).zip(area.y + 1..area.bottom()) {
         canvas.text(area.x, y, 7, names[index], theme.dim);
         canvas.number(area.x + 7, y, 8, Bytes(heap.parts()[index]), theme.text);
         // Every sign is a second; a size stays until the next collection.
-        let mut values = gc.parts_over_time[index].recent(look.findings.snapshot.now, room);
+        let mut values = gc.parts_over_time[index].recent(now, room);
         let mut held = f64::NAN;
         for value in &mut values {
             held = if value.is_finite() { *value } else { held };
@@ -124,8 +125,9 @@ fn parts(canvas: &mut Canvas<'_>, look: &Look<'_>, gc: &GcSnapshot, area: Rect) 
         let most = values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max).max(1.0);
         for (x, value) in (area.x + 17..).zip(values) {
             if value.is_finite() {
-                let level = (value / most * (theme.glyphs.bars.len() - 1) as f64).round() as usize;
-                canvas.sign(x, y, theme.glyphs.bars[level.min(theme.glyphs.bars.len() - 1)], theme.bytes);
+                // The highest bar would touch the line above.
+                let level = (value / most * (theme.glyphs.bars.len() - 2) as f64).round() as usize;
+                canvas.sign(x, y, theme.glyphs.bars[level.min(theme.glyphs.bars.len() - 2)], theme.bytes);
             }
         }
     }
@@ -139,9 +141,9 @@ fn collections(canvas: &mut Canvas<'_>, look: &Look<'_>, gc: &GcSnapshot, area: 
         number("AT", 7),
         number("GEN", 3),
         number("PAUSE", 7),
+        number("BEFORE", 7),
         number("AFTER", 7),
         text("WHY", 0),
-        number("BEFORE", 7),
         number("SURVIVED", 8),
         text("HOW", 10),
     ];
