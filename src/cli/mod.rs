@@ -26,6 +26,7 @@ mod stacks;
 mod stats;
 mod target;
 mod trace;
+mod user_events;
 
 use std::process::ExitCode;
 

@@ -122,7 +122,7 @@ impl Followed {
 }
 
 /// What the options say.
-fn wanted(options: &args::Record) -> model::Order {
+pub(super) fn wanted(options: &args::Record) -> model::Order {
     let args::Record { output_file, profile, provider, clr_events, duration, max_size, buffer_mb, rundown, no_stacks, .. } = options;
     model::Order {
         profiles: profile.clone(),

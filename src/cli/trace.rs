@@ -5,8 +5,12 @@ use super::exit::{Exit, Failure};
 use super::print;
 use super::record::{Interrupts, Order};
 use super::target::{called, connect};
+use super::user_events;
 
 pub(super) async fn run(arguments: args::Trace) -> Result<Exit, Failure> {
+    if !arguments.user_events.is_empty() {
+        return user_events::run(arguments).await;
+    }
     let order = Order::new(arguments.record)?;
     let (process, client) = connect(&arguments.target.target).await?;
     let mut interrupts = Interrupts::new()?;

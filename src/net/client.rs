@@ -4,7 +4,6 @@
 //! a time and would wait for the bytes, and a 3.x runtime takes no message in pieces. We always close first; dropping a call closes too.
 
 use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,11 +15,13 @@ use tokio::time::{sleep, timeout};
 use super::endpoint::{Endpoint, connect};
 use super::error::{Cause, ExchangeError};
 use super::gate::{Busy, Gate};
+use super::hook;
 use super::port::Lane;
 use super::proc::Proc;
+use super::user_events::UserEventsData;
 use crate::ipc::{
-    Command, CommandCode, DumpRequest, EnvironmentBlock, HEADER_BYTES, Hresult, Message, ProcessInfo, Reply, ReplyError, SessionConfig,
-    SessionId, TargetPath,
+    Command, CommandCode, Destination, DumpRequest, EnvironmentBlock, HEADER_BYTES, Hresult, Message, ProcessInfo, Reply, ReplyError,
+    SessionConfig, SessionId, UserEvents,
 };
 use crate::model::{ProcessKey, ThreadUse, Variable, sanitise_bytes};
 
@@ -118,7 +119,7 @@ impl Client {
     pub async fn environment(&self) -> Result<Vec<Variable>, ExchangeError> {
         let code = CommandCode::ProcessEnvironment;
         let read = async {
-            let (reply, mut stream) = self.exchange(&Command::ProcessEnvironment).await?;
+            let (reply, mut stream) = self.exchange(&Command::ProcessEnvironment, None).await?;
             let Reply::Environment { bytes } = reply else { return Err(senseless()) };
             let mut block = EnvironmentBlock::new(bytes)?;
             let mut buffer = [0; 16 << 10];
@@ -147,7 +148,7 @@ impl Client {
     /// Sends a command that is answered with a plain "done": perf maps, variables, resume, hooks, profilers.
     ///
     /// # Errors
-    /// [`ExchangeError`]. What could end the target in its present state is not sent: [`Cause::Suspended`], [`Cause::NoSuchFile`].
+    /// [`ExchangeError`]. What could end the target in its present state is not sent: [`Cause::Suspended`], [`Cause::BadHook`].
     pub async fn run(&self, command: &Command) -> Result<(), ExchangeError> {
         let limit = match command {
             Command::AttachProfiler { timeout_ms, .. } => ANSWER_LIMIT + Duration::from_millis(u64::from(*timeout_ms)),
@@ -168,6 +169,21 @@ impl Client {
         }
     }
 
+    /// Starts a session whose events the runtime writes into the kernel's user_events (.NET 10). The file goes right behind the request: until it
+    /// comes the runtime answers nobody. Nothing is to be read of the stream but its end, which is the target's.
+    ///
+    /// # Errors
+    /// [`ExchangeError`].
+    pub async fn start_user_events(&self, session: UserEvents, data: &UserEventsData) -> Result<Session, ExchangeError> {
+        let command = Command::CollectTracing5 { session: Destination::UserEvents(session) };
+        let code = command.code();
+        let _turn = self.turn(code, ANSWER_LIMIT).await?;
+        match self.within(code, ANSWER_LIMIT, self.exchange(&command, Some(data))).await? {
+            (Reply::Session(id), stream) => Ok(Session { id, stream }),
+            _ => Err(self.error(code, senseless())),
+        }
+    }
+
     /// Stops a trace session, on a connection of its own. Its stream must go on being read until it ends: the runtime writes its rundown into it before
     /// it answers here. A session whose stream has ended must not be stopped: its id may be another session's by then.
     ///
@@ -184,7 +200,7 @@ impl Client {
         let mut last = self.error(first, senseless());
         for command in ladder {
             self.forbid_harm(command).map_err(|cause| self.error(command.code(), cause))?;
-            match self.within(command.code(), limit, self.exchange(command)).await {
+            match self.within(command.code(), limit, self.exchange(command, None)).await {
                 Ok((reply, stream)) => return Ok((command.code(), reply, stream)),
                 Err(error) if error.hresult() == Some(Hresult::UNKNOWN_COMMAND) => last = error,
                 Err(error) => return Err(error),
@@ -208,15 +224,19 @@ impl Client {
         result.map_err(|cause| self.error(code, cause))
     }
 
-    /// One connection, one message, one reply. What follows the reply is left in the connection.
-    async fn exchange(&self, command: &Command) -> Result<(Reply, UnixStream), Cause> {
+    /// One connection, one message, a file behind it where one is needed, one reply. What follows the reply is left in the connection.
+    async fn exchange(&self, command: &Command, data: Option<&UserEventsData>) -> Result<(Reply, UnixStream), Cause> {
         let message = command.encode()?;
         let mut stream = match &self.lane {
             Some(lane) => lane.next().await.ok_or(Cause::Gone)?,
             None => self.dial().await?,
         };
         // A server that closes at once may still have said why.
-        let sent = stream.write_all(&message).await.map_err(|error| Cause::of_stream(error, 0));
+        let mut sent = stream.write_all(&message).await;
+        if let (Ok(()), Some(data)) = (&sent, data) {
+            sent = data.hand_over(&stream).await;
+        }
+        let sent = sent.map_err(|error| Cause::of_stream(error, 0));
         let reply = read_reply(&mut stream, command.code()).await;
         match (reply, sent) {
             (Err(Cause::Closed), Err(cause)) => Err(cause),
@@ -235,38 +255,25 @@ impl Client {
 
     /// Refuses what is known to end a target in the state that this one is in.
     fn forbid_harm(&self, command: &Command) -> Result<(), Cause> {
-        let Some(proc) = &self.proc else { return Ok(()) };
         let ProcessKey { pid, started } = self.endpoint.key;
         // Over a shared directory comes a pid of a namespace that we cannot see, and ours of that number is another process.
-        if !proc.stat(pid).is_ok_and(|stat| stat.starttime == started) {
-            return Ok(());
-        }
-        if !command.code().may_be_sent_while_suspended() && proc.threads(pid).is_ok_and(|threads| threads.waits()) {
+        let seen = self.proc.as_ref().filter(|proc| proc.stat(pid).is_ok_and(|stat| stat.starttime == started));
+        let suspended = || seen.is_some_and(|proc| proc.threads(pid).is_ok_and(|threads| threads.waits()));
+        if !command.code().may_be_sent_while_suspended() && suspended() {
             return Err(Cause::Suspended);
         }
         if let Command::ApplyStartupHook { path } = command {
-            let exists = match std::fs::metadata(in_target(proc, pid, path)) {
-                Ok(metadata) => metadata.is_file(),
-                // Where we may not look, the target's answer has to do.
-                Err(error) => !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+            let looked = match seen {
+                Some(proc) => hook::check(&proc.path_of(pid, "root"), path.as_str()),
+                None => Err("cannot be looked at, since nothing is known of the process".to_owned()),
             };
-            if !exists {
-                return Err(Cause::NoSuchFile(path.as_str().into()));
-            }
+            looked.map_err(|why| Cause::BadHook { path: path.as_str().to_owned(), why })?;
         }
         Ok(())
     }
 
     fn error(&self, command: CommandCode, cause: Cause) -> ExchangeError {
         ExchangeError { command, endpoint: self.endpoint.clone(), cause }
-    }
-}
-
-/// A path of the target's, as it is reached from here.
-fn in_target(proc: &Proc, pid: u32, path: &TargetPath) -> PathBuf {
-    match Path::new(path.as_str()).strip_prefix("/") {
-        Ok(below_root) => proc.path_of(pid, "root").join(below_root),
-        Err(_) => proc.path_of(pid, "cwd").join(path.as_str()),
     }
 }
 

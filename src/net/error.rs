@@ -1,7 +1,6 @@
 //! Why an exchange with a runtime failed, in words.
 
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -72,9 +71,14 @@ pub enum Cause {
     /// Not sent: the process waits at start-up for its resume.
     #[error("not sent, because the process is suspended at start-up and might not survive it: resume it first")]
     Suspended,
-    /// Not sent: the target does not find the file.
-    #[error("not sent, because the process sees no file {}, and that would end it", sanitise(&.0.to_string_lossy()))]
-    NoSuchFile(PathBuf),
+    /// Not sent: the start-up hook would not load.
+    #[error("not sent, because {} {why}: a start-up hook that does not load may end the process", sanitise(.path))]
+    BadHook {
+        /// The hook's assembly.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 impl ExchangeError {
@@ -88,7 +92,7 @@ impl ExchangeError {
             Cause::Closed | Cause::Io(_) => Trouble::Refused,
             Cause::PathTooLong | Cause::CutOff(_) | Cause::Frame(_) | Cause::Environment(_) => Trouble::Unsupported,
             Cause::Reply(ReplyError::NotAReply { .. } | ReplyError::Malformed { .. }) => Trouble::Unsupported,
-            Cause::Reply(ReplyError::Failure(_)) | Cause::TooLong(_) | Cause::Suspended | Cause::NoSuchFile(_) => return None,
+            Cause::Reply(ReplyError::Failure(_)) | Cause::TooLong(_) | Cause::Suspended | Cause::BadHook { .. } => return None,
         })
     }
 
@@ -120,12 +124,7 @@ impl ExchangeError {
             Code::GenerateCoreDump | Code::GenerateCoreDump2 => {
                 ": its dump program may be missing, or may not be able to write to that path"
             }
-            Code::CollectTracing
-            | Code::CollectTracing2
-            | Code::CollectTracing3
-            | Code::CollectTracing4
-            | Code::CollectTracing5
-            | Code::CollectTracing6 => ": 64 sessions, of all tools together, may be open already",
+            code if code.starts_session() => ": 64 sessions, of all tools together, may be open already",
             _ => "",
         }
     }

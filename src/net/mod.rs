@@ -10,10 +10,12 @@ pub mod discovery;
 pub mod endpoint;
 mod error;
 mod gate;
+mod hook;
 mod inquiry;
 pub mod port;
 mod proc;
 mod target;
+pub mod user_events;
 #[cfg(test)]
 mod world;
 

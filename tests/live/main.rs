@@ -6,7 +6,9 @@
 mod support;
 
 mod analysis;
+mod changes;
 mod commands_analysis;
+mod comparison;
 mod container;
 mod dashboard;
 mod findings;

@@ -217,3 +217,51 @@ fn a_suspended_program_is_listed_and_left_as_it_is() {
         assert!(program.is_alive() && program.answers(), "{runtime}");
     }
 }
+
+#[test]
+fn only_events_of_the_ids_that_were_asked_for_come() {
+    let ids = format!("{RUNTIME}/1,2");
+    // Turning this keyword on makes the runtime collect.
+    let collect = format!("{RUNTIME}:0x800001:4");
+    let arguments = ["--provider", collect.as_str(), "--event-ids", ids.as_str()];
+    if let Some(net10) = runtimes::net10() {
+        let program = net10.any().start();
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let running = trace(&program, &file, &arguments).start();
+        let partial = wait_for_bytes(&running, place.path());
+        let collected = || {
+            let (mut decoder, mut tally) = (Decoder::new(Limits::default()), Throughput::default());
+            decoder.feed(&fs::read(&partial).unwrap(), &mut tally).ok()?;
+            tally.counts().iter().any(|count| count.provider == RUNTIME && count.event_id == 2).then_some(())
+        };
+        poll(PATIENCE, collected).unwrap();
+        running.signal(Signal::INT);
+        let output = running.wait();
+        let recorded = assert_whole(&file, &serde_json::from_str(&output.stdout).unwrap());
+        let ids: Vec<_> = recorded.counts.iter().filter(|count| count.provider == RUNTIME).map(|count| count.event_id).collect();
+        assert!(ids.iter().all(|id| [1, 2].contains(id)) && ids.len() == 2, "{recorded:#?}");
+    }
+    if let Some(net9) = runtimes::net9() {
+        let (program, place) = (net9.any().start(), folder());
+        let output = trace(&program, &place.path().join("a.nettrace"), &arguments).run();
+        output.assert_refused(1, "it needs .NET 10");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_rundown_of_methods_and_modules_has_nothing_else() {
+    for runtime in [runtimes::net9(), runtimes::net10()].into_iter().flatten() {
+        let (program, place) = (runtime.any().start(), folder());
+        let file = place.path().join("a.nettrace");
+        let output = trace(&program, &file, &["--provider", "DnTop-Nobody", "--rundown", "0x38", "--duration", "200ms"]).run();
+        let recorded = assert_whole(&file, &output.json());
+        let rundown = format!("{RUNTIME}Rundown");
+        let names: Vec<_> = recorded.counts.iter().filter(|count| count.provider == rundown).map(|count| count.name.as_str()).collect();
+        let expected =
+            ["MethodDCEnd", "ModuleDCEnd", "DomainModuleDCEnd", "AssemblyDCEnd", "AppDomainDCEnd", "DCEnd", "RuntimeInformation"];
+        assert!(names.iter().all(|name| expected.iter().any(|prefix| name.starts_with(prefix))), "{runtime}: {names:?}");
+        assert!(recorded.of_rundown("MethodDCEnd") > 0 && recorded.of_rundown("ModuleDCEnd") > 0, "{runtime}: {names:?}");
+    }
+}

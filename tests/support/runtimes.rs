@@ -49,6 +49,16 @@ impl Runtime {
         }
     }
 
+    /// A start-up hook (`tests/programs/hook.cs`), for any runtime that knows them.
+    pub(crate) fn hook(&self) -> PathBuf {
+        self.cache.join("programs/net9/hook.dll")
+    }
+
+    /// A CLR profiler (`tests/programs/profiler.c`), for any runtime.
+    pub(crate) fn profiler(&self) -> PathBuf {
+        self.cache.join("programs/profiler.so")
+    }
+
     /// The program file that processes of this runtime run: the muxer, or the single file.
     pub(crate) fn host(&self) -> PathBuf {
         self.cache.join(self.version).join(if self.programs.is_some() { "dotnet" } else { "azmcp" })

@@ -15,6 +15,10 @@ use crate::nettrace::Keep;
 pub(in crate::cli) struct Trace {
     #[command(flatten)]
     pub(in crate::cli) target: Target,
+    /// Record nothing, but have the runtime write its events into the kernel's user_events, to this tracepoint, or events of these ids to this
+    /// one (root, Linux 6.4, .NET 10)
+    #[arg(long, value_name = "NAME[=ID,ID]", conflicts_with_all = ["output_file", "max_size", "no_stacks", "stop_on", "flight", "block"])]
+    pub(in crate::cli) user_events: Vec<String>,
     #[command(flatten)]
     pub(in crate::cli) record: Record,
 }

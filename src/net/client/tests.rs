@@ -5,11 +5,12 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::ipc::{
-    BufferMb, Cookie, DumpFlags, DumpKind, Failure, Level, MAX_MESSAGE, PerfMapKind, Provider, Providers, RuntimeVersion, SessionConfig,
-    Variable as Sent,
+    BufferMb, Cookie, DumpFlags, DumpKind, EventFilter, Failure, Level, MAX_MESSAGE, PerfMapKind, Provider, Providers, RuntimeVersion,
+    SessionConfig, TargetPath, TracepointProvider, Tracepoints, Variable as Sent,
 };
 use crate::model::{ProcessKey, Trouble};
 use crate::net::world::{Fake, World, fake};
+use crate::sim::{Simulated, Spec};
 
 /// A socket with something behind it that need not be a runtime.
 struct Server {
@@ -281,7 +282,7 @@ async fn what_would_end_the_target_is_not_sent() {
     let waiting = Fake { started: 7, threads: &["dotnet", ".NET SynchManag", ".NET EventPipe"], ..fake(4242) };
     world.add(&waiting);
     std::fs::create_dir_all(world.path("proc/4242/root/app")).unwrap();
-    std::fs::write(world.path("proc/4242/root/app/hook.dll"), "MZ").unwrap();
+    std::fs::write(world.path("proc/4242/root/app/hook.dll"), crate::net::hook::assembly()).unwrap();
     let server = Server::says(ok(&Reply::Done, CommandCode::EnablePerfMap));
     let client = Client::watched(server.client.endpoint().clone(), Arc::new(Proc::open(&world.path("proc")).unwrap()));
     let perf_map = Command::EnablePerfMap { kind: PerfMapKind::PerfMap };
@@ -295,8 +296,11 @@ async fn what_would_end_the_target_is_not_sent() {
     client.run(&hook("/app/hook.dll")).await.unwrap();
     for missing in ["/app/hook", "/app", "/app/hook.dll/x", "hook.dll"] {
         let error = client.run(&hook(missing)).await.unwrap_err();
-        assert!(matches!(&error.cause, Cause::NoSuchFile(path) if path.as_path() == Path::new(missing)), "{error}");
+        assert!(matches!(&error.cause, Cause::BadHook { path, .. } if path == missing), "{error}");
     }
+    // Of whom nothing is known, nobody can say what it survives.
+    let stranger = Client::new(server.client.endpoint().clone());
+    assert!(matches!(stranger.run(&hook("/app/hook.dll")).await.unwrap_err().cause, Cause::BadHook { .. }));
 }
 
 #[tokio::test]
@@ -316,4 +320,36 @@ async fn a_dropped_call_closes_its_connection() {
     }
     assert_eq!(seen.recv().await, Some(0));
     assert_eq!(server.client.busy(), None);
+}
+
+#[tokio::test]
+async fn the_file_for_user_events_goes_right_behind_the_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = |version: &str| {
+        let socket = folder.path().join(version);
+        let endpoint = Endpoint { key: ProcessKey { pid: 1, started: 1 }, socket: socket.clone() };
+        (Simulated::start(socket, Spec::new("Web", version, 1)).unwrap(), Client::new(endpoint))
+    };
+    let session = || UserEvents {
+        rundown_keyword: 0,
+        providers: Providers::from(TracepointProvider {
+            provider: Provider::new("P", 1, Level::Verbose).unwrap(),
+            filter: EventFilter::ALL,
+            tracepoints: Tracepoints::new(Some("p".to_owned()), vec![]).unwrap(),
+        }),
+    };
+    let (_new, client) = runtime("10.0.9");
+    let mut started = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap();
+    client.stop_session(started.id).await.unwrap();
+    assert_eq!(started.stream.read(&mut [0]).await.unwrap(), 0);
+    // A runtime says no to another file, and has then room for others.
+    let error = client.start_user_events(session(), &UserEventsData::forged("/dev/null".as_ref())).await.unwrap_err();
+    assert_eq!(error.hresult(), Some(Hresult::FAIL), "{error}");
+    assert!(client.process_info().await.unwrap().is_some());
+    // An older one may have hung up before the file comes.
+    let (_old, client) = runtime("9.0.7");
+    for _ in 0..20 {
+        let error = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap_err();
+        assert!(error.to_string().contains("it needs .NET 10"), "{error}");
+    }
 }

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::AsyncReadExt;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
@@ -110,6 +111,13 @@ impl Port {
         let of_process = guests.range((key, Cookie([0; 16]))..).take_while(|((of, _), _)| *of == key);
         of_process.map(|(_, guest)| guest).find(|guest| guest.lane.is_open()).map(|guest| guest.client.clone())
     }
+}
+
+/// Makes room for more runtimes than the usual limit of 1024 file handles leaves. Programs that are started afterwards inherit it. What may not be raised
+/// stays as it is: at a port that is full, others wait.
+pub fn make_room() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 impl Drop for Port {

@@ -1,0 +1,179 @@
+//! What is changed in a runtime at the command line: variables, start-up hooks, profilers.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::runtimes;
+use crate::support::{Invocation, Launch, Output, PATIENCE, Program, folder, poll};
+
+const CLASS: &str = "{123e4567-e89b-12d3-a456-426614174000}";
+
+fn run(program: &Program, words: &[&str]) -> Output {
+    let pid = program.pid().to_string();
+    let words: Vec<&str> = words.iter().map(|word| if *word == "PID" { &pid } else { *word }).collect();
+    Invocation::new(words).run()
+}
+
+/// Panics unless it was done and said so.
+fn done(program: &Program, words: &[&str], said: &str) {
+    let output = run(program, words);
+    assert!(output.code == 0 && output.stderr.contains(said), "{words:?} {output:?}");
+}
+
+fn refused(program: &Program, words: &[&str], code: i32, said: &str) {
+    let output = run(program, words);
+    assert!(output.code == code && output.stderr.contains(said) && output.stdout.is_empty(), "{words:?} {output:?}");
+}
+
+/// Waits until a file has this text.
+fn wait_for_text(file: &Path, text: &str) {
+    let found = || (fs::read_to_string(file).unwrap_or_default() == text).then_some(());
+    assert!(poll(PATIENCE, found).is_some(), "{}: {:?}", file.display(), fs::read_to_string(file));
+}
+
+/// A program that stands still at its start until it is resumed over its own socket.
+fn suspended(launch: Launch) -> Program {
+    let program = launch.env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
+    let waits = || run(&program, &["info", "PID", "--json"]).json();
+    poll(PATIENCE, || (waits()["state"] == "suspended").then_some(())).unwrap();
+    program
+}
+
+#[test]
+fn a_hook_runs_in_a_program_that_runs() {
+    let Some(net9) = runtimes::net9() else { return };
+    let place = folder();
+    let seen = place.path().join("seen");
+    let mut program = net9.any().env("DN_TOP_HOOK", &seen).start();
+    let text = place.path().join("text.dll");
+    fs::write(&text, "MZ, and no assembly").unwrap();
+    for (path, why) in [
+        ("/no/such.dll", "/no/such.dll does not exist as the process sees files"),
+        ("relative.dll", "relative.dll does not exist as the process sees files"),
+        (place.path().to_str().unwrap(), "is no file"),
+        (text.to_str().unwrap(), "text.dll is no .NET assembly"),
+        (net9.host().to_str().unwrap(), "dotnet is no .NET assembly"),
+    ] {
+        refused(&program, &["startup-hook", "PID", path], 1, why);
+    }
+    assert!(program.is_alive() && program.answers() && !seen.exists());
+    done(&program, &["startup-hook", "PID", net9.hook().to_str().unwrap()], "ran the startup hook");
+    wait_for_text(&seen, "DN_TOP_SET=");
+    assert!(program.is_alive() && program.answers());
+}
+
+#[test]
+fn a_suspended_program_is_given_a_profiler_a_hook_and_a_variable() {
+    let Some(net9) = runtimes::net9() else { return };
+    let place = folder();
+    let (seen, loaded) = (place.path().join("seen"), place.path().join("loaded"));
+    let mut program = suspended(net9.any().env("DN_TOP_PROFILER", &loaded).env("DN_TOP_HOOK", &seen));
+    let profiler = net9.profiler();
+    let library = ["--guid", CLASS, "--path", profiler.to_str().unwrap()];
+    refused(
+        &program,
+        &[&["profiler", "attach", "PID"], &library[..]].concat(),
+        1,
+        "not sent, because the process is suspended at start-up",
+    );
+    refused(&program, &["perfmap", "PID", "on"], 1, "not sent, because the process is suspended at start-up");
+    refused(&program, &["startup-hook", "PID", "/no/such.dll"], 1, "does not exist as the process sees files");
+    done(&program, &["set-env", "PID", "DN_TOP_SET=seen"], "DN_TOP_SET was set");
+    done(&program, &["startup-hook", "PID", net9.hook().to_str().unwrap()], "runs it when it is resumed");
+    done(&program, &[&["profiler", "startup", "PID"], &library[..]].concat(), "loads the profiler when it is resumed");
+    assert!(!seen.exists() && !loaded.exists());
+    done(&program, &["resume", "PID"], "was resumed");
+    wait_for_text(&seen, "DN_TOP_SET=seen");
+    wait_for_text(&loaded, "started");
+    refused(&program, &[&["profiler", "startup", "PID"], &library[..]].concat(), 1, "is not suspended at start-up");
+    done(&program, &["resume", "PID"], "was not suspended; nothing changed");
+    assert!(program.is_alive() && program.answers());
+}
+
+#[test]
+fn a_profiler_is_attached_to_every_runtime() {
+    for runtime in runtimes::all() {
+        let place = folder();
+        let (data, attached) = (place.path().join("data"), place.path().join("attached"));
+        fs::write(&data, attached.to_str().unwrap()).unwrap();
+        let profiler = runtime.profiler();
+        let attach = |path: &str, program: &Program| {
+            run(program, &["profiler", "attach", "PID", "--guid", CLASS, "--path", path, "--data", data.to_str().unwrap()])
+        };
+        let mut program = runtime.any().start();
+        // It answers a moment before a profiler may come.
+        let missing =
+            poll(PATIENCE, || Some(attach("/no/such.so", &program)).filter(|output| !output.stderr.contains("starting up"))).unwrap();
+        assert!(missing.code == 1 && missing.stderr.contains("ERROR_MOD_NOT_FOUND (0x8007007e)"), "{runtime} {missing:?}");
+        let output = attach(profiler.to_str().unwrap(), &program);
+        assert!(output.code == 0 && output.stderr.contains("has loaded the profiler"), "{runtime} {output:?}");
+        wait_for_text(&attached, "attached");
+        let again = attach(profiler.to_str().unwrap(), &program);
+        assert!(again.code == 1 && again.stderr.contains("a profiler is in this process already"), "{runtime} {again:?}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    }
+}
+
+#[test]
+fn what_net31_lacks_it_says() {
+    let Some(net31) = runtimes::net31() else { return };
+    let mut program = net31.any().start();
+    let profiler = net31.profiler();
+    let place = folder();
+    let file = place.path().join("a.nettrace");
+    let trace =
+        |words: &[&'static str]| [&["trace", "PID", "-o", file.to_str().unwrap()], words].concat().into_iter().map(str::to_owned).collect();
+    let cases: [(Vec<String>, &str); 9] = [
+        (["set-env", "PID", "A=1"].map(str::to_owned).into(), "SetEnvironmentVariable needs .NET 6"),
+        (["set-env", "PID", "--unset", "A"].map(str::to_owned).into(), "SetEnvironmentVariable needs .NET 6"),
+        (["startup-hook", "PID", "/no/such.dll"].map(str::to_owned).into(), "ApplyStartupHook needs .NET 8"),
+        (
+            ["profiler", "startup", "PID", "--guid", CLASS, "--path", profiler.to_str().unwrap()].map(str::to_owned).into(),
+            "a profiler can only be attached to it now",
+        ),
+        (["resume", "PID"].map(str::to_owned).into(), "it needs .NET 5"),
+        (["dump", "PID", "--crash-report", "-o", "/tmp/dn-top-no-dump"].map(str::to_owned).into(), "it needs .NET 6"),
+        (trace(&["--no-stacks"]), "it needs .NET 8"),
+        (trace(&["--rundown", "0x38"]), "it needs .NET 9"),
+        (trace(&["--clr-events", "gc", "--event-ids", "Microsoft-Windows-DotNETRuntime/1"]), "it needs .NET 10"),
+    ];
+    for (words, said) in &cases {
+        refused(&program, &words.iter().map(String::as_str).collect::<Vec<_>>(), 1, said);
+    }
+    assert!(!file.exists() && program.is_alive() && program.answers());
+}
+
+#[test]
+fn what_makes_no_sense_is_said_before_anybody_is_asked() {
+    for (words, said) in [
+        (&["set-env", "1", "NAME"][..], "'NAME' has no '=': give NAME=VALUE, or --unset NAME"),
+        (&["set-env", "1", "=VALUE"], "an environment variable needs a name"),
+        (&["set-env", "1", "--unset", "A=B"], "the name has no '=' in it"),
+        (&["profiler", "attach", "1", "--guid", "1234", "--path", "/p.so"], "'1234' is not a GUID: expected 8-4-4-4-12"),
+        (&["profiler", "startup", "1", "--guid", "123e4567-e89b-12d3-a456-42661417400g", "--path", "/p.so"], "is not a GUID"),
+        (&["profiler", "attach", "1", "--guid", CLASS, "--path", "/p.so", "--timeout", "90days"], "--timeout is 49 days at most"),
+        (&["trace", "1", "--event-ids", "A"], "expected PROVIDER/ID,ID"),
+        (&["trace", "1", "--event-ids", "A/x"], "expected PROVIDER/ID,ID"),
+        (&["trace", "1", "--event-ids", "Nobody/1"], "event ids of Nobody: this provider is not turned on"),
+    ] {
+        let output = Invocation::new(words).run();
+        assert!(output.code == 2 && output.stderr.contains(said) && output.stdout.is_empty(), "{words:?} {output:?}");
+    }
+}
+
+#[test]
+fn what_user_events_lack_is_said() {
+    for runtime in runtimes::all() {
+        let mut program = runtime.any().start();
+        let output = run(&program, &["trace", "PID", "--clr-events", "gc", "--user-events", "dn_top_test", "--duration", "100ms"]);
+        // Where the kernel has them and we may, a new runtime does it.
+        let kernel = Path::new("/proc/sys/kernel/user_events_max").exists();
+        let old = !runtime.version.starts_with("10");
+        if old || !kernel {
+            assert!(output.code == 1 && output.stderr.contains("it cannot write to user_events: "), "{runtime} {output:?}");
+        }
+        assert_eq!(output.stderr.contains("the runtime is too old: it needs .NET 10"), old, "{runtime} {output:?}");
+        assert_eq!(output.stderr.contains("it takes Linux 6.4 or newer, built with CONFIG_USER_EVENTS"), !kernel, "{runtime} {output:?}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    }
+}
