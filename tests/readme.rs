@@ -10,7 +10,7 @@ use dn_top::app::help::{HelpLine, help};
 const README: &str = include_str!("../README.md");
 
 /// The headings of the help that the README repeats; how to move in lists and dialogs is left to the help itself.
-const SHOWN: [Group; 4] = [Group::Process, Group::Table, Group::Details, Group::Program];
+const SHOWN: [Group; 5] = [Group::Process, Group::Table, Group::Details, Group::Files, Group::Program];
 
 #[test]
 fn the_keys_are_those_of_the_action_table() {

@@ -150,3 +150,94 @@ fn a_report_says_what_the_file_lacks() {
     assert!(output.stdout.starts_with("thread time, not processor time: "), "{}", output.stdout);
     assert_eq!(run(&["report", file.to_str().unwrap(), "-n", "0", "--json"]).json()["methods"], json!([]));
 }
+
+/// Every capture that is kept here.
+const ALL: [&str; 4] = ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
+
+#[test]
+fn an_open_file_shows_what_stats_counts_and_its_parts_are_the_whole() {
+    let place = folder();
+    for name in ALL {
+        let file = place.path().join(name);
+        fs::write(&file, capture(name)).unwrap();
+        let stats = run(&["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).json();
+        let read = |span| dn_top::session::read_trace(&file, span, |_| true).unwrap().unwrap();
+        let whole = read(None);
+        let totals = whole.findings.snapshot.totals;
+        assert_eq!(
+            json!([totals.events, totals.dropped, whole.bytes]),
+            json!([stats["events"], stats["dropped"], stats["bytes"]]),
+            "{name}"
+        );
+        assert_eq!((json!(whole.complete), whole.trouble), (stats["complete"].clone(), None), "{name}");
+        let mut counts: Vec<_> = whole
+            .findings
+            .events
+            .iter()
+            .map(|rate| json!({"provider": rate.event.provider, "id": rate.event.event_id, "name": rate.event.name, "count": rate.event.count, "bytes": rate.event.bytes}))
+            .collect();
+        let mut expected = stats["counts"].as_array().unwrap().clone();
+        for list in [&mut counts, &mut expected] {
+            list.sort_by_key(ToString::to_string);
+        }
+        assert_eq!(counts, expected, "{name}");
+        // Wherever it is cut in two, nothing is lost and nothing counted twice.
+        for part in [3, 2] {
+            let middle = whole.newest / part;
+            let [before, after] = [(i64::MIN, middle), (middle + 1, i64::MAX)].map(|span| read(Some(span)).findings.snapshot.totals);
+            assert_eq!((before.events + after.events, before.dropped + after.dropped), (totals.events, totals.dropped), "{name}");
+            assert!(before.events > 0 && after.events > 0, "{name}");
+        }
+        // Nobody wants it any more.
+        assert!(dn_top::session::read_trace(&file, None, |_| false).unwrap().is_none(), "{name}");
+    }
+}
+
+#[test]
+fn what_is_no_trace_is_not_opened() {
+    let place = folder();
+    let (missing, other, old, empty) =
+        (place.path().join("missing"), place.path().join("other"), place.path().join("old"), place.path().join("empty"));
+    fs::write(&other, b"#!/bin/sh and so on, for long enough").unwrap();
+    fs::write(&old, b"\x14\0\0\0!FastSerialization.1 and so on").unwrap();
+    fs::write(&empty, b"").unwrap();
+    for (file, words) in [
+        (missing.as_path(), "missing cannot be opened: No such file"),
+        (&other, "other cannot be read: "),
+        (&old, "this is a NetPerf stream"),
+        (&empty, "ends before its header does"),
+        (place.path(), "cannot be opened: Is a directory"),
+    ] {
+        run(&["open".as_ref(), file.as_os_str()]).assert_refused(2, words);
+    }
+    run(&["open"]).code.eq(&2).then_some(()).expect("a file is missing");
+}
+
+#[test]
+fn the_dashboard_opens_files_and_walks_through_their_time() {
+    let place = folder();
+    let (whole, cut) = (place.path().join("whole.nettrace"), place.path().join("cut.nettrace.partial"));
+    let bytes = capture("net9-heavy-norundown");
+    fs::write(&whole, &bytes).unwrap();
+    fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    let mut screen = Invocation::new(["open".as_ref(), whole.as_os_str(), cut.as_os_str()]).screen(120, 40);
+    // The rows stand by name.
+    screen.wait_until("both", |shown| shown.contains("2 files") && shown.contains("✓ whole") && shown.contains("! cut off"));
+    screen.wait_for("after the last whole block");
+    screen.wait_for("whole file, 0:");
+    screen.keys("4");
+    screen.wait_for("No collection so far");
+    screen.keys("{");
+    screen.wait_for("0:00.0 to 0:");
+    screen.keys("a");
+    screen.wait_for("whole file, 0:");
+    screen.keys("t");
+    screen.wait_for("there is no process to do this to");
+    screen.keys("q");
+    screen.wait_for("Enter details");
+    screen.keys("j");
+    screen.wait_until("the other file", |shown| shown.lines().last().is_some() && shown.contains("─ whole.nettrace"));
+    screen.keys("q");
+    assert!(screen.wait_exit().success());
+    screen.assert_restored();
+}

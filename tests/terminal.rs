@@ -143,6 +143,7 @@ fn the_details_have_their_keys() {
     for (keys, shows) in [
         (TAB, "ConnectionStrings__Orders"),
         (RIGHT, "Nothing was recorded"),
+        ("9", "This process is not watched"),
         ("0", "Nothing was done yet"),
         (LEFT, "Nothing was recorded"),
         ("3", "Nothing was recorded"),
@@ -277,6 +278,12 @@ fn watching_shows_which_process_is_in_trouble() {
     press(&screen, ":reportb", "ReportBuilder");
     press(&screen, ENTER, "of the time in collections");
     screen.wait_for("t, then 4");
+    // What else it publishes, and how much that changes.
+    press(&screen, "\r9", "- System.Runtime (9)");
+    press(&screen, "/alloc\r", "- System.Runtime (1)");
+    screen.wait_until("its rate", |shown| shown.lines().any(|line| line.contains("alloc-rate") && line.contains(" MB/s")));
+    press(&screen, "\r", "+ System.Runtime (1)");
+    press(&screen, ESC, "Enter details");
     press(&screen, "w", "● running");
     screen.wait_gone("! GC time");
     screen.keys("q");

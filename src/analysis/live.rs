@@ -323,8 +323,11 @@ impl Sink for Live {
     }
 
     fn loss(&mut self, loss: &Loss) {
-        self.throughput.loss(loss);
-        self.rates.lost(self.clock.nanoseconds(loss.timestamp), loss);
+        let at = self.clock.nanoseconds(loss.timestamp);
+        if self.window.contains(&at) {
+            self.throughput.loss(loss);
+            self.rates.lost(at, loss);
+        }
         let thread = loss.capture_thread;
         self.gc.lost(thread);
         self.heap.events_lost(loss.count);

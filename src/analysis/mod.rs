@@ -38,7 +38,7 @@ pub use assemblies::{Assembly, AssemblySnapshot, MissingAssembly};
 pub use contention::{ContentionSite, ContentionSnapshot, LockWait};
 pub use counters::{
     CounterKind, CounterSession, CounterSnapshot, CounterSource, CounterTally, CountersSnapshot, HistogramReading, Instrument, MeterLimits,
-    MeterNotice, Spread, Vitals,
+    MeterNotice, Spread, Vitals, told_once,
 };
 pub use distribution::Distribution;
 pub use event_filter::EventFilter;

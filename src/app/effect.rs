@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::ipc::{Command, DumpRequest, PerfMapKind};
-use crate::model::{Order, ProcessKey, RecordingId};
+use crate::model::{Order, ProcessKey, RecordingId, Span};
 
 use super::Ticket;
 
@@ -37,6 +37,17 @@ pub enum Effect {
     AbandonTrace {
         /// Which recording.
         id: RecordingId,
+    },
+    /// Read a recorded file; what was asked of the same before is of no use any more. Answers: `Msg::FileProgress`, then `Msg::FileRead`.
+    ReadFile {
+        /// Its row.
+        key: ProcessKey,
+        /// To be sent back.
+        ticket: Ticket,
+        /// Where it is.
+        path: PathBuf,
+        /// Which part is looked at; `None` for all.
+        span: Option<Span>,
     },
     /// Watch a process: a small session of its runtime's own counters. One that is watched already goes on in the new session. Answers: `Msg::Watched`
     /// until it is over, then `Msg::WatchEnded`.

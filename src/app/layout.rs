@@ -33,6 +33,8 @@ pub struct Wish {
     pub containers: bool,
     /// Whether some process is watched.
     pub watching: bool,
+    /// Whether the rows are recorded files.
+    pub files: bool,
 }
 
 /// Where everything is.
@@ -130,7 +132,7 @@ impl Layout {
             header,
             hints,
             list: list.map(|frame| ListLayout::new(frame, wish)),
-            detail: detail.map(DetailLayout::new),
+            detail: detail.map(|frame| DetailLayout::new(frame, wish.files)),
         }
     }
 
@@ -233,14 +235,20 @@ const SIGNS: u16 = 5;
 
 /// Gives room to the columns that always stay, then to the others by need, then what is left to the command line, or the name.
 fn slots(inner: Rect, wish: Wish) -> Vec<Slot> {
-    const ALWAYS: [Column; 4] = [Column::Pid, Column::Name, Column::Cpu, Column::State];
+    const ALWAYS: [Column; 4] = [Column::Pid, Column::Name, Column::State, Column::Cpu];
+    // A file uses no processor.
+    let always = &ALWAYS[..if wish.files { 3 } else { 4 }];
+    let of_files = [Column::Memory, Column::Command];
     // In the narrowest terminals, states are signs.
     let width = |column: Column| if column == Column::State && inner.width < NARROW { SIGNS } else { column.width() };
-    let mut chosen = ALWAYS.to_vec();
+    let mut chosen = always.to_vec();
     // One blank before each column, and one at the end.
-    let mut free = inner.width.saturating_sub(1 + ALWAYS.iter().map(|column| width(*column) + 1).sum::<u16>());
+    let mut free = inner.width.saturating_sub(1 + always.iter().map(|column| width(*column) + 1).sum::<u16>());
     for column in Column::BY_NEED {
-        if column == Column::Container && !wish.containers || column.is_watched() && !wish.watching {
+        if column == Column::Container && !wish.containers
+            || column.is_watched() && !wish.watching
+            || wish.files && !of_files.contains(&column)
+        {
             continue;
         }
         if column.width() < free {
@@ -249,7 +257,7 @@ fn slots(inner: Rect, wish: Wish) -> Vec<Slot> {
         }
     }
     chosen.sort_unstable();
-    let trend = if free > Trend::WIDTH { Trend::WIDTH + 1 } else { 0 };
+    let trend = if free > Trend::WIDTH && !wish.files { Trend::WIDTH + 1 } else { 0 };
     free -= trend;
     let has_command = chosen.contains(&Column::Command);
     // A wide terminal shows longer names, too.
@@ -271,7 +279,7 @@ fn slots(inner: Rect, wish: Wish) -> Vec<Slot> {
 }
 
 impl DetailLayout {
-    fn new(frame: Rect) -> Self {
+    fn new(frame: Rect, files: bool) -> Self {
         let (length, blanks) = match frame.width {
             TABS.. => (0, 1),
             SHORT_TABS.. => (1, 1),
@@ -280,6 +288,9 @@ impl DetailLayout {
         let mut x = frame.x + 1 + blanks;
         let right = frame.right().saturating_sub(1);
         let tabs = Tab::ALL.map(|tab| {
+            if files && !tab.is_in_file() {
+                return TabSlot { tab, place: Rect::new(x.min(right), frame.y, 0, 0), title: "" };
+            }
             let title = tab.titles()[length];
             let width = title.len() as u16 + 2 * blanks;
             let place = Rect::new(x.min(right), frame.y, width.min(right.saturating_sub(x)), 1);
@@ -292,6 +303,6 @@ impl DetailLayout {
 }
 
 /// From here on, tabs have their whole titles, and beside them there is room for a process's name.
-const TABS: u16 = 112;
+const TABS: u16 = 118;
 /// From here on, they have short ones, and blanks around them.
-const SHORT_TABS: u16 = 70;
+const SHORT_TABS: u16 = 80;

@@ -62,7 +62,7 @@ impl Ailment {
                 )
             }
         };
-        Lint { tab, finding, why, advice: format!("t, then {}: {advice}", tab.digit()) }
+        Lint { tab, finding, why, advice: format!("t, then {}: {advice}", tab.key()) }
     }
 }
 
@@ -102,7 +102,7 @@ pub struct Lint {
 pub fn lints(snapshot: &Snapshot, over: bool) -> Vec<Lint> {
     let mut found = Vec::new();
     let mut add = |tab: Tab, finding: String, why: &'static str, advice: &str| {
-        let advice = if tab == Tab::Trace { advice.to_owned() } else { format!("{}: {advice}", tab.digit()) };
+        let advice = if tab == Tab::Trace { advice.to_owned() } else { format!("{}: {advice}", tab.key()) };
         found.push(Lint { tab, finding, why, advice });
     };
     let duration = snapshot.totals.duration_ns.max(1) as f64;
@@ -234,7 +234,7 @@ mod tests {
         let all = lints(&snapshot, false);
         assert_eq!(all.len(), 5);
         for Lint { tab, why, advice, .. } in all {
-            let key = if tab == Tab::Trace { "T: ".to_owned() } else { format!("{}: ", tab.digit()) };
+            let key = if tab == Tab::Trace { "T: ".to_owned() } else { format!("{}: ", tab.key()) };
             assert!(!why.is_empty() && advice.starts_with(&key), "{advice}");
         }
     }

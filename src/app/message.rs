@@ -6,7 +6,7 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::analysis::CountersSnapshot;
-use crate::model::{Process, Recording, RecordingId, Variable};
+use crate::model::{FileContents, Process, Recording, RecordingId, Variable};
 
 /// The time, as the runner reads it before each message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,6 +61,20 @@ pub enum Msg {
         id: RecordingId,
         /// A sentence: what was tried, what the answer was, what to do next.
         reason: String,
+    },
+    /// How far a file was read.
+    FileProgress {
+        /// The question.
+        ticket: Ticket,
+        /// Bytes so far.
+        bytes: u64,
+    },
+    /// A file was read.
+    FileRead {
+        /// The question.
+        ticket: Ticket,
+        /// What is in it, or a sentence that says why it cannot be read.
+        result: Result<FileContents, String>,
     },
     /// What a watched process publishes.
     Watched {

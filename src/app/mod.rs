@@ -10,10 +10,12 @@
 pub mod action;
 mod activity;
 mod capability;
+mod counters;
 mod cursor;
 mod details;
 mod dialog;
 mod effect;
+mod files;
 mod flame;
 pub mod help;
 mod hints;
@@ -40,6 +42,7 @@ pub(crate) mod world;
 
 pub use activity::Activity;
 pub use capability::capabilities;
+pub use counters::{CounterLine, CounterOrder, CounterOrigin, CounterView, change};
 pub use cursor::Cursor;
 pub use details::{Answer, Details, Variables};
 pub use dialog::{
@@ -47,6 +50,7 @@ pub use dialog::{
     Reader, Reply, Subject,
 };
 pub use effect::Effect;
+pub use files::OpenFile;
 pub use flame::{FlameBox, FlameGraph};
 pub use hints::Hint;
 pub use jobs::{Job, JobKind, Jobs};

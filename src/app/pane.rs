@@ -30,6 +30,8 @@ pub enum Tab {
     Methods,
     /// Which events come.
     Events,
+    /// What the process and its libraries publish.
+    Counters,
     /// Log messages, requests, compilation, assemblies.
     More,
     /// What was and is being done, to all processes.
@@ -38,7 +40,7 @@ pub enum Tab {
 
 impl Tab {
     /// All tabs, left to right.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Info,
         Self::Environment,
         Self::Trace,
@@ -47,6 +49,7 @@ impl Tab {
         Self::Threads,
         Self::Methods,
         Self::Events,
+        Self::Counters,
         Self::More,
         Self::Operations,
     ];
@@ -62,24 +65,43 @@ impl Tab {
             Self::Threads => ["Threads", "Threads", "Thr"],
             Self::Methods => ["Methods", "Methods", "Mth"],
             Self::Events => ["Events", "Events", "Evt"],
+            Self::Counters => ["Counters", "Counters", "Ctr"],
             Self::More => ["More"; 3],
             Self::Operations => ["Operations", "Ops", "Ops"],
         }
     }
 
-    /// The digit that leads to it: the tenth has 0.
-    pub fn digit(self) -> usize {
-        (self as usize + 1) % 10
+    /// The key that leads to it: there are more tabs than digits.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Info => "1",
+            Self::Environment => "2",
+            Self::Trace => "3",
+            Self::Gc => "4",
+            Self::Exceptions => "5",
+            Self::Threads => "6",
+            Self::Methods => "7",
+            Self::Events => "8",
+            Self::Counters => "9",
+            Self::More => "Tab",
+            Self::Operations => "0",
+        }
     }
 
     /// Whether it shows what is in a recording.
     pub fn is_analysis(self) -> bool {
-        matches!(self, Self::Gc | Self::Exceptions | Self::Threads | Self::Methods | Self::Events | Self::More)
+        matches!(self, Self::Gc | Self::Exceptions | Self::Threads | Self::Methods | Self::Events | Self::Counters | Self::More)
+    }
+
+    /// Whether a recorded file has something for it.
+    pub fn is_in_file(self) -> bool {
+        !matches!(self, Self::Info | Self::Environment | Self::Operations)
     }
 
     /// The tab to the right, or to the left, round the ends.
-    pub(super) fn step(self, forward: bool) -> Self {
+    pub(super) fn step(self, forward: bool, files: bool) -> Self {
         let at = self as usize;
-        Self::ALL[(at + if forward { 1 } else { Self::ALL.len() - 1 }) % Self::ALL.len()]
+        let next = Self::ALL[(at + if forward { 1 } else { Self::ALL.len() - 1 }) % Self::ALL.len()];
+        if files && !next.is_in_file() { next.step(forward, files) } else { next }
     }
 }

@@ -113,6 +113,12 @@ impl Recordings {
         self.thaw_last();
     }
 
+    /// Puts what was read of a file in the place of what was read of it before.
+    pub(super) fn put(&mut self, value: Recording, now: Duration) {
+        self.all.retain(|tracked| tracked.value.id != value.id);
+        self.all.push(Tracked { value, began: now, heard: now });
+    }
+
     /// Takes in a snapshot. A life goes only forward: what is older than what is known is dropped.
     pub(super) fn hear(&mut self, mut value: Recording, now: Duration) -> Change {
         let Some(at) = self.all.iter().position(|tracked| tracked.value.id == value.id) else { return Change::Nothing };

@@ -8,9 +8,10 @@ use super::action::Context;
 use super::cursor::Cursor;
 use super::details::Details;
 use super::dialog::{Overlay, Subject};
+use super::files::OpenFile;
 use super::jobs::Jobs;
 use super::layout::{Layout, Wish};
-use super::list::{ProcessList, Row};
+use super::list::{Column, ProcessList, Row};
 use super::pane::{Focus, Tab};
 use super::recordings::{Recordings, Tracked};
 use super::toast::{Level, Toasts};
@@ -18,7 +19,7 @@ use super::views::Views;
 use super::watches::Watches;
 use super::{Now, Ticket};
 use crate::clr::DEFAULT_PROFILES;
-use crate::model::{Order, Process, ProcessKey, RecordingId, RunState};
+use crate::model::{Order, Process, ProcessKey, RecordingId, RunState, TraceFile};
 
 /// What is settled when the program starts.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +32,8 @@ pub struct Options {
     pub filter: String,
     /// Where diagnostic sockets are looked for, in words, for a person who sees no process.
     pub searched: Vec<String>,
+    /// Recorded files to look at instead of processes.
+    pub files: Vec<TraceFile>,
     /// Who we are, for the same person.
     pub user: String,
 }
@@ -52,6 +55,8 @@ pub struct State {
     pub(crate) views: Views,
     pub(crate) jobs: Jobs,
     pub(crate) watches: Watches,
+    /// Recorded files that are open; none where processes are looked at.
+    pub(crate) files: Vec<OpenFile>,
     pub(crate) operation: Cursor,
     pub(crate) line: Option<Line>,
     pub(crate) overlay: Option<Overlay>,
@@ -112,8 +117,9 @@ pub struct Ending {
 
 impl State {
     /// The state before anything happened, for a terminal of this size in columns and rows.
-    pub fn new(options: Options, size: (u16, u16), now: Now) -> Self {
-        Self {
+    pub fn new(mut options: Options, size: (u16, u16), now: Now) -> Self {
+        let files = std::mem::take(&mut options.files);
+        let mut state = Self {
             list: ProcessList::new(&options.filter),
             last_profiles: DEFAULT_PROFILES.map(str::to_owned).to_vec(),
             last_order: Order::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)),
@@ -129,6 +135,7 @@ impl State {
             views: Views::default(),
             jobs: Jobs::default(),
             watches: Watches::default(),
+            files: Vec::new(),
             operation: Cursor::default(),
             line: None,
             overlay: None,
@@ -139,7 +146,20 @@ impl State {
             listed_unix_ms: now.unix_ms,
             left: false,
             dirty: true,
+        };
+        state.open_files(files);
+        state
+    }
+
+    /// Looks at recorded files instead of processes.
+    fn open_files(&mut self, files: Vec<TraceFile>) {
+        if files.is_empty() {
+            return;
         }
+        self.files = files.into_iter().enumerate().map(|(index, facts)| OpenFile::new(index, facts)).collect();
+        self.list.replace(self.files.iter().map(OpenFile::process).collect(), self.now.elapsed);
+        self.list.sort_by(Column::Name);
+        (self.tab, self.focus) = (Tab::Trace, Focus::Detail);
     }
 
     /// Whether the picture changed since this was last asked.
@@ -150,8 +170,13 @@ impl State {
     /// Where everything is on the screen.
     pub fn layout(&self) -> Layout {
         let containers = self.list.rows().iter().any(|row| row.process.container.is_some());
-        let wish =
-            Wish { detail_focused: self.focus == Focus::Detail, zoomed: self.zoomed, containers, watching: !self.watches.all().is_empty() };
+        let wish = Wish {
+            detail_focused: self.focus == Focus::Detail,
+            zoomed: self.zoomed,
+            containers,
+            watching: !self.watches.all().is_empty(),
+            files: self.shows_files(),
+        };
         Layout::new(self.size.0, self.size.1, wish)
     }
 
@@ -179,6 +204,7 @@ impl State {
                 (Focus::Detail, Tab::Methods) if self.is_flame() => Context::Flame,
                 (Focus::Detail, Tab::Methods) => Context::Methods,
                 (Focus::Detail, Tab::Events) => Context::Events,
+                (Focus::Detail, Tab::Counters) => Context::Counters,
                 (Focus::Detail, Tab::More) => Context::More,
                 (Focus::Detail, Tab::Operations) => Context::Operations,
             },

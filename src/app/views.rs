@@ -2,6 +2,7 @@
 
 use tui_input::Input;
 
+use super::counters::{CounterLine, CounterView};
 use super::cursor::{Cursor, Step};
 use super::more::Section;
 use super::pane::Tab;
@@ -21,6 +22,8 @@ pub struct Views {
     pub events: EventsView,
     /// What of the rest was chosen.
     pub(super) section: Option<Section>,
+    /// How counters are looked at.
+    pub counters: CounterView,
     /// By tab.
     picks: [Pick; Tab::ALL.len()],
 }
@@ -47,6 +50,11 @@ impl Views {
     pub(super) fn first(&mut self, tab: Tab) {
         self.picks[tab as usize] = Pick::default();
     }
+
+    /// Selects a line of a tab's list by what tells it from others.
+    pub(super) fn select(&mut self, tab: Tab, name: String) {
+        self.picks[tab as usize].name = Some(name);
+    }
 }
 
 impl State {
@@ -69,6 +77,9 @@ impl State {
 
     /// The lines of a tab's list, by what tells them apart.
     fn names(&self, tab: Tab) -> Vec<String> {
+        if tab == Tab::Counters {
+            return self.counter_lines().iter().map(CounterLine::name).collect();
+        }
         let Some(findings) = self.findings() else { return Vec::new() };
         let snapshot = &findings.snapshot;
         match tab {
@@ -83,7 +94,7 @@ impl State {
                 .map(|rate| format!("{} {} {}", rate.event.provider, rate.event.event_id, rate.event.name))
                 .collect(),
             Tab::More => self.section_names(),
-            Tab::Info | Tab::Environment | Tab::Trace | Tab::Operations => Vec::new(),
+            Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Operations => Vec::new(),
         }
     }
 
@@ -114,6 +125,9 @@ impl State {
 
     /// What is selected in the open tab, and what to call it, for somebody who copies it.
     pub(super) fn shown_name(&self) -> Option<(&'static str, String)> {
+        if self.tab == Tab::Counters {
+            return Some(("counter", self.shown_counter()?));
+        }
         let (findings, at) = (self.findings()?, self.view_cursor(self.tab).at);
         let (label, text) = match self.tab {
             Tab::Exceptions => {
@@ -138,7 +152,7 @@ impl State {
             }
             Tab::Events => self.events().get(at).map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name)))?,
             Tab::More => self.shown_of_section(at)?,
-            Tab::Gc | Tab::Info | Tab::Environment | Tab::Trace | Tab::Operations => return None,
+            Tab::Gc | Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Operations => return None,
         };
         Some((label, text.lines().map(sanitise).collect::<Vec<_>>().join("\n")))
     }

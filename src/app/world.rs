@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, Live, Vitals};
+use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, HistogramReading, Live, MeterNotice, Vitals};
 use crate::app::{Effect, Msg, Now, Options, State, Ticket, update};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Phase, Process, ProcessKey, Rate, Recording, RecordingId, RunState, Trouble, Usage, Variable};
@@ -169,6 +169,37 @@ pub(crate) fn published(heap_mb: f64, allocated: f64, gc_percent: f64, exception
         ..Vitals::default()
     };
     Arc::new(CountersSnapshot { counters, vitals, ..Live::default().snapshot(0).counters })
+}
+
+/// The same, and what a meter of the program tells besides.
+pub(crate) fn metered() -> Arc<CountersSnapshot> {
+    let mut snapshot = (*published(61.4, 4.2e6, 1.3, 3.0, 0.0)).clone();
+    let meter = |kind, name: &str, unit: &str, tags: &str, value: f64| CounterSnapshot {
+        source: CounterSource::Meter,
+        kind,
+        group: "Shop.Meter".to_owned(),
+        name: name.to_owned(),
+        display_name: name.to_owned(),
+        unit: unit.to_owned(),
+        tags: tags.to_owned(),
+        value: Some(value),
+        ..snapshot.counters[1].clone()
+    };
+    let histogram = |tags: &str, value: f64, count: u64| CounterSnapshot {
+        histogram: Some(HistogramReading {
+            quantiles: vec![(0.5, value), (0.95, value * 4.0), (0.99, value * 9.5)],
+            count: Some(count),
+            sum: Some(value * 1.4 * count as f64),
+            total_count: count * 42,
+            total_sum: value * 1.4 * 42.0 * count as f64,
+        }),
+        ..meter(CounterKind::Histogram, "checkout.duration", "ms", tags, value)
+    };
+    let shop =
+        [meter(CounterKind::Gauge, "basket.items", "{item}", "", 7.25), histogram("pay=card", 19.0, 57), histogram("pay=invoice", 48.0, 3)];
+    snapshot.counters.splice(0..0, shop);
+    snapshot.notices.push(MeterNotice::TimeSeriesLimit);
+    Arc::new(snapshot)
 }
 
 impl World {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::ipc::{Guid, Invalid};
+use crate::ipc::Guid;
 
 pub(super) use record::{Record, Run, Trace};
 
@@ -157,6 +157,12 @@ pub(super) enum Command {
     },
     /// Show the methods of a nettrace file that threads spend their time in
     Report(Report),
+    /// Open the dashboard over nettrace files
+    Open {
+        /// The files; those that were cut off, too
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+    },
     /// Make a whole, readable file out of one that was cut off
     Salvage {
         /// The file that was cut off; it stays as it is
@@ -222,7 +228,7 @@ pub(super) struct ProfilerLibrary {
     #[command(flatten)]
     pub(super) target: Target,
     /// The profiler's class: 8-4-4-4-12 hexadecimal digits
-    #[arg(long, value_name = "GUID", value_parser = parse_guid)]
+    #[arg(long, value_name = "GUID")]
     pub(super) guid: Guid,
     /// Its library, as the target sees paths
     #[arg(long, value_name = "PATH")]
@@ -324,10 +330,6 @@ pub(super) enum DumpKind {
     Heap,
     Triage,
     Full,
-}
-
-fn parse_guid(text: &str) -> Result<Guid, Invalid> {
-    text.parse()
 }
 
 /// A refresh faster than 100 ms shows nothing new and only costs.

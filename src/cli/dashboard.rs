@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 use super::args::{Color, Dashboard};
 use super::exit::{Exit, Failure};
 use crate::app::Options;
+use crate::model::TraceFile;
 use crate::net::discovery::Sources;
 use crate::net::port::{self, Port};
 use crate::sim::Fleet;
@@ -16,13 +18,7 @@ use crate::tui;
 use crate::ui::Theme;
 
 pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
-    let theme = theme(&options)?;
-    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err(Failure::usage(
-            "the dashboard needs a terminal; in scripts use `dn-top ps --json` and the other commands of `dn-top --help`",
-        ));
-    }
-    let runtime = super::runtime()?;
+    let (theme, runtime) = prepare(&options)?;
     let left = runtime.block_on(async {
         let demo = if options.demo { Some(Demo::start()?) } else { None };
         let fleet = demo.as_ref().map(|demo| demo.dir.path()).or(options.sim.as_deref());
@@ -34,8 +30,7 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
         let dashboard = tui::Dashboard {
             options: app_options(&options, &sources),
             theme,
-            sources,
-            port,
+            machine: Some(tui::Machine { sources, port }),
             refresh: options.refresh,
             mouse: !options.no_mouse,
         };
@@ -45,6 +40,29 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
     // A task that still waits for a slow runtime must not hold the shell prompt back.
     runtime.shutdown_timeout(Duration::from_millis(100));
     left
+}
+
+/// Shows recorded files.
+pub(super) fn over_files(options: &Dashboard, files: Vec<TraceFile>) -> Result<Exit, Failure> {
+    let (theme, runtime) = prepare(options)?;
+    let filter = options.filter.clone().unwrap_or_default();
+    let app = Options { files, filter, readonly: options.readonly, ..Options::default() };
+    let dashboard = tui::Dashboard { options: app, theme, machine: None, refresh: options.refresh, mouse: !options.no_mouse };
+    let left = runtime.block_on(tui::run(dashboard));
+    // A file that is still being read must not hold the shell prompt back.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    Ok(left.map(|()| Exit::Done)?)
+}
+
+/// What every dashboard needs: a terminal, how it looks, and tasks.
+fn prepare(options: &Dashboard) -> Result<(Theme, Runtime), Failure> {
+    let theme = theme(options)?;
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        return Err(Failure::usage(
+            "the dashboard needs a terminal; in scripts use `dn-top ps --json` and the other commands of `dn-top --help`",
+        ));
+    }
+    Ok((theme, super::runtime()?))
 }
 
 fn theme(options: &Dashboard) -> Result<Theme, Failure> {
@@ -77,6 +95,7 @@ fn app_options(options: &Dashboard, sources: &Sources) -> Options {
         demo: options.demo,
         filter: options.filter.clone().unwrap_or_default(),
         searched: sources.usual_directories().map(|folder| folder.display().to_string()).collect(),
+        files: Vec::new(),
         user: user(),
     }
 }

@@ -13,6 +13,7 @@ mod env;
 mod exit;
 mod heap;
 mod manual;
+mod open;
 mod print;
 mod profiles;
 mod ps;
@@ -53,6 +54,7 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
     match command {
         Command::Stats { file, output } => stats::run(&file, output.json),
         Command::Report(report) => report::run(&report),
+        Command::Open { files } => open::run(&files, &arguments.dashboard),
         Command::Salvage { file, output } => salvage::run(&file, &output),
         Command::Counters(counters) => runtime()?.block_on(counters::run(counters)),
         Command::Stacks { target, output } => runtime()?.block_on(stacks::run(&target.target, output.json)),

@@ -11,6 +11,7 @@ mod process;
 mod recording;
 mod size;
 mod text;
+mod trace_file;
 mod units;
 mod variable;
 
@@ -22,5 +23,6 @@ pub use process::{Contact, Process, ProcessKey, RunState, Trouble, Usage};
 pub use recording::{Kept, NameSearch, Outcome, Phase, Rate, Recording, RecordingId, StoppedBy, ThreadUse};
 pub use size::{format_size, parse_size};
 pub use text::{sanitise, sanitise_bytes};
+pub use trace_file::{FileContents, Span, TraceFile};
 pub use units::{Age, ByteRate, Bytes, Count, CountRate, Nanoseconds, Percent, Stopwatch};
 pub use variable::Variable;

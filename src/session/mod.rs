@@ -1,6 +1,6 @@
 //! What is done to a process that takes time: recordings, dumps, perf maps, watching; and the start of one that is to be recorded.
 //!
-//! A recording reads its stream on a thread of its own, writes, counts and publishes; it is stopped and drained in the order that runtimes need,
+//! A file that was recorded can be looked at again. A recording reads its stream on a thread of its own, writes, counts and publishes; it is stopped and drained in the order that runtimes need,
 //! and its file gets its name when it is whole. Results are plain values; this room makes no text for the screen but sentences about trouble.
 
 mod count;
@@ -15,6 +15,7 @@ mod output;
 mod perf_map;
 mod plan;
 mod pump;
+mod read;
 mod recorder;
 mod threads;
 mod watch;
@@ -27,6 +28,7 @@ pub use listener::Listener;
 pub use output::{OutputError, OutputFile, new_file};
 pub use perf_map::perf_map;
 pub use plan::{Plan, StartError};
+pub use read::{read_trace, trace_file};
 pub use recorder::Recorder;
 pub use watch::{Watch, watch};
 

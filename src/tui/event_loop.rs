@@ -38,14 +38,21 @@ pub struct Dashboard {
     pub options: Options,
     /// How it looks.
     pub theme: Theme,
-    /// Where to look for processes.
-    pub sources: Sources,
-    /// A diagnostic port that is served as well.
-    pub port: Option<Port>,
+    /// Where to look for processes; `None` where recorded files are looked at.
+    pub machine: Option<Machine>,
     /// Time between two looks.
     pub refresh: Duration,
     /// Whether the mouse is taken.
     pub mouse: bool,
+}
+
+/// Where processes are found.
+#[derive(Debug)]
+pub struct Machine {
+    /// Where to look for them.
+    pub sources: Sources,
+    /// A diagnostic port that is served as well.
+    pub port: Option<Port>,
 }
 
 /// Shows the dashboard until the person leaves it, then finishes the recordings, or goes on with them where that was asked for.
@@ -55,14 +62,11 @@ pub struct Dashboard {
 /// # Errors
 /// When the terminal or the processes cannot be had.
 pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
-    let Dashboard { options, theme, sources, port, refresh, mouse } = dashboard;
-    let mut directory = Directory::new(sources).context("the processes of this machine cannot be listed")?;
-    if let Some(port) = port {
-        directory.serve(port);
-    }
+    let Dashboard { options, theme, machine, refresh, mouse } = dashboard;
+    let directory = machine.map(directory).transpose()?;
     let (inbox, messages) = mpsc::channel(INBOX);
     let wake = Arc::new(Notify::new());
-    let mut runner = Runner::new(directory.clients(), refresh, wake.clone(), inbox.clone());
+    let mut runner = Runner::new(directory.as_ref().map(Directory::clients), refresh, wake.clone(), inbox.clone());
     let clock = Clock { begun: Instant::now(), zone: TimeZone::system() };
     // Before the window is measured: from here on no change of it is missed.
     let mut signals = Signals::new().context("signals cannot be waited for")?;
@@ -70,7 +74,11 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     panic::guard(inbox.clone());
     let terminal = Terminal::enter(mouse).context("the terminal cannot be taken over")?;
     let input = input::listen().context("the keyboard cannot be listened to")?;
-    let watcher = tokio::spawn(watcher::watch(directory, refresh, wake, inbox));
+    let watcher = match directory {
+        Some(directory) => tokio::spawn(watcher::watch(directory, refresh, wake, inbox)),
+        // What was asked for is begun with the first message.
+        None => tokio::spawn(async move { drop(inbox.send(Msg::Tick).await) }),
+    };
 
     let mut screen = Screen { state, theme, terminal, runner: &mut runner, clock, drawn: None, dirty: true };
     // The recordings are finished whatever happens to the picture.
@@ -84,6 +92,15 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
         _ => finish(&mut runner, &mut signals).await,
     }
     left.unwrap_or_else(|panicked| resume_unwind(panicked)).map(drop)
+}
+
+/// The processes of this machine.
+fn directory(machine: Machine) -> anyhow::Result<Directory> {
+    let mut directory = Directory::new(machine.sources).context("the processes of this machine cannot be listed")?;
+    if let Some(port) = machine.port {
+        directory.serve(port);
+    }
+    Ok(directory)
 }
 
 /// How the dashboard was left.

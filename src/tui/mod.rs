@@ -8,6 +8,7 @@
 mod clipboard;
 mod event_loop;
 mod farewell;
+mod files;
 mod input;
 mod launch;
 mod panic;
@@ -17,4 +18,4 @@ mod terminal;
 mod watcher;
 mod watches;
 
-pub use event_loop::{Dashboard, run};
+pub use event_loop::{Dashboard, Machine, run};

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::clipboard::{Desktop, LONGEST_OSC52, Route, route};
+use super::files::Files;
 use super::launch::{self, Wanted};
 use super::recordings::Recordings;
 use super::watches::Watches;
@@ -44,7 +45,9 @@ pub(super) enum ForTerminal {
 }
 
 pub(super) struct Runner {
-    clients: Clients,
+    /// None where recorded files are looked at.
+    clients: Option<Clients>,
+    files: Files,
     processes: FxHashMap<ProcessKey, Process>,
     recordings: Recordings,
     watches: Watches,
@@ -56,10 +59,10 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub(super) fn new(clients: Clients, refresh: Duration, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) -> Self {
+    pub(super) fn new(clients: Option<Clients>, refresh: Duration, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) -> Self {
         let (processes, recordings, desktop) = (FxHashMap::default(), Recordings::default(), Desktop::default());
         let (watches, interval) = (Watches::default(), refresh.max(SHORTEST));
-        Self { clients, processes, recordings, watches, interval, desktop, wake, inbox }
+        Self { clients, files: Files::default(), processes, recordings, watches, interval, desktop, wake, inbox }
     }
 
     /// Keeps what effects need to know of the processes: they name them by key.
@@ -97,6 +100,7 @@ impl Runner {
             }
             Effect::StopTrace { id } => self.recordings.stop(id),
             Effect::AbandonTrace { id } => self.recordings.abandon(id),
+            Effect::ReadFile { key, ticket, path, span } => self.files.read(key, path, span, ticket, self.inbox.clone()),
             Effect::Watch { key, ticket, meters } => match self.reach(key) {
                 Ok((client, process)) => {
                     let watch = Watch { process, interval: self.interval, meters };
@@ -144,9 +148,12 @@ impl Runner {
             Effect::Resume { key, ticket } => {
                 let clients = self.clients.clone();
                 self.ask(key, move |asked| async move {
-                    let result = match asked {
-                        Ok((_, process)) => clients.resume(&process).await.unwrap_or(Ok(())).map_err(|error| error.to_string()),
-                        Err(gone) => Err(gone),
+                    let result = match (asked, clients) {
+                        (Ok((_, process)), Some(clients)) => {
+                            clients.resume(&process).await.unwrap_or(Ok(())).map_err(|error| error.to_string())
+                        }
+                        (Ok(_), None) => Ok(()),
+                        (Err(gone), _) => Err(gone),
                     };
                     Msg::JobDone { ticket, result: result.map(|()| JobResult::default()) }
                 });
@@ -162,7 +169,11 @@ impl Runner {
     /// The client of a process that is still listed, or a sentence.
     fn reach(&self, key: ProcessKey) -> Result<(Client, Process), String> {
         let process = self.processes.get(&key).ok_or_else(|| format!("process {} has ended", key.pid))?;
-        let client = self.clients.of(process).ok_or_else(|| format!("process {} serves no diagnostic socket", key.pid))?;
+        let client = self
+            .clients
+            .as_ref()
+            .and_then(|clients| clients.of(process))
+            .ok_or_else(|| format!("process {} serves no diagnostic socket", key.pid))?;
         Ok((client, process.clone()))
     }
 

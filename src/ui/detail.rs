@@ -4,7 +4,7 @@ use crate::app::layout::{DetailLayout, TabSlot};
 use crate::app::{Focus, State, Tab};
 
 use super::canvas::{Canvas, width};
-use super::{analysis, environment, info, operations, trace};
+use super::{analysis, environment, info, operations, span, trace};
 
 /// Draws the details. Says where the terminal's cursor belongs, while a search is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
@@ -22,14 +22,19 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout
         canvas.pieces(place.x, place.y, place.width, &[(blank, style), (title, style), (blank, style)]);
     }
     subject(canvas, state, layout);
+    let mut body = layout.body;
+    if let Some(file) = state.open_file() {
+        body = span::draw(canvas, file, body);
+        // Before anything was read there is nothing to say but how far that is.
+        state.shown_recording()?;
+    }
     match state.tab {
-        Tab::Info => info::draw(canvas, state, layout.body),
-        Tab::Environment => return environment::draw(canvas, state, layout.body),
-        Tab::Trace => trace::draw(canvas, state, layout.body),
-        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Methods | Tab::Events | Tab::More => {
-            return analysis::draw(canvas, state, layout.body);
-        }
-        Tab::Operations => operations::draw(canvas, state, layout.body),
+        Tab::Info => info::draw(canvas, state, body),
+        Tab::Environment => return environment::draw(canvas, state, body),
+        Tab::Trace => trace::draw(canvas, state, body),
+        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Methods | Tab::Events | Tab::More => return analysis::draw(canvas, state, body),
+        Tab::Counters => return analysis::counters(canvas, state, body),
+        Tab::Operations => operations::draw(canvas, state, body),
     }
     None
 }

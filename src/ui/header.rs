@@ -38,10 +38,16 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     let noun = if processes == 1 { " process" } else { " processes" };
     let counts = [processes.to_string(), attachable.to_string(), recording.to_string()];
     let mut pieces = vec![("dn-top", theme.key), ("   ", theme.text)];
+    let files = state.shows_files();
+    let noun = match (files, processes) {
+        (false, _) => noun,
+        (true, 1) => " file",
+        (true, _) => " files",
+    };
     if state.list.is_loaded() {
         pieces.extend([(counts[0].as_str(), theme.strong), (noun, theme.dim)]);
     }
-    if state.list.is_loaded() && (area.width >= 60 || recording == 0) {
+    if state.list.is_loaded() && !files && (area.width >= 60 || recording == 0) {
         pieces.extend([(dot.as_str(), theme.dim), (counts[1].as_str(), theme.strong), (" attachable", theme.dim)]);
     }
     let watched = state.watches.all().len();

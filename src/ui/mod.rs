@@ -17,6 +17,7 @@ mod info;
 mod operations;
 mod overlay;
 mod reader;
+mod span;
 mod table;
 mod theme;
 mod toasts;

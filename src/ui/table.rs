@@ -53,7 +53,7 @@ fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<
     let room = layout.frame.width.saturating_sub(4);
     let style = if state.focus == Focus::List { theme.strong } else { theme.text };
     let count = if list.filter().is_empty() { format!("{} ", list.len()) } else { format!("{} of {} ", list.len(), list.rows().len()) };
-    let used = canvas.pieces(x, y, room, &[(" Processes ", style), (&count, theme.dim)]);
+    let used = canvas.pieces(x, y, room, &[(if state.shows_files() { " Files " } else { " Processes " }, style), (&count, theme.dim)]);
     let text = typing.map_or(list.filter().text(), |line| line.input.value());
     if text.is_empty() && typing.is_none() {
         return None;
@@ -69,7 +69,7 @@ fn head(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) {
     let theme = canvas.theme;
     let sort = state.list.sort();
     for Slot { column, x, width: room } in layout.columns.iter().copied() {
-        let title = column.title();
+        let title = if column == Column::Memory && state.shows_files() { "SIZE" } else { column.title() };
         if column != sort.column {
             if column.is_right_aligned() {
                 canvas.right(x, layout.head.y, room, title, theme.dim);
@@ -134,7 +134,7 @@ fn cell(canvas: &mut Canvas<'_>, state: &State, row: &Row, slot: Slot, y: u16) {
         }
         Column::Uptime => canvas.number(x, y, room, Age(age(state, process)), style),
         Column::State => {
-            let (sign, word, style) = condition(theme, row);
+            let (sign, word, style) = file_condition(theme, state, row).unwrap_or_else(|| condition(theme, row));
             let word = if room < 8 { "" } else { word };
             canvas.pieces(x, y, room, &[(sign, style), (" ", style), (word, style)]);
         }
@@ -211,6 +211,17 @@ pub(super) fn condition<'t>(theme: &'t Theme, row: &Row) -> (&'t str, &'static s
         },
     };
     (sign, row.word(), style)
+}
+
+/// The same for a recorded file.
+fn file_condition<'t>(theme: &'t Theme, state: &State, row: &Row) -> Option<(&'t str, &'static str, Style)> {
+    let file = state.files.iter().find(|file| file.key == row.process.key)?;
+    let (sign, style) = match (file.progress, file.cut_off) {
+        (Some(_), _) => (theme.glyphs.waiting, theme.accent),
+        (None, Some(false)) => (theme.glyphs.yes, theme.good),
+        (None, _) => (theme.glyphs.trouble, theme.warn),
+    };
+    Some((sign, file.word(), style))
 }
 
 /// The last looks at the processor time, as bars.

@@ -1,7 +1,7 @@
 //! Pictures of the main states, looked at and kept.
 
 pub(crate) mod findings;
-mod scenes;
+pub(crate) mod scenes;
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -125,6 +125,12 @@ fn every_view_of_a_recording_has_its_pictures() {
         "analysed",
         "watching",
         "sick",
+        "file",
+        "file-part",
+        "files",
+        "counters",
+        "counters-folded",
+        "not-watched",
     ] {
         for (width, height) in [(80, 24), (120, 40)] {
             insta::assert_snapshot!(

@@ -26,6 +26,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     let used = tracked.value.findings.as_deref().map_or(0, |findings| summary(canvas, tracked, findings, rest));
     let rest = Rect { y: rest.y + used, height: rest.height.saturating_sub(used), ..rest };
     match tracked.value.findings.as_deref() {
+        Some(findings) if state.shows_files() && rest.height >= 2 => most_frequent(canvas, tracked, findings, rest),
         Some(findings) if rest.width >= 100 && rest.height >= 5 => {
             let left = rest.width * 3 / 5;
             charts(canvas, tracked, Rect { width: left, ..rest });
@@ -204,6 +205,10 @@ fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(S
 
 /// Two curves over time: one above the other where they keep some height, else side by side, else one.
 fn charts(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) {
+    // A file that is looked at again has no history of its own making.
+    if tracked.value.history.is_empty() && !tracked.is_active() {
+        return;
+    }
     let theme = canvas.theme;
     let history = &tracked.value.history;
     let end = if tracked.is_active() { "now" } else { "end" };

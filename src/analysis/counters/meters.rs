@@ -2,6 +2,7 @@
 //! library adds some.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::nettrace::Value;
 use crate::wire::Utf16;
@@ -60,6 +61,20 @@ pub enum MeterNotice {
     OtherSession(String),
     /// Another session asked for other limits: ask again for these, and both get values.
     OtherLimits(MeterLimits),
+}
+
+/// In words; not sanitised.
+impl fmt::Display for MeterNotice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TimeSeriesLimit => f.write_str("there are more combinations of tags than are told: some are missing"),
+            Self::HistogramLimit => f.write_str("there are more histograms than are told: some are missing"),
+            Self::Error(words) => write!(f, "the meters failed: {words}"),
+            Self::CallbackError(words) => write!(f, "the program failed to tell a value: {words}"),
+            Self::OtherSession(id) => write!(f, "session {id} reads the meters, and they serve only one: their values may not come"),
+            Self::OtherLimits(_) => f.write_str("another session reads the meters, with other limits"),
+        }
+    }
 }
 
 /// The limits of a shared session, as text, the way they are asked for.

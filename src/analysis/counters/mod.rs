@@ -76,6 +76,12 @@ pub struct CountersSnapshot {
     pub vitals: Vitals,
 }
 
+/// The counters without those that are told twice: a group that is a meter is not shown as EventCounters, too.
+pub fn told_once(counters: &[CounterSnapshot]) -> impl Iterator<Item = &CounterSnapshot> {
+    let is_meter = |group: &str| counters.iter().any(|other| other.group == group && other.source == CounterSource::Meter);
+    counters.iter().filter(move |counter| counter.source == CounterSource::Meter || !is_meter(&counter.group))
+}
+
 impl Store {
     /// The series of the key, which is made where it is new; `None` where there is no room.
     fn series(&mut self, make: impl FnOnce() -> Series) -> Option<&mut Series> {

@@ -66,8 +66,22 @@ pub enum Action {
     Environment,
     /// Watch the selected process, or no longer.
     Watch,
+    /// Ask a watched process for its meters, too, or no longer.
+    Meters,
     /// Watch all processes, or none.
     WatchAll,
+    /// Look at an earlier moment of a file.
+    Earlier,
+    /// Look at a later moment.
+    Later,
+    /// Look at a much earlier moment.
+    MuchEarlier,
+    /// Look at a much later moment.
+    MuchLater,
+    /// Begin the part that is looked at here.
+    Mark,
+    /// Look at all of the file.
+    Whole,
     /// Start recording, or stop it.
     Trace,
     /// Choose what to record.
@@ -153,6 +167,8 @@ pub enum Context {
     Flame,
     /// Which events came.
     Events,
+    /// What is published.
+    Counters,
     /// What else is in a recording.
     More,
     /// What was and is being done.
@@ -178,8 +194,8 @@ pub enum Context {
 impl Context {
     /// Whether the keys go to one of the two panes.
     pub fn is_pane(self) -> bool {
-        use Context::{Analysis, Environment, Events, Flame, Info, List, Methods, More, Operations, Trace};
-        matches!(self, List | Info | Environment | Trace | Analysis | Methods | Flame | Events | More | Operations)
+        use Context::{Analysis, Counters, Environment, Events, Flame, Info, List, Methods, More, Operations, Trace};
+        matches!(self, List | Info | Environment | Trace | Analysis | Methods | Flame | Events | Counters | More | Operations)
     }
 
     /// Whether letters are text here, not keys.
@@ -221,6 +237,8 @@ pub enum Group {
     Table,
     /// The details of a process.
     Details,
+    /// Recorded files.
+    Files,
     /// What is done to or with a process.
     Process,
     /// The program.
@@ -231,7 +249,7 @@ pub enum Group {
 
 impl Group {
     /// All, in the order of the help.
-    pub const ALL: [Self; 6] = [Self::Process, Self::Table, Self::Details, Self::Move, Self::Program, Self::Dialogs];
+    pub const ALL: [Self; 7] = [Self::Process, Self::Table, Self::Details, Self::Files, Self::Move, Self::Program, Self::Dialogs];
 
     /// The heading.
     pub fn title(self) -> &'static str {
@@ -239,6 +257,7 @@ impl Group {
             Self::Move => "Moving",
             Self::Table => "Process table",
             Self::Details => "Details",
+            Self::Files => "A recorded file",
             Self::Process => "The selected process",
             Self::Program => "Program",
             Self::Dialogs => "Dialogs and lists",

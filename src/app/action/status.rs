@@ -11,6 +11,9 @@ use crate::model::{Contact, RunState};
 
 use super::{Action, Context, Entry};
 
+/// The first runtime whose library takes a wish for all meters.
+const METERS: u32 = 9;
+
 /// Whether an action is possible now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Status {
@@ -44,6 +47,11 @@ impl Action {
     /// Whether this is possible now, `--readonly` aside.
     pub fn status(self, state: &State) -> Status {
         match self {
+            Self::Earlier | Self::Later | Self::MuchEarlier | Self::MuchLater | Self::Mark | Self::Whole => {
+                ready_if(state.open_file().is_some_and(|file| file.end.is_some()))
+            }
+            Self::Pause if state.shows_files() => Status::Idle,
+            _ if state.shows_files() && self.is_for_processes() => refused("A recorded file is open: there is no process to do this to."),
             Self::Watch if is_watched(state) => Status::Ready,
             Self::Watch
             | Self::Trace
@@ -64,6 +72,12 @@ impl Action {
                 }
                 attach(state, row).unwrap_or_else(|| self.on(state, row))
             }
+            Self::Meters => {
+                let Some(row) = state.selected() else { return refused("No process is selected.") };
+                let new = row.process.runtime.as_ref().filter(|version| version.major() >= METERS);
+                let needs = || refused(format!("All meters at once need .NET {METERS}; {} has an older one.", row.process.name));
+                attach(state, row).or_else(|| new.is_none().then(needs)).unwrap_or(Status::Ready)
+            }
             Self::WatchAll => {
                 let possible = state.list.rows().iter().any(|row| attach(state, row).is_none()) || !state.watches.all().is_empty();
                 if possible { Status::Ready } else { refused("There is no process that can be watched.") }
@@ -77,6 +91,7 @@ impl Action {
                 ready_if(stopping || state.ending.is_some())
             }
             Self::Copy | Self::Open => match state.context() {
+                Context::Counters if self == Self::Open => ready_if(state.counter_line().is_some()),
                 Context::Operations => ready_if(state.activities() > 0),
                 Context::Events if self == Self::Open => ready_if(state.findings().is_some()),
                 Context::Methods | Context::Flame if self == Self::Open => {
@@ -91,6 +106,7 @@ impl Action {
                 Context::Environment => ready_if(state.details.environment.get().is_some()),
                 Context::Methods | Context::Flame => ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads),
                 Context::Events => ready_if(state.findings().is_some()),
+                Context::Counters => ready_if(state.counters().is_some()),
                 Context::More => ready_if(state.section().is_some()),
                 _ => ready_if(matches!(state.overlay, Some(Overlay::Help(_) | Overlay::Messages(_)))),
             },
@@ -102,6 +118,7 @@ impl Action {
             Self::SortLeft | Self::SortRight if state.context() == Context::Methods => {
                 ready_if(state.has_samples() && state.views.sampling.shape == Shape::List)
             }
+            Self::SortLeft | Self::SortRight if state.context() == Context::Counters => ready_if(state.counter_line().is_some()),
             Self::SortLeft | Self::SortRight if state.context() == Context::Flame => Status::Idle,
             Self::Back if state.context() == Context::List => {
                 let errors = state.toasts.shown(state.now.elapsed).any(|toast| toast.level == Level::Error);
@@ -121,6 +138,31 @@ impl Action {
             Self::StartupProfiler => Some(Change::StartupProfiler),
             _ => None,
         }
+    }
+
+    /// Whether it needs a process.
+    fn is_for_processes(self) -> bool {
+        use Action::{
+            Abandon, Act, Dump, Environment, Launch, Meters, PerfMap, Profiles, Refresh, Resume, Trace, TraceForm, Watch, WatchAll,
+        };
+        self.change().is_some()
+            || matches!(
+                self,
+                Abandon
+                    | Act
+                    | Dump
+                    | Environment
+                    | Launch
+                    | Meters
+                    | PerfMap
+                    | Profiles
+                    | Refresh
+                    | Resume
+                    | Trace
+                    | TraceForm
+                    | Watch
+                    | WatchAll
+            )
     }
 
     /// What the runtime's version and state say about doing this to a process that can be talked to.

@@ -13,15 +13,17 @@ const OPERATIONS: Places = Places::of(&[Context::Operations]);
 const FLAME: Places = Places::of(&[Context::Flame]);
 const METHODS: Places = Places::of(&[Context::Methods]).and(FLAME);
 const EVENTS: Places = Places::of(&[Context::Events]);
+const COUNTERS: Places = Places::of(&[Context::Counters]);
 const MORE: Places = Places::of(&[Context::More]);
-const ANALYSES: Places = Places::of(&[Context::Analysis, Context::Methods]).and(EVENTS).and(MORE);
+const ANALYSES: Places = Places::of(&[Context::Analysis, Context::Methods]).and(EVENTS).and(COUNTERS).and(MORE);
 /// Where arrows to the sides are for nothing else.
 const PLAIN_DETAIL: Places = INFO.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(OPERATIONS);
 const DETAIL: Places = PLAIN_DETAIL.and(FLAME);
 const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
 const PANES: Places = LIST.and(DETAIL);
 /// Methods have another use for its key.
-const WATCH: Places = LIST.and(INFO).and(ENVIRONMENT).and(TRACE).and(Places::of(&[Context::Analysis])).and(EVENTS).and(OPERATIONS);
+const WATCH: Places =
+    LIST.and(INFO).and(ENVIRONMENT).and(TRACE).and(Places::of(&[Context::Analysis])).and(EVENTS).and(COUNTERS).and(OPERATIONS);
 const LINE: Places = Places::of(&[Context::Line]);
 const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
 const PICK_MANY: Places = Places::of(&[Context::PickMany]);
@@ -104,7 +106,7 @@ pub static TABLE: &[Entry] = &[
     details(Action::Digit, &[Key::Digit], "tab", "The tab counted from the left.", DETAIL, 0),
     details(Action::Search, &[char('/')], "search", "Search names and values that are shown.", ENVIRONMENT, 80),
     details(Action::Reveal, &[char('v')], "reveal", "Show or hide the selected secret value.", ENVIRONMENT, 82),
-    details(Action::Search, &[char('/')], "filter", "Filter what is listed by name.", METHODS.and(EVENTS).and(MORE), 80),
+    details(Action::Search, &[char('/')], "filter", "Filter what is listed by name.", METHODS.and(EVENTS).and(COUNTERS).and(MORE), 80),
     details(Action::Waiting, &[char('w')], "waiting", "Count threads that wait, too, or only those that run.", METHODS, 82),
     details(Action::Shape, &[char('f')], "tree/flame", "Show methods as a call tree, as a flame graph, or as a list.", METHODS, 83),
     details(Action::Shape, &[char('f')], "one by one", "Show events one by one, or by kind.", EVENTS, 83),
@@ -115,7 +117,19 @@ pub static TABLE: &[Entry] = &[
     details(Action::Widen, &[BACKSPACE], "out", "Out of the frame again, or back to all threads.", METHODS, 83),
     details(Action::SortRight, &[char('>')], "sort", "Sort methods by their own time, or by that of all they call.", METHODS, 79),
     details(Action::SortLeft, &[char('<')], "sort", "Sort methods the other way.", METHODS, 0),
+    details(Action::Open, &[ENTER], "fold", "Fold the counters of a provider away, or show them.", COUNTERS, 83),
+    details(Action::Meters, &[char('m')], "meters", "Watch all meters of the process, too (.NET 9), or no longer.", COUNTERS, 82)
+        .changing(),
+    details(Action::SortRight, &[char('>')], "sort", "Sort counters by name, value or change.", COUNTERS, 79),
+    details(Action::SortLeft, &[char('<')], "sort", "Sort counters by name, value or change, the other way round.", COUNTERS, 0),
     details(Action::Open, &[ENTER], "go to", "Go to the process of the selected operation.", OPERATIONS, 80),
+    // Recorded files.
+    files(Action::Earlier, &[char('[')], "earlier", "Look at the file up to an earlier moment.", 70),
+    files(Action::Later, &[char(']')], "later", "Look at the file up to a later moment.", 69),
+    files(Action::MuchEarlier, &[char('{')], "earlier", "Look at the file up to a much earlier moment.", 0),
+    files(Action::MuchLater, &[char('}')], "later", "Look at the file up to a much later moment.", 0),
+    files(Action::Mark, &[char('b')], "begin here", "Begin the part that is looked at here; again: at the start.", 68),
+    files(Action::Whole, &[char('B')], "whole file", "Look at all of the file.", 67),
     // Getting about.
     moves(Action::Up, &[UP, char('k')], "up", "One line up.", PANES.and(PICK).and(READER)),
     moves(Action::Down, &[DOWN, char('j')], "down", "One line down.", PANES.and(PICK).and(READER)),
@@ -179,6 +193,10 @@ const fn table(action: Action, keys: &'static [Key], label: &'static str, help: 
 
 const fn details(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, hint: u8) -> Entry {
     new(action, keys, label, help, places, Group::Details, hint)
+}
+
+const fn files(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, hint: u8) -> Entry {
+    new(action, keys, label, help, PANES, Group::Files, hint)
 }
 
 const fn moves(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places) -> Entry {

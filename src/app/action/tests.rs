@@ -3,7 +3,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::*;
 use crate::app::world::World;
 
-const CONTEXTS: [Context; 18] = [
+const CONTEXTS: [Context; 19] = [
     Context::List,
     Context::Info,
     Context::Environment,
@@ -12,6 +12,7 @@ const CONTEXTS: [Context; 18] = [
     Context::Methods,
     Context::Flame,
     Context::Events,
+    Context::Counters,
     Context::More,
     Context::Operations,
     Context::Line,

@@ -46,18 +46,23 @@ pub(super) fn shell_words(text: &str) -> Option<Vec<String>> {
     quote.is_none().then_some(words)
 }
 
+/// Where the text begins that follows the last such character.
+fn after_last(text: &str, separates: impl Fn(char) -> bool) -> usize {
+    text.char_indices().rev().find(|(_, c)| separates(*c)).map_or(0, |(at, c)| at + c.len_utf8())
+}
+
 impl Form {
     /// What could be typed next in answer to a question.
     pub(super) fn suggestions(&self, at: usize) -> Suggestions {
         let Some(Reply::Text(input)) = self.questions.get(at).map(|question| &question.reply) else { return Suggestions::default() };
         let before = before_cursor(input);
-        let start = before.rfind(|c: char| c.is_whitespace() || c == ',').map_or(0, |at| at + 1);
+        let start = after_last(before, |c| c.is_whitespace() || c == ',');
         match (&self.purpose, at) {
             (Purpose::Trace(_), trace::PROFILES) | (Purpose::Launch(_), launch::PROFILES) => {
                 let items = profiles().iter().map(|profile| (profile.name.as_str(), profile.about.as_str()));
                 pick(start, &before[start..], items)
             }
-            (Purpose::Trace(_), trace::PROVIDERS) => provider(before, before.rfind(char::is_whitespace).map_or(0, |at| at + 1)),
+            (Purpose::Trace(_), trace::PROVIDERS) => provider(before, after_last(before, char::is_whitespace)),
             (Purpose::Trace(_), trace::EVENT_IDS) => event(before, true),
             (Purpose::Trace(_), trace::STOP_ON) => event(before, false),
             _ => Suggestions::default(),
@@ -129,7 +134,7 @@ fn about(level: Level) -> &'static str {
 
 /// Within `PROVIDER/EVENT`, or `PROVIDER/ID,ID` where numbers are wanted.
 fn event(before: &str, numbers: bool) -> Suggestions {
-    let start = before.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    let start = after_last(before, char::is_whitespace);
     let Some((name, event)) = before[start..].split_once('/') else { return providers(start, &before[start..]) };
     if event.contains(':') {
         return Suggestions::default();

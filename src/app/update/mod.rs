@@ -1,5 +1,6 @@
 //! What a message does.
 
+mod files;
 mod keys;
 mod leaving;
 mod mouse;
@@ -41,6 +42,8 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::Environment { ticket, result } => replies::environment(state, ticket, result),
         Msg::Recording(recording) => replies::recording(state, *recording),
         Msg::TraceFailed { id, reason } => replies::trace_failed(state, id, &reason),
+        Msg::FileProgress { ticket, bytes } => files::progress(state, ticket, bytes),
+        Msg::FileRead { ticket, result } => files::read(state, ticket, result),
         Msg::Watched { ticket, counters } => watching::heard(state, ticket, counters),
         Msg::WatchEnded { ticket, trouble } => watching::ended(state, ticket, trouble),
         Msg::Launched { ticket, recording } => process::launched(state, ticket, *recording),

@@ -9,7 +9,7 @@ use crate::app::state::{Line, Pause, Typing};
 use crate::app::toast::Level;
 use crate::app::{Activity, Column, Cursor, Effect, Focus, Form, State, Tab, capabilities};
 
-use super::{keys, leaving, process, watching};
+use super::{files, keys, leaving, process, watching};
 use crate::model::Order;
 
 pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<Effect> {
@@ -22,12 +22,13 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
         Action::Last => step(state, Step::Last),
         Action::Open => open(state),
         Action::Back => back(state),
-        Action::NextTab => state.tab = state.tab.step(true),
-        Action::PreviousTab => state.tab = state.tab.step(false),
+        Action::NextTab => state.tab = state.tab.step(true, state.shows_files()),
+        Action::PreviousTab => state.tab = state.tab.step(false, state.shows_files()),
         Action::Digit => count_to(state, digit),
         Action::Filter => type_line(state, Typing::Filter, Input::new(state.list.filter().text().to_owned())),
         Action::Search if state.tab.is_analysis() => type_line(state, Typing::Analysis, state.views.filter(state.tab).clone()),
         Action::Search => type_line(state, Typing::Environment, state.details.variables.search.clone()),
+        Action::SortLeft | Action::SortRight if state.context() == Context::Counters => state.order_counters(action == Action::SortRight),
         Action::SortLeft | Action::SortRight if state.context() == Context::Methods => {
             state.views.sampling.by_total = !state.views.sampling.by_total
         }
@@ -62,6 +63,10 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
             state.details.settles = None;
         }
         Action::Watch => return watching::toggle(state),
+        Action::Earlier | Action::Later | Action::MuchEarlier | Action::MuchLater | Action::Mark | Action::Whole => {
+            files::walk(state, action)
+        }
+        Action::Meters => return watching::toggle_meters(state),
         Action::WatchAll => return watching::toggle_all(state),
         Action::Trace => return process::toggle_trace(state),
         Action::Abandon => return process::abandon(state),
@@ -143,7 +148,9 @@ fn step(state: &mut State, step: Step) {
         }
         Tab::Trace => choose_recording(state, step),
         Tab::Methods if state.is_flame() => state.step_flame(step),
-        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Methods | Tab::Events | Tab::More => state.step_view(step, page / 2),
+        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Methods | Tab::Events | Tab::Counters | Tab::More => {
+            state.step_view(step, page / 2)
+        }
         Tab::Operations => {
             let len = state.activities();
             state.operation.go(step, len, Activity::listed(page));
@@ -169,6 +176,7 @@ fn choose_recording(state: &mut State, step: Step) {
 fn open(state: &mut State) {
     match state.context() {
         Context::Operations => open_operation(state),
+        Context::Counters => state.fold_counters(),
         Context::Methods | Context::Flame => state.enter_sampling(),
         Context::Events => state.enter_event(),
         _ => state.focus = Focus::Detail,
@@ -228,7 +236,9 @@ fn count_to(state: &mut State, digit: Option<u32>) {
     let Some(digit) = digit else { return };
     let at = if digit == 0 { 9 } else { digit as usize - 1 };
     if state.focus == Focus::Detail {
-        if let Some(tab) = Tab::ALL.get(at) {
+        let key = digit.to_string();
+        let tab = Tab::ALL.iter().find(|tab| tab.key() == key);
+        if let Some(tab) = tab.filter(|tab| tab.is_in_file() || !state.shows_files()) {
             state.tab = *tab;
         }
     } else if let Some(column) = shown_columns(state).get(at) {

@@ -1,6 +1,8 @@
 //! Every rule of the program, as keys and messages on the one side and effects and state on the other.
 
+mod counters;
 mod events;
+mod files;
 mod forms;
 mod keys;
 mod leaving;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::app::action::{Action, Status};
 use crate::app::{Answer, Effect, Now, State, Tab};
 
-use super::leaving;
+use super::{files, leaving};
 
 impl State {
     /// How long to sleep before the next [`Msg::Tick`](crate::app::Msg::Tick); `None` when nothing changes by itself.
@@ -59,6 +59,7 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
         state.dirty = true;
     }
     let mut effects = leaving::settle(state);
+    effects.extend(files::ask(state));
     effects.extend(state.tell_filter());
     if state.details.settles.is_some_and(|at| at <= now) {
         state.details.settles = None;

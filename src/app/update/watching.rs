@@ -26,6 +26,13 @@ pub(super) fn toggle_all(state: &mut State) -> Vec<Effect> {
     others.into_iter().map(|key| begin(state, key, false)).collect()
 }
 
+/// Asks a watched process for its meters as well, or no longer.
+pub(super) fn toggle_meters(state: &mut State) -> Vec<Effect> {
+    let Some(key) = state.list.selected() else { return Vec::new() };
+    let meters = state.watches.of(key).is_none_or(|watch| !watch.meters);
+    vec![begin(state, key, meters)]
+}
+
 fn begin(state: &mut State, key: ProcessKey, meters: bool) -> Effect {
     let ticket = state.ticket();
     state.watches.begin(key, meters, ticket);

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::wanted::Wanted;
-use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, MeterNotice};
+use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, MeterNotice, told_once};
 use crate::cli::args::CounterFormat;
 use crate::cli::print;
 use crate::model::sanitise;
@@ -75,14 +75,10 @@ impl Printer {
 
     /// Says something about the values, once.
     pub(super) fn say(&mut self, notice: &MeterNotice) {
-        let words = match notice {
-            MeterNotice::TimeSeriesLimit => "there are more combinations of tags than are told: some are missing".to_owned(),
-            MeterNotice::HistogramLimit => "there are more histograms than are told: some are missing".to_owned(),
-            MeterNotice::Error(words) => format!("the meters failed: {words}"),
-            MeterNotice::CallbackError(words) => format!("the program failed to tell a value: {words}"),
-            MeterNotice::OtherSession(id) => format!("session {id} reads the meters, and they serve only one: their values may not come"),
-            MeterNotice::OtherLimits(_) => return,
-        };
+        if matches!(notice, MeterNotice::OtherLimits(_)) {
+            return;
+        }
+        let words = notice.to_string();
         if self.said.insert(words.clone()) {
             print::say(words);
         }
@@ -91,10 +87,7 @@ impl Printer {
     /// Prints what is new of what is wanted; whether there was anything, and whether anybody still reads.
     pub(super) fn counters(&mut self, counters: &[CounterSnapshot], wanted: &Wanted) -> anyhow::Result<(bool, bool)> {
         // What publishes both ways is shown once, as dotnet-counters does.
-        let is_meter = |group: &str| counters.iter().any(|other| other.group == group && other.source == CounterSource::Meter);
-        let is_shown =
-            |counter: &&CounterSnapshot| wanted.has(counter) && (counter.source == CounterSource::Meter || !is_meter(&counter.group));
-        let new: Vec<_> = counters.iter().filter(is_shown).filter(|counter| self.is_new(counter)).collect();
+        let new: Vec<_> = told_once(counters).filter(|counter| wanted.has(counter)).filter(|counter| self.is_new(counter)).collect();
         if new.is_empty() {
             return Ok((false, true));
         }

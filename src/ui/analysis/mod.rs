@@ -4,6 +4,7 @@
 //! in. What a recording cannot hold is said, with the profile that would.
 
 mod compilation;
+mod counters;
 mod events;
 mod exceptions;
 mod flame;
@@ -27,6 +28,7 @@ use crate::model::{Count, Findings, Phase, Stopwatch};
 use super::canvas::{Canvas, width};
 use super::trace::{invite, stage};
 
+pub(super) use counters::draw as counters;
 pub(super) use events::name as event_name;
 pub(super) use gc::summary as figures_of;
 pub(super) use panel::figures;
@@ -80,7 +82,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
         Tab::Methods => return methods::draw(canvas, &look, rest),
         Tab::Events => return events::draw(canvas, &look, rest),
         Tab::More => return more::draw(canvas, &look, rest),
-        Tab::Info | Tab::Environment | Tab::Trace | Tab::Operations => {}
+        Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Operations => {}
     }
     None
 }
@@ -140,6 +142,7 @@ fn nothing(canvas: &mut Canvas<'_>, look: &Look<'_>, source: Source, nothing_hap
     let (text, style) = match source.is_in(&look.tracked.value.what) {
         Some(false) => (format!("Not in this recording: T, then profile {profile}, records it."), theme.warn),
         Some(true) => (nothing_happened.to_owned(), theme.dim),
+        None if look.state.shows_files() => (format!("{nothing_happened} Profile {profile} records it."), theme.dim),
         None => (format!("{nothing_happened} If it is not recorded: T, then profile {profile}."), theme.dim),
     };
     canvas.wrapped(area, &text, style)

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::world::{World, fleet, options, published, recording};
-use crate::app::{JobResult, Msg, Options};
-use crate::model::{Kept, Outcome, Phase, Recording, StoppedBy, ThreadUse};
+use crate::app::world::{START_UNIX_MS, World, fleet, metered, options, published, recording};
+use crate::app::{Effect, JobResult, Msg, Options};
+use crate::model::{FileContents, Kept, Outcome, Phase, Recording, StoppedBy, ThreadUse, TraceFile};
 
 use super::findings::{empty, scripted};
 
@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 52] = [
+pub(crate) const SCENES: [Scene; 58] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -57,19 +57,33 @@ pub(crate) const SCENES: [Scene; 52] = [
     ("events", |w, h| analysed(w, h, "8/runtime␣gc")),
     ("single-events", |w, h| analysed(w, h, "8f↓")),
     ("open-event", |w, h| analysed(w, h, "8f/exception⏎⏎")),
-    ("logs", |w, h| analysed(w, h, "9↓↓")),
-    ("requests", |w, h| analysed(w, h, "9f")),
-    ("compilation", |w, h| analysed(w, h, "9ff↓")),
-    ("assemblies", |w, h| analysed(w, h, "9fff")),
+    ("logs", |w, h| analysed(w, h, "0⇤↓↓")),
+    ("requests", |w, h| analysed(w, h, "0⇤f")),
+    ("compilation", |w, h| analysed(w, h, "0⇤ff↓")),
+    ("assemblies", |w, h| analysed(w, h, "0⇤fff")),
     ("nothing-more", |w, h| {
         let mut world = not_recorded(w, h);
-        world.press("9");
+        world.press("0⇤");
         world
     }),
     ("not-recorded", not_recorded),
     ("nothing-yet", nothing_yet),
     ("analysed", finished),
     ("watching", |w, h| watching(w, h, "")),
+    ("counters", |w, h| counting(w, h, "↓↓")),
+    ("counters-folded", |w, h| counting(w, h, "⏎>")),
+    ("not-watched", |w, h| keyed(w, h, "⏎9")),
+    ("file", opened),
+    ("file-part", |w, h| {
+        let mut world = opened(w, h);
+        world.press("{b{4");
+        world
+    }),
+    ("files", |w, h| {
+        let mut world = opened(w, h);
+        world.press("qz");
+        world
+    }),
     ("sick", |w, h| watching(w, h, "/inventory⏎⏎")),
 ];
 
@@ -84,6 +98,33 @@ fn watching(width: u16, height: u16, keys: &str) -> World {
     let mut world = keyed(width, height, "W");
     let well = published(61.4, 4.2e6, 1.3, 3.0, 0.0);
     world.tell(&[well.clone(), published(212.0, 31e6, 3.8, 120.0, 2.0), published(1_730.0, 912e6, 38.2, 0.0, 31.0), well]);
+    world.press(keys);
+    world
+}
+
+/// A recorded file is open that was read: fifty seconds of it.
+pub(crate) fn opened(width: u16, height: u16) -> World {
+    let path = PathBuf::from("/srv/traces/OrderService_4242.nettrace.partial");
+    let file = TraceFile { path, bytes: 182_000_000, process_id: 4242, start_unix_ms: START_UNIX_MS };
+    let mut world = World::with(Options { files: vec![file], ..options() }, width, height);
+    world.send(Msg::Tick);
+    let Some(Effect::ReadFile { ticket, .. }) = world.take_effects().pop() else { unreachable!("it is read at once") };
+    let contents = FileContents {
+        findings: scripted(),
+        bytes: 182_000_000,
+        newest: 50_000_000_000,
+        duration: Duration::from_secs(42),
+        complete: false,
+        trouble: Some("cut off: 311 bytes after the last whole block at byte 181999689".to_owned()),
+    };
+    world.send(Msg::FileRead { ticket, result: Ok(contents) });
+    world
+}
+
+/// The selected process is watched, with its meters.
+fn counting(width: u16, height: u16, keys: &str) -> World {
+    let mut world = keyed(width, height, "w⏎9");
+    world.tell(&[metered()]);
     world.press(keys);
     world
 }

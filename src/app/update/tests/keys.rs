@@ -15,6 +15,7 @@ fn keys_lead_from_one_place_to_another() {
         ("⏎⇥", Environment),
         ("⏎⇥⇥", Trace),
         ("⏎⇤", Operations),
+        ("⏎9", Counters),
         ("⏎0", Operations),
         ("⏎2⎋", List),
         ("⏎q", List),
@@ -260,7 +261,7 @@ fn what_can_be_pressed_can_be_clicked() {
     let name = list.columns.iter().find(|slot| slot.column == Column::Name).unwrap();
     click(&mut world, name.x, list.head.y);
     assert_eq!(world.state.list.sort().column, Column::Name);
-    click(&mut world, detail.tabs[9].place.x, detail.tabs[9].place.y);
+    click(&mut world, detail.tabs[10].place.x, detail.tabs[10].place.y);
     assert_eq!(world.state.context(), Context::Operations);
     let help = world.state.hints(120).pop().unwrap();
     click(&mut world, help.x, 39);

@@ -19,10 +19,11 @@ pub(super) fn done() -> Phase {
 #[test]
 fn every_view_has_its_digit_and_its_place_in_the_row_of_tabs() {
     let mut world = analysed("1");
-    for tab in Tab::ALL {
-        world.press(&tab.digit().to_string());
+    for tab in Tab::ALL.into_iter().filter(|tab| *tab != Tab::More) {
+        world.press(tab.key());
         assert_eq!(world.state.tab, tab);
     }
+    world.press("0");
     for tab in Tab::ALL {
         world.press("⇥");
         assert_eq!(world.state.tab, tab);
@@ -107,7 +108,7 @@ fn the_selected_exception_is_copied_with_its_stack() {
 
 #[test]
 fn sections_that_have_something_are_gone_through_and_filtered() {
-    let mut world = analysed("9");
+    let mut world = analysed("0⇤");
     for section in [Section::Logs, Section::Activities, Section::Compilation, Section::Assemblies, Section::Logs] {
         assert_eq!(world.state.section(), Some(section));
         world.press("f");

@@ -1,0 +1,82 @@
+//! Recorded files: reading them, and choosing which part is looked at.
+
+use crate::app::action::Action;
+use crate::app::toast::Level;
+use crate::app::{Effect, State, Ticket};
+use crate::model::{FileContents, NameSearch, Outcome, Phase, Recording, StoppedBy, sanitise};
+
+/// Walks through the time of the selected file.
+pub(super) fn walk(state: &mut State, action: Action) {
+    let Some(file) = state.open_file_mut() else { return };
+    match action {
+        Action::Earlier => file.step(-1),
+        Action::Later => file.step(1),
+        Action::MuchEarlier => file.step(-10),
+        Action::MuchLater => file.step(10),
+        Action::Mark => file.set_mark(),
+        _ => file.forget_span(),
+    }
+}
+
+/// Has every file read of which something else is to be shown than what was read.
+pub(super) fn ask(state: &mut State) -> Vec<Effect> {
+    let unasked: Vec<usize> = (0..state.files.len()).filter(|index| state.files[*index].ticket.is_none()).collect();
+    let ask = |index: usize| {
+        let ticket = state.ticket();
+        let file = &mut state.files[index];
+        file.ticket = Some(ticket);
+        file.progress = Some(0);
+        Effect::ReadFile { key: file.key, ticket, path: file.path(), span: file.span() }
+    };
+    unasked.into_iter().map(ask).collect()
+}
+
+pub(super) fn progress(state: &mut State, ticket: Ticket, bytes: u64) -> Vec<Effect> {
+    if let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) {
+        file.progress = Some(bytes);
+        state.dirty = true;
+    }
+    Vec::new()
+}
+
+/// A file was read, or cannot be.
+pub(super) fn read(state: &mut State, ticket: Ticket, result: Result<FileContents, String>) -> Vec<Effect> {
+    let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) else { return Vec::new() };
+    file.progress = None;
+    state.dirty = true;
+    let contents = match result {
+        Ok(contents) => contents,
+        Err(trouble) => {
+            state.say(Level::Error, sanitise(&trouble));
+            return Vec::new();
+        }
+    };
+    let FileContents { findings, bytes, newest, duration, complete, trouble } = contents;
+    file.cut_off = Some(!complete);
+    if file.span().is_none() {
+        file.end = Some(newest);
+    }
+    let path = file.path();
+    let outcome =
+        Outcome { stopped_by: StoppedBy::Interrupt, complete, file: Some(path.clone()), trouble: trouble.as_deref().map(sanitise) };
+    let totals = findings.snapshot.totals;
+    let recording = Recording {
+        id: file.recording(),
+        key: file.key,
+        name: file.process().name,
+        file: path,
+        what: String::new(),
+        phase: Phase::Done(outcome),
+        elapsed: duration,
+        bytes,
+        events: totals.events,
+        dropped: totals.dropped,
+        history: Vec::new(),
+        threads: [].into(),
+        names: NameSearch::NotYet,
+        kept: None,
+        findings: Some(findings),
+    };
+    state.recordings.put(recording, state.now.elapsed);
+    Vec::new()
+}

@@ -1,0 +1,40 @@
+//! A recorded file that is looked at.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Findings;
+
+/// What is known of a recorded file once its first bytes were read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: u64,
+    /// The process that was recorded.
+    pub process_id: u32,
+    /// When, in milliseconds since the Unix epoch; 0 where it does not say.
+    pub start_unix_ms: u64,
+}
+
+/// A part of a recorded file, in nanoseconds since the start of its session; both ends belong to it.
+pub type Span = (i64, i64);
+
+/// What is in a file, or in a part of it.
+#[derive(Debug, Clone)]
+pub struct FileContents {
+    /// What was found.
+    pub findings: Arc<Findings>,
+    /// Bytes that made sense.
+    pub bytes: u64,
+    /// The moment of the newest event, nanoseconds since the start of the session.
+    pub newest: i64,
+    /// Time between the oldest and the newest event.
+    pub duration: Duration,
+    /// Whether the file ends the way a whole one does.
+    pub complete: bool,
+    /// A sentence where it does not.
+    pub trouble: Option<String>,
+}

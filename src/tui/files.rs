@@ -1,0 +1,50 @@
+//! Reading recorded files, each on a thread of the pool; of what is asked of a file, the newest wins.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use crate::app::{Msg, Ticket};
+use crate::model::{ProcessKey, Span};
+use crate::session::read_trace;
+
+/// How often it is told how far a file was read.
+const TELL: Duration = Duration::from_millis(100);
+
+/// The readings that are under way.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    wanted: BTreeMap<ProcessKey, Arc<AtomicBool>>,
+}
+
+impl Files {
+    /// Reads a file, or a part of it, and gives up what was asked of it before.
+    pub(super) fn read(&mut self, key: ProcessKey, path: PathBuf, span: Option<Span>, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
+        let wanted = Arc::new(AtomicBool::new(true));
+        if let Some(before) = self.wanted.insert(key, Arc::clone(&wanted)) {
+            before.store(false, Ordering::Relaxed);
+        }
+        tokio::task::spawn_blocking(move || {
+            let mut told = Instant::now();
+            let go_on = |bytes| {
+                if told.elapsed() >= TELL {
+                    told = Instant::now();
+                    // Where the loop is busy, the next one will do.
+                    let _ = inbox.try_send(Msg::FileProgress { ticket, bytes });
+                }
+                wanted.load(Ordering::Relaxed) && !inbox.is_closed()
+            };
+            let result = match read_trace(&path, span, go_on) {
+                Ok(None) => return,
+                Ok(Some(contents)) => Ok(contents),
+                Err(trouble) => Err(trouble),
+            };
+            // Nobody may listen any more once the dashboard has gone.
+            let _ = inbox.blocking_send(Msg::FileRead { ticket, result });
+        });
+    }
+}
