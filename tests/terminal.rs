@@ -571,7 +571,7 @@ fn a_process_is_acted_on_from_the_menu_and_the_log_tells() {
     let column = text[..text.find("No").unwrap()].chars().count() + 1;
     screen.keys(&format!("\x1b[<0;{column};{line}M"));
     screen.wait_gone("The process stops for");
-    press(&screen, "9", "set variable GREETING: done");
+    press(&screen, "0", "set variable GREETING: done");
     screen.keys("y");
     screen.wait_for("whole log");
     screen.keys(ESC);

@@ -1,7 +1,7 @@
 //! The hint line: what is possible now, the most useful first, as much as there is room for.
 
-use super::State;
-use super::action::{Action, Entry, Status, TABLE};
+use super::action::{Action, Context, Entry, Status, TABLE};
+use super::{Shape, State};
 
 /// A hint, and where it stands in the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,18 @@ impl State {
     }
 }
 
+/// What is shown next.
+fn shape(state: &State, entry: &Entry) -> &'static str {
+    match (state.context(), state.views.sampling.shape) {
+        (Context::Events, _) if state.views.events.single => "by kind",
+        (Context::Methods, Shape::List) => "tree",
+        (Context::Methods, Shape::Tree) => "flame graph",
+        (Context::Methods, Shape::Threads) => "back",
+        (Context::Flame, _) => "list",
+        _ => entry.label,
+    }
+}
+
 fn hint(state: &State, entry: &Entry, x: u16) -> Hint {
     let key = entry.keys.first().map(|key| key.name(true).into_owned()).unwrap_or_default();
     let label = match entry.action {
@@ -51,6 +63,7 @@ fn hint(state: &State, entry: &Entry, x: u16) -> Hint {
         Action::Watch if state.list.selected().is_some_and(|key| state.watches.of(key).is_some()) => "unwatch",
         Action::Pause if state.pause.is_some() => "go on",
         Action::Reveal if state.details.variable().is_some_and(|(index, _)| state.details.is_readable(index)) => "hide",
+        Action::Shape => shape(state, entry),
         _ => entry.label,
     };
     let width = (key.chars().count() + 1 + label.chars().count()) as u16;

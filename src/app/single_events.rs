@@ -43,7 +43,11 @@ impl State {
             return;
         }
         let at = self.view_cursor(Tab::Events).at;
-        let name = self.events().get(at).map(|rate| rate.event.name.clone());
+        // What has no name is found by who writes it.
+        let name = self
+            .events()
+            .get(at)
+            .map(|rate| if rate.event.name.is_empty() { rate.event.provider.clone() } else { rate.event.name.clone() });
         if let Some(name) = name {
             self.views.set_filter(Tab::Events, tui_input::Input::new(name));
             self.show_single_events(true);

@@ -152,7 +152,7 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
         canvas.text(area.x, y, area.width, &sanitise(&file.to_string_lossy()), theme.dim);
         y += 1;
     }
-    if let Some((text, bad)) = names(&recording.names) {
+    if let Some((text, bad)) = names(&recording.names).filter(|_| tracked.is_active()) {
         canvas.foreign(area.x, y, area.width, &text, if bad { theme.warn } else { theme.dim });
         y += 1;
     }

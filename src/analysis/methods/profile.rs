@@ -159,6 +159,12 @@ impl Profile {
         index
     }
 
+    /// Other names for all frames.
+    #[cfg(test)]
+    pub(crate) fn rename(&mut self, rename: impl Fn(&str) -> String) {
+        self.frames.iter_mut().for_each(|frame| frame.name = rename(&frame.name));
+    }
+
     /// Whether there is no sample.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()

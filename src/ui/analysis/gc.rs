@@ -137,16 +137,19 @@ fn parts(canvas: &mut Canvas<'_>, look: &Look<'_>, gc: &GcSnapshot, area: Rect) 
 /// The latest collections.
 fn collections(canvas: &mut Canvas<'_>, look: &Look<'_>, gc: &GcSnapshot, area: Rect) {
     let theme = canvas.theme;
+    // What is not told has no column.
+    let (before, survived) = (gc.recent.iter().any(|gc| gc.heap_before.is_some()), gc.recent.iter().any(|gc| gc.promoted.is_some()));
     let columns = [
-        number("AT", 7),
-        number("GEN", 3),
-        number("PAUSE", 7),
-        number("BEFORE", 7),
-        number("AFTER", 7),
-        text("WHY", 0),
-        number("SURVIVED", 8),
-        text("HOW", 10),
+        Some(number("AT", 7)),
+        Some(number("GEN", 3)),
+        Some(number("PAUSE", 7)),
+        before.then_some(number("BEFORE", 7)),
+        Some(number("AFTER", 7)),
+        Some(text("WHY", 0)),
+        survived.then_some(number("SURVIVED", 8)),
+        Some(text("HOW", 10)),
     ];
+    let columns: Vec<_> = columns.into_iter().flatten().collect();
     let grid = Grid::new(canvas, area, &columns);
     let cursor = look.state.view_cursor(Tab::Gc);
     let lines = grid.lines();

@@ -14,7 +14,7 @@ use super::panel::meter;
 pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     let theme = canvas.theme;
     let rows = look.state.thread_rows();
-    let columns = [number("RAN", 7), number("WAITED", 7), text("", 16), number("CPU", 7), number("THREAD", 8), text("NAME", 0)];
+    let columns = [number("RAN", 7), number("WAITED", 7), text("", 12), number("CPU", 7), number("THREAD", 8), text("NAME", 0)];
     let grid = Grid::new(canvas, area, &columns);
     let cursor = look.state.view_cursor(Tab::Methods);
     let lines = grid.lines();

@@ -137,12 +137,12 @@ fn sites(canvas: &mut Canvas<'_>, look: &Look<'_>, locks: &ContentionSnapshot, a
         grid.value(canvas, "WAITED", y, Nanoseconds(site.wait_ns), theme.strong);
         grid.value(canvas, "WAITS", y, Count(site.count), theme.events);
         grid.value(canvas, "MAX", y, Nanoseconds(site.longest_ns), theme.text);
-        let (name, style) = match site.method.as_str() {
-            "" => ("(came without a stack)".to_owned(), theme.dim),
-            name if name.starts_with("0x") => (format!("{name} {}", super::methods::unknown(look)), theme.dim),
-            name => (name.to_owned(), theme.text),
+        let Some((x, room)) = grid.place("METHOD THAT TAKES THE LOCK") else { continue };
+        match site.method.as_str() {
+            "" => canvas.text(x, y, room, "(came without a stack)", theme.dim),
+            name if name.starts_with("0x") => canvas.foreign(x, y, room, &format!("{name} {}", super::methods::unknown(look)), theme.dim),
+            name => super::methods::name(canvas, x, y, room, name, theme.text),
         };
-        grid.text(canvas, "METHOD THAT TAKES THE LOCK", y, &name, style);
     }
     grid.finish(canvas, look.state, cursor, locks.sites.len());
 }

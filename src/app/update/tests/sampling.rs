@@ -81,6 +81,26 @@ fn frames_of_a_line_do_not_overlap_and_lie_below_their_callers() {
     }
 }
 
+/// Names may hold anything, also characters that take two columns; nothing leaves its frame.
+#[test]
+fn frames_hold_names_of_any_width() {
+    use crate::ui::{Theme, view};
+    use ratatui::{Terminal, backend::TestBackend};
+    for width in 40..70 {
+        let mut world = sampled("7wff");
+        world.send(Msg::Resize(width, 24));
+        let mut findings = (*scripted()).clone();
+        findings.profile.rename(|name| name.replace(char::is_alphabetic, "語").replace("語語", "語\u{1b}\u{300}"));
+        world.send(Msg::Recording(Recording { findings: Some(findings.into()), ..recording(1, 43, Phase::Recording) }.into()));
+        let mut terminal = Terminal::new(TestBackend::new(width, 24)).unwrap();
+        for theme in [Theme::dark(), Theme::mono().ascii()] {
+            terminal.draw(|frame| view(&world.state, &theme, frame)).unwrap();
+            let text: String = terminal.backend().buffer().content().iter().map(|cell| cell.symbol()).collect();
+            assert!(!text.contains('\u{1b}'), "{width}");
+        }
+    }
+}
+
 #[test]
 fn a_thread_is_chosen_and_let_go_again() {
     let mut world = sampled("7s");
