@@ -229,7 +229,7 @@ fn the_dashboard_opens_files_and_walks_through_their_time() {
     screen.wait_for("No collection so far");
     screen.keys("{");
     screen.wait_for("0:00.0 to 0:");
-    screen.keys("a");
+    screen.keys("B");
     screen.wait_for("whole file, 0:");
     screen.keys("t");
     screen.wait_for("there is no process to do this to");

@@ -64,12 +64,12 @@ fn a_part_is_chosen_and_the_newest_wish_wins() {
     // Beyond the ends there is nothing.
     world.press("{{{{{{{{");
     assert_eq!(asked(&mut world).1, Some((0, 39 * SECOND)));
-    world.press("a");
+    world.press("B");
     let (ticket, span) = asked(&mut world);
     assert_eq!(span, None);
     world.send(Msg::FileRead { ticket, result: Ok(contents(77)) });
     assert_eq!((events(&world), world.state.open_file().unwrap().word()), (77, "whole"));
-    world.press("a");
+    world.press("B");
     assert_eq!(world.take_effects(), [], "it is shown already");
 }
 
