@@ -12,6 +12,7 @@
 //! | [`nettrace`] | event stream format, sans-io: push decoder and encoder |
 //! | [`clr`] | what the bytes mean: providers, keywords, levels, profiles |
 //! | [`analysis`] | accumulators: events in, small snapshots out |
+//! | [`export`] | what runtimes tell, in the file formats of other tools |
 //! | [`model`] | plain values that rooms hand each other: a process, a recording |
 //! | [`net`] | tokio: endpoints, client, discovery, diagnostic ports |
 //! | [`session`] | tokio: recorder |
@@ -31,6 +32,8 @@ pub mod app;
 pub mod cli;
 #[warn(clippy::disallowed_methods)]
 pub mod clr;
+#[warn(clippy::disallowed_methods)]
+pub mod export;
 #[warn(clippy::disallowed_methods)]
 pub mod ipc;
 #[warn(clippy::disallowed_methods)]

@@ -16,6 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("nettrace", &["wire"]),
     ("clr", &["ipc", "nettrace", "wire"]),
     ("analysis", &["clr", "nettrace", "wire"]),
+    ("export", &["clr", "nettrace"]),
     ("model", &["analysis", "clr", "nettrace", "ipc"]),
     ("app", &["model", "analysis", "clr", "ipc"]),
     ("ui", &["app", "model", "analysis", "clr", "ipc"]),
@@ -23,12 +24,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("session", &["net", "model", "nettrace", "analysis", "clr", "ipc", "wire"]),
     ("sim", &["net", "model", "ipc", "nettrace", "clr", "wire"]),
     ("tui", &["ui", "app", "session", "net", "sim", "model", "analysis", "clr", "ipc"]),
-    ("cli", &["tui", "ui", "app", "session", "net", "sim", "model", "analysis", "clr", "nettrace", "ipc", "wire"]),
+    ("cli", &["tui", "ui", "app", "session", "net", "sim", "export", "model", "analysis", "clr", "nettrace", "ipc", "wire"]),
     ("main", &["cli"]),
 ];
 
 /// The rooms that get bytes, time and sizes as arguments and reach for none of them.
-const PURE: &[&str] = &["wire", "ipc", "nettrace", "clr", "analysis", "model", "app", "ui"];
+const PURE: &[&str] = &["wire", "ipc", "nettrace", "clr", "analysis", "export", "model", "app", "ui"];
 
 /// What a pure room may not name: the start of a path.
 const IMPURE: &[&str] = &[

@@ -287,6 +287,9 @@ pub(super) struct Heap {
     /// How many types, at most 1000
     #[arg(short = 'n', value_name = "N", default_value = "20")]
     pub(super) count: usize,
+    /// Write the objects and their references into this file as well, as dotnet-gcdump does; made with mode 0600, never over another
+    #[arg(short = 'o', value_name = "FILE.gcdump")]
+    pub(super) graph_file: Option<PathBuf>,
     /// Do not ask: the full collection that this forces is all right
     #[arg(long)]
     pub(super) yes: bool,

@@ -8,10 +8,12 @@ use tokio::time::sleep;
 
 use super::args;
 use super::exit::{Exit, Failure};
+use super::gcdump::GraphFile;
 use super::print;
 use super::target::{called, connect_running, not_started};
 use crate::analysis::{HeapProblem, HeapSnapshot, Live};
 use crate::clr::RUNTIME;
+use crate::export::HeapGraph;
 use crate::ipc::{BufferMb, Level, Provider, Rundown, SessionConfig};
 use crate::model::{Bytes, Count, Process, sanitise};
 use crate::net::client::Client;
@@ -40,6 +42,8 @@ struct Document {
     types: Vec<Type>,
     /// What is not among the types.
     others: Others,
+    /// The file with the graph, where one was asked for.
+    file: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -67,19 +71,28 @@ pub(super) async fn run(arguments: &args::Heap) -> Result<Exit, Failure> {
         print::say("nothing was asked of it");
         return Ok(Exit::Done);
     }
+    let file = arguments.graph_file.as_deref().map(GraphFile::create).transpose()?;
     forget_types(&client).await?;
     let provider = Provider::new(RUNTIME, WALK, Level::Verbose).map_err(Failure::usage)?;
     let mut config = SessionConfig::new(provider.into());
     config.rundown = Rundown::None;
     config.buffer = BufferMb::new(BUFFER_MB).map_err(Failure::usage)?;
-    let mut listener = Listener::start(client, &config, Live::default()).await.map_err(not_started)?;
+    let sink = (Live::default(), HeapGraph::new(file.is_some()));
+    let mut listener = Listener::start(client, &config, sink).await.map_err(not_started)?;
     let heap = walk(&listener).await;
     listener.stop(STOP).await;
+    let (live, graph) = listener.take();
     // Figures of what was lost may have come last.
-    let Some(heap) = listener.look(Live::heap).or(heap) else {
+    let Some(heap) = live.heap().or(heap) else {
         return Err(anyhow::anyhow!("{} told of no object within {} s", called(&process), SILENCE.as_secs()).into());
     };
-    report(&heap, arguments)
+    let written = file.map_or(Ok(None), |file| file.write(&graph, &heap, &process));
+    let (path, trouble) = match written {
+        Ok(path) => (path.map(|path| sanitise(&path.to_string_lossy())), None),
+        Err(failure) => (None, Some(failure)),
+    };
+    let exit = report(&heap, path, arguments)?;
+    trouble.map_or(Ok(exit), Err)
 }
 
 /// Asks the person.
@@ -105,12 +118,12 @@ async fn forget_types(client: &Client) -> Result<(), Failure> {
 }
 
 /// Waits until the walk is over, or nothing comes any more.
-async fn walk(listener: &Listener<Live>) -> Option<HeapSnapshot> {
+async fn walk(listener: &Listener<(Live, HeapGraph)>) -> Option<HeapSnapshot> {
     let line = std::io::stderr().is_terminal();
     let (mut heard, mut at) = (None, Instant::now());
     let heap = loop {
         sleep(POLL).await;
-        let (over, progress) = (listener.is_over(), listener.look(Live::heap_progress));
+        let (over, progress) = (listener.is_over(), listener.look(|(live, _)| live.heap_progress()));
         if progress != heard && !over {
             (heard, at) = (progress, Instant::now());
             if let (true, Some((objects, bytes))) = (line, progress) {
@@ -119,7 +132,7 @@ async fn walk(listener: &Listener<Live>) -> Option<HeapSnapshot> {
             continue;
         }
         // Whether it is finished is asked only while it is quiet: the answer takes all types.
-        let heap = progress.and_then(|_| listener.look(Live::heap));
+        let heap = progress.and_then(|_| listener.look(|(live, _)| live.heap()));
         if over || at.elapsed() > SILENCE || heap.as_ref().is_some_and(|heap| heap.is_finished) {
             break heap;
         }
@@ -130,8 +143,8 @@ async fn walk(listener: &Listener<Live>) -> Option<HeapSnapshot> {
     heap
 }
 
-fn report(heap: &HeapSnapshot, arguments: &args::Heap) -> Result<Exit, Failure> {
-    let document = document(heap, arguments.count);
+fn report(heap: &HeapSnapshot, file: Option<String>, arguments: &args::Heap) -> Result<Exit, Failure> {
+    let document = Document { file, ..document(heap, arguments.count) };
     if arguments.output.json {
         print::json(&document)?;
     } else {
@@ -139,6 +152,9 @@ fn report(heap: &HeapSnapshot, arguments: &args::Heap) -> Result<Exit, Failure> 
     }
     for problem in &document.problems {
         print::say(problem);
+    }
+    if let Some(file) = &document.file {
+        print::say(format_args!("the graph of the objects is in {file}"));
     }
     if !document.complete {
         print::say("the walk broke off: the figures are of what was told up to there");
@@ -161,6 +177,7 @@ fn document(heap: &HeapSnapshot, count: usize) -> Document {
             objects: objects + more.iter().map(|named| named.objects).sum::<u64>(),
             bytes: bytes + more.iter().map(|named| named.bytes).sum::<u64>(),
         },
+        file: None,
     }
 }
 

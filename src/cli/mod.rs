@@ -11,6 +11,7 @@ mod document;
 mod dump;
 mod env;
 mod exit;
+mod gcdump;
 mod heap;
 mod manual;
 mod open;

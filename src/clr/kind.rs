@@ -45,6 +45,12 @@ pub enum EventKind {
     BulkNode,
     /// [`BulkEdge`](super::payload::BulkEdge).
     BulkEdge,
+    /// [`BulkRootEdge`](super::payload::BulkRootEdge).
+    BulkRootEdge,
+    /// [`BulkWeakTableEdge`](super::payload::BulkWeakTableEdge).
+    BulkWeakTableEdge,
+    /// [`BulkRootStaticVariable`](super::payload::BulkRootStaticVariable).
+    BulkRootStaticVariable,
     /// [`ExceptionThrown`](super::payload::ExceptionThrown).
     ExceptionThrown,
     /// [`ContentionStart`](super::payload::ContentionStart).
@@ -140,8 +146,11 @@ impl EventKind {
             9 => Self::SuspendBegin,
             10 => Self::AllocationTick,
             15 => Self::BulkType,
+            16 => Self::BulkRootEdge,
+            17 => Self::BulkWeakTableEdge,
             18 => Self::BulkNode,
             19 => Self::BulkEdge,
+            38 => Self::BulkRootStaticVariable,
             50..=53 | 57 => Self::Workers,
             54 => Self::AdjustmentSample,
             55 => Self::Adjustment,

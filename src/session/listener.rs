@@ -54,6 +54,14 @@ impl<S: Sink + Send + 'static> Listener<S> {
         look(&self.sink.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Takes what has come out of it.
+    pub fn take(&self) -> S
+    where
+        S: Default,
+    {
+        std::mem::take(&mut *self.sink.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Whether the stream has ended: the target did, or the session was stopped.
     pub fn is_over(&self) -> bool {
         self.reading.as_ref().is_none_or(JoinHandle::is_finished)

@@ -7,6 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use dn_top::analysis::{Live, SampleCount, SampleFilter};
 use dn_top::clr::EventKind;
 use dn_top::clr::payload::{self, Fields, Payload};
+use dn_top::export::{Facts, HeapGraph};
 use dn_top::nettrace::{
     Decoder, Encoder, Ending, Event, Field, FieldType, Limits, Loss, Metadata, NewEvent, SequencePoint, Sink, TraceHeader, Trouble, Value,
 };
@@ -180,6 +181,15 @@ pub(crate) fn payloads(bytes: &[u8]) {
     if let Some(nodes) = payload::BulkNode::read(fields) {
         assert!(nodes.nodes().map(|node| node.edges & 1).sum::<u64>() <= payload.len() as u64);
     }
+    if let Some(roots) = payload::BulkRootEdge::read(fields) {
+        assert!(roots.roots().map(|root| root.object & 1).sum::<u64>() <= payload.len() as u64);
+    }
+    if let Some(edges) = payload::BulkWeakTableEdge::read(fields) {
+        assert!(edges.edges().map(|edge| edge.key & 1).sum::<u64>() <= payload.len() as u64);
+    }
+    if let Some(statics) = payload::BulkRootStaticVariable::read(fields) {
+        assert!(statics.count() <= payload.len());
+    }
     if let Some(edges) = payload::BulkEdge::read(fields) {
         assert!(edges.edges().map(|edge| edge.target & 1).sum::<u64>() <= payload.len() as u64);
     }
@@ -187,10 +197,13 @@ pub(crate) fn payloads(bytes: &[u8]) {
 
 /// The bytes say which events come, one after the other. What every analysis then says must add up.
 pub(crate) fn analyses(bytes: &[u8]) {
-    let mut live = Live::default().keeping_events();
+    let mut sink = (Live::default().keeping_events(), HeapGraph::new(true));
     let mut decoder = Decoder::new(Limits::default());
-    decoder.feed(&script(bytes), &mut live).expect("a readable stream");
-    assert!(decoder.finish(&mut live).is_complete());
+    decoder.feed(&script(bytes), &mut sink).expect("a readable stream");
+    assert!(decoder.finish(&mut sink).is_complete());
+    let (mut live, graph) = sink;
+    // One that claims too much is refused.
+    let _ = graph.write(&Facts::default(), &mut std::io::sink());
     for now in [live.newest(), 0, i64::MAX, i64::MIN] {
         check(&live, now);
     }

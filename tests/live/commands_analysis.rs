@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::analysis::assert_shares;
 use crate::support::runtimes;
-use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
+use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, gcdump, poll};
 use crate::trace::wait_for_bytes;
 
 fn start(words: &[&str], program: &Program, more: &[&str]) -> Running {
@@ -241,6 +241,48 @@ fn the_heap_has_the_objects_that_the_program_holds() {
     let sum = |of: &str| types.iter().map(|named| named[of].as_u64().unwrap()).sum::<u64>() + heap["others"][of].as_u64().unwrap();
     assert_eq!(json!([sum("objects"), sum("bytes")]), json!([heap["objects"], heap["bytes"]]));
     eprintln!("{net10}: {} objects, {} bytes, {} references", heap["objects"], heap["bytes"], heap["references"]);
+}
+
+#[test]
+fn the_graph_of_the_heap_leads_to_what_the_program_holds() {
+    let place = folder();
+    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+        let mut program = runtime.program("known").start();
+        program.carry_out("hold 1000");
+        let file = place.path().join(format!("{}.gcdump", runtime.version));
+        let path = file.to_str().unwrap();
+        let heap = start(&["heap", "--yes", "--json", "-o", path], &program, &[]).wait().json();
+        assert_eq!((&heap["complete"], &heap["problems"], &heap["file"]), (&json!(true), &json!([]), &json!(path)), "{runtime}");
+        let dump = gcdump::read(&std::fs::read(&file).unwrap());
+        assert_eq!((dump.process_id, dump.is_64_bit, dump.tool.as_str()), (program.pid() as i32, true, "dn-top"), "{runtime}");
+        let objects: Vec<_> = dump.nodes.iter().filter(|node| node.address != 0 && node.kind != "UNDEFINED").collect();
+        assert_eq!(json!([objects.len(), dump.total]), json!([heap["objects"], heap["bytes"]]), "{runtime}");
+        let of = |kind: &str| dump.nodes.iter().filter(|node| node.kind == kind).collect::<Vec<_>>();
+        let [array] = of("Held[]")[..] else { panic!("{runtime}: one array") };
+        assert_eq!((array.children.len(), of("Held").len(), of("Grain[]").len()), (1000, 1000, 1000), "{runtime}");
+        let grains = |held: &usize| {
+            let node = &dump.nodes[*held];
+            assert_eq!((node.kind.as_str(), node.size, node.children.len()), ("Held", 24, 1), "{runtime}");
+            node.children[0]
+        };
+        let mut below: Vec<_> = array.children.iter().map(grains).collect();
+        assert!(below.iter().all(|grains| (dump.nodes[*grains].kind.as_str(), dump.nodes[*grains].size) == ("Grain[]", 124)), "{runtime}");
+        below.sort_unstable();
+        below.dedup();
+        assert_eq!(below.len(), 1000, "{runtime}: each has its own");
+        // Something keeps them alive.
+        let (mut reached, mut walk) = (vec![false; dump.nodes.len()], vec![dump.root]);
+        while let Some(node) = walk.pop() {
+            if !std::mem::replace(&mut reached[node], true) {
+                walk.extend(&dump.nodes[node].children);
+            }
+        }
+        let [told, alive] = [dump.nodes.len(), reached.iter().filter(|reached| **reached).count()];
+        assert!(below.iter().all(|grains| reached[*grains]), "{runtime}: {alive} of {told} are reached");
+        start(&["heap", "--yes", "-o", path], &program, &[]).wait().assert_refused(1, "exists already and is not overwritten");
+        eprintln!("{runtime}: {told} nodes, {alive} reached from the root, {} bytes of file", file.metadata().unwrap().len());
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@
 #![allow(dead_code, unused_imports, reason = "each test binary uses its part")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
+pub(crate) mod gcdump;
 mod invocation;
 pub(crate) mod picture;
 mod program;

@@ -124,25 +124,25 @@ impl<'a> BulkEdge<'a> {
 
 /// Rows of one size.
 #[derive(Debug, Clone, Copy)]
-struct Rows<'a> {
+pub(super) struct Rows<'a> {
     bytes: &'a [u8],
     size: usize,
 }
 
 impl<'a> Rows<'a> {
-    fn new(fields: Fields<'a>, count: u32, size: usize) -> Self {
+    pub(super) fn new(fields: Fields<'a>, count: u32, size: usize) -> Self {
         let rest = fields.rest();
         let whole = (rest.len() / size).min(count as usize) * size;
         Self { bytes: &rest[..whole], size }
     }
 
-    fn map<T>(self, read: impl Fn(&'a [u8]) -> T + 'a) -> impl ExactSizeIterator<Item = T> + 'a {
+    pub(super) fn map<T>(self, read: impl Fn(&'a [u8]) -> T + 'a) -> impl ExactSizeIterator<Item = T> + 'a {
         self.bytes.chunks_exact(self.size).map(read)
     }
 }
 
 /// A little-endian number of at most eight bytes.
-fn number(bytes: &[u8]) -> u64 {
+pub(super) fn number(bytes: &[u8]) -> u64 {
     let mut whole = [0; 8];
     whole[..bytes.len()].copy_from_slice(bytes);
     u64::from_le_bytes(whole)

@@ -13,6 +13,7 @@ mod gc;
 mod heap;
 mod loader;
 mod method;
+mod roots;
 mod runtime;
 mod thread;
 mod thread_pool;
@@ -27,6 +28,7 @@ pub use gc::{
 pub use heap::{BulkEdge, BulkNode, BulkType, Edge, Node, TypeName};
 pub use loader::{AssemblyLoad, AssemblyLoadStop, ModuleLoad, Symbols};
 pub use method::{BackgroundJit, JittingStarted, MethodBody, MethodVerbose, Tier};
+pub use roots::{BulkRootEdge, BulkRootStaticVariable, BulkWeakTableEdge, RootEdge, RootKind, StaticVariable, WeakTableEdge};
 pub use runtime::{ProcessInfo, RuntimeInformation};
 pub use thread::{SampleType, ThreadCreated, ThreadSample};
 pub use thread_pool::{Adjustment, AdjustmentReason, AdjustmentSample, MinMaxThreads, Workers};

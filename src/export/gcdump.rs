@@ -1,0 +1,307 @@
+//! The `.gcdump` file of a heap, as dotnet-gcdump writes and PerfView reads it.
+//!
+//! It is an object graph of the FastSerialization format: a `GCHeapDump` of version 10 with a `Graphs.MemoryGraph` of version 1 in it. That is a table of
+//! types, for each node where it is described, the descriptions, and the addresses. A description is the node's type and size, and the distance in node
+//! numbers to each node that it refers to, as numbers of 7 bits a byte with the highest bits first. (Source: `GCHeapDump.cs`, `graph.cs`, `MemoryGraph.cs`
+//! and `FastSerialization.cs` of PerfView.)
+
+use std::io::{self, Write};
+
+use rustc_hash::FxHashMap;
+use thiserror::Error;
+
+use super::graph::{HeapGraph, Node, Root};
+
+/// What is known of the process besides its heap.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    /// Its number.
+    pub process_id: u32,
+    /// Its name.
+    pub process_name: String,
+    /// When the heap was walked, milliseconds since the Unix epoch.
+    pub collected_unix_ms: i64,
+}
+
+/// Why there is no file.
+#[derive(Debug, Error)]
+pub enum GraphError {
+    /// There are more objects or references than the format can hold, or than are kept.
+    #[error("the heap has more objects or references than a .gcdump file holds")]
+    TooLarge,
+    /// It could not be written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+mod tag {
+    pub(super) const NULL_REFERENCE: u8 = 1;
+    pub(super) const BEGIN_OBJECT: u8 = 4;
+    pub(super) const END_OBJECT: u8 = 6;
+    pub(super) const BYTE: u8 = 8;
+    pub(super) const SKIP_REGION: u8 = 12;
+    pub(super) const STRING: u8 = 13;
+}
+
+/// Ticks of 100 ns between the year 1 and the Unix epoch.
+const EPOCH: i64 = 621_355_968_000_000_000;
+
+/// A node that is no object, such as the root of all.
+struct Group {
+    name: String,
+    children: Vec<u32>,
+}
+
+/// The graph with numbers for addresses. The nodes are numbered: groups, objects, and objects that are only referred to.
+struct Numbered<'a> {
+    graph: &'a HeapGraph,
+    groups: Vec<Group>,
+    /// Numbers of the nodes that objects refer to, one object after the other.
+    targets: Vec<u32>,
+    /// By object, the end of its targets.
+    ends: Vec<u32>,
+    /// Addresses of objects that were not told.
+    others: Vec<u64>,
+    /// By type of object, the size of the first object of it: such a size needs not be said again.
+    sizes: Vec<i32>,
+}
+
+impl HeapGraph {
+    /// Writes the file. Only a graph that is whole makes one: where the walk broke off or lost events, references lead anywhere.
+    ///
+    /// # Errors
+    /// When it cannot be written, or the format cannot hold it.
+    pub fn write(&self, facts: &Facts, out: &mut impl Write) -> Result<(), GraphError> {
+        if self.is_full() {
+            return Err(GraphError::TooLarge);
+        }
+        let graph = Numbered::new(self)?;
+        let mut out = Out { inner: out, at: 0 };
+        out.string(Some("!FastSerialization.1"))?;
+        out.begin("GCHeapDump", 10, 8)?;
+        out.begin("Graphs.MemoryGraph", 1, 0)?;
+        graph.write(&mut out)?;
+        out.bytes(&[tag::END_OBJECT])?;
+        // Whether pointers have 64 bits; and that nothing was sampled: every object counts once.
+        out.bytes(&[self.is_64_bit().into()])?;
+        out.bytes(&1.0_f32.to_le_bytes())?;
+        out.bytes(&1.0_f32.to_le_bytes())?;
+        // Nothing of JavaScript, nothing of segments, no log.
+        out.bytes(&[tag::NULL_REFERENCE, tag::NULL_REFERENCE])?;
+        out.string(None)?;
+        out.i64(facts.collected_unix_ms.saturating_mul(10_000).saturating_add(EPOCH))?;
+        out.string(None)?;
+        out.string(Some(&facts.process_name))?;
+        out.i32(facts.process_id as i32)?;
+        out.i64(0)?;
+        out.i64(0)?;
+        out.i32(0)?;
+        // What later versions added: nothing of COM, behind a note where its end is, and who made this.
+        out.bytes(&[tag::SKIP_REGION])?;
+        out.i32(0)?;
+        out.bytes(&[tag::NULL_REFERENCE])?;
+        let skipped = out.at;
+        out.bytes(&[tag::STRING])?;
+        out.string(Some("dn-top"))?;
+        out.bytes(&[tag::END_OBJECT, tag::END_OBJECT])?;
+        // The places that notes refer to, where these are told, and where that is told.
+        let places = out.at;
+        out.i32(1)?;
+        out.label(skipped)?;
+        let trailer = out.at;
+        out.label(places)?;
+        out.label(trailer)?;
+        Ok(())
+    }
+}
+
+impl<'a> Numbered<'a> {
+    fn new(graph: &'a HeapGraph) -> Result<Self, GraphError> {
+        let mut sizes = vec![-1; graph.types.len()];
+        for node in &graph.nodes {
+            let size = &mut sizes[node.kind as usize];
+            *size = if *size < 0 { node.size as i32 } else { *size };
+        }
+        let mut groups = vec![Group { name: "[.NET Roots]".to_owned(), children: Vec::new() }];
+        groups.extend(Root::ALL.map(|root| Group { name: root.name().to_owned(), children: Vec::new() }));
+        let statics = groups.len();
+        groups.extend(["[static vars]", "[thread static vars]"].map(|name| Group { name: name.to_owned(), children: Vec::new() }));
+        groups[0].children = (1..groups.len() as u32).collect();
+        for found in &graph.statics {
+            let number = groups.len() as u32;
+            groups[statics + usize::from(found.of_thread)].children.push(number);
+            let name = format!("[static var {}.{}]", graph.types[found.kind as usize], found.name);
+            groups.push(Group { name, children: Vec::new() });
+        }
+
+        let first = groups.len() as u32;
+        let mut places: Vec<(u64, u32)> = graph.nodes.iter().zip(first..).map(|(node, number)| (node.address, number)).collect();
+        places.sort_unstable();
+        let mut unknown = FxHashMap::<u64, u32>::default();
+        let mut others = Vec::new();
+        let mut number = |address: u64| match places.binary_search_by_key(&address, |(place, _)| *place) {
+            Ok(at) => places[at].1,
+            Err(_) => *unknown.entry(address).or_insert_with(|| {
+                others.push(address);
+                first + (places.len() + others.len() - 1) as u32
+            }),
+        };
+        for (object, root) in &graph.roots {
+            groups[1 + *root as usize].children.push(number(*object));
+        }
+        for (found, group) in graph.statics.iter().zip(statics + 2..) {
+            groups[group].children.push(number(found.object));
+        }
+        let mut dependents: Vec<(u32, u32)> = graph.dependents.iter().map(|(key, value)| (number(*key), number(*value))).collect();
+        dependents.sort_unstable();
+        let mut dependents = dependents.into_iter().peekable();
+        let (mut targets, mut ends) = (Vec::with_capacity(graph.edges.len()), Vec::with_capacity(graph.nodes.len()));
+        let mut edges = graph.edges.iter();
+        for (node, own) in graph.nodes.iter().zip(first..) {
+            targets.extend(edges.by_ref().take(node.edges as usize).filter(|address| **address != 0).map(|address| number(*address)));
+            while let Some((key, value)) = dependents.next_if(|(key, _)| *key <= own) {
+                if key == own {
+                    targets.push(value);
+                }
+            }
+            ends.push(u32::try_from(targets.len()).map_err(|_| GraphError::TooLarge)?);
+        }
+        Ok(Self { graph, groups, targets, ends, others, sizes })
+    }
+
+    fn write(&self, out: &mut Out<'_, impl Write>) -> Result<(), GraphError> {
+        out.i64(self.graph.nodes.iter().map(|node| i64::from(node.size)).sum())?;
+        // The first group is the root.
+        out.i32(0)?;
+        let groups = self.groups.iter().map(|group| (group.name.as_str(), 0));
+        let objects = self.graph.types.iter().map(String::as_str).zip(self.sizes.iter().map(|size| (*size).max(0)));
+        out.i32(count(1 + self.groups.len() + self.graph.types.len())?)?;
+        for (name, size) in std::iter::once(("UNDEFINED", 0)).chain(groups).chain(objects) {
+            out.string(Some(name))?;
+            out.i32(size)?;
+            out.string(None)?;
+        }
+        // Where each node is described. The first description is that of all that are not known.
+        let nodes = self.groups.len() + self.graph.nodes.len() + self.others.len();
+        out.i32(count(nodes)?)?;
+        let mut text = Vec::new();
+        let mut at = 2_usize;
+        for number in 0..nodes {
+            let described = self.describe(number, &mut text);
+            out.i32(if described { count(at)? } else { 0 })?;
+            at += text.len();
+        }
+        out.i32(count(at)?)?;
+        out.bytes(&[0, 0])?;
+        for number in 0..nodes {
+            self.describe(number, &mut text);
+            out.bytes(&text)?;
+        }
+        out.i32(count(nodes)?)?;
+        let addresses = self.graph.nodes.iter().map(|node| node.address).chain(self.others.iter().copied());
+        for address in std::iter::repeat_n(0, self.groups.len()).chain(addresses) {
+            out.i64(address as i64)?;
+        }
+        out.bytes(&[tag::BYTE, self.graph.is_64_bit().into()])?;
+        Ok(())
+    }
+
+    /// Writes the description of a node; of one that is not known there is none.
+    fn describe(&self, number: usize, text: &mut Vec<u8>) -> bool {
+        text.clear();
+        if let Some(group) = self.groups.get(number) {
+            put(text, (1 + number as i32) << 1);
+            put_children(text, number, &group.children);
+            return true;
+        }
+        let object = number - self.groups.len();
+        let Some(Node { size, kind, .. }) = self.graph.nodes.get(object) else { return false };
+        let of_type = (1 + self.groups.len() as i32 + *kind as i32) << 1;
+        if self.sizes[*kind as usize] == *size as i32 {
+            put(text, of_type);
+        } else {
+            put(text, of_type | 1);
+            put(text, *size as i32);
+        }
+        let begin = if object == 0 { 0 } else { self.ends[object - 1] };
+        put_children(text, number, &self.targets[begin as usize..self.ends[object] as usize]);
+        true
+    }
+}
+
+/// How many nodes a node refers to, and how far away in number each is.
+fn put_children(text: &mut Vec<u8>, number: usize, children: &[u32]) {
+    put(text, children.len() as i32);
+    for child in children {
+        put(text, (*child as i32).wrapping_sub(number as i32));
+    }
+}
+
+/// Writes a number in as few bytes as hold it with its sign: 7 bits a byte, the highest first, all bytes but the last marked.
+fn put(text: &mut Vec<u8>, value: i32) {
+    let is_wider = |bits: u32| value << (32 - bits) >> (32 - bits) != value;
+    for bits in [28, 21, 14, 7] {
+        if is_wider(bits) {
+            text.push((value >> bits) as u8 | 0x80);
+        }
+    }
+    text.push(value as u8 & 0x7f);
+}
+
+/// A count or a place as the format holds it.
+fn count(count: usize) -> Result<i32, GraphError> {
+    i32::try_from(count).map_err(|_| GraphError::TooLarge)
+}
+
+/// Writes, and knows how much.
+struct Out<'a, W> {
+    inner: &'a mut W,
+    at: u64,
+}
+
+impl<W: Write> Out<'_, W> {
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.at += bytes.len() as u64;
+        self.inner.write_all(bytes)
+    }
+
+    fn i32(&mut self, value: i32) -> io::Result<()> {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    fn i64(&mut self, value: i64) -> io::Result<()> {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    /// A place in the file.
+    fn label(&mut self, at: u64) -> Result<(), GraphError> {
+        let at = u32::try_from(at).map_err(|_| GraphError::TooLarge)?;
+        Ok(self.bytes(&at.to_le_bytes())?)
+    }
+
+    /// The count of UTF-16 units and each of them as UTF-8 on its own; -1 where there is none.
+    fn string(&mut self, text: Option<&str>) -> io::Result<()> {
+        let Some(text) = text else { return self.i32(-1) };
+        self.i32(text.encode_utf16().count() as i32)?;
+        for unit in text.encode_utf16() {
+            match unit {
+                0..0x80 => self.bytes(&[unit as u8])?,
+                0x80..0x800 => self.bytes(&[0xc0 | (unit >> 6) as u8, 0x80 | (unit & 0x3f) as u8])?,
+                _ => self.bytes(&[0xe0 | (unit >> 12) as u8, 0x80 | (unit >> 6 & 0x3f) as u8, 0x80 | (unit & 0x3f) as u8])?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins an object: its type is an object of no type, with a version and that of the oldest reader.
+    fn begin(&mut self, name: &str, version: i32, oldest_reader: i32) -> io::Result<()> {
+        self.bytes(&[tag::BEGIN_OBJECT, tag::BEGIN_OBJECT, tag::NULL_REFERENCE])?;
+        self.i32(version)?;
+        self.i32(oldest_reader)?;
+        self.string(Some(name))?;
+        self.bytes(&[tag::END_OBJECT])
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! The file is read again by what its description says, and not by what wrote it.
+
+use super::*;
+use crate::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
+use crate::wire::Put;
+use proptest::prelude::*;
+
+#[path = "../../../tests/support/gcdump.rs"]
+mod reader;
+
+const FACTS: i64 = 1_731_974_400_000;
+
+fn file(graph: &HeapGraph) -> Vec<u8> {
+    let facts = Facts { process_id: 42, process_name: "Shop".into(), collected_unix_ms: FACTS };
+    let mut out = Vec::new();
+    graph.write(&facts, &mut out).unwrap();
+    out
+}
+
+fn read(file: &[u8]) -> (Vec<reader::Node>, usize, i64) {
+    let dump = reader::read(file);
+    assert_eq!((dump.process_id, dump.process_name.as_str(), dump.tool.as_str(), dump.is_64_bit), (42, "Shop", "dn-top", true));
+    assert_eq!(dump.ticks, 638_675_712_000_000_000, "the start of 2024-11-19");
+    (dump.nodes, dump.root, dump.total)
+}
+
+fn node(kind: &str, size: i32, children: &[usize], address: u64) -> reader::Node {
+    reader::Node { kind: kind.into(), size, children: children.into(), address }
+}
+
+/// The graph that a session tells of: events by number, and their payloads.
+fn graph(events: &[(u32, Vec<u8>)]) -> HeapGraph {
+    let header = TraceHeader {
+        format_version: 4,
+        sync_utc: None,
+        sync_ticks: 0,
+        ticks_per_second: 1_000_000_000,
+        pointer_size: 8,
+        process_id: 1,
+        processors: 1,
+        sampling_interval_ns: 0,
+    };
+    let mut encoder = Encoder::new(header);
+    for (event_id, payload) in events {
+        let record = Metadata { provider: "Microsoft-Windows-DotNETRuntime".into(), event_id: *event_id, ..Metadata::default() };
+        let metadata = encoder.metadata(&record);
+        encoder.event(&NewEvent { metadata, payload, ..NewEvent::default() });
+    }
+    encoder.end();
+    let mut graph = HeapGraph::new(true);
+    Decoder::new(Limits::default()).feed(&encoder.take(), &mut graph).unwrap();
+    graph
+}
+
+/// A payload of an index, a count, and rows of words of eight bytes with so many bytes of the last one kept.
+fn rows(numbered: bool, rows: &[&[u64]], cut: usize) -> Vec<u8> {
+    let mut payload = Vec::new();
+    if numbered {
+        payload.put_u32(0);
+    }
+    payload.put_u32(rows.len() as u32);
+    payload.put_u16(0);
+    for row in rows {
+        row.iter().for_each(|word| payload.put_u64(*word));
+        payload.truncate(payload.len() - cut);
+    }
+    payload
+}
+
+#[test]
+fn a_graph_is_read_again() {
+    let mut types = Vec::new();
+    types.put_u32(2);
+    types.put_u16(0);
+    for (id, name) in [(1, "Shop.Basket"), (2, "Shop.Item[]")] {
+        types.put_u64(id);
+        types.put_u64(9);
+        types.put(&[0; 9]);
+        types.put_utf16z(name);
+        types.put_u32(0);
+    }
+    // Object, kind and flags, root: a local variable, none, a weak handle, a pinned handle.
+    let mut roots = Vec::new();
+    roots.put_u32(0);
+    roots.put_u32(4);
+    roots.put_u16(0);
+    for (object, kind, flags) in [(0x100, 0, 0), (0, 0, 0), (0x200, 2, 2), (0x300, 2, 1)] {
+        roots.put_u64(object);
+        roots.put_u8(kind);
+        roots.put_u32(flags);
+        roots.put_u64(7);
+    }
+    let mut statics = Vec::new();
+    statics.put_u32(1);
+    statics.put_u64(5);
+    statics.put_u16(0);
+    [7, 0x200, 1].into_iter().for_each(|word| statics.put_u64(word));
+    statics.put_u32(0);
+    statics.put_utf16z("Current");
+    let graph = graph(&[
+        (15, types),
+        (16, roots),
+        (38, statics),
+        // Address, bytes, type, references.
+        (18, rows(true, &[&[0x100, 24, 1, 2], &[0x200, 32, 1, 0], &[0x300, 800, 2, 2]], 0)),
+        // To itself, to what was not told, to none, and back. An edge has a field's number of four bytes behind it.
+        (19, rows(true, &[&[0x100, 0], &[0x999, 0], &[0, 0], &[0x100, 0]], 4)),
+        // One that lives as long as another.
+        (17, rows(true, &[&[0x100, 0x300, 7]], 0)),
+    ]);
+    let (nodes, root, total) = read(&file(&graph));
+    assert_eq!((total, nodes[root].kind.as_str()), (24 + 32 + 800, "[.NET Roots]"));
+    let at = |address: u64| nodes.iter().position(|node| node.address == address).unwrap();
+    let [first, second, third, unknown] = [0x100, 0x200, 0x300, 0x999].map(at);
+    assert_eq!(nodes[first], node("Shop.Basket", 24, &[first, unknown, third], 0x100));
+    assert_eq!(nodes[second], node("Shop.Basket", 32, &[], 0x200), "of another size than its type");
+    assert_eq!(nodes[third], node("Shop.Item[]", 800, &[first], 0x300));
+    assert_eq!(nodes[unknown], node("UNDEFINED", 0, &[], 0x999));
+    let below = |name: &str| {
+        let group = nodes.iter().find(|node| node.kind == name).unwrap();
+        group.children.clone()
+    };
+    assert_eq!((below("[local vars]"), below("[PinnedHandle]"), below("[StrongHandle]")), (vec![first], vec![third], vec![]));
+    assert_eq!(below("[static var Shop.Basket.Current]"), [second]);
+    assert_eq!(nodes[below("[static vars]")[0]].kind, "[static var Shop.Basket.Current]");
+    assert!(nodes[root].children.iter().all(|group| nodes[*group].kind.starts_with('[')));
+}
+
+#[test]
+fn nothing_is_a_file_too() {
+    let (nodes, root, total) = read(&file(&HeapGraph::default()));
+    assert_eq!((nodes[root].kind.as_str(), total), ("[.NET Roots]", 0));
+}
+
+proptest! {
+    #[test]
+    fn numbers_come_back(value: i32) {
+        for value in [value, value >> 8, value >> 16, value >> 24] {
+            let mut text = Vec::new();
+            put(&mut text, value);
+            prop_assert!(text.len() <= 5);
+            prop_assert_eq!(reader::number(&mut &text[..]), value);
+        }
+    }
+}

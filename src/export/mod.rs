@@ -1,0 +1,9 @@
+//! What runtimes tell, in the file formats of other tools.
+//!
+//! Events or findings in, bytes out, into whatever takes them. No input, no files, no clock: moments and names are arguments.
+
+mod gcdump;
+mod graph;
+
+pub use gcdump::{Facts, GraphError};
+pub use graph::HeapGraph;
