@@ -132,6 +132,34 @@ fn lengths_of_4_gib_are_survived() {
     }
 }
 
+/// Wherever a stream is cut off, in a header, a block of any kind or between two, all whole events before the cut are there, and salvaged.
+#[test]
+fn every_prefix_is_salvaged() {
+    let mut encoder = Encoder::new(HEADER);
+    let record = Metadata {
+        provider: "Shop".into(),
+        name: "Sold".into(),
+        fields: vec![Field { name: "n".into(), kind: FieldType::Int32 }],
+        ..Metadata::default()
+    };
+    for round in 0..3_u8 {
+        let metadata = encoder.metadata(&Metadata { event_id: round.into(), ..record.clone() });
+        for thread in 1..4 {
+            let stack = encoder.stack(&[thread, 2, 3]);
+            let event = NewEvent { metadata, thread, capture_thread: thread, stack, payload: &[round, 0, 0, 0], ..NewEvent::default() };
+            encoder.event(&NewEvent { activity_id: [round; 16], ..event });
+        }
+        encoder.sequence_point(round.into());
+    }
+    encoder.end();
+    let mut streams = seeds::seeds("stream");
+    streams.retain(|stream| stream.len() < 10_000);
+    streams.push(encoder.take());
+    for stream in streams {
+        (0..=stream.len()).for_each(|length| bodies::stream(&stream[..length]));
+    }
+}
+
 /// A kind of event may say that it has any number of fields that take no bytes: an event of a few bytes must not cost what they are.
 #[test]
 fn nonsense_that_describes_itself_costs_little() {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use dn_top::analysis::Throughput;
 use dn_top::nettrace::{Decoder, Ending, Limits};
-use serde_json::json;
+use serde_json::{Value, json};
 use support::{Invocation, Output, folder};
 
 const CAPTURES: [&str; 2] = ["net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
@@ -27,6 +27,34 @@ fn capture(name: &str) -> Vec<u8> {
 
 fn run<A: AsRef<OsStr>>(words: &[A]) -> Output {
     Invocation::new(words).run()
+}
+
+/// What an independent reader found in the captures. Others than those of the tree can be checked as well: DN_TOP_CAPTURES names a folder with
+/// `expected.json` and the `.xz` files.
+#[test]
+fn stats_are_those_of_an_independent_reader() {
+    let folder_of = std::env::var_os("DN_TOP_CAPTURES")
+        .map_or_else(|| [env!("CARGO_MANIFEST_DIR"), "tests", "captures"].iter().collect(), PathBuf::from);
+    let expected: serde_json::Map<String, Value> =
+        serde_json::from_str(&fs::read_to_string(folder_of.join("expected.json")).unwrap()).unwrap();
+    let place = folder();
+    let file = place.path().join("a");
+    for (name, expected) in &expected {
+        let mut bytes = Vec::new();
+        xz2::read::XzDecoder::new(fs::File::open(folder_of.join(format!("{name}.xz"))).unwrap()).read_to_end(&mut bytes).unwrap();
+        fs::write(&file, &bytes).unwrap();
+        let stats = run(&["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).json();
+        assert_eq!(stats["bytes"], bytes.len(), "{name}");
+        for (field, expected) in expected.as_object().unwrap().iter().filter(|(field, _)| *field != "counts") {
+            assert_eq!(&stats[field], expected, "{name}: {field}");
+        }
+        // The reader knew the names that are in the stream, which the runtime's own events have not.
+        let count = |of: &Value| json!([of["provider"], of["id"], of["count"]]);
+        let [told, expected] = [&stats, expected].map(|of| of["counts"].as_array().unwrap());
+        assert_eq!(told.iter().map(count).collect::<Vec<_>>(), expected.iter().map(count).collect::<Vec<_>>(), "{name}");
+        let named = told.iter().zip(expected).all(|(told, expected)| expected["name"] == "" || told["name"] == expected["name"]);
+        assert!(named && told.iter().all(|told| told["name"] != ""), "{name}: {told:#?}");
+    }
 }
 
 fn salvage(file: &Path, out: &Path) -> Output {
