@@ -4,6 +4,7 @@ use std::f64::consts::TAU;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
@@ -27,6 +28,8 @@ const UP: Duration = Duration::from_secs(9 * 86_400);
 pub struct Fleet {
     runtimes: Vec<Simulated>,
     clock: JoinHandle<()>,
+    /// Whether its files are still written.
+    going: Arc<Mutex<bool>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -142,8 +145,9 @@ impl Fleet {
             facts.push((fact, member, runtime.suspension()));
             runtimes.push(runtime);
         }
-        let clock = tokio::spawn(keep_time(tree, facts));
-        Ok(Self { runtimes, clock })
+        let going = Arc::new(Mutex::new(true));
+        let clock = tokio::spawn(keep_time(tree, facts, Arc::clone(&going)));
+        Ok(Self { runtimes, clock, going })
     }
 
     /// How many runtimes live.
@@ -154,19 +158,25 @@ impl Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
+        // Its files are about to be removed: who writes them on another thread is waited for, and writes no more.
+        *self.going.lock().unwrap_or_else(PoisonError::into_inner) = false;
         self.clock.abort();
     }
 }
 
 /// Lets processor time and memory of every process go on, and those run that were resumed. Several times between two looks of a dashboard, or its figures would jump; a large fleet
 /// is for measuring, where this should not be what is measured.
-async fn keep_time(tree: ProcTree, mut members: Vec<(Facts, Member, watch::Receiver<bool>)>) {
+async fn keep_time(tree: ProcTree, mut members: Vec<(Facts, Member, watch::Receiver<bool>)>, going: Arc<Mutex<bool>>) {
     let begun = Instant::now();
     let mut ticks = interval(Duration::from_millis(20 * members.len() as u64).clamp(Duration::from_millis(200), Duration::from_secs(1)));
     let mut used = vec![0.0; members.len()];
     let mut last = 0.0;
     loop {
         let now = ticks.tick().await.duration_since(begun).as_secs_f64();
+        let going = going.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*going {
+            return;
+        }
         // A reader that finds last second's facts is not misled by them, so nothing is done about a failure.
         let _ = tree.uptime(UP + Duration::from_secs_f64(now));
         for ((facts, member, suspended), used) in members.iter_mut().zip(&mut used) {
