@@ -549,8 +549,13 @@ fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
     screen.wait_gone("--stop-on");
     screen.keys(ENTER);
     screen.wait_for("Flight recorder: last");
+    // It is saved, and another goes on.
+    press(&screen, "S", "saving what was kept");
+    let whole = || recordings(&screen).iter().filter(|file| file.extension().is_some_and(|extension| extension == "nettrace")).count();
+    assert!(poll(PATIENCE, || (whole() == 2).then_some(())).is_some(), "{}", screen.contents());
+    screen.wait_for("Flight recorder: last");
     press(&screen, "t", "✓ done");
-    assert_only_whole(&screen, 2);
+    assert_only_whole(&screen, 3);
     screen.keys("qq");
     assert_left(&mut screen);
 }

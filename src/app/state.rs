@@ -65,6 +65,8 @@ pub struct State {
     pub(crate) ending: Option<Ending>,
     /// The profiles that were recorded last.
     pub(super) last_profiles: Vec<String>,
+    /// What flight recorders were asked for, so that one can go on where another is saved.
+    pub(super) flights: Vec<(RecordingId, Order)>,
     /// What the trace form was last left with.
     pub(super) last_order: Order,
     pub(super) last_ticket: u64,
@@ -122,6 +124,7 @@ impl State {
         let mut state = Self {
             list: ProcessList::new(&options.filter),
             last_profiles: DEFAULT_PROFILES.map(str::to_owned).to_vec(),
+            flights: Vec::new(),
             last_order: Order::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)),
             options,
             size,

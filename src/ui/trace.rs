@@ -190,7 +190,7 @@ fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(S
         Phase::Recording => {
             let Kept { bytes, span } = tracked.value.kept?;
             let span = humantime::format_duration(std::time::Duration::from_secs(span.as_secs()));
-            Some((format!("Flight recorder: last {span}, {} kept.  t saves it and stops.", Bytes(bytes)), false))
+            Some((format!("Flight recorder: last {span}, {} kept.  S saves it and goes on, t saves it and stops.", Bytes(bytes)), false))
         }
         Phase::Stopping { since, bytes } => {
             let since = *since + now.saturating_sub(tracked.heard);

@@ -86,6 +86,7 @@ impl Action {
                 Some(Overlay::Form(form)) => ready_if(form.command_line().is_some()),
                 _ => Status::Idle,
             },
+            Self::Save => ready_if(state.shown_recording().is_some_and(|tracked| tracked.is_stoppable() && tracked.value.kept.is_some())),
             Self::Abandon => {
                 let stopping = state.shown_recording().is_some_and(|tracked| tracked.is_stopping());
                 ready_if(stopping || state.ending.is_some())

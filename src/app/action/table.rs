@@ -57,6 +57,7 @@ pub static TABLE: &[Entry] = &[
     acts(Action::Profiles, &[char('T')], "profiles", "Choose what to record, then record.", PANES, 60).changing(),
     acts(Action::TraceForm, &[char('O')], "options", "Say all of a recording: providers, filters, limits, when to stop.", PANES, 0)
         .changing(),
+    acts(Action::Save, &[char('S')], "save", "Write what the flight recorder kept into its file, and go on with another.", PANES, 94),
     acts(Action::Abandon, &[char('x')], "abandon", "End a recording that is being finished, now; the file stays readable.", PANES, 95),
     acts(
         Action::Watch,

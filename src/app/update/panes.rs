@@ -69,6 +69,7 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
         Action::Meters => return watching::toggle_meters(state),
         Action::WatchAll => return watching::toggle_all(state),
         Action::Trace => return process::toggle_trace(state),
+        Action::Save => return process::save(state),
         Action::Abandon => return process::abandon(state),
         Action::Profiles => {
             if let Some(subject) = state.selected_subject() {

@@ -50,6 +50,10 @@ pub(super) fn start_trace(state: &mut State, subject: Subject, order: Order) -> 
     if !order.profiles.is_empty() {
         state.last_profiles.clone_from(&order.profiles);
     }
+    if order.flight.is_some() {
+        // A file that was given is the first one's.
+        state.flights.push((id, Order { file: None, ..order.clone() }));
+    }
     mark_recordings(state);
     vec![Effect::StartTrace { id, key: subject.key, order: Box::new(order) }]
 }
@@ -58,6 +62,22 @@ fn stop_trace(state: &mut State, id: RecordingId) -> Vec<Effect> {
     state.recordings.stop(id);
     state.tab = Tab::Trace;
     vec![Effect::StopTrace { id }]
+}
+
+/// Has the shown flight recorder write what it kept. Another one begins before it ends, so that nothing is missed.
+pub(super) fn save(state: &mut State) -> Vec<Effect> {
+    let Some((id, subject)) = state.shown_recording().map(|tracked| {
+        let recording = &tracked.value;
+        (recording.id, Subject { key: recording.key, name: recording.name.clone() })
+    }) else {
+        return Vec::new();
+    };
+    let Some(at) = state.flights.iter().position(|(other, _)| *other == id) else { return Vec::new() };
+    let (_, order) = state.flights.swap_remove(at);
+    state.say(Level::Info, format!("{subject}: saving what was kept; another goes on."));
+    let mut effects = start_trace(state, subject, order);
+    effects.extend(stop_trace(state, id));
+    effects
 }
 
 /// Ends the shown recording without waiting for the rest.

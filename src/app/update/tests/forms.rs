@@ -338,3 +338,30 @@ fn the_action_log_can_be_copied_and_outlives_the_process() {
     assert_eq!(text("log of the process"), format!("{first}\n{second}"));
     assert_eq!(text("whole log"), text("log of the process"));
 }
+
+/// A flight recorder that is saved is followed by another before it ends.
+#[test]
+fn a_flight_recorder_is_saved_and_goes_on() {
+    let mut world = World::populated(120, 40);
+    world.press("O⇤⇤⇤");
+    type_text(&mut world, "64MB");
+    world.press("⏎");
+    let first = ordered(&mut world);
+    // Not before it runs.
+    world.press("S");
+    assert_eq!(world.take_effects(), []);
+    let kept = Some(crate::model::Kept { bytes: 1, span: std::time::Duration::from_secs(1) });
+    world.send(Msg::Recording(Box::new(crate::model::Recording { kept, ..recording(1, 5, Phase::Recording) })));
+    world.press("S");
+    let effects = world.take_effects();
+    let [Effect::StartTrace { id: RecordingId(2), order, .. }, Effect::StopTrace { id: RecordingId(1) }] = effects.as_slice() else {
+        panic!("{effects:?}")
+    };
+    assert_eq!(**order, first);
+    assert_eq!(world.state.shown_recording().unwrap().value.id, RecordingId(2));
+    // One that keeps everything has nothing to save.
+    world.press("⎋⎋");
+    world.send(Msg::Recording(Box::new(recording(2, 5, Phase::Recording))));
+    world.press("S");
+    assert_eq!(world.take_effects(), []);
+}
