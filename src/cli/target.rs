@@ -9,6 +9,7 @@ use super::exit::{Exit, Failure};
 use crate::model::{Contact, Process, RunState, Trouble, is_elsewhere};
 use crate::net::client::{ANSWER_LIMIT, Client};
 use crate::net::discovery::Sources;
+use crate::net::endpoint::Endpoint;
 use crate::net::{Directory, ExchangeError, TargetError};
 use crate::session::StartError;
 
@@ -53,6 +54,13 @@ pub(super) async fn connect(target: &str) -> Result<(Process, Client), Failure> 
         Some(client) => Ok((process, client)),
         None => Err(anyhow::anyhow!("{name} serves no diagnostic socket").into()),
     }
+}
+
+/// A process that is said to be a preview of .NET Core 3.0, which is asked nothing in a protocol that it does not speak.
+pub(super) fn connect_legacy(target: &str) -> Result<(Process, Client), Failure> {
+    let process = directory()?.locate(target).map_err(|error| Failure::new(Exit::NoTarget, error))?;
+    let endpoint = Endpoint::of(&process).ok_or_else(|| anyhow::anyhow!("{} serves no diagnostic socket", called(&process)))?;
+    Ok((process, Client::legacy(endpoint)))
 }
 
 /// The process that is meant, if its program runs: one that is suspended at start-up sends nothing.

@@ -4,7 +4,7 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
 use super::record::{Interrupts, Order};
-use super::target::{called, connect};
+use super::target::{called, connect, connect_legacy};
 use super::user_events;
 
 pub(super) async fn run(arguments: args::Trace) -> Result<Exit, Failure> {
@@ -12,7 +12,8 @@ pub(super) async fn run(arguments: args::Trace) -> Result<Exit, Failure> {
         return user_events::run(arguments).await;
     }
     let order = Order::new(arguments.record)?;
-    let (process, client) = connect(&arguments.target.target).await?;
+    let target = &arguments.target.target;
+    let (process, client) = if arguments.legacy { connect_legacy(target)? } else { connect(target).await? };
     let mut interrupts = Interrupts::new()?;
     let recorder = order.begin(client, process.key, process.runtime.as_ref(), &process.name).await?;
     print::say(format_args!("recording {}; Ctrl-C stops it", called(&process)));

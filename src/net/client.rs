@@ -16,12 +16,13 @@ use super::endpoint::{Endpoint, connect};
 use super::error::{Cause, ExchangeError};
 use super::gate::{Busy, Gate};
 use super::hook;
+use super::legacy;
 use super::port::Lane;
 use super::proc::Proc;
 use super::user_events::UserEventsData;
 use crate::ipc::{
-    Command, CommandCode, Destination, DumpRequest, EnvironmentBlock, HEADER_BYTES, Hresult, Message, ProcessInfo, Reply, ReplyError,
-    SessionConfig, SessionId, UserEvents,
+    Command, CommandCode, Destination, DumpRequest, EnvironmentBlock, HEADER_BYTES, Hresult, LegacyRequest, Message, ProcessInfo, Reply,
+    ReplyError, SessionConfig, SessionId, UserEvents,
 };
 use crate::model::{ProcessKey, ThreadUse, Variable, sanitise_bytes};
 
@@ -43,6 +44,8 @@ pub struct Client {
     proc: Option<Arc<Proc>>,
     /// Where connections come from, if it is the runtime that connects.
     lane: Option<Lane>,
+    /// Whether it speaks the protocol of the previews, and nothing else.
+    legacy: bool,
 }
 
 /// A trace session that was started.
@@ -57,7 +60,13 @@ pub struct Session {
 impl Client {
     /// A client that shares its turn with nobody but its clones.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, gate: Arc::default(), proc: None, lane: None }
+        Self { endpoint, gate: Arc::default(), proc: None, lane: None, legacy: false }
+    }
+
+    /// A client for a preview of .NET Core 3.0, 4 or 5. It can start and stop trace sessions. No other runtime understands it, and one that does not
+    /// serves nobody else until this gives up: never try it on an unknown one.
+    pub fn legacy(endpoint: Endpoint) -> Self {
+        Self { legacy: true, ..Self::new(endpoint) }
     }
 
     /// A client for a process that `proc` shows, which it looks at before a command that could harm it.
@@ -163,6 +172,11 @@ impl Client {
     /// # Errors
     /// [`ExchangeError`].
     pub async fn start_session(&self, config: &SessionConfig) -> Result<Session, ExchangeError> {
+        if self.legacy {
+            let code = CommandCode::CollectTracing;
+            let request = legacy::collect(config).map_err(|cause| self.error(code, cause))?;
+            return self.in_legacy(code, ANSWER_LIMIT, &request).await;
+        }
         match self.first_known(&config.ladder(), ANSWER_LIMIT).await? {
             (_, Reply::Session(id), stream) => Ok(Session { id, stream }),
             (code, ..) => Err(self.error(code, senseless())),
@@ -190,7 +204,20 @@ impl Client {
     /// # Errors
     /// [`ExchangeError`]; [`Cause::Busy`] when another command, such as a dump, did not end within [`STOP_LIMIT`].
     pub async fn stop_session(&self, session: SessionId) -> Result<(), ExchangeError> {
+        if self.legacy {
+            return self.in_legacy(CommandCode::StopTracing, STOP_LIMIT, &LegacyRequest::Stop(session)).await.map(drop);
+        }
         self.first_known(&[Command::StopTracing { session }], STOP_LIMIT).await.map(drop)
+    }
+
+    async fn in_legacy(&self, code: CommandCode, limit: Duration, request: &LegacyRequest) -> Result<Session, ExchangeError> {
+        let _turn = self.turn(code, limit).await?;
+        let exchange = async {
+            let mut stream = self.dial().await?;
+            let id = legacy::exchange(&mut stream, &self.endpoint, request).await?;
+            Ok(Session { id, stream })
+        };
+        self.within(code, limit, exchange).await
     }
 
     /// Sends commands in turn until one is not answered with "unknown command". Hands out the connection too.
@@ -226,6 +253,9 @@ impl Client {
 
     /// One connection, one message, a file behind it where one is needed, one reply. What follows the reply is left in the connection.
     async fn exchange(&self, command: &Command, data: Option<&UserEventsData>) -> Result<(Reply, UnixStream), Cause> {
+        if self.legacy {
+            return Err(Cause::NotInLegacy("such command"));
+        }
         let message = command.encode()?;
         let mut stream = match &self.lane {
             Some(lane) => lane.next().await.ok_or(Cause::Gone)?,

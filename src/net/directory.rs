@@ -135,26 +135,40 @@ impl Directory {
         Ok(rows)
     }
 
+    /// The process that a person means by `text`, as [`resolve`](Self::resolve) finds it, but nobody is asked anything: names are those of /proc.
+    ///
+    /// # Errors
+    /// [`TargetError`] says why it is none, or which there are.
+    pub fn locate(&mut self, text: &str) -> Result<Process, TargetError> {
+        let rows = self.scan().map_err(TargetError::List)?;
+        self.pick(text, &rows)
+    }
+
     /// The process that a person means by `text`: a pid, the name of an entry assembly, or the path of a socket, listed or not, alone or as `PATH,connect`. It is asked who it
     /// is and waited for, but not longer than `patience`. Only a name takes asking others.
     ///
     /// # Errors
     /// [`TargetError`] says why it is none, or which there are.
     pub async fn resolve(&mut self, text: &str, patience: Duration) -> Result<Process, TargetError> {
-        // As DOTNET_DiagnosticPorts writes the path of a socket that we dial.
-        let text = text.strip_suffix(",connect").filter(|path| path.contains('/')).unwrap_or(text);
         let mut rows = self.scan().map_err(TargetError::List)?;
         if target::is_name(text) {
             self.ask(&rows);
             self.listen(NAMES.min(patience), None).await;
             rows.iter_mut().for_each(|row| self.tell(row));
         }
-        let row = match target::find(text, &rows) {
+        let row = self.pick(text, &rows)?;
+        Ok(self.meet(row, patience).await)
+    }
+
+    /// Which of the rows is meant, or who listens at a path that none of them has.
+    fn pick(&self, text: &str, rows: &[Process]) -> Result<Process, TargetError> {
+        // As DOTNET_DiagnosticPorts writes the path of a socket that we dial.
+        let text = text.strip_suffix(",connect").filter(|path| path.contains('/')).unwrap_or(text);
+        match target::find(text, rows) {
             Err(TargetError::NotDotnet(pid)) if self.clients.proc.stat(pid).is_err() => Err(TargetError::NoProcess(pid)),
             Err(TargetError::NoSocket(path)) if path.exists() => Ok(unlisted(path)),
             found => found.cloned(),
-        }?;
-        Ok(self.meet(row, patience).await)
+        }
     }
 
     /// Asks one process who it is.

@@ -71,6 +71,15 @@ pub enum Cause {
     /// Not sent: the process waits at start-up for its resume.
     #[error("not sent, because the process is suspended at start-up and might not survive it: resume it first")]
     Suspended,
+    /// Not sent: the protocol of the previews has no words for it.
+    #[error("not sent, because the protocol of the previews of .NET Core 3.0 has no {0}")]
+    NotInLegacy(&'static str),
+    /// A preview says no, which it does without a reason.
+    #[error("the runtime opened no session, and this protocol has no words for why")]
+    LegacyNo,
+    /// The answer is one of the protocol that all releases speak.
+    #[error("this runtime is no preview of .NET Core 3.0: do without --legacy")]
+    NotLegacy,
     /// Not sent: the start-up hook would not load.
     #[error("not sent, because {} {why}: a start-up hook that does not load may end the process", sanitise(.path))]
     BadHook {
@@ -92,7 +101,13 @@ impl ExchangeError {
             Cause::Closed | Cause::Io(_) => Trouble::Refused,
             Cause::PathTooLong | Cause::CutOff(_) | Cause::Frame(_) | Cause::Environment(_) => Trouble::Unsupported,
             Cause::Reply(ReplyError::NotAReply { .. } | ReplyError::Malformed { .. }) => Trouble::Unsupported,
-            Cause::Reply(ReplyError::Failure(_)) | Cause::TooLong(_) | Cause::Suspended | Cause::BadHook { .. } => return None,
+            Cause::Reply(ReplyError::Failure(_))
+            | Cause::TooLong(_)
+            | Cause::Suspended
+            | Cause::BadHook { .. }
+            | Cause::NotInLegacy(_)
+            | Cause::LegacyNo
+            | Cause::NotLegacy => return None,
         })
     }
 

@@ -8,6 +8,7 @@ mod doom;
 mod facts;
 mod fleet;
 mod handle;
+mod legacy;
 mod port;
 mod program;
 mod quirk;

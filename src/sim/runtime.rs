@@ -67,6 +67,13 @@ pub(super) enum Answer {
     Stream(Box<Starting>),
 }
 
+impl Starting {
+    /// Its id.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+}
+
 /// A session that was accepted and not yet begun.
 pub(super) struct Starting {
     code: CommandCode,
@@ -102,6 +109,10 @@ impl Runtime {
 
     pub(super) fn major(&self) -> u32 {
         self.spec.major()
+    }
+
+    pub(super) fn is_legacy(&self) -> bool {
+        self.spec.is_legacy()
     }
 
     pub(super) fn fault(&self) -> Option<&Fault> {

@@ -17,6 +17,7 @@ use tokio::time::sleep;
 
 use super::doom::is_deadly;
 use super::handle;
+use super::legacy;
 use super::port::Caller;
 use super::quirk::{self, Quirk};
 use super::runtime::{Answer, Runtime, Way};
@@ -96,6 +97,10 @@ async fn serve(listener: UnixListener, mut caller: Option<Caller>, mut runtime: 
             Some(Fault::HangUp) => continue,
             Some(Fault::Silent) => std::future::pending().await,
             _ => {}
+        }
+        if runtime.is_legacy() {
+            legacy::serve(connection, &mut runtime).await;
+            continue;
         }
         let request = match read_request(&mut connection, runtime.major()).await {
             Ok(request) => request,

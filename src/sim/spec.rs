@@ -113,6 +113,11 @@ impl Spec {
         RuntimeVersion::new(&self.version).major()
     }
 
+    /// Whether it speaks the protocol of its own that the first previews of .NET Core 3.0 had.
+    pub(super) fn is_legacy(&self) -> bool {
+        ["3.0.0-preview4", "3.0.0-preview5"].iter().any(|version| self.version.starts_with(version))
+    }
+
     /// What it says of itself. While suspended a runtime knows its executable but not its arguments.
     pub(super) fn info(&self, suspended: bool) -> ProcessInfo {
         let hostile = if self.fault == Some(Fault::HostileText) { "\u{1b}]0;owned\u{7}\u{1b}[31m\r\n\u{202e}" } else { "" };

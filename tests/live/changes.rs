@@ -177,3 +177,14 @@ fn what_user_events_lack_is_said() {
         assert!(program.is_alive() && program.answers(), "{runtime}");
     }
 }
+
+#[test]
+fn no_release_is_taken_for_a_preview() {
+    for runtime in runtimes::all() {
+        let (mut program, place) = (runtime.any().start(), folder());
+        let file = place.path().join("a.nettrace");
+        let output = run(&program, &["trace", "PID", "--legacy", "-o", file.to_str().unwrap()]);
+        output.assert_refused(1, "this runtime is no preview of .NET Core 3.0: do without --legacy");
+        assert!(!file.exists() && program.is_alive() && program.answers(), "{runtime}");
+    }
+}

@@ -142,10 +142,11 @@ fn exchange(socket: &Path, bytes: &[u8], sent: Sent, same: fn(&mut Vec<u8>)) -> 
     Heard { bytes: answer, then }
 }
 
+/// Dumps are slow on a busy machine, and others wait for them.
 fn connect(socket: &Path) -> std::io::Result<UnixStream> {
     let connection = UnixStream::connect(socket)?;
-    connection.set_read_timeout(Some(PATIENCE))?;
-    connection.set_write_timeout(Some(PATIENCE))?;
+    connection.set_read_timeout(Some(4 * PATIENCE))?;
+    connection.set_write_timeout(Some(4 * PATIENCE))?;
     Ok(connection)
 }
 

@@ -19,6 +19,9 @@ pub(in crate::cli) struct Trace {
     /// one (root, Linux 6.4, .NET 10)
     #[arg(long, value_name = "NAME[=ID,ID]", conflicts_with_all = ["output_file", "max_size", "no_stacks", "stop_on", "flight", "block"])]
     pub(in crate::cli) user_events: Vec<String>,
+    /// Speak the protocol of the previews 4 and 5 of .NET Core 3.0, which no other runtime understands
+    #[arg(long, conflicts_with = "user_events")]
+    pub(in crate::cli) legacy: bool,
     #[command(flatten)]
     pub(in crate::cli) record: Record,
 }

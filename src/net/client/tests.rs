@@ -5,8 +5,8 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::ipc::{
-    BufferMb, Cookie, DumpFlags, DumpKind, EventFilter, Failure, Level, MAX_MESSAGE, PerfMapKind, Provider, Providers, RuntimeVersion,
-    SessionConfig, TargetPath, TracepointProvider, Tracepoints, Variable as Sent,
+    BufferMb, BufferMode, Cookie, DumpFlags, DumpKind, EventFilter, Failure, Level, MAX_MESSAGE, PerfMapKind, Provider, Providers, Rundown,
+    RuntimeVersion, SessionConfig, TargetPath, TracepointProvider, Tracepoints, Variable as Sent,
 };
 use crate::model::{ProcessKey, Trouble};
 use crate::net::world::{Fake, World, fake};
@@ -352,4 +352,40 @@ async fn the_file_for_user_events_goes_right_behind_the_request() {
         let error = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap_err();
         assert!(error.to_string().contains("it needs .NET 10"), "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_preview_is_spoken_to_in_its_own_protocol_and_nobody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let endpoint = |version: &str| Endpoint { key: ProcessKey { pid: 7, started: 1 }, socket: folder.path().join(version) };
+    let runtime = |version: &str| Simulated::start(endpoint(version).socket, Spec::new("Web", version, 7)).unwrap();
+    let config = || SessionConfig::new(Provider::new("P", 1, Level::Verbose).unwrap().into());
+    let (preview, release) = ("3.0.0-preview5-27622-01", "3.1.23");
+    let _runtimes = [runtime(preview), runtime(release)];
+
+    let client = Client::legacy(endpoint(preview));
+    let mut session = client.start_session(&config()).await.unwrap();
+    let drain = tokio::spawn(async move {
+        let mut bytes = Vec::new();
+        session.stream.read_to_end(&mut bytes).await.unwrap();
+        bytes
+    });
+    client.stop_session(session.id).await.unwrap();
+    let bytes = drain.await.unwrap();
+    assert!(bytes.starts_with(b"Nettrace") && bytes.ends_with(&[6, 1]), "{} bytes", bytes.len());
+    for (config, what) in [
+        (SessionConfig { stacks: false, ..config() }, "sessions without stacks"),
+        (SessionConfig { rundown: Rundown::None, ..config() }, "choice of rundown"),
+        (SessionConfig { rundown: Rundown::Keyword(8), ..config() }, "choice of rundown"),
+        (SessionConfig { mode: BufferMode::Block, ..config() }, "sessions that block"),
+    ] {
+        let error = client.start_session(&config).await.unwrap_err();
+        assert!(matches!(error.cause, Cause::NotInLegacy(lack) if lack == what), "{error}");
+    }
+    assert!(matches!(client.process_info().await.unwrap_err().cause, Cause::NotInLegacy(_)));
+    // The preview closes the connection of who speaks the protocol of all others.
+    let error = Client::new(endpoint(preview)).process_info().await.unwrap_err();
+    assert!(matches!(error.cause, Cause::Closed), "{error}");
+    let error = Client::legacy(endpoint(release)).start_session(&config()).await.unwrap_err();
+    assert!(matches!(error.cause, Cause::NotLegacy) && error.to_string().contains("do without --legacy"), "{error}");
 }

@@ -1,0 +1,41 @@
+//! Sessions with a preview of .NET Core 3.0, over the protocol of its own.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+use super::endpoint::{Endpoint, SocketName};
+use super::error::Cause;
+use crate::ipc::{BufferMode, LEGACY_REPLY_BYTES, LegacyRequest, Rundown, SessionConfig, SessionId};
+
+/// How the answer of every other runtime begins.
+const NOT_LEGACY: &[u8; LEGACY_REPLY_BYTES] = b"DOTNET_I";
+
+/// A session in the words of the protocol, which has few: what it has none for is refused.
+pub(super) fn collect(config: &SessionConfig) -> Result<LegacyRequest, Cause> {
+    let lacks = [
+        (config.providers.iter().any(|asked| !asked.filter.is_all()), "event ids"),
+        (!config.stacks, "sessions without stacks"),
+        (config.mode == BufferMode::Block, "sessions that block"),
+        (matches!(config.rundown, Rundown::None | Rundown::Keyword(_)), "choice of rundown"),
+    ];
+    if let Some((_, what)) = lacks.into_iter().find(|(asked, _)| *asked) {
+        return Err(Cause::NotInLegacy(what));
+    }
+    let providers = config.providers.clone().map(|asked| asked.provider);
+    Ok(LegacyRequest::Collect { buffer_mb: config.buffer.get(), providers })
+}
+
+/// Sends a request over a new connection and reads the session that it answers with. What follows is left in the connection.
+pub(super) async fn exchange(stream: &mut UnixStream, to: &Endpoint, request: &LegacyRequest) -> Result<SessionId, Cause> {
+    // As the process counts itself, if its socket's name says so.
+    let name = to.socket.file_name().and_then(|name| SocketName::parse(name.as_encoded_bytes()));
+    let bytes = request.encode(name.map_or(to.key.pid, |name| name.pid));
+    stream.write_all(&bytes).await.map_err(|error| Cause::of_stream(error, 0))?;
+    let mut answer = [0; LEGACY_REPLY_BYTES];
+    stream.read_exact(&mut answer).await.map_err(|error| Cause::of_stream(error, 0))?;
+    match &answer {
+        [0, 0, 0, 0, 0, 0, 0, 0] => Err(Cause::LegacyNo),
+        NOT_LEGACY => Err(Cause::NotLegacy),
+        answer => Ok(SessionId(u64::from_le_bytes(*answer))),
+    }
+}

@@ -1,0 +1,28 @@
+//! What a preview of .NET Core 3.0 makes of a connection: one read, one answer of eight bytes, or none and the end.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+
+use super::runtime::{Answer, Runtime, Way};
+use crate::ipc::{BufferMb, Command, LegacyRequest, MAX_MESSAGE};
+
+pub(super) async fn serve(mut connection: UnixStream, runtime: &mut Runtime) {
+    let mut bytes = vec![0; MAX_MESSAGE];
+    let Ok(count) = connection.read(&mut bytes).await else { return };
+    let command = match LegacyRequest::decode(&bytes[..count]) {
+        Some(LegacyRequest::Stop(session)) => Command::StopTracing { session },
+        Some(LegacyRequest::Collect { buffer_mb, providers }) => {
+            let Ok(buffer) = BufferMb::new(buffer_mb) else { return };
+            Command::CollectTracing { buffer, providers }
+        }
+        None => return,
+    };
+    let stopped = if let Command::StopTracing { session } = &command { session.0 } else { 0 };
+    let answer = runtime.answer(command, Way::Socket).await;
+    let id = if let Answer::Stream(starting) = &answer { starting.id() } else { stopped };
+    // Who has gone hears nothing, and its stream ends at the first write.
+    let sent = connection.write_all(&id.to_le_bytes()).await;
+    if let (Answer::Stream(starting), Ok(())) = (answer, sent) {
+        runtime.stream(connection, *starting);
+    }
+}

@@ -1,0 +1,113 @@
+//! A diagnostic port with 500 runtimes at it, and what `run` costs a program.
+//!
+//! ```text
+//! cargo bench --bench port
+//! ```
+//!
+//! The runtimes are simulated in this process; the port is dn-top's, in a terminal of its own, and idle figures are over ten seconds of that. How long
+//! it takes to resume all is measured with the library here, so that the runtimes' own part is in it. What `run` costs is the difference of medians.
+
+#![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use dn_top::net::discovery::Sources;
+use dn_top::net::port::{self, Port};
+use dn_top::sim::{ConnectPort, Fleet, Simulated, Spec};
+use support::{Invocation, PATIENCE, folder, poll, runtimes};
+
+const COUNT: usize = 500;
+const IDLE: Duration = Duration::from_secs(10);
+const RUNS: usize = 15;
+
+fn main() {
+    println!("load average before: {}", fs::read_to_string("/proc/loadavg").unwrap());
+    port::make_room();
+    let tasks = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let place = folder();
+    // Their facts, for who looks them up; those that connect are others of the same pids.
+    let _fleet = tasks.block_on(async { Fleet::uniform(place.path(), COUNT) }).unwrap();
+    let path = place.path().join("port");
+    let runtimes = tasks.block_on(async { connecting(place.path(), &path) });
+    resume_all(&tasks, place.path(), &path, &runtimes);
+    idle(place.path(), &path);
+    launch();
+}
+
+fn connecting(place: &Path, path: &Path) -> Vec<Simulated> {
+    let port = |suspend| Some(ConnectPort { path: path.to_owned(), suspend });
+    let runtime = |i: usize| {
+        let pid = 1200 + 37 * i as u32;
+        Simulated::start(place.join(format!("s{i}")), Spec { port: port(true), ..Spec::new("Service", "9.0.7", pid) }).unwrap()
+    };
+    (0..COUNT).map(runtime).collect()
+}
+
+fn resume_all(tasks: &tokio::runtime::Runtime, place: &Path, path: &Path, runtimes: &[Simulated]) {
+    tasks.block_on(async {
+        let began = Instant::now();
+        let port = Port::serve(path, &Sources::below(place)).unwrap();
+        while port.guests().len() < COUNT {
+            assert!(began.elapsed() < PATIENCE, "{} came", port.guests().len());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        println!("{COUNT} runtimes found a new port in {:.0} ms", began.elapsed().as_secs_f64() * 1e3);
+        let began = Instant::now();
+        let resumed = port.resume_all().await;
+        let took = began.elapsed();
+        let failed = resumed.iter().filter(|(_, result)| result.is_err()).count();
+        let running = runtimes.iter().filter(|runtime| !*runtime.suspension().borrow()).count();
+        println!("resume all: {:.1} ms, {running} run, {failed} failed (target 250 ms)", took.as_secs_f64() * 1e3);
+    });
+}
+
+fn idle(place: &Path, path: &Path) {
+    let screen = Invocation::new(["--sim".as_ref(), place.as_os_str(), "--port".as_ref(), path.as_os_str()]).screen(120, 40);
+    let connections = || fs::read_dir(format!("/proc/{}/fd", screen.pid())).unwrap().count();
+    poll(PATIENCE, || (connections() > COUNT).then_some(())).unwrap_or_else(|| panic!("{} handles", connections()));
+    std::thread::sleep(Duration::from_secs(3));
+    let before = running(screen.pid());
+    std::thread::sleep(IDLE);
+    let used = (running(screen.pid()) - before).as_secs_f64() / IDLE.as_secs_f64() * 100.0;
+    let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", screen.pid())).unwrap();
+    let resident = rollup.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap().trim().to_owned();
+    println!("dashboard with {COUNT} at its port, idle: {used:.2} % of a core (target 1), {resident} resident (target 30 MB)");
+}
+
+/// Processor time of all threads.
+fn running(pid: u32) -> Duration {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let of = |task: std::io::Result<fs::DirEntry>| fs::read_to_string(task.unwrap().path().join("schedstat")).unwrap_or_default();
+    Duration::from_nanos(tasks.map(of).filter_map(|line| line.split_whitespace().next()?.parse::<u64>().ok()).sum())
+}
+
+fn launch() {
+    let place = folder();
+    let mut programs = vec![("sh", vec!["sh".into(), "-c".into(), ":".into()])];
+    if let Some(net9) = runtimes::net9() {
+        programs.push(("a .NET 9 program", net9.program("known").words().to_vec()));
+    }
+    for (name, words) in programs {
+        let (mut alone, mut recorded) = (Vec::new(), Vec::new());
+        for run in 0..RUNS {
+            let began = Instant::now();
+            assert_eq!(Invocation::of(&words[0], &words[1..]).run().code, 0);
+            alone.push(began.elapsed());
+            let file = place.path().join(format!("{name}{run}"));
+            let options = ["run", "--rundown", "none", "-o", file.to_str().unwrap(), "--"].map(std::path::PathBuf::from);
+            let began = Instant::now();
+            assert_eq!(Invocation::new(options.iter().chain(&words)).run().code, 0);
+            recorded.push(began.elapsed());
+        }
+        let [alone, recorded] = [alone, recorded].map(|mut times| {
+            times.sort();
+            times[RUNS / 2].as_secs_f64() * 1e3
+        });
+        println!("{name}: {alone:.1} ms alone, {recorded:.1} ms under run: {:.1} ms more (target 30)", recorded - alone);
+    }
+}
