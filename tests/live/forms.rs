@@ -51,7 +51,12 @@ fn the_form_records_what_its_command_line_does() {
     let shown = screen.wait_for(":exception:error");
     assert!(shown.contains(&format!("dn-top trace {} --provider", program.pid())), "{shown}");
     screen.keys(ENTER);
-    screen.wait_for("◉ recording");
+    // The session lets events through once its header has come and the next question is answered.
+    let began = |file: PathBuf| {
+        file.extension().is_some_and(|extension| extension == "partial") && file.metadata().is_ok_and(|file| file.len() > 0)
+    };
+    let begun = || fs::read_dir(screen.folder()).unwrap().any(|entry| began(entry.unwrap().path())).then_some(());
+    assert!(poll(PATIENCE, begun).is_some(), "{}", screen.contents());
     assert!(program.answers());
     program.carry_out("throw 7");
     screen.keys("t");
