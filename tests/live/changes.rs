@@ -133,9 +133,9 @@ fn what_net31_lacks_it_says() {
         ),
         (["resume", "PID"].map(str::to_owned).into(), "it needs .NET 5"),
         (["dump", "PID", "--crash-report", "-o", "/tmp/dn-top-no-dump"].map(str::to_owned).into(), "it needs .NET 6"),
-        (trace(&["--no-stacks"]), "it needs .NET 8"),
-        (trace(&["--rundown", "0x38"]), "it needs .NET 9"),
-        (trace(&["--clr-events", "gc", "--event-ids", "Microsoft-Windows-DotNETRuntime/1"]), "it needs .NET 10"),
+        (trace(&["--no-stacks"]), "Recording without stacks needs .NET 8"),
+        (trace(&["--rundown", "0x38"]), "A rundown of its own needs .NET 9"),
+        (trace(&["--clr-events", "gc", "--event-ids", "Microsoft-Windows-DotNETRuntime/1"]), "A filter by event ids needs .NET 10"),
     ];
     for (words, said) in &cases {
         refused(&program, &words.iter().map(String::as_str).collect::<Vec<_>>(), 1, said);

@@ -245,7 +245,7 @@ fn only_events_of_the_ids_that_were_asked_for_come() {
     if let Some(net9) = runtimes::net9() {
         let (program, place) = (net9.any().start(), folder());
         let output = trace(&program, &place.path().join("a.nettrace"), &arguments).run();
-        output.assert_refused(1, "needs .NET 10");
+        output.assert_refused(1, "A filter by event ids needs .NET 10");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     }
 }
