@@ -129,7 +129,7 @@ fn what_cannot_be_asked_for_is_said_before_anybody_is_asked() {
         (&["--provider", "A\u{1b}[2J:x"], "expected keywords"),
         (&["--profile", "no-such-profile"], "no-such-profile"),
         (&["--clr-events", "gc+nonsense"], "nonsense"),
-        (&["--rundown", "some"], "--rundown takes full, none or a keyword such as 0x38"),
+        (&["--rundown", "some"], "rundown is full, none or a keyword such as 0x38"),
         (&["--buffer-mb", "0"], "buffer"),
     ] {
         // A target that is not there: it is not looked for.

@@ -336,8 +336,11 @@ fn every_size_has_its_picture() {
     }
     let screen = demo(&[]).screen(20, 5);
     screen.wait_for("dn-top needs 40x10");
-    // Nothing is begun that nobody can see.
+    // Nothing is begun that nobody can see. The picture that is drawn anew says that the key before was taken.
+    screen.watch();
     screen.keys("t");
+    screen.keys(&ctrl('l'));
+    assert!(screen.first_byte(PATIENCE).is_some());
     screen.resize(80, 24);
     let shown = screen.wait_for(" attachable");
     assert!(!shown.contains("recording"), "{shown}");

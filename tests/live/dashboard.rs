@@ -35,7 +35,7 @@ impl Subject {
     fn select(&self, screen: &Screen) {
         screen.keys(&format!(":{}", self.title()));
         screen.keys(ENTER);
-        screen.wait_for(&format!(" {} ─╮", self.title()));
+        screen.wait_for(&format!(" {} ─", self.title()));
     }
 
     /// The recording of this process in the folder.

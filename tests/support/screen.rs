@@ -50,11 +50,16 @@ struct Terminal {
     changed: Condvar,
 }
 
+/// How long what a program wrote last may take to arrive once it has ended, where it left a child behind that holds the terminal.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 struct State {
     parser: vt100::Parser<Extras>,
     bytes: u64,
     /// When the first byte after the last [`Screen::watch`] came.
     first: Option<Instant>,
+    /// Whether nothing more can come.
+    ended: bool,
 }
 
 /// What the terminal emulator leaves to its user: questions to answer, modes that it does not know, the clipboard.
@@ -97,7 +102,7 @@ impl Screen {
         let settings = format!("{:?}", pair.master.get_termios());
         let [columns, rows] = [columns, rows].map(|cells| NonZeroU16::new(cells).unwrap());
         let parser = vt100::Parser::new_with_callbacks(rows, columns, 1000, Extras::default());
-        let terminal = Arc::new(Terminal { state: Mutex::new(State { parser, bytes: 0, first: None }), changed: Condvar::new() });
+        let terminal = Arc::new(Terminal { state: Mutex::new(State { parser, bytes: 0, first: None, ended: false }), changed: Condvar::new() });
         let started = Instant::now();
         let child = pair.slave.spawn_command(command).unwrap();
         let (reader, answers) = (Arc::clone(&terminal), Arc::clone(&keyboard));
@@ -107,6 +112,7 @@ impl Screen {
             while let Ok(count @ 1..) = output.read(&mut chunk) {
                 reader.feed(&chunk[..count], &answers);
             }
+            reader.state.lock().unwrap().ended = true;
         });
         Self { child, master: pair.master, keyboard, terminal, settings, started, folder }
     }
@@ -208,8 +214,8 @@ impl Screen {
     pub(crate) fn wait_exit(&mut self) -> ExitStatus {
         let status = poll(PATIENCE, || self.child.try_wait().unwrap());
         let Some(status) = status else { panic!("the program does not end; the screen shows\n{}", self.contents()) };
-        let mut before = u64::MAX;
-        poll(PATIENCE, || (std::mem::replace(&mut before, self.bytes()) == before).then_some(()));
+        // What it wrote last has arrived when the terminal ends; a child that it left behind may hold that open.
+        poll(LAST_WORDS, || self.state().ended.then_some(()));
         status
     }
 
