@@ -102,7 +102,8 @@ impl Screen {
         let settings = format!("{:?}", pair.master.get_termios());
         let [columns, rows] = [columns, rows].map(|cells| NonZeroU16::new(cells).unwrap());
         let parser = vt100::Parser::new_with_callbacks(rows, columns, 1000, Extras::default());
-        let terminal = Arc::new(Terminal { state: Mutex::new(State { parser, bytes: 0, first: None, ended: false }), changed: Condvar::new() });
+        let terminal =
+            Arc::new(Terminal { state: Mutex::new(State { parser, bytes: 0, first: None, ended: false }), changed: Condvar::new() });
         let started = Instant::now();
         let child = pair.slave.spawn_command(command).unwrap();
         let (reader, answers) = (Arc::clone(&terminal), Arc::clone(&keyboard));
