@@ -10,6 +10,9 @@ use crate::nettrace::{Event, Loss, LossKind, Metadata, SequencePoint, Sink, Trac
 /// Most threads that are told apart.
 const THREAD_LIMIT: usize = 1 << 18;
 
+/// Threads that are known without a look into a table, as long as their ids differ in the low bits.
+const NEAR: usize = 64;
+
 /// Counts what is in a stream.
 #[derive(Debug)]
 pub struct Throughput {
@@ -18,7 +21,8 @@ pub struct Throughput {
     /// By metadata index; the first counts the events of unknown kinds.
     kinds: Vec<Kind>,
     threads: FxHashSet<u64>,
-    last_thread: Option<u64>,
+    /// Some of `threads`, by the low bits of their ids: most events are of one of these.
+    near: [Option<u64>; NEAR],
     first_timestamp: i64,
     last_timestamp: i64,
     trouble: Option<Trouble>,
@@ -78,7 +82,7 @@ impl Default for Throughput {
             totals: Totals::default(),
             kinds: vec![Kind::default()],
             threads: FxHashSet::default(),
-            last_thread: None,
+            near: [None; NEAR],
             first_timestamp: i64::MAX,
             last_timestamp: i64::MIN,
             trouble: None,
@@ -153,8 +157,9 @@ impl Sink for Throughput {
         self.first_timestamp = self.first_timestamp.min(timestamp);
         self.last_timestamp = self.last_timestamp.max(timestamp);
         let thread = event.thread();
-        if self.last_thread != Some(thread) {
-            self.last_thread = Some(thread);
+        let near = &mut self.near[thread as usize % NEAR];
+        if *near != Some(thread) {
+            *near = Some(thread);
             if self.threads.len() < THREAD_LIMIT {
                 self.threads.insert(thread);
             }

@@ -4,6 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::{Loss, LossKind};
 
+/// Threads that are found without a look into a table, as long as their ids differ in the low bits.
+const NEAR: usize = 64;
+
 /// The last sequence number of every capture thread.
 ///
 /// Runtimes up to 10 never say that a thread is gone. A sequence point lists all that are there, so a thread that neither wrote nor was listed
@@ -11,6 +14,8 @@ use super::{Loss, LossKind};
 #[derive(Debug)]
 pub(super) struct Sequences {
     slots: Vec<Slot>,
+    /// Where threads were found last, by the low bits of their ids: where another is there now, `by_thread` is asked.
+    near: [u32; NEAR],
     by_thread: FxHashMap<u64, u32>,
     /// Sequence points so far.
     points: u32,
@@ -39,16 +44,26 @@ pub(super) const NO_SLOT: SlotId = SlotId(u32::MAX);
 
 impl Sequences {
     pub(super) fn new(limit: usize) -> Self {
-        Self { slots: Vec::new(), by_thread: FxHashMap::default(), points: 0, limit, overflow: false }
+        Self { slots: Vec::new(), near: [0; NEAR], by_thread: FxHashMap::default(), points: 0, limit, overflow: false }
     }
 
     /// The slot of a thread, [`NO_SLOT`] where there is no more room.
     #[inline]
     pub(super) fn slot(&mut self, thread: u64) -> SlotId {
-        match self.by_thread.get(&thread) {
+        let near = self.near[thread as usize % NEAR];
+        match self.slots.get(near as usize) {
+            Some(slot) if slot.thread == thread => SlotId(near),
+            _ => self.find(thread),
+        }
+    }
+
+    fn find(&mut self, thread: u64) -> SlotId {
+        let slot = match self.by_thread.get(&thread) {
             Some(slot) => SlotId(*slot),
             None => self.add(thread),
-        }
+        };
+        self.near[thread as usize % NEAR] = slot.0;
+        slot
     }
 
     #[cold]

@@ -25,7 +25,7 @@ use dn_top::session::{Lens, Plan, Recorder};
 use dn_top::sim::{Script, Simulated, Spec};
 
 const STREAM: usize = 256 << 20;
-const PAIRS: usize = 7;
+const PAIRS: usize = 25;
 
 fn main() {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap();

@@ -108,21 +108,15 @@ impl Blocks {
         let mut reader = Reader::new(block);
         let Some(compressed) = event_block_header(&mut reader) else { return Some(0) };
         match (self.context.v6, compressed) {
-            (false, true) => self.rows::<false>(&mut reader, Header::read_compressed::<false>, sink),
-            (true, true) => self.rows::<true>(&mut reader, Header::read_compressed::<true>, sink),
-            (false, false) => self.rows::<false>(&mut reader, |header, reader| header.read_whole(reader, false), sink),
-            (true, false) => self.rows::<true>(&mut reader, |header, reader| header.read_whole(reader, true), sink),
+            (false, true) => self.rows::<false, true>(&mut reader, sink),
+            (true, true) => self.rows::<true, true>(&mut reader, sink),
+            (false, false) => self.rows::<false, false>(&mut reader, sink),
+            (true, false) => self.rows::<true, false>(&mut reader, sink),
         }
     }
 
     /// The events of a block. This loop is where the time goes.
-    #[inline(always)]
-    fn rows<'a, const V6: bool>(
-        &mut self,
-        reader: &mut Reader<'a>,
-        read: impl Fn(&mut Header, &mut Reader<'a>) -> Option<(u8, &'a [u8])>,
-        sink: &mut impl Sink,
-    ) -> Damage {
+    fn rows<const V6: bool, const COMPRESSED: bool>(&mut self, reader: &mut Reader<'_>, sink: &mut impl Sink) -> Damage {
         let Self { metadata, context, sequences, .. } = self;
         let mut header = Header::default();
         let mut kind = metadata.get(0);
@@ -130,7 +124,8 @@ impl Blocks {
         let mut damage = None;
         while !reader.is_empty() {
             let start = reader.at();
-            let Some((flags, payload)) = read(&mut header, reader) else {
+            let row = if COMPRESSED { header.read_compressed::<V6>(reader) } else { header.read_whole(reader, V6) };
+            let Some((flags, payload)) = row else {
                 damage = Some(start);
                 break;
             };
