@@ -40,6 +40,8 @@ fn main() {
         captures.sort();
         files.append(&mut captures);
     }
+    // What is measured is not the disk.
+    files.iter().for_each(|file| drop(std::fs::read(file)));
     println!("load average: {}", std::fs::read_to_string("/proc/loadavg").unwrap().trim());
     for file in files.iter().filter(|file| file.extension().is_some_and(|end| end == "nettrace")) {
         println!("{}, read as it comes", file.display());
@@ -74,8 +76,7 @@ fn recording() -> Option<PathBuf> {
 
 /// Everything that the runtime has to say, samples with stacks and the program's own events, until it is enough, and the rundown.
 fn record(program: &support::Program, file: &Path) {
-    let everything =
-        ["Microsoft-Windows-DotNETRuntime:0x100000c019:5", "Microsoft-DotNETCore-SampleProfiler:0:4", "DnTop-Work:0xffffffff:5"];
+    let everything = ["Microsoft-Windows-DotNETRuntime:0x100000c019:5", "Microsoft-DotNETCore-SampleProfiler:0:4", "DnTop-Work"];
     let config = select(&[] as &[&str], &everything, None).unwrap().config;
     let process = Process { socket: Some(program.socket()), ..Process::new(ProcessKey { pid: program.pid(), started: 1 }) };
     let client = Client::new(Endpoint::of(&process).unwrap());
