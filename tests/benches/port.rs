@@ -5,7 +5,9 @@
 //! ```
 //!
 //! The runtimes are simulated in this process; the port is dn-top's, in a terminal of its own, and idle figures are over ten seconds of that. How long
-//! it takes to resume all is measured with the library here, so that the runtimes' own part is in it. What `run` costs is the difference of medians.
+//! it takes to resume all is measured with the library here, so that the runtimes' own part is in it. What `run` costs is the difference of medians: to
+//! the program alone, and where a session is asked for to the same program with one that its runtime starts by itself, since what a session costs the
+//! runtime is the same whoever asks.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
 
@@ -13,7 +15,7 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dn_top::net::discovery::Sources;
@@ -88,26 +90,37 @@ fn running(pid: u32) -> Duration {
 
 fn launch() {
     let place = folder();
-    let mut programs = vec![("sh", vec!["sh".into(), "-c".into(), ":".into()])];
-    if let Some(net9) = runtimes::net9() {
-        programs.push(("a .NET 9 program", net9.program("known").words().to_vec()));
-    }
-    for (name, words) in programs {
-        let (mut alone, mut recorded) = (Vec::new(), Vec::new());
-        for run in 0..RUNS {
+    let options = |name: &str| ["run", "--rundown", "none", "-o", name, "--"].map(PathBuf::from);
+    let under_run = |name: &str, words: &[PathBuf]| {
+        let file = place.path().join(name);
+        median(|run| Invocation::new(options(&format!("{}{run}", file.display())).iter().chain(words)))
+    };
+    let shell = ["sh", "-c", ":"].map(PathBuf::from);
+    let (alone, run) = (median(|_| Invocation::of(&shell[0], &shell[1..])), under_run("sh", &shell));
+    println!("sh: {alone:.1} ms alone, under run {:.1} ms more (target 30)", run - alone);
+    let Some(net9) = runtimes::net9() else { return };
+    let words = net9.program("known").words().to_vec();
+    let alone = median(|_| Invocation::of(&words[0], &words[1..]));
+    let own = median(|run| {
+        let file = place.path().join(format!("own{run}"));
+        let providers = "Microsoft-Windows-DotNETRuntime:14c14fccbd:5";
+        let invocation = Invocation::of(&words[0], &words[1..]).env("DOTNET_EnableEventPipe", "1");
+        invocation.env("DOTNET_EventPipeConfig", providers).env("DOTNET_EventPipeRundown", "0").env("DOTNET_EventPipeOutputPath", file)
+    });
+    let run = under_run("net9", &words);
+    println!("a .NET 9 program: {alone:.1} ms alone; the session that its runtime starts by itself takes {:.1} ms more,", own - alone);
+    println!("    that of run {:.1} ms more than that (target 30)", run - own);
+}
+
+/// How long a command takes, milliseconds.
+fn median(command: impl Fn(usize) -> Invocation) -> f64 {
+    let mut times: Vec<Duration> = (0..RUNS)
+        .map(|run| {
             let began = Instant::now();
-            assert_eq!(Invocation::of(&words[0], &words[1..]).run().code, 0);
-            alone.push(began.elapsed());
-            let file = place.path().join(format!("{name}{run}"));
-            let options = ["run", "--rundown", "none", "-o", file.to_str().unwrap(), "--"].map(std::path::PathBuf::from);
-            let began = Instant::now();
-            assert_eq!(Invocation::new(options.iter().chain(&words)).run().code, 0);
-            recorded.push(began.elapsed());
-        }
-        let [alone, recorded] = [alone, recorded].map(|mut times| {
-            times.sort();
-            times[RUNS / 2].as_secs_f64() * 1e3
-        });
-        println!("{name}: {alone:.1} ms alone, {recorded:.1} ms under run: {:.1} ms more (target 30)", recorded - alone);
-    }
+            assert_eq!(command(run).run().code, 0);
+            began.elapsed()
+        })
+        .collect();
+    times.sort();
+    times[RUNS / 2].as_secs_f64() * 1e3
 }
