@@ -183,16 +183,7 @@ fn everyday() -> Vec<(Metadata, Vec<u8>)> {
 
 #[test]
 fn an_event_like_one_before_allocates_nothing() {
-    let header = TraceHeader {
-        format_version: 4,
-        sync_utc: None,
-        sync_ticks: 0,
-        ticks_per_second: 1_000_000_000,
-        pointer_size: 8,
-        process_id: 1,
-        processors: 1,
-        sampling_interval_ns: 0,
-    };
+    let header = TraceHeader::default();
     let mut encoder = Encoder::new(header);
     let kinds: Vec<_> = everyday().into_iter().map(|(record, payload)| (encoder.metadata(&record), payload)).collect();
     let rounds = |encoder: &mut Encoder, rounds: u64| {

@@ -109,17 +109,6 @@ fn seeds_make_sense() {
     }
 }
 
-const HEADER: TraceHeader = TraceHeader {
-    format_version: 4,
-    sync_utc: None,
-    sync_ticks: 0,
-    ticks_per_second: 1_000_000_000,
-    pointer_size: 8,
-    process_id: 1,
-    processors: 1,
-    sampling_interval_ns: 0,
-};
-
 /// Every length in a stream, one after the other, says 4 GiB; and every one says one more than there is.
 #[test]
 fn lengths_of_4_gib_are_survived() {
@@ -135,7 +124,7 @@ fn lengths_of_4_gib_are_survived() {
 /// Wherever a stream is cut off, in a header, a block of any kind or between two, all whole events before the cut are there, and salvaged.
 #[test]
 fn every_prefix_is_salvaged() {
-    let mut encoder = Encoder::new(HEADER);
+    let mut encoder = Encoder::new(TraceHeader::default());
     let record = Metadata {
         provider: "Shop".into(),
         name: "Sold".into(),
@@ -173,7 +162,7 @@ fn nonsense_that_describes_itself_costs_little() {
         vec![Field { name: String::new(), kind: FieldType::Object(many(nested(3))) }],
     ];
     for fields in shapes {
-        let mut encoder = Encoder::new(HEADER);
+        let mut encoder = Encoder::new(TraceHeader::default());
         let record =
             Metadata { provider: "System.Diagnostics.Metrics".into(), name: "GaugeValuePublished".into(), fields, ..Metadata::default() };
         let metadata = encoder.metadata(&record);
@@ -190,7 +179,7 @@ fn nonsense_that_describes_itself_costs_little() {
 /// Ids that jump, a million records, and time that goes back: what is kept has an end, and what is counted is right.
 #[test]
 fn a_million_records_with_ids_that_jump_are_counted() {
-    let mut encoder = Encoder::new(HEADER);
+    let mut encoder = Encoder::new(TraceHeader::default());
     let mut state = 1_u64;
     for number in 0..1_000_000_u32 {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

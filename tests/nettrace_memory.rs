@@ -8,17 +8,6 @@ use dn_top::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader
 
 const MB: u64 = 1 << 20;
 
-const HEADER: TraceHeader = TraceHeader {
-    format_version: 4,
-    sync_utc: None,
-    sync_ticks: 0,
-    ticks_per_second: 1_000_000_000,
-    pointer_size: 8,
-    process_id: 1,
-    processors: 1,
-    sampling_interval_ns: 0,
-};
-
 fn capture(name: &str) -> Vec<u8> {
     let file = std::fs::File::open(format!("{}/tests/captures/{name}.nettrace.xz", env!("CARGO_MANIFEST_DIR"))).expect("a capture");
     let mut bytes = Vec::new();
@@ -43,7 +32,7 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Throughput, Allocation
 
 #[test]
 fn an_event_allocates_nothing() {
-    let mut encoder = Encoder::new(HEADER);
+    let mut encoder = Encoder::new(TraceHeader::default());
     let kinds = [1, 2, 3].map(|event_id| encoder.metadata(&Metadata { event_id, ..Metadata::default() }));
     let write = |encoder: &mut Encoder, events: u64| {
         for i in 0..events {
@@ -72,7 +61,7 @@ fn an_event_allocates_nothing() {
 #[test]
 fn single_events_cost_by_what_is_kept() {
     for (filter, most) in [("shop", 16 * 600), ("no such event", 200)] {
-        let mut encoder = Encoder::new(HEADER);
+        let mut encoder = Encoder::new(TraceHeader::default());
         let record = Metadata { provider: "Shop".to_owned(), event_id: 1, name: "Sold".to_owned(), ..Metadata::default() };
         let metadata = encoder.metadata(&record);
         let mut live = Live::default().keeping_events();
@@ -111,7 +100,7 @@ fn captures_take_little_memory() {
 
 #[test]
 fn a_block_takes_no_memory_before_it_comes() {
-    let mut encoder = Encoder::new(HEADER);
+    let mut encoder = Encoder::new(TraceHeader::default());
     let mut stream = encoder.take();
     stream.extend(b"\x05\x05\x01\x02\0\0\0\x02\0\0\0\x0a\0\0\0EventBlock\x06");
     stream.extend((60_u32 << 20).to_le_bytes());
@@ -126,7 +115,7 @@ fn a_block_takes_no_memory_before_it_comes() {
 
 #[test]
 fn memory_has_an_end_whatever_comes() {
-    let mut encoder = Encoder::new(HEADER);
+    let mut encoder = Encoder::new(TraceHeader::default());
     let long = "x".repeat(3000);
     let mut streams = vec![Vec::new(); 3];
     // A million kinds of events and as many threads; names without end; stacks without a sequence point.
@@ -136,14 +125,14 @@ fn memory_has_an_end_whatever_comes() {
     }
     encoder.end();
     streams[0] = encoder.take();
-    let mut encoder = Encoder::new(HEADER);
+    let mut encoder = Encoder::new(TraceHeader::default());
     for event_id in 0..20_000 {
         encoder.metadata(&Metadata { event_id, provider: long.clone(), ..Metadata::default() });
         encoder.event(&NewEvent { metadata: event_id, ..NewEvent::default() });
     }
     encoder.end();
     streams[1] = encoder.take();
-    let mut encoder = Encoder::new(HEADER);
+    let mut encoder = Encoder::new(TraceHeader::default());
     for i in 0..2_200_000_u64 {
         let stack = encoder.stack(&[i + 1]);
         encoder.event(&NewEvent { stack, ..NewEvent::default() });

@@ -40,16 +40,7 @@ mod tests {
 
     #[test]
     fn ticks_become_nanoseconds() {
-        let header = TraceHeader {
-            format_version: 4,
-            sync_utc: None,
-            sync_ticks: 1000,
-            ticks_per_second: 1_000_000_000,
-            pointer_size: 8,
-            process_id: 1,
-            processors: 1,
-            sampling_interval_ns: 0,
-        };
+        let header = TraceHeader { sync_ticks: 1000, ..TraceHeader::default() };
         assert_eq!(Clock::new(&header).nanoseconds(1500), 500);
         assert_eq!(Clock::new(&header).nanoseconds(i64::MIN), i64::MIN, "no overflow");
         let slow = Clock::new(&TraceHeader { ticks_per_second: 10_000_000, ..header });

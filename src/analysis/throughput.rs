@@ -194,16 +194,8 @@ mod tests {
 
     #[test]
     fn sums_are_those_of_what_was_written() {
-        let mut encoder = Encoder::new(TraceHeader {
-            format_version: 4,
-            sync_utc: Some(UtcTime::from_unix_ms(0)),
-            sync_ticks: 0,
-            ticks_per_second: 1_000,
-            pointer_size: 8,
-            process_id: 1,
-            processors: 1,
-            sampling_interval_ns: 0,
-        });
+        let mut encoder =
+            Encoder::new(TraceHeader { sync_utc: Some(UtcTime::from_unix_ms(0)), ticks_per_second: 1_000, ..TraceHeader::default() });
         let runtime = Metadata { provider: "Microsoft-Windows-DotNETRuntime".into(), event_id: 143, ..Metadata::default() };
         let demo = Metadata { provider: "Demo".into(), event_id: 7, name: "Tick".into(), ..Metadata::default() };
         // Two versions of one event, an event of another provider, and one whose id is not defined.

@@ -63,16 +63,7 @@ mod tests {
             ("P/7:nothing like it", false),
             ("Q/7", false),
         ];
-        let header = TraceHeader {
-            format_version: 4,
-            sync_utc: None,
-            sync_ticks: 0,
-            ticks_per_second: 1_000,
-            pointer_size: 8,
-            process_id: 1,
-            processors: 1,
-            sampling_interval_ns: 0,
-        };
+        let header = TraceHeader { ticks_per_second: 1_000, ..TraceHeader::default() };
         let mut encoder = Encoder::new(header);
         let kind = Metadata { provider: "P".to_owned(), event_id: 7, name: "Boom".to_owned(), ..Metadata::default() };
         let id = encoder.metadata(&kind);

@@ -188,16 +188,7 @@ mod tests {
 
     #[test]
     fn every_thread_is_looked_at_once() {
-        let header = TraceHeader {
-            format_version: 4,
-            sync_utc: None,
-            sync_ticks: 0,
-            ticks_per_second: 1_000_000_000,
-            pointer_size: 8,
-            process_id: 7,
-            processors: 1,
-            sampling_interval_ns: 0,
-        };
+        let header = TraceHeader { process_id: 7, ..TraceHeader::default() };
         let mut encoder = Encoder::new(header);
         let sample = Metadata { provider: "Microsoft-DotNETCore-SampleProfiler".into(), ..Metadata::default() };
         let sample = encoder.metadata(&sample);

@@ -28,6 +28,22 @@ pub struct TraceHeader {
     pub sampling_interval_ns: u32,
 }
 
+impl Default for TraceHeader {
+    /// What .NET on 64-bit Linux writes, but for what is one process's own: its id, when it began, on how many processors.
+    fn default() -> Self {
+        Self {
+            format_version: 4,
+            sync_utc: None,
+            sync_ticks: 0,
+            ticks_per_second: 1_000_000_000,
+            pointer_size: 8,
+            process_id: 0,
+            processors: 1,
+            sampling_interval_ns: 1_000_000,
+        }
+    }
+}
+
 impl TraceHeader {
     pub(super) fn parse_v4(payload: &[u8], format_version: u32) -> Result<Self, WireError> {
         let mut reader = Reader::new(payload);
@@ -96,25 +112,27 @@ fn saturate(value: i128) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    const HEADER: TraceHeader = TraceHeader {
+    /// Of a stream that says everything.
+    pub(in crate::nettrace) const HEADER: TraceHeader = TraceHeader {
         format_version: 4,
         sync_utc: Some(UtcTime { year: 2026, month: 11, day: 21, hour: 7, minute: 31, second: 58, millisecond: 104 }),
         sync_ticks: 1_000,
-        ticks_per_second: 10_000_000,
+        ticks_per_second: 1_000_000_000,
         pointer_size: 8,
-        process_id: 1,
+        process_id: 4242,
         processors: 2,
         sampling_interval_ns: 1_000_000,
     };
 
     #[test]
     fn timestamps_become_time() {
-        assert_eq!(HEADER.unix_ms(1_000 + 15_000_000), Some(1_795_246_318_104 + 1_500));
-        assert_eq!(HEADER.nanoseconds_between(20, 10), -1_000);
-        assert_eq!(HEADER.nanoseconds_between(i64::MIN, i64::MAX), i64::MAX, "no overflow");
+        let slow = TraceHeader { ticks_per_second: 10_000_000, ..HEADER };
+        assert_eq!(slow.unix_ms(1_000 + 15_000_000), Some(1_795_246_318_104 + 1_500));
+        assert_eq!(slow.nanoseconds_between(20, 10), -1_000);
+        assert_eq!(slow.nanoseconds_between(i64::MIN, i64::MAX), i64::MAX, "no overflow");
         assert_eq!(TraceHeader { sync_utc: None, ..HEADER }.unix_ms(0), None);
     }
 }

@@ -57,14 +57,11 @@ impl Program {
     pub(super) fn new(spec: &Spec, rates: Rates, asked: Asked) -> Self {
         let unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let header = TraceHeader {
-            format_version: 4,
             sync_utc: Some(UtcTime::from_unix_ms(unix_ms as i64)),
             sync_ticks: CLOCK,
-            ticks_per_second: 1_000_000_000,
-            pointer_size: 8,
             process_id: spec.pid,
             processors: 4,
-            sampling_interval_ns: 1_000_000,
+            ..TraceHeader::default()
         };
         let Rates { gc, exception, contention, jit, sample, custom, waves } = rates;
         Self {

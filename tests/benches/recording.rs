@@ -54,16 +54,7 @@ fn main() {
 
 /// A stream as a busy program makes it: events of some 60 bytes from eight threads, some with stacks.
 fn stream() -> (Arc<[u8]>, u64) {
-    let header = TraceHeader {
-        format_version: 4,
-        sync_utc: None,
-        sync_ticks: 0,
-        ticks_per_second: 1_000_000_000,
-        pointer_size: 8,
-        process_id: 1,
-        processors: 8,
-        sampling_interval_ns: 1_000_000,
-    };
+    let header = TraceHeader::default();
     let mut encoder = Encoder::new(header);
     let record = Metadata { provider: "Demo-Busy".to_owned(), event_id: 1, name: "Item".to_owned(), level: 4, ..Metadata::default() };
     let metadata = encoder.metadata(&record);

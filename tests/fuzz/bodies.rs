@@ -18,17 +18,6 @@ pub(crate) type Target = (&'static str, fn(&[u8]));
 /// Every target.
 pub(crate) const TARGETS: [Target; 4] = [("stream", stream), ("blocks", blocks), ("payloads", payloads), ("analyses", analyses)];
 
-const HEADER: TraceHeader = TraceHeader {
-    format_version: 4,
-    sync_utc: None,
-    sync_ticks: 0,
-    ticks_per_second: 1_000_000_000,
-    pointer_size: 8,
-    process_id: 1,
-    processors: 2,
-    sampling_interval_ns: 1_000_000,
-};
-
 /// The bytes are a stream. However it is cut it gives the same, and salvaged it gives the same events.
 pub(crate) fn stream(bytes: &[u8]) {
     let (whole, ending, decoder) = decode(std::iter::once(bytes));
@@ -124,7 +113,7 @@ fn read(name: &str, value: &Value<'_>, left: &mut usize, hasher: &mut impl Hashe
 pub(crate) fn blocks(bytes: &[u8]) {
     let Some((format, mut rest)) = bytes.split_first() else { return };
     let v6 = format & 1 != 0;
-    let mut out = if v6 { v6_start() } else { Encoder::new(HEADER).take() };
+    let mut out = if v6 { v6_start() } else { Encoder::new(TraceHeader::default()).take() };
     while let [kind, low, high, more @ ..] = rest {
         let (body, more) = more.split_at(usize::from(u16::from_le_bytes([*low, *high])).min(more.len()));
         rest = more;
@@ -288,7 +277,7 @@ const STEP: usize = 16;
 /// The stream that a script describes. A step is: what to do; provider, number (2 bytes), version, name, fields (2); thread; time since the event before
 /// in some unit (1 and 2); depth and start of the stack; length of the payload (2); and the payload.
 fn script(mut bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = Encoder::new(HEADER);
+    let mut encoder = Encoder::new(TraceHeader::default());
     let mut records = std::collections::HashMap::new();
     let mut now = 0_i64;
     while let Some((step, rest)) = bytes.split_first_chunk::<STEP>() {

@@ -54,16 +54,7 @@ impl Bytes {
 
 impl Script {
     pub(super) fn new() -> Self {
-        let header = TraceHeader {
-            format_version: 4,
-            sync_utc: None,
-            sync_ticks: ORIGIN,
-            ticks_per_second: 1_000_000_000,
-            pointer_size: 8,
-            process_id: 1,
-            processors: 2,
-            sampling_interval_ns: 1_000_000,
-        };
+        let header = TraceHeader { sync_ticks: ORIGIN, ..TraceHeader::default() };
         Self { encoder: Encoder::new(header), records: HashMap::new(), stack: Vec::new(), activity: [0; 16], shape: 0 }
     }
 

@@ -30,16 +30,7 @@ fn node(kind: &str, size: i32, children: &[usize], address: u64) -> reader::Node
 
 /// The graph that a session tells of: events by number, and their payloads.
 fn graph(events: &[(u32, Vec<u8>)]) -> HeapGraph {
-    let header = TraceHeader {
-        format_version: 4,
-        sync_utc: None,
-        sync_ticks: 0,
-        ticks_per_second: 1_000_000_000,
-        pointer_size: 8,
-        process_id: 1,
-        processors: 1,
-        sampling_interval_ns: 0,
-    };
+    let header = TraceHeader::default();
     let mut encoder = Encoder::new(header);
     for (event_id, payload) in events {
         let record = Metadata { provider: "Microsoft-Windows-DotNETRuntime".into(), event_id: *event_id, ..Metadata::default() };

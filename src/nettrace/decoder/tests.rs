@@ -6,20 +6,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use self::v6::{v6, v6_trace, v6_whole};
-use super::super::{Encoder, Event, Field, FieldType, Limit, Loss, Metadata, NewEvent, SequencePoint, Thread, UtcTime};
+use super::super::trace::tests::HEADER;
+use super::super::{Encoder, Event, Field, FieldType, Limit, Loss, Metadata, NewEvent, SequencePoint, Thread};
 use super::*;
 use crate::wire::Put;
-
-const HEADER: TraceHeader = TraceHeader {
-    format_version: 4,
-    sync_utc: Some(UtcTime { year: 2026, month: 11, day: 21, hour: 7, minute: 31, second: 58, millisecond: 104 }),
-    sync_ticks: 1_000,
-    ticks_per_second: 1_000_000_000,
-    pointer_size: 8,
-    process_id: 4242,
-    processors: 2,
-    sampling_interval_ns: 1_000_000,
-};
 
 /// Everything that a sink is told, in words.
 #[derive(Debug, Default, PartialEq)]

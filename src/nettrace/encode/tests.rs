@@ -3,19 +3,9 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use super::super::trace::tests::HEADER;
 use super::super::{Decoder, Ending, Event, Field, FieldType, Limits, Loss, LossKind, SequencePoint, Sink};
 use super::*;
-
-const HEADER: TraceHeader = TraceHeader {
-    format_version: 4,
-    sync_utc: Some(UtcTime { year: 2026, month: 11, day: 21, hour: 7, minute: 31, second: 58, millisecond: 104 }),
-    sync_ticks: 1_000,
-    ticks_per_second: 1_000_000_000,
-    pointer_size: 8,
-    process_id: 4242,
-    processors: 2,
-    sampling_interval_ns: 1_000_000,
-};
 
 /// Something to write, and what a reader must find.
 #[derive(Debug, Clone)]

@@ -1,16 +1,8 @@
-use super::super::Ending;
+use super::super::{Ending, trace};
 use super::*;
 
-const HEADER: TraceHeader = TraceHeader {
-    format_version: 4,
-    sync_utc: Some(UtcTime { year: 2026, month: 11, day: 21, hour: 7, minute: 31, second: 58, millisecond: 0 }),
-    sync_ticks: 0,
-    ticks_per_second: 1_000,
-    pointer_size: 8,
-    process_id: 4242,
-    processors: 2,
-    sampling_interval_ns: 1_000_000,
-};
+/// A clock of milliseconds.
+const HEADER: TraceHeader = TraceHeader { sync_ticks: 0, ticks_per_second: 1_000, ..trace::tests::HEADER };
 
 /// An event as a reader finds it: its kind, time, thread, stack and payload.
 type Seen = (String, i64, u64, Vec<u64>, Vec<u8>);

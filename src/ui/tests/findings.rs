@@ -234,16 +234,7 @@ pub(crate) fn empty() -> Arc<Findings> {
 }
 
 fn play() -> Findings {
-    let header = TraceHeader {
-        format_version: 4,
-        sync_utc: None,
-        sync_ticks: 0,
-        ticks_per_second: 1_000_000_000,
-        pointer_size: 8,
-        process_id: 4242,
-        processors: 4,
-        sampling_interval_ns: 1_000_000,
-    };
+    let header = TraceHeader { process_id: 4242, ..TraceHeader::default() };
     let mut session = Session { encoder: Encoder::new(header), records: Vec::new(), own: Vec::new() };
     for ((namespace, name), place) in METHODS.into_iter().zip(1_u64..) {
         let start = place * 0x1000;
