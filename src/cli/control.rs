@@ -3,17 +3,13 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
-
 use super::args::{Profiler, ProfilerLibrary};
 use super::exit::{Exit, Failure};
 use super::print;
 use super::target::{absolute, called, connect, find, refused};
 use crate::ipc::{Capabilities, ClientData, Command, EnvironmentName, EnvironmentValue, TargetPath};
 use crate::model::{Process, RunState};
-
-/// More would not fit a message.
-const MOST_DATA: u64 = 65_000;
+use crate::session::{ClientDataError, client_data};
 
 /// After its resume a runtime has its next thread at once, unless it waits for somebody else as well.
 const STARTED: Duration = Duration::from_secs(1);
@@ -117,10 +113,8 @@ fn target_path(process: &Process, path: &Path) -> Result<TargetPath, Failure> {
 }
 
 fn read(file: &Path) -> Result<ClientData, Failure> {
-    let shown = || format!("the profiler's data cannot be read from {}", file.display());
-    let bytes = std::fs::metadata(file).with_context(shown)?.len();
-    if bytes > MOST_DATA {
-        return Err(Failure::usage(format!("{} has {bytes} bytes, and a profiler can be handed {MOST_DATA}", file.display())));
-    }
-    Ok(ClientData(std::fs::read(file).with_context(shown)?))
+    client_data(file).map_err(|error| {
+        let exit = if matches!(error, ClientDataError::TooLong(_)) { Exit::Usage } else { Exit::Failed };
+        Failure::new(exit, error)
+    })
 }

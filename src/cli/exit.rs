@@ -48,6 +48,10 @@ impl Failure {
         Self { exit, error: error.into() }
     }
 
+    pub(super) fn failed(error: impl Into<anyhow::Error>) -> Self {
+        Self::new(Exit::Failed, error)
+    }
+
     pub(super) fn usage(message: impl Display) -> Self {
         Self { exit: Exit::Usage, error: anyhow::anyhow!("{message}") }
     }

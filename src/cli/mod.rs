@@ -19,7 +19,6 @@ mod print;
 mod profiles;
 mod ps;
 mod record;
-mod recorded;
 mod report;
 mod run;
 mod salvage;

@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
-use super::recorded::Recorded;
 use crate::analysis::{Live, MethodTime, SampleFilter};
 use crate::model::{Count, sanitise};
+use crate::session::Recorded;
 
 /// The document of the command line contract. `self` and `total` are samples, as are `waiting` and the rest of the whole.
 #[derive(Serialize)]
@@ -39,14 +39,14 @@ struct Method {
 }
 
 pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
-    let mut recorded = Recorded::open(&arguments.file)?;
+    let mut recorded = Recorded::open(&arguments.file).map_err(Failure::failed)?;
     // Names come last in a file. With all of them known, samples are told apart by method from the first one on, which takes less room.
     let mut symbols = Live::only_symbols();
-    recorded.read(&mut symbols)?;
-    recorded.rewind()?;
+    recorded.read(&mut symbols).map_err(Failure::failed)?;
+    recorded.rewind().map_err(Failure::failed)?;
     let mut live = Live::default();
     live.add_symbols(&symbols.into_symbols());
-    let pass = recorded.read(&mut live)?;
+    let pass = recorded.read(&mut live).map_err(Failure::failed)?;
 
     let report = report(&live, arguments);
     if arguments.output.json {
@@ -54,8 +54,8 @@ pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
     } else {
         print::text(|out| write_text(out, &report))?;
     }
-    if let Some(trouble) = recorded.trouble(&pass.ending) {
-        print::say(trouble);
+    if let Some(trouble) = pass.trouble() {
+        print::say(format_args!("{}: {trouble}", arguments.file.display()));
     }
     if report.samples + report.waiting == 0 {
         print::say(format_args!("{} holds no samples: record with --profile dotnet-sampled-thread-time", arguments.file.display()));

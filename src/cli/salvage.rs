@@ -9,21 +9,20 @@ use anyhow::Context;
 
 use super::exit::{Exit, Failure};
 use super::print;
-use super::recorded::{CHUNK, Recorded};
 use crate::analysis::Throughput;
 use crate::model::{Bytes, Count, sanitise};
 use crate::nettrace::{Ending, Repair};
-use crate::session::OutputFile;
+use crate::session::{OutputFile, Recorded};
 
 pub(super) fn run(path: &Path, out: &Path) -> Result<Exit, Failure> {
-    let mut recorded = Recorded::open(path)?;
+    let mut recorded = Recorded::open(path).map_err(Failure::failed)?;
     let mut tally = Throughput::default();
-    let pass = recorded.read(&mut tally)?;
+    let pass = recorded.read(&mut tally).map_err(Failure::failed)?;
     let repair = match (&pass.ending, pass.repair) {
         (Ending::Complete, _) | (_, None) => Repair { keep: pass.bytes, patch: None, append: &[] },
         (_, Some(repair)) => repair,
     };
-    let source = recorded.rewind()?;
+    let source = recorded.rewind().map_err(Failure::failed)?;
     let size = source.metadata().with_context(|| format!("cannot read {}", path.display()))?.len();
     let (output, mut file) = OutputFile::create(out).map_err(|error| {
         let exit = if error.is_denied() { Exit::Denied } else { Exit::Failed };
@@ -34,7 +33,7 @@ pub(super) fn run(path: &Path, out: &Path) -> Result<Exit, Failure> {
         output.discard();
         return Err(error.into());
     }
-    let kept = output.keep().map_err(|error| Failure::new(Exit::Failed, error))?;
+    let kept = output.keep().map_err(Failure::failed)?;
 
     if pass.ending.is_complete() {
         print::say(format_args!("{} is complete: the copy is the same", path.display()));
@@ -55,14 +54,7 @@ pub(super) fn run(path: &Path, out: &Path) -> Result<Exit, Failure> {
 
 /// Copies what is kept and makes it whole.
 fn write(source: &mut File, file: &mut File, repair: &Repair) -> io::Result<()> {
-    let mut rest = source.take(repair.keep);
-    let mut buffer = vec![0; CHUNK];
-    loop {
-        match rest.read(&mut buffer)? {
-            0 => break,
-            count => file.write_all(&buffer[..count])?,
-        }
-    }
+    io::copy(&mut source.take(repair.keep), file)?;
     file.write_all(repair.append)?;
     if let Some((at, bytes)) = repair.patch {
         file.write_all_at(&bytes, at)?;

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::print;
-use super::recorded::{Pass, Recorded};
 use crate::analysis::{EventCount, Throughput};
 use crate::model::{Bytes, Count, sanitise};
+use crate::session::{Pass, Recorded};
 
 /// The document of the command line contract.
 #[derive(Serialize)]
@@ -40,17 +40,17 @@ struct EventStats {
 }
 
 pub(super) fn run(path: &Path, json: bool) -> Result<Exit, Failure> {
-    let mut recorded = Recorded::open(path)?;
+    let mut recorded = Recorded::open(path).map_err(Failure::failed)?;
     let mut tally = Throughput::default();
-    let pass = recorded.read(&mut tally)?;
+    let pass = recorded.read(&mut tally).map_err(Failure::failed)?;
     let stats = stats(&tally, &pass);
     if json {
         print::json(&stats)?;
     } else {
         print::text(|out| write_text(out, &stats))?;
     }
-    if let Some(trouble) = recorded.trouble(&pass.ending) {
-        print::say(trouble);
+    if let Some(trouble) = pass.trouble() {
+        print::say(format_args!("{}: {trouble}", path.display()));
     }
     Ok(Exit::Done)
 }

@@ -30,7 +30,7 @@ pub(super) fn directory() -> Result<Directory, Failure> {
 pub(super) async fn find(target: &str) -> Result<Found, Failure> {
     let mut directory = directory()?;
     let process = directory.resolve(target, PATIENCE).await.map_err(|error| match error {
-        TargetError::List(_) => Failure::new(Exit::Failed, error),
+        TargetError::List(_) => Failure::failed(error),
         _ => Failure::new(Exit::NoTarget, error),
     })?;
     let client = directory.clients().of(&process);

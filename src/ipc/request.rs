@@ -138,6 +138,11 @@ impl Field for Option<EnvironmentValue> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClientData(pub Vec<u8>);
 
+impl ClientData {
+    /// More bytes would not fit a message beside the rest of the request.
+    pub const MOST: usize = 65_000;
+}
+
 impl Field for ClientData {
     fn write(&self, out: &mut Vec<u8>) {
         out.put_u32(self.0.len() as u32);

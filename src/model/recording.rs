@@ -50,6 +50,27 @@ impl Recording {
     pub const HISTORY: usize = 240;
     /// What time one rate spans: a whole number of the 100 ms after which a runtime writes what has gathered, or the rates would jump.
     pub const STEP: Duration = Duration::from_millis(500);
+
+    /// How it looks before anything has happened.
+    pub fn starting(id: RecordingId, key: ProcessKey, name: String, what: String, file: PathBuf) -> Self {
+        Self {
+            id,
+            key,
+            name,
+            file,
+            what,
+            phase: Phase::Starting,
+            elapsed: Duration::ZERO,
+            bytes: 0,
+            events: 0,
+            dropped: 0,
+            history: Vec::new(),
+            threads: Arc::default(),
+            names: NameSearch::NotYet,
+            kept: None,
+            findings: None,
+        }
+    }
 }
 
 /// The search for names of methods that were compiled before a recording began.

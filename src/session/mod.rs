@@ -1,8 +1,10 @@
 //! What is done to a process that takes time: recordings, dumps, perf maps, watching; and the start of one that is to be recorded.
 //!
-//! A file that was recorded can be looked at again. A recording reads its stream on a thread of its own, writes, counts and publishes; it is stopped and drained in the order that runtimes need,
-//! and its file gets its name when it is whole. Results are plain values; this room makes no text for the screen but sentences about trouble.
+//! A recording reads its stream on a thread of its own, writes, counts and publishes; it is stopped and drained in the order that runtimes need,
+//! and its file gets its name when it is whole. A file that was recorded can be looked at again. Results are plain values; this room makes no text
+//! for the screen but sentences about trouble.
 
+mod client_data;
 mod count;
 mod counters;
 mod dump;
@@ -16,10 +18,12 @@ mod perf_map;
 mod plan;
 mod pump;
 mod read;
+mod recorded;
 mod recorder;
 mod threads;
 mod watch;
 
+pub use client_data::{ClientDataError, client_data};
 pub use counters::CounterRequest;
 pub use dump::{DUMP_LIMIT, DumpError, Dumped, default_dump_path, dump};
 pub use launch::{Launch, LaunchError, Passage};
@@ -29,6 +33,7 @@ pub use output::{OutputError, OutputFile, new_file};
 pub use perf_map::perf_map;
 pub use plan::{Plan, StartError};
 pub use read::{read_trace, trace_file};
+pub use recorded::{Pass, ReadError, Recorded};
 pub use recorder::Recorder;
 pub use watch::{Watch, watch};
 

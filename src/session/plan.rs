@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -11,7 +10,7 @@ use super::lens::Lens;
 use super::output::OutputError;
 use crate::clr::Trigger;
 use crate::ipc::SessionConfig;
-use crate::model::{NameSearch, Phase, ProcessKey, Recording, RecordingId};
+use crate::model::{ProcessKey, Recording, RecordingId};
 use crate::net::ExchangeError;
 use crate::nettrace::Keep;
 
@@ -47,23 +46,7 @@ pub struct Plan {
 impl Plan {
     /// How the recording looks before anything has happened.
     pub fn starting(&self) -> Recording {
-        Recording {
-            id: self.id,
-            key: self.key,
-            name: self.name.clone(),
-            file: self.file.clone(),
-            what: self.what.clone(),
-            phase: Phase::Starting,
-            elapsed: Duration::ZERO,
-            bytes: 0,
-            events: 0,
-            dropped: 0,
-            history: Vec::new(),
-            threads: Arc::default(),
-            names: NameSearch::NotYet,
-            kept: None,
-            findings: None,
-        }
+        Recording::starting(self.id, self.key, self.name.clone(), self.what.clone(), self.file.clone())
     }
 }
 

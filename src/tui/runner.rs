@@ -1,7 +1,5 @@
 //! The one runner of effects: does what `update` wants done, on the task pool, and answers with messages.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,7 +14,7 @@ use super::recordings::Recordings;
 use super::watches::Watches;
 use crate::app::{Clipboard, Effect, JobResult, Msg};
 use crate::clr::Selected;
-use crate::ipc::{ClientData, Command};
+use crate::ipc::Command;
 use crate::model::{Order, Process, ProcessKey, RecordingId, sanitise};
 use crate::net::Clients;
 use crate::net::client::Client;
@@ -24,9 +22,6 @@ use crate::session::{self, Lens, Plan, Watch};
 
 /// The shortest time between two values of a watched process: more often costs it more and says no more.
 const SHORTEST: Duration = Duration::from_secs(1);
-
-/// More would not fit a message.
-const MOST_DATA: u64 = 65_000;
 
 /// What of an effect only the event loop can do, because it alone touches the terminal.
 #[derive(Debug)]
@@ -227,18 +222,10 @@ pub(super) fn plan(order: Order, id: RecordingId, key: ProcessKey, name: String)
 /// Sends a command that changes the process, with what is in the file where it takes any.
 async fn control(client: &Client, mut command: Command, file: Option<&Path>) -> Result<(), String> {
     if let (Command::AttachProfiler { data, .. }, Some(file)) = (&mut command, file) {
-        let shown = shown(file);
         let file = file.to_owned();
-        let read = tokio::task::spawn_blocking(move || {
-            let mut bytes = Vec::new();
-            File::open(file)?.take(MOST_DATA + 1).read_to_end(&mut bytes).map(|_| bytes)
-        });
-        let read = read.await.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()));
-        let bytes = read.map_err(|error| format!("the profiler's data cannot be read from {shown}: {error}"))?;
-        if bytes.len() as u64 > MOST_DATA {
-            return Err(format!("{shown} has more than the {MOST_DATA} bytes that a profiler can be handed"));
-        }
-        *data = ClientData(bytes);
+        let read =
+            tokio::task::spawn_blocking(move || session::client_data(&file).map_err(|error| format!("{:#}", anyhow::Error::new(error))));
+        *data = read.await.unwrap_or_else(|_| Err("reading the profiler's data failed inside dn-top".to_owned()))?;
     }
     client.run(&command).await.map(drop).map_err(|error| error.to_string())
 }

@@ -1,14 +1,13 @@
 //! What is done to or with a process.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::app::dialog::Subject;
 use crate::app::dialog::{Change, Program, Wanted};
 use crate::app::toast::Level;
 use crate::app::{Effect, Job, JobKind, State, Tab, Ticket};
 use crate::ipc::{DumpRequest, PerfMapKind};
-use crate::model::{NameSearch, Order, Phase, ProcessKey, Recording, RecordingId, sanitise};
+use crate::model::{Order, ProcessKey, Recording, RecordingId, sanitise};
 
 /// Stops the recording of the selected process, or starts one.
 pub(super) fn toggle_trace(state: &mut State) -> Vec<Effect> {
@@ -27,23 +26,8 @@ pub(super) fn toggle_trace(state: &mut State) -> Vec<Effect> {
 /// Starts to record a process.
 pub(super) fn start_trace(state: &mut State, subject: Subject, order: Order) -> Vec<Effect> {
     let id = state.recordings.next_id();
-    let recording = Recording {
-        id,
-        key: subject.key,
-        name: subject.name,
-        file: PathBuf::new(),
-        what: order.profiles.iter().chain(&order.providers).cloned().collect::<Vec<_>>().join(" + "),
-        phase: Phase::Starting,
-        elapsed: Duration::ZERO,
-        bytes: 0,
-        events: 0,
-        dropped: 0,
-        history: Vec::new(),
-        threads: Default::default(),
-        names: NameSearch::NotYet,
-        kept: None,
-        findings: None,
-    };
+    let what = order.profiles.iter().chain(&order.providers).cloned().collect::<Vec<_>>().join(" + ");
+    let recording = Recording::starting(id, subject.key, subject.name, what, PathBuf::new());
     state.recordings.begin(recording, state.now.elapsed);
     state.chosen = Some(id);
     state.tab = Tab::Trace;

@@ -1,0 +1,53 @@
+//! What a profiler is handed when it is attached, out of a file.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::ipc::ClientData;
+
+/// Why a file cannot be handed to a profiler.
+#[derive(Debug, Error)]
+pub enum ClientDataError {
+    /// It cannot be read.
+    #[error("the profiler's data cannot be read from {}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It does not fit a message.
+    #[error("{} has more than the {} bytes that a profiler can be handed", .0.display(), ClientData::MOST)]
+    TooLong(PathBuf),
+}
+
+/// Reads what a profiler is to be handed.
+///
+/// # Errors
+/// When the file cannot be read, or is longer than [`ClientData::MOST`].
+pub fn client_data(file: &Path) -> Result<ClientData, ClientDataError> {
+    let mut bytes = Vec::new();
+    let read = File::open(file).and_then(|file| file.take(ClientData::MOST as u64 + 1).read_to_end(&mut bytes));
+    read.map_err(|source| ClientDataError::Unreadable { path: file.to_owned(), source })?;
+    if bytes.len() > ClientData::MOST { Err(ClientDataError::TooLong(file.to_owned())) } else { Ok(ClientData(bytes)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_much_as_fits_a_message() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("data");
+        std::fs::write(&file, vec![7; ClientData::MOST]).unwrap();
+        assert_eq!(client_data(&file).unwrap(), ClientData(vec![7; ClientData::MOST]));
+        std::fs::write(&file, vec![7; ClientData::MOST + 1]).unwrap();
+        let error = client_data(&file).unwrap_err().to_string();
+        assert!(error.ends_with("data has more than the 65000 bytes that a profiler can be handed"), "{error}");
+        assert!(matches!(client_data(folder.path()), Err(ClientDataError::Unreadable { .. })));
+    }
+}

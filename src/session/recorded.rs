@@ -1,0 +1,137 @@
+//! Reading a recorded file to its end, in memory that does not depend on its size.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::nettrace::{DecodeError, Decoder, Ending, Limits, Repair, Sink, TraceHeader};
+
+/// One read takes at most this much.
+const CHUNK: usize = 256 * 1024;
+
+/// A nettrace file.
+#[derive(Debug)]
+pub struct Recorded {
+    path: PathBuf,
+    file: File,
+}
+
+/// Why a file tells nothing.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// The system does not let it be opened.
+    #[error("{} cannot be opened: {error}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The system does not let it be read.
+    #[error("{} cannot be read: {error}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// It is no trace.
+    #[error("{} cannot be read: {error}", path.display())]
+    NoTrace {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: DecodeError,
+    },
+    /// It is the start of a trace, and of nothing else.
+    #[error("{} ends before its header does: it holds no events", .0.display())]
+    NoHeader(PathBuf),
+}
+
+/// What is left to say of a file that was read to its end.
+#[derive(Debug)]
+pub struct Pass {
+    /// What the whole stream has in common.
+    pub header: TraceHeader,
+    /// Bytes that were read: all, unless they stopped making sense or nobody wanted the rest.
+    pub bytes: u64,
+    /// How the stream ends.
+    pub ending: Ending,
+    /// How the file becomes a whole one.
+    pub repair: Option<Repair>,
+}
+
+impl Pass {
+    /// What a person should know of a file that does not end the way a whole one does.
+    pub fn trouble(&self) -> Option<String> {
+        match &self.ending {
+            Ending::Complete => None,
+            Ending::Truncated { whole_bytes, loose_bytes } => {
+                Some(format!("cut off: {loose_bytes} bytes after the last whole block at byte {whole_bytes}"))
+            }
+            Ending::Broken { error, .. } => Some(format!("{error}; what comes before is counted")),
+        }
+    }
+}
+
+impl Recorded {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let path = path.to_owned();
+        match File::open(&path) {
+            Ok(file) => Ok(Self { path, file }),
+            Err(error) => Err(ReadError::Open { path, error }),
+        }
+    }
+
+    /// Gives the sink everything that the file holds, from where it stands.
+    ///
+    /// # Errors
+    /// Also where the file holds nothing: it is no trace, or ends before its header does.
+    pub fn read(&mut self, sink: &mut impl Sink) -> Result<Pass, ReadError> {
+        self.read_while(sink, |_| true)
+    }
+
+    /// The same as long as `go_on`, which is told how many bytes were read, says so.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_while(&mut self, sink: &mut impl Sink, mut go_on: impl FnMut(u64) -> bool) -> Result<Pass, ReadError> {
+        let mut decoder = Decoder::new(Limits::default());
+        let mut buffer = vec![0; CHUNK];
+        let mut bytes = 0;
+        loop {
+            let count = self.file.read(&mut buffer).map_err(|error| ReadError::Read { path: self.path.clone(), error })?;
+            if count == 0 {
+                break;
+            }
+            bytes += count as u64;
+            // The error comes again from finish, with how far the file makes sense.
+            if decoder.feed(&buffer[..count], sink).is_err() || !go_on(bytes) {
+                break;
+            }
+        }
+        let ending = decoder.finish(sink);
+        match (decoder.trace(), ending) {
+            (Some(header), ending) => Ok(Pass { header: *header, bytes, ending, repair: decoder.repair() }),
+            (None, Ending::Broken { error, .. }) => Err(ReadError::NoTrace { path: self.path.clone(), error }),
+            (None, _) => Err(ReadError::NoHeader(self.path.clone())),
+        }
+    }
+
+    /// Goes back to the start, for another look.
+    ///
+    /// # Errors
+    /// Where that is no file but a pipe.
+    pub fn rewind(&mut self) -> Result<&mut File, ReadError> {
+        match self.file.seek(SeekFrom::Start(0)) {
+            Ok(_) => Ok(&mut self.file),
+            Err(error) => Err(ReadError::Read { path: self.path.clone(), error }),
+        }
+    }
+}
