@@ -276,8 +276,8 @@ fn watching_shows_which_process_is_in_trouble() {
     let shown = screen.wait_until("the mark", |shown| !marked(shown).is_empty());
     assert!(marked(&shown).iter().all(|line| line.contains("ReportBuilder")), "{shown}");
     press(&screen, ":reportb", "ReportBuilder");
-    press(&screen, ENTER, "of the time in collections");
-    screen.wait_for("t, then 4");
+    press(&screen, ENTER, "of the time in GC");
+    screen.wait_for("4: why; T, gc-verbose");
     // What else it publishes, and how much that changes.
     press(&screen, "\r9", "- System.Runtime (9)");
     press(&screen, "/alloc\r", "- System.Runtime (1)");

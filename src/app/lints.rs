@@ -1,6 +1,7 @@
 //! What in a recording asks for a look: each says what is seen, why it matters, and what to press.
 
-use super::pane::Tab;
+use super::pane::{Focus, Tab};
+use super::state::State;
 use crate::analysis::{CountersSnapshot, Snapshot};
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
@@ -43,26 +44,15 @@ impl Ailment {
     /// What is seen of it, why it matters and what to do.
     pub fn lint(self, counters: &CountersSnapshot) -> Lint {
         let vitals = &counters.vitals;
-        let (tab, finding, why, advice) = match self {
-            Self::GcTime => {
-                let share = Percent(vitals.gc_time_percent.unwrap_or(0.0) / 100.0);
-                (Tab::Gc, format!("{share} of the time in collections"), "all threads stand meanwhile", "which and why")
-            }
-            Self::Exceptions => {
-                let rate = CountRate(vitals.exceptions.unwrap_or(0.0));
-                (Tab::Exceptions, format!("{rate} exceptions"), "each costs time, and hides those that matter", "which and from where")
-            }
+        let lint = match self {
+            Self::GcTime => standing(vitals.gc_time_percent.unwrap_or(0.0) / 100.0),
+            Self::Exceptions => thrown(vitals.exceptions.unwrap_or(0.0), ""),
             Self::Queue => {
                 let length = Count(vitals.queue_length.unwrap_or(0.0).max(0.0) as u64);
-                (
-                    Tab::Threads,
-                    format!("{length} work items wait"),
-                    "the thread pool does not keep up",
-                    "its size; 7 and w: where its threads wait",
-                )
+                behind(format!("{length} work items wait"), "the thread pool does not keep up")
             }
         };
-        Lint { tab, finding, why, advice: format!("t, then {}: {advice}", tab.key()) }
+        Lint { recorded: false, ..lint }
     }
 }
 
@@ -94,54 +84,100 @@ pub struct Lint {
     pub finding: String,
     /// Why it matters.
     pub why: &'static str,
-    /// What to do.
-    pub advice: String,
+    /// What is to be seen in the tab.
+    shows: &'static str,
+    /// What else tells more.
+    further: &'static str,
+    /// The same where it takes a process that runs.
+    live: &'static str,
+    /// Whether it was found in a recording: else the tab shows nothing before there is one.
+    recorded: bool,
+}
+
+impl Lint {
+    /// What to press, from where the keys go now, and what that shows. Empty where all of it is in sight.
+    pub fn advice(&self, state: &State) -> String {
+        let is_recorded = self.recorded || state.list.selected().is_some_and(|key| state.recordings.is_recording(key));
+        let mut steps = Vec::new();
+        if self.tab != Tab::Trace && (state.tab != self.tab || !is_recorded) {
+            steps.push(format!("{}: {}", self.tab.key(), self.shows));
+        }
+        if !self.further.is_empty() {
+            steps.push(self.further.to_owned());
+        }
+        if let Some(first) = steps.first_mut().filter(|_| state.focus == Focus::List) {
+            // There, digits sort the table.
+            first.insert_str(0, "Enter, ");
+        }
+        if !self.live.is_empty() && !state.shows_files() {
+            steps.push(self.live.to_owned());
+        }
+        format!("{}{}", if is_recorded { "" } else { "t, then " }, steps.join("; "))
+    }
+}
+
+/// Nothing but its tab tells more.
+fn lint(tab: Tab, finding: String, why: &'static str, shows: &'static str) -> Lint {
+    Lint { tab, finding, why, shows, further: "", live: "", recorded: true }
+}
+
+/// The program stands for the collector for this share of the time.
+fn standing(share: f64) -> Lint {
+    let finding = format!("{} of the time in GC", Percent(share));
+    Lint { live: "T, gc-verbose: who allocates", ..lint(Tab::Gc, finding, "all threads stand meanwhile", "why") }
+}
+
+/// So many exceptions a second are thrown.
+fn thrown(rate: f64, usual: &str) -> Lint {
+    let finding = format!("{} exceptions{usual}", CountRate(rate));
+    lint(Tab::Exceptions, finding, "each costs time, and hides those that matter", "which and from where")
+}
+
+/// The thread pool does not get its work done.
+fn behind(finding: String, why: &'static str) -> Lint {
+    Lint { further: "7 and w: where its threads wait", ..lint(Tab::Threads, finding, why, "its size") }
 }
 
 /// What asks for a look: over the last seconds, or over all of a recording that has ended.
 pub fn lints(snapshot: &Snapshot, over: bool) -> Vec<Lint> {
     let mut found = Vec::new();
-    let mut add = |tab: Tab, finding: String, why: &'static str, advice: &str| {
-        let advice = if tab == Tab::Trace { advice.to_owned() } else { format!("{}: {advice}", tab.key()) };
-        found.push(Lint { tab, finding, why, advice });
-    };
     let duration = snapshot.totals.duration_ns.max(1) as f64;
     let per_second = |count: u64, recent: f64| if over { count as f64 * 1e9 / duration } else { recent };
 
     let lost = if over { snapshot.rates.total_lost } else { snapshot.rates.recent_lost };
     if lost > 0 {
         let finding = format!("{} events lost", Count(lost));
-        add(Tab::Trace, finding, "what is shown is too little", "T: record less");
+        found.push(Lint { live: "T: record less", ..lint(Tab::Trace, finding, "what is shown is too little", "") });
     }
     let pauses = &snapshot.gc.pauses;
     let share = if over { pauses.total_ns as f64 / duration } else { pauses.recent_share };
     if share > GC_SHARE {
-        let finding = format!("{} of the time in collections", Percent(share));
-        add(Tab::Gc, finding, "all threads stand meanwhile", "which and why; profile gc-verbose (T): who allocates");
+        let lint = standing(share);
+        let live = if snapshot.gc.allocations.is_some() { "" } else { lint.live };
+        found.push(Lint { live, ..lint });
     }
     let pool = &snapshot.thread_pool;
     let starved = if over { pool.starvations } else { pool.recent_starvations };
     if starved > 0 {
-        let finding = format!("thread pool starved {starved} times");
-        add(Tab::Threads, finding, "work waits, all workers are held up", "its size; 7 and w: where they wait");
+        found.push(behind(format!("thread pool starved {starved} times"), "work waits, all workers are held up"));
     }
     let exceptions = &snapshot.exceptions;
     let rate = per_second(exceptions.thrown, exceptions.rate);
     let usual = exceptions.usual.filter(|usual| !over && rate > GUST.1 && rate > usual * GUST.0);
     if rate > STORM || usual.is_some() {
         let usual = usual.map(|usual| format!(", {} before", CountRate(usual))).unwrap_or_default();
-        let finding = format!("{} exceptions{usual}", CountRate(rate));
-        add(Tab::Exceptions, finding, "each costs time, and hides those that matter", "which and from where");
+        found.push(thrown(rate, &usual));
     }
     let contention = &snapshot.contention;
     let waiters = if over { contention.wait_ns as f64 / duration } else { contention.recent_waiters };
     if waiters > CONVOY {
         let finding = format!("{waiters:.0} threads at a time wait for locks");
-        add(Tab::Threads, finding, "they run one after the other", "which method holds them up");
+        found.push(lint(Tab::Threads, finding, "they run one after the other", "which method holds them up"));
     }
     if let Some((from, to, span)) = growth(snapshot) {
         let finding = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
-        add(Tab::Gc, finding, "every full collection leaves more", "its history; d: a dump tells what stays");
+        let lint = lint(Tab::Gc, finding, "every full collection leaves more", "its history");
+        found.push(Lint { live: "d: a dump tells what stays", ..lint });
     }
     found
 }
@@ -158,8 +194,11 @@ fn growth(snapshot: &Snapshot) -> Option<(u64, u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Collection, Live};
+    use crate::analysis::{AllocationSnapshot, Collection, Live};
+    use crate::app::Msg;
+    use crate::app::world::{World, published, recording};
     use crate::clr::payload::GcReason;
+    use crate::model::Phase;
 
     fn quiet() -> Snapshot {
         let mut snapshot = Live::default().snapshot(20_000_000_000);
@@ -198,7 +237,7 @@ mod tests {
         // Just below, just above, and what is said then.
         for (set, below, above, tab, says) in [
             (loss, 0.0, 1.0, Tab::Trace, "1 events lost"),
-            (share, 0.1, 0.101, Tab::Gc, "10 % of the time in collections"),
+            (share, 0.1, 0.101, Tab::Gc, "10 % of the time in GC"),
             (starved, 0.0, 1.0, Tab::Threads, "thread pool starved 1 times"),
             (thrown, 50.0, 50.1, Tab::Exceptions, "50/s exceptions"),
             (waiting, 2.0, 2.1, Tab::Threads, "2 threads at a time wait for locks"),
@@ -227,16 +266,64 @@ mod tests {
     }
 
     #[test]
-    fn each_says_why_and_what_to_press() {
+    fn each_says_why_and_what_to_press_from_where_the_keys_go() {
         let mut snapshot = quiet();
         (snapshot.rates.recent_lost, snapshot.gc.pauses.recent_share, snapshot.thread_pool.recent_starvations) = (1, 0.5, 1);
         (snapshot.exceptions.rate, snapshot.contention.recent_waiters) = (100.0, 9.0);
         let all = lints(&snapshot, false);
-        assert_eq!(all.len(), 5);
-        for Lint { tab, why, advice, .. } in all {
-            let key = if tab == Tab::Trace { "T: ".to_owned() } else { format!("{}: ", tab.key()) };
-            assert!(!why.is_empty() && advice.starts_with(&key), "{advice}");
+        assert!(all.iter().all(|lint| !lint.why.is_empty()));
+        let mut world = World::populated(120, 40);
+        let advice = |world: &World| -> Vec<_> { all.iter().map(|lint| lint.advice(&world.state)).collect() };
+        assert_eq!(
+            advice(&world),
+            [
+                "T: record less",
+                "Enter, 4: why; T, gc-verbose: who allocates",
+                "Enter, 6: its size; 7 and w: where its threads wait",
+                "Enter, 5: which and from where",
+                "Enter, 6: which method holds them up",
+            ]
+        );
+        // Each key does what it says: here it leads to the tab, where that need not be said again.
+        for (keys, at, says) in
+            [("⏎4", 1, "T, gc-verbose: who allocates"), ("6", 2, "7 and w: where its threads wait"), ("5", 3, ""), ("6", 4, "")]
+        {
+            world.press(keys);
+            assert_eq!((world.state.tab, advice(&world)[at].as_str()), (all[at].tab, says));
         }
+        world.press("⎋");
+        assert_eq!(advice(&world)[2], "Enter, 7 and w: where its threads wait");
+    }
+
+    #[test]
+    fn who_allocates_is_not_offered_where_it_is_told() {
+        let mut snapshot = quiet();
+        snapshot.gc.pauses.recent_share = 0.5;
+        snapshot.gc.allocations = Some(AllocationSnapshot {
+            bytes: 1,
+            by_kind: [1, 0, 0],
+            ticks: 1,
+            rate: 1.0,
+            over_time: snapshot.gc.heap_size.clone(),
+            top: Vec::new(),
+            others: 0,
+            is_random: false,
+        });
+        let world = World::populated(120, 40);
+        assert_eq!(lints(&snapshot, false)[0].advice(&world.state), "Enter, 4: why");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_watched_process_takes_a_recording_to_look_at() {
+        let mut world = World::populated(120, 40);
+        let lint = Ailment::Exceptions.lint(&published(61.0, 4e6, 2.0, 300.0, 0.0));
+        assert_eq!(lint.advice(&world.state), "t, then Enter, 5: which and from where");
+        world.press("⏎5");
+        assert_eq!(lint.advice(&world.state), "t, then 5: which and from where");
+        world.press("t");
+        world.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
+        // The key would stop it.
+        assert_eq!(lint.advice(&world.state), "5: which and from where");
     }
 
     #[test]

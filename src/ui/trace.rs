@@ -23,7 +23,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     let Some(tracked) = state.shown_recording() else { return invite(canvas, state, area) };
     let used = facts(canvas, state, tracked, area);
     let rest = Rect { y: area.y + used, height: area.height.saturating_sub(used), ..area };
-    let used = tracked.value.findings.as_deref().map_or(0, |findings| summary(canvas, tracked, findings, rest));
+    let used = tracked.value.findings.as_deref().map_or(0, |findings| summary(canvas, state, tracked, findings, rest));
     let rest = Rect { y: rest.y + used, height: rest.height.saturating_sub(used), ..rest };
     match tracked.value.findings.as_deref() {
         Some(findings) if state.shows_files() && rest.height >= 2 => most_frequent(canvas, tracked, findings, rest),
@@ -38,14 +38,14 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
 }
 
 /// What asks for a look, and the key figures. Says how many lines it took.
-fn summary(canvas: &mut Canvas<'_>, tracked: &Tracked, findings: &Findings, area: Rect) -> u16 {
+fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, findings: &Findings, area: Rect) -> u16 {
     let over = !tracked.is_active();
     let all = figures_of(canvas, findings, over);
     // Both leave room for a curve.
     let used = figures(canvas, Rect { height: area.height.saturating_sub(4).min(12), ..area }, &all);
     let found = lints(&findings.snapshot, over);
     let rest = Rect { y: area.y + used, height: area.height - used, ..area };
-    used + warnings(canvas, &found.iter().collect::<Vec<_>>(), rest, rest.height.saturating_sub(4).min(4))
+    used + warnings(canvas, state, &found.iter().collect::<Vec<_>>(), rest, rest.height.saturating_sub(4).min(4))
 }
 
 /// The events that came most, with their rates.

@@ -92,7 +92,7 @@ fn watched(canvas: &mut Canvas<'_>, state: &State, watch: &Watch, area: Rect) ->
     let Some(counters) = &watch.counters else { return (1, cursor) };
     let mut used = 1;
     let found: Vec<_> = ailment(counters).map(|ailment| ailment.lint(counters)).into_iter().collect();
-    used += warnings(canvas, &found.iter().collect::<Vec<_>>(), below(area, used), 1);
+    used += warnings(canvas, state, &found.iter().collect::<Vec<_>>(), below(area, used), 1);
     for notice in counters.notices.iter().take(usize::from(area.height / 5)) {
         canvas.foreign(area.x, area.y + used, area.width, &format!("! {notice}"), theme.warn);
         used += 1;

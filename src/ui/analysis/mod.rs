@@ -112,20 +112,21 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect
     let Some(findings) = recording.findings.as_deref() else { return 1 };
     let found = lints(&findings.snapshot, !tracked.is_active());
     let here: Vec<&Lint> = found.iter().filter(|lint| lint.tab == state.tab).collect();
-    1 + warnings(canvas, &here, below(area, 1), area.height / 4)
+    1 + warnings(canvas, state, &here, below(area, 1), area.height / 4)
 }
 
 /// Writes what asks for a look, a line each, no more than `most`. Says how many lines it took.
-pub(super) fn warnings(canvas: &mut Canvas<'_>, found: &[&Lint], area: Rect, most: u16) -> u16 {
+pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Lint], area: Rect, most: u16) -> u16 {
     let theme = canvas.theme;
     let mut lines = 0;
     for (lint, y) in found.iter().zip(area.y..area.bottom().min(area.y.saturating_add(most))) {
         let start = [(theme.glyphs.trouble, theme.warn), (" ", theme.warn), (lint.finding.as_str(), theme.warn), (": ", theme.dim)];
-        let why = [(lint.why, theme.text), (".  ", theme.dim)];
-        let advice = [(lint.advice.as_str(), theme.accent)];
+        let advice = lint.advice(state);
+        let why = [(lint.why, theme.text), (if advice.is_empty() { "" } else { ".  " }, theme.dim)];
+        let advice = [(advice.as_str(), theme.accent)];
         // What to press matters more than why.
         let columns = |pieces: &[(&str, Style)]| pieces.iter().map(|(text, _)| width(text)).sum::<u16>();
-        if columns(&start) + columns(&why) + columns(&advice) <= area.width {
+        if advice[0].0.is_empty() || columns(&start) + columns(&why) + columns(&advice) <= area.width {
             canvas.pieces(area.x, y, area.width, &[&start[..], &why, &advice].concat());
         } else {
             canvas.pieces(area.x, y, area.width, &[&start[..], &advice].concat());

@@ -74,7 +74,7 @@ fn the_sick_one_of_several_is_seen_and_comes_first() {
 fn what_is_wrong_is_told_by_the_figures() {
     for (counters, expected) in [
         (published(61.0, 4e6, 10.0, 50.0, 15.0), None),
-        (published(61.0, 4e6, 10.1, 900.0, 90.0), Some((Ailment::GcTime, Tab::Gc, "10 % of the time in collections"))),
+        (published(61.0, 4e6, 10.1, 900.0, 90.0), Some((Ailment::GcTime, Tab::Gc, "10 % of the time in GC"))),
         (published(61.0, 4e6, 0.0, 900.0, 90.0), Some((Ailment::Queue, Tab::Threads, "90 work items wait"))),
         (published(61.0, 4e6, 0.0, 900.0, 0.0), Some((Ailment::Exceptions, Tab::Exceptions, "900/s exceptions"))),
     ] {
