@@ -587,3 +587,34 @@ fn a_process_is_acted_on_from_the_menu_and_the_log_tells() {
     screen.keys("qq");
     assert_left(&mut screen);
 }
+
+#[test]
+fn what_a_program_writes_is_shown_while_it_runs_and_how_it_ends() {
+    let screen = sorted(&[]);
+    press(&screen, "a", "record it from its start");
+    screen.keys(END);
+    press(&screen, ENTER, "Run a program");
+    // It ends when it is told to, by a file.
+    let script = "printf 'first\\033[2J word\\n'; echo sorry >&2; until [ -e go ]; do sleep 0.1; done; seq 1000; exit 7";
+    screen.keys(&format!("sh -c \"{script}\"{TAB}{TAB}out.txt"));
+    screen.wait_for("out.txt");
+    press(&screen, &format!("{TAB}y"), "All of it: out.txt");
+    screen.wait_for("sorry");
+    // Nothing of it reaches the terminal but its text.
+    screen.wait_for("│ first word ");
+    screen.wait_for("It has run for");
+    fs::write(screen.folder().join("go"), "").unwrap();
+    screen.wait_for("It ended with 7");
+    screen.wait_for("│ 1000 ");
+    screen.keys(ESC);
+    screen.wait_gone("Output of sh");
+    // The log leads back to it.
+    press(&screen, ENTER, "Esc back");
+    press(&screen, "0", "OUTCOME");
+    press(&screen, ENTER, "Output of sh");
+    // The newest are kept.
+    press(&screen, HOME, "│ 501 ");
+    press(&screen, "/99", "│ 899 ");
+    let written = fs::read_to_string(screen.folder().join("out.txt")).unwrap();
+    assert!(written.starts_with("first\u{1b}[2J word\nsorry\n1\n") && written.ends_with("1000\n"), "{written}");
+}

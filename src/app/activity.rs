@@ -108,7 +108,7 @@ impl Activity<'_> {
             Self::Recording(tracked) => vec![tracked.value.file.to_string_lossy().into_owned()],
             Self::Job(job) => match &job.ended {
                 Some((_, Ok(result))) => result.files.clone(),
-                _ => Vec::new(),
+                _ => job.what.output().map(|file| sanitise(&file.to_string_lossy())).into_iter().collect(),
             },
         }
     }

@@ -100,8 +100,8 @@ pub enum Effect {
         /// To be sent back.
         ticket: Ticket,
     },
-    /// Start a program suspended, record it, and let it run. Answers: `Msg::Launched` once it can be recorded, those of a recording, and `Msg::JobDone`
-    /// when it has ended or could not be started.
+    /// Start a program suspended, record it, and let it run. Answers: `Msg::Launched` once it can be recorded, those of a recording, `Msg::Wrote` as often as
+    /// it writes, and `Msg::JobDone` when it has ended or could not be started.
     Launch {
         /// The program and its arguments.
         words: Vec<String>,
@@ -110,7 +110,7 @@ pub enum Effect {
         /// What to record.
         order: Box<Order>,
         /// A new file for what it writes.
-        output: Option<PathBuf>,
+        output: PathBuf,
         /// To be sent back.
         ticket: Ticket,
     },

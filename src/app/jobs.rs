@@ -1,6 +1,8 @@
 //! What was asked of processes in this run of the program: the action log, recordings aside.
 
 use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
@@ -25,6 +27,8 @@ pub struct Job {
     pub began: Duration,
     /// When the answer came, and the answer.
     pub ended: Option<(Duration, Result<JobResult, String>)>,
+    /// The newest lines of what a program wrote that was started; safe to show.
+    pub wrote: Arc<[String]>,
 }
 
 /// What was asked for.
@@ -38,8 +42,13 @@ pub enum JobKind {
     Resume,
     /// A change, and what with.
     Control(Change, String),
-    /// A program was started, by this command line.
-    Launch(String),
+    /// A program was started.
+    Launch {
+        /// Its command line.
+        line: String,
+        /// The file that it writes its output into.
+        output: PathBuf,
+    },
 }
 
 /// All commands, oldest first.
@@ -62,7 +71,7 @@ impl JobKind {
             Self::PerfMap(None) => "perf map off",
             Self::Resume => "resume",
             Self::Control(change, _) => change.title(),
-            Self::Launch(_) => "run",
+            Self::Launch { .. } => "run",
         }
     }
 
@@ -73,13 +82,21 @@ impl JobKind {
             Self::PerfMap(kind) => kind.map_or("", PerfMapKind::word),
             Self::Resume => "",
             Self::Control(_, what) => what,
-            Self::Launch(line) => line,
+            Self::Launch { line, .. } => line,
+        }
+    }
+
+    /// The file that a program writes its output into that was started.
+    pub fn output(&self) -> Option<&Path> {
+        match self {
+            Self::Launch { output, .. } => Some(output),
+            _ => None,
         }
     }
 
     /// Whether a process is busy with it. One that was started only runs.
     fn keeps_busy(&self) -> bool {
-        !matches!(self, Self::Launch(_))
+        !matches!(self, Self::Launch { .. })
     }
 }
 
@@ -133,6 +150,18 @@ impl Jobs {
         if let Some(job) = self.all.iter_mut().find(|job| job.ticket == ticket && job.is_running()) {
             job.subject = subject;
         }
+    }
+
+    /// Takes in what a program wrote.
+    pub(super) fn hear(&mut self, ticket: Ticket, lines: Arc<[String]>) {
+        if let Some(job) = self.all.iter_mut().find(|job| job.ticket == ticket) {
+            job.wrote = lines;
+        }
+    }
+
+    /// A command.
+    pub fn find(&self, ticket: Ticket) -> Option<&Job> {
+        self.all.iter().find(|job| job.ticket == ticket)
     }
 
     /// Takes in an answer; `None` where nobody waits for it.

@@ -151,6 +151,12 @@ impl Layout {
         usize::from(inside(self.reader()).height)
     }
 
+    /// Rows and columns of what a program writes, less the lines that say how it stands.
+    pub fn output_size(&self) -> (usize, u16) {
+        let inside = inside(self.reader());
+        (usize::from(inside.height.saturating_sub(2)), inside.width.saturating_sub(2))
+    }
+
     /// A box in the middle of the screen, not larger than that.
     pub fn centred(&self, width: u16, height: u16) -> Rect {
         let (width, height) = (width.min(self.screen.width), height.min(self.screen.height));

@@ -97,6 +97,13 @@ pub enum Msg {
         /// Its recording, before anything has come.
         recording: Box<Recording>,
     },
+    /// A program that was started wrote something.
+    Wrote {
+        /// The command that started it.
+        ticket: Ticket,
+        /// The newest lines of all that it wrote, safe to show.
+        lines: Arc<[String]>,
+    },
     /// A dump or perf map command is over.
     JobDone {
         /// The command.

@@ -192,7 +192,7 @@ impl State {
             return Context::Line;
         }
         match &self.overlay {
-            Some(Overlay::Help(_) | Overlay::Messages(_)) => Context::Reader,
+            Some(Overlay::Help(_) | Overlay::Messages(_) | Overlay::Output(_)) => Context::Reader,
             Some(Overlay::Palette(_)) => Context::Palette,
             Some(Overlay::Profiles(_)) => Context::PickMany,
             Some(Overlay::Copy(_) | Overlay::Act(_)) => Context::Pick,

@@ -47,6 +47,24 @@ pub fn wrap(text: &str, room: u16) -> Vec<String> {
     lines
 }
 
+/// Breaks a line wherever it is full, and keeps its blanks.
+pub(super) fn fold(text: &str, room: u16) -> Vec<String> {
+    let mut rows = vec![String::new()];
+    let mut used = 0;
+    for grapheme in Span::raw(text).styled_graphemes(Style::new()) {
+        let columns = width(grapheme.symbol);
+        if used + columns > room && used > 0 {
+            rows.push(String::new());
+            used = 0;
+        }
+        if let Some(row) = rows.last_mut() {
+            row.push_str(grapheme.symbol);
+        }
+        used += columns;
+    }
+    rows
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,5 +76,13 @@ mod tests {
         assert_eq!(wrap("日本語", 4), ["日本", "語"]);
         assert_eq!(wrap("", 4), Vec::<String>::new());
         assert_eq!(wrap("a", 0), Vec::<String>::new());
+    }
+
+    #[test]
+    fn lines_are_folded_where_they_are_full() {
+        assert_eq!(fold("  at A.B()", 4), ["  at", " A.B", "()"]);
+        assert_eq!(fold("日本語", 5), ["日本", "語"]);
+        assert_eq!(fold("", 4), [""]);
+        assert_eq!(fold("ab", 0), ["a", "b"]);
     }
 }

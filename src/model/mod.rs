@@ -5,6 +5,7 @@
 
 mod capability;
 mod findings;
+mod lines;
 mod order;
 mod place;
 mod process;
@@ -17,6 +18,7 @@ mod variable;
 
 pub use capability::Capability;
 pub use findings::{EventRate, Findings};
+pub use lines::newest_lines;
 pub use order::{Order, parse_keep};
 pub use place::{is_elsewhere, seen_here, temporary_folder};
 pub use process::{Contact, Process, ProcessKey, RunState, Trouble, Usage};

@@ -1,7 +1,7 @@
 //! A program that the dashboard starts: suspended, recorded, and let go on.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::runner::plan;
+use super::tail::Tail;
 use crate::app::{JobResult, Msg, Ticket};
 use crate::model::{Order, RecordingId, sanitise};
 use crate::net::client::Client;
@@ -19,31 +20,58 @@ use crate::session::{Launch, Passage, Plan};
 /// After this time without a runtime there is none in it.
 const USUAL_START: Duration = Duration::from_secs(10);
 
+/// Time between two looks at what it has written.
+const LOOK: Duration = Duration::from_millis(200);
+
 /// What is to be started.
 pub(super) struct Wanted {
     pub(super) words: Vec<String>,
     pub(super) id: RecordingId,
     pub(super) order: Order,
-    pub(super) output: Option<PathBuf>,
+    pub(super) output: PathBuf,
     pub(super) ticket: Ticket,
 }
 
-/// Starts it, hands it over to be recorded, and says how it ended.
+/// Starts it, hands it over to be recorded, shows what it writes, and says how it ended.
 pub(super) async fn run(wanted: Wanted, start: oneshot::Sender<(Client, Plan)>, inbox: mpsc::Sender<Msg>) {
     let ticket = wanted.ticket;
-    let result = follow(wanted, start, &inbox).await;
+    let result = match create(&wanted.output) {
+        Ok((file, mut tail)) => {
+            let mut program = std::pin::pin!(follow(wanted, file, start, &inbox));
+            let result = loop {
+                match timeout(LOOK, program.as_mut()).await {
+                    Ok(result) => break result,
+                    Err(_) => tell(&mut tail, ticket, &inbox).await,
+                }
+            };
+            tell(&mut tail, ticket, &inbox).await;
+            result
+        }
+        Err(trouble) => Err(trouble),
+    };
     // The dashboard may have gone meanwhile.
     drop(inbox.send(Msg::JobDone { ticket, result }).await);
 }
 
-async fn follow(wanted: Wanted, start: oneshot::Sender<(Client, Plan)>, inbox: &mpsc::Sender<Msg>) -> Result<JobResult, String> {
+/// Shows what was written since the last time.
+async fn tell(tail: &mut Tail, ticket: Ticket, inbox: &mpsc::Sender<Msg>) {
+    if let Some(lines) = tail.news() {
+        drop(inbox.send(Msg::Wrote { ticket, lines: lines.into() }).await);
+    }
+}
+
+async fn follow(
+    wanted: Wanted,
+    file: File,
+    start: oneshot::Sender<(Client, Plan)>,
+    inbox: &mpsc::Sender<Msg>,
+) -> Result<JobResult, String> {
     let Wanted { words, id, order, output, ticket } = wanted;
-    let passage = output.as_deref().map_or(Ok(Passage::Dropped), create)?;
     let program = sanitise(words.first().map(String::as_str).unwrap_or_default());
     let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-    let (mut launch, connected) = Launch::start(&words, passage).map_err(|error| error.to_string())?;
+    let (mut launch, connected) = Launch::start(&words, Passage::Into(file)).map_err(|error| error.to_string())?;
     let ended = |code: u8, more: &str| {
-        let files = output.iter().map(|file| sanitise(&file.to_string_lossy())).collect();
+        let files = vec![sanitise(&output.to_string_lossy())];
         Ok(JobResult { files, bytes: None, note: Some(format!("It ended with {code}{more}")) })
     };
     // Until it is let go on it cannot live without us. What has no runtime need not be let go on.
@@ -81,8 +109,9 @@ async fn introduce(guest: &Guest, program: &str, id: RecordingId, order: Order) 
     Ok((client, plan(order, id, guest.key(), sanitise(&name))?))
 }
 
-/// A new file, never over another.
-fn create(path: &Path) -> Result<Passage, String> {
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    made.map(Passage::Into).map_err(|error| format!("{} cannot be made for its output: {error}", sanitise(&path.to_string_lossy())))
+/// A new file, never over another, and a look at its end.
+fn create(path: &Path) -> Result<(File, Tail), String> {
+    let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
+    let both = made.and_then(|file| Ok((file.try_clone()?, Tail::new(file))));
+    both.map_err(|error| format!("{} cannot be made for its output: {error}", sanitise(&path.to_string_lossy())))
 }

@@ -14,6 +14,7 @@ mod launch;
 mod panic;
 mod recordings;
 mod runner;
+mod tail;
 mod terminal;
 mod watcher;
 mod watches;

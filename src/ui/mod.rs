@@ -46,6 +46,7 @@ pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) {
     let over = match &state.overlay {
         Some(Overlay::Help(reader)) => reader::keys(canvas, state, reader, &layout),
         Some(Overlay::Messages(reader)) => reader::messages(canvas, state, reader, &layout),
+        Some(Overlay::Output(view)) => reader::output(canvas, state, view, &layout),
         Some(Overlay::Palette(palette)) => Some(overlay::palette(canvas, state, palette, &layout)),
         Some(Overlay::Profiles(picker)) => {
             overlay::picker(canvas, picker, &layout);

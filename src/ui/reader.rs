@@ -4,7 +4,8 @@ use ratatui::layout::Rect;
 
 use crate::app::help::{HelpLine, help};
 use crate::app::layout::Layout;
-use crate::app::{Level, Reader, State, Toast, Typing};
+use crate::app::{Level, OutputView, Reader, State, Toast, Typing};
+use crate::model::{Stopwatch, sanitise};
 
 use super::canvas::{Canvas, width, wrap};
 use super::theme::Theme;
@@ -70,6 +71,35 @@ pub(super) fn messages(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, 
     }
     scroll(canvas, inside, skip, all.len());
     search(canvas, state, reader, layout.reader())
+}
+
+/// What a program writes that was started: its end, unless somebody looks further up, and how the program stands.
+pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, layout: &Layout) -> Option<(u16, u16)> {
+    let theme = canvas.theme;
+    let job = state.jobs.find(view.ticket)?;
+    let inside = canvas.dialog(layout.reader(), &format!("Output of {}", job.subject), theme.focus);
+    let (height, columns) = layout.output_size();
+    let body = Rect { y: inside.y + 2, height: inside.height.saturating_sub(2), ..inside };
+    let rows = view.rows(columns);
+    let skip = rows.len().saturating_sub(height).saturating_sub(view.reader.scroll);
+    for (row, y) in rows.iter().skip(skip).take(height).zip(body.y..) {
+        canvas.text(inside.x, y, inside.width, row, theme.text);
+    }
+    if rows.is_empty() {
+        let text = if view.lines.is_empty() { "It has written nothing." } else { "No line has that in it." };
+        canvas.text(body.x, body.y, body.width, text, theme.dim);
+    }
+    // Above, where no message covers it.
+    let (sign, style, stands) = match &job.ended {
+        None => (theme.glyphs.waiting, theme.accent, format!("It has run for {}.", Stopwatch(job.elapsed(state.now.elapsed)))),
+        Some((_, Ok(result))) => (theme.glyphs.yes, theme.good, format!("{}.", result.note.as_deref().unwrap_or("It ended"))),
+        Some((_, Err(reason))) => (theme.glyphs.no, theme.bad, reason.clone()),
+    };
+    let file = job.what.output().map(|file| format!("  All of it: {}", sanitise(&file.to_string_lossy()))).unwrap_or_default();
+    canvas.pieces(inside.x, inside.y, inside.width, &[(sign, style), (" ", style), (&stands, theme.strong), (&file, theme.dim)]);
+    let track = Rect { x: inside.right() + 1, width: 1, ..body };
+    canvas.scroll_mark(track, skip, height, rows.len());
+    search(canvas, state, &view.reader, layout.reader())
 }
 
 /// A sign and a colour for how a message is meant.

@@ -172,6 +172,8 @@ fn a_program_is_run_and_recorded_from_the_dashboard() {
     let launch = net9.program("known");
     let words: Vec<_> = launch.words().iter().map(|word| word.to_str().unwrap()).collect();
     screen.keys(&format!("{}{TAB}{TAB}out.txt{TAB}y", words.join(" ")));
+    screen.wait_for("Output of known (");
+    screen.wait_for("│ ready ");
     screen.wait_for("It ended with 0");
     let file = recording(&screen);
     let said = stats(&file);

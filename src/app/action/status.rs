@@ -109,7 +109,7 @@ impl Action {
                 Context::Events => ready_if(state.findings().is_some()),
                 Context::Counters => ready_if(state.counters().is_some()),
                 Context::More => ready_if(state.section().is_some()),
-                _ => ready_if(matches!(state.overlay, Some(Overlay::Help(_) | Overlay::Messages(_)))),
+                _ => ready_if(state.context() == Context::Reader),
             },
             Self::Waiting => ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads),
             Self::Shape if state.context() == Context::More => ready_if(state.section().is_some()),

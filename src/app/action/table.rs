@@ -123,7 +123,14 @@ pub static TABLE: &[Entry] = &[
         .changing(),
     details(Action::SortRight, &[char('>')], "sort", "Sort counters by name, value or change.", COUNTERS, 79),
     details(Action::SortLeft, &[char('<')], "sort", "Sort counters by name, value or change, the other way round.", COUNTERS, 0),
-    details(Action::Open, &[ENTER], "go to", "Go to the process of the selected operation.", OPERATIONS, 80),
+    details(
+        Action::Open,
+        &[ENTER],
+        "go to",
+        "Go to the process of the selected operation, or to what a program writes that was run.",
+        OPERATIONS,
+        80,
+    ),
     // Recorded files.
     files(Action::Earlier, &[char('[')], "earlier", "Look at the file up to an earlier moment.", 70),
     files(Action::Later, &[char(']')], "later", "Look at the file up to a later moment.", 69),

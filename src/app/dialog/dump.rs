@@ -52,8 +52,7 @@ impl Form {
             elsewhere: is_elsewhere(process).then(|| Box::new(process.clone())),
         };
         let subject = Subject { key: process.key, name: process.name.clone() };
-        let name: String = process.name.chars().map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' }).take(64).collect();
-        let path = temporary_folder(process).join(format!("{name}_{}_{}.dmp", process.key.pid, stamp(now)));
+        let path = temporary_folder(process).join(format!("{}_{}_{}.dmp", file_name(&process.name), process.key.pid, stamp(now)));
         let needs = Capabilities::of(process.runtime.as_ref()).missing(CommandCode::GenerateCoreDump2);
         let questions = vec![
             Question::choice("Type", OPTIONS, 1),
@@ -106,8 +105,13 @@ impl Dump {
     }
 }
 
+/// A name from outside, as a part of a file's name.
+pub(in crate::app) fn file_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' }).take(64).collect()
+}
+
 /// Local date and time as in file names, `yyyymmdd_hhmmss`.
-fn stamp(now: Now) -> String {
+pub(in crate::app) fn stamp(now: Now) -> String {
     let time = Timestamp::from_millisecond(now.unix_ms as i64).unwrap_or_default();
     let offset = Offset::from_seconds(now.utc_offset).unwrap_or(Offset::UTC);
     offset.to_datetime(time).strftime("%Y%m%d_%H%M%S").to_string()

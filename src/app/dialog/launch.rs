@@ -32,7 +32,7 @@ impl Form {
         let questions = vec![
             Question::text("Command", "", "a program and its arguments; quotes as in a shell, nothing is expanded"),
             Question::text("Profiles", profiles, "what is recorded, from its first instruction on"),
-            Question::text("Output", "", "a new file for what it writes; thrown away if empty"),
+            Question::text("Output", "", "a new file for what it writes; if empty, one in this folder"),
         ];
         let mut form = Self::new(None, Purpose::Launch(Launch), questions);
         form.focus = super::Field::Question(COMMAND);
@@ -56,7 +56,8 @@ impl Launch {
     pub(super) fn effects(self, _form: &Form) -> Vec<String> {
         vec![
             "It starts suspended; its recording begins, then it runs. .NET programs that it starts run at once.".to_owned(),
-            "It goes on when dn-top is left. It reads nothing from this terminal.".to_owned(),
+            "What it writes goes into the file, and its newest lines are shown. It reads nothing from this terminal.".to_owned(),
+            "It goes on when dn-top is left.".to_owned(),
         ]
     }
 }

@@ -18,10 +18,12 @@ use std::fmt;
 
 use tui_input::Input;
 
+use crate::app::OutputView;
 use crate::model::ProcessKey;
 
 pub use control::Change;
 pub(super) use control::Wanted;
+pub(super) use dump::{file_name, stamp};
 pub use form::{Choice, Field, Form, Purpose, Question, Reply};
 pub(super) use launch::Program;
 pub use menu::{ActMenu, CopyItem, CopyMenu};
@@ -56,6 +58,8 @@ pub enum Overlay {
     Help(Reader),
     /// All that was said.
     Messages(Reader),
+    /// What a program writes that was started.
+    Output(OutputView),
     /// Find an action or a process.
     Palette(Palette),
     /// Choose what to record.
@@ -78,13 +82,22 @@ pub struct Reader {
 }
 
 impl Overlay {
+    /// How a text is read, where this is one.
+    pub(super) fn reader(&mut self) -> Option<&mut Reader> {
+        match self {
+            Self::Help(reader) | Self::Messages(reader) => Some(reader),
+            Self::Output(view) => Some(&mut view.reader),
+            _ => None,
+        }
+    }
+
     /// The process that this is about.
     pub fn subject(&self) -> Option<&Subject> {
         match self {
             Self::Profiles(picker) => Some(&picker.subject),
             Self::Act(menu) => menu.subject.as_ref(),
             Self::Form(form) => form.subject.as_ref(),
-            Self::Help(_) | Self::Messages(_) | Self::Palette(_) | Self::Copy(_) => None,
+            Self::Help(_) | Self::Messages(_) | Self::Palette(_) | Self::Output(_) | Self::Copy(_) => None,
         }
     }
 }

@@ -37,7 +37,15 @@ pub(super) fn shell_words(text: &str) -> Option<Vec<String>> {
                 word.get_or_insert_default();
             }
             (Some(open), _) if c == open => quote = None,
-            (None | Some('"'), '\\') => word.get_or_insert_default().push(chars.next()?),
+            (None | Some('"'), '\\') => {
+                let next = chars.next()?;
+                let word = word.get_or_insert_default();
+                // Between double quotes it stays, unless it is there for what could mean something.
+                if quote.is_some() && !"\"\\$`".contains(next) {
+                    word.push(c);
+                }
+                word.push(next);
+            }
             (None, _) if c.is_whitespace() => words.extend(word.take()),
             _ => word.get_or_insert_default().push(c),
         }
@@ -163,6 +171,7 @@ mod tests {
             shell(r#" dotnet 'my app.dll' --name "a \"b\"" '' x\ y "#).unwrap(),
             ["dotnet", "my app.dll", "--name", "a \"b\"", "", "x y"]
         );
+        assert_eq!(shell(r#"printf "a\n\$b" '\t' c\d"#).unwrap(), ["printf", "a\\n$b", "\\t", "cd"]);
         assert_eq!(shell("  ").unwrap(), [""; 0]);
         for open in ["'a", "\"a", "a\\"] {
             assert_eq!(shell(open), None, "{open}");

@@ -130,7 +130,7 @@ fn apply(state: &mut State, purpose: Typing, input: tui_input::Input) {
             state.views.events.open = false;
         }
         Typing::Reader => {
-            if let Some(Overlay::Help(reader) | Overlay::Messages(reader)) = &mut state.overlay {
+            if let Some(reader) = state.overlay.as_mut().and_then(Overlay::reader) {
                 reader.scroll = 0;
                 reader.search = input;
             }

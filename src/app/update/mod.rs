@@ -47,6 +47,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::Watched { ticket, counters } => watching::heard(state, ticket, counters),
         Msg::WatchEnded { ticket, trouble } => watching::ended(state, ticket, trouble),
         Msg::Launched { ticket, recording } => process::launched(state, ticket, *recording),
+        Msg::Wrote { ticket, lines } => process::wrote(state, ticket, lines),
         Msg::JobDone { ticket, result } => replies::job_done(state, ticket, result),
         Msg::Copied { label, to } => replies::copied(state, &label, to),
         Msg::Failed(reason) => replies::failed(state, &reason),

@@ -20,7 +20,7 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
             return Vec::new();
         }
         Action::Search => {
-            if let Some(Overlay::Help(reader) | Overlay::Messages(reader)) = &state.overlay {
+            if let Some(reader) = state.overlay.as_mut().and_then(Overlay::reader) {
                 state.line = Some(Line { purpose: Typing::Reader, input: Input::new(reader.search.value().to_owned()) });
             }
             return Vec::new();
@@ -31,6 +31,7 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
         && !matches!(state.overlay, Some(Overlay::Form(_)))
     {
         scroll(state, step);
+        catch_up(state);
         return Vec::new();
     }
     match state.overlay.take() {
@@ -87,14 +88,21 @@ fn as_step(action: Action) -> Option<Step> {
 }
 
 fn scroll(state: &mut State, step: Step) {
-    let page = state.layout().reader_height();
+    let layout = state.layout();
+    let page = layout.reader_height();
     let history = state.toasts.history().len();
     match &mut state.overlay {
         Some(Overlay::Help(reader)) => {
             let last = help(reader.search.value()).len().saturating_sub(page);
-            scroll_reader(reader, step, page, last);
+            scroll_reader(reader, step.lines(page), last);
         }
-        Some(Overlay::Messages(reader)) => scroll_reader(reader, step, page, history.saturating_sub(1)),
+        Some(Overlay::Messages(reader)) => scroll_reader(reader, step.lines(page), history.saturating_sub(1)),
+        Some(Overlay::Output(view)) => {
+            let (page, columns) = layout.output_size();
+            let last = view.rows(columns).len().saturating_sub(page);
+            // It is scrolled from its end.
+            scroll_reader(&mut view.reader, step.lines(page).saturating_neg(), last);
+        }
         Some(Overlay::Palette(palette)) => palette.cursor.go(step, palette.found.len(), page),
         Some(Overlay::Profiles(picker)) => picker.cursor.go(step, picker.chosen.len(), page),
         Some(Overlay::Copy(menu)) => menu.cursor.go(step, menu.items.len(), page),
@@ -103,8 +111,17 @@ fn scroll(state: &mut State, step: Step) {
     }
 }
 
-fn scroll_reader(reader: &mut Reader, step: Step, page: usize, last: usize) {
-    reader.scroll = reader.scroll.saturating_add_signed(step.lines(page)).min(last);
+/// Whoever is at the end again sees what has come meanwhile.
+fn catch_up(state: &mut State) {
+    if let Some(Overlay::Output(view)) = &mut state.overlay
+        && let Some(job) = state.jobs.find(view.ticket)
+    {
+        view.follow(&job.wrote);
+    }
+}
+
+fn scroll_reader(reader: &mut Reader, lines: isize, last: usize) {
+    reader.scroll = reader.scroll.saturating_add_signed(lines).min(last);
 }
 
 fn form_act(state: &mut State, mut form: Form, action: Action) -> Vec<Effect> {

@@ -7,7 +7,7 @@ use crate::app::cursor::Step;
 use crate::app::dialog::{ActMenu, CopyItem, CopyMenu, Overlay, Palette, Picker, Reader};
 use crate::app::state::{Line, Pause, Typing};
 use crate::app::toast::Level;
-use crate::app::{Activity, Column, Cursor, Effect, Focus, Form, State, Tab, capabilities};
+use crate::app::{Activity, Column, Cursor, Effect, Focus, Form, OutputView, State, Tab, capabilities};
 
 use super::{files, keys, leaving, process, watching};
 use crate::model::Order;
@@ -185,6 +185,12 @@ fn open(state: &mut State) {
 }
 
 fn open_operation(state: &mut State) {
+    if let Some(Activity::Job(job)) = state.activity().get(state.operation.at)
+        && job.what.output().is_some()
+    {
+        state.overlay = Some(Overlay::Output(OutputView::new(job)));
+        return;
+    }
     let goal = state.activity().get(state.operation.at).map(|activity| {
         let recording = match activity {
             Activity::Recording(tracked) => Some(tracked.value.id),

@@ -1,11 +1,11 @@
 //! What is done to or with a process.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::app::dialog::Subject;
-use crate::app::dialog::{Change, Program, Wanted};
+use crate::app::dialog::{Change, Overlay, Program, Subject, Wanted, file_name, stamp};
 use crate::app::toast::Level;
-use crate::app::{Effect, Job, JobKind, State, Tab, Ticket};
+use crate::app::{Effect, Job, JobKind, OutputView, State, Tab, Ticket};
 use crate::ipc::{DumpRequest, PerfMapKind};
 use crate::model::{Order, ProcessKey, Recording, RecordingId, sanitise};
 
@@ -96,11 +96,24 @@ pub(super) fn control(state: &mut State, subject: Subject, change: Change, wante
 pub(super) fn launch(state: &mut State, program: Program) -> Vec<Effect> {
     let Program { words, order, output } = program;
     let name = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default().to_owned();
-    let subject = Subject { key: ProcessKey { pid: 0, started: 0 }, name };
-    let ticket = begin(state, subject, JobKind::Launch(words.join(" ")));
+    let subject = Subject { key: ProcessKey { pid: 0, started: 0 }, name: name.clone() };
+    let output = output.unwrap_or_else(|| format!("{}_{}.out", file_name(&name), stamp(state.now)).into());
+    let ticket = begin(state, subject, JobKind::Launch { line: words.join(" "), output: output.clone() });
     let id = state.recordings.next_id();
     state.last_profiles.clone_from(&order.profiles);
+    state.overlay = state.jobs.find(ticket).map(|job| Overlay::Output(OutputView::new(job)));
     vec![Effect::Launch { words, id, order: Box::new(order), output, ticket }]
+}
+
+/// A program that was started wrote something.
+pub(super) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[String]>) -> Vec<Effect> {
+    if let Some(Overlay::Output(view)) = &mut state.overlay
+        && view.ticket == ticket
+    {
+        state.dirty |= view.follow(&lines);
+    }
+    state.jobs.hear(ticket, lines);
+    Vec::new()
 }
 
 /// A program that was started waits to be recorded.
@@ -126,7 +139,7 @@ pub(super) fn resume(state: &mut State, subject: Subject, all: bool) -> Vec<Effe
 fn begin(state: &mut State, subject: Subject, what: JobKind) -> Ticket {
     let ticket = state.ticket();
     state.say(Level::Info, format!("{subject}: {} …", what.title()));
-    state.jobs.begin(Job { ticket, subject, what, began: state.now.elapsed, ended: None });
+    state.jobs.begin(Job { ticket, subject, what, began: state.now.elapsed, ended: None, wrote: Arc::default() });
     ticket
 }
 

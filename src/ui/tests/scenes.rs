@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 58] = [
+pub(crate) const SCENES: [Scene; 59] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -38,6 +38,7 @@ pub(crate) const SCENES: [Scene; 58] = [
     ("act", |w, h| keyed(w, h, "a↓↓↓↓")),
     ("set-variable", |w, h| keyed(w, h, "a↓↓↓↓⏎⇥NAME⇥")),
     ("run", |w, h| keyed(w, h, "aG⏎dotnet␣app.dll")),
+    ("run-output", ran),
     ("flight", flight),
     ("copy", |w, h| keyed(w, h, "y")),
     ("palette", |w, h| keyed(w, h, ":du")),
@@ -144,6 +145,22 @@ fn wrong_answers(width: u16, height: u16) -> World {
         world.press("⇥");
     }
     world.press("⇤⇤⇤");
+    world
+}
+
+/// A program was started, wrote something, and ended.
+fn ran(width: u16, height: u16) -> World {
+    let mut world = keyed(width, height, "aG⏎dotnet␣app.dll⇥⇥⇥y");
+    // In a terminal that is too small nothing is.
+    let Some(ticket) = world.last_ticket() else { return world };
+    let error =
+        "Unhandled exception. System.InvalidOperationException: Sequence contains no matching element, whatever was looked for in it";
+    let mut lines: Vec<String> = (1..=40).map(|order| format!("order {order} is done")).collect();
+    lines.extend([error, "   at Shop.Orders.Find(Int32 id)", "   at Shop.Program.Main()"].map(str::to_owned));
+    world.send(Msg::Wrote { ticket, lines: lines.into() });
+    world.wait(3000);
+    world.send(Msg::JobDone { ticket, result: Ok(JobResult { note: Some("It ended with 134".to_owned()), ..JobResult::default() }) });
+    world.wait(10_000);
     world
 }
 

@@ -273,7 +273,7 @@ fn a_program_is_started_recorded_and_followed() {
     let effects = world.take_effects();
     let [Effect::Launch { words, id: RecordingId(1), order, output, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(words, &["/usr/bin/dotnet", "my app.dll", "--x"]);
-    assert_eq!((order.profiles.as_slice(), output.as_deref()), (&["gc-verbose".to_owned()][..], Some("out.txt".as_ref())));
+    assert_eq!((order.profiles.as_slice(), output.to_str()), (&["gc-verbose".to_owned()][..], Some("out.txt")));
     // Nobody is asked about it when the dashboard is left: it only runs.
     assert_eq!(world.state.jobs.active(), 0);
     world.send(Msg::Launched { ticket: *ticket, recording: Box::new(recording(1, 0, Phase::Starting)) });
@@ -283,6 +283,47 @@ fn a_program_is_started_recorded_and_followed() {
     let note = Some("It ended with 7".to_owned());
     world.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { note, ..JobResult::default() }) });
     assert!(world.said_last().contains("OrderService (4242): run done. It ended with 7"), "{:?}", world.said());
+}
+
+#[test]
+fn what_a_program_writes_is_followed_until_somebody_reads_further_up() {
+    let mut world = alone("9.0.0");
+    world.press("aG⏎");
+    type_text(&mut world, "bin/a=b");
+    world.press("⇥⇥⇥y");
+    let effects = world.take_effects();
+    let [Effect::Launch { output, ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(output.to_str(), Some("a_b_20261121_083021.out"), "a file of its own, whatever its name is");
+    let ticket = *ticket;
+    let write = |world: &mut World, lines: usize| {
+        let lines = (1..=lines).map(|line| format!("line {line}")).collect();
+        world.send(Msg::Wrote { ticket, lines });
+    };
+    let shown = |world: &World| match &world.state.overlay {
+        Some(Overlay::Output(view)) => (view.rows(80).len(), view.reader.scroll),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(shown(&world), (0, 0));
+    world.state.take_dirty();
+    write(&mut world, 100);
+    assert_eq!((shown(&world), world.state.take_dirty()), ((100, 0), true));
+    world.press("↑↑");
+    write(&mut world, 200);
+    assert_eq!(shown(&world), (100, 2), "what is read stands still");
+    world.press("g");
+    let page = world.state.layout().output_size().0;
+    assert_eq!(shown(&world), (100, 100 - page));
+    world.press("G");
+    assert_eq!(shown(&world), (200, 0), "and goes on from the end");
+    world.press("/line␣1⏎");
+    assert_eq!(shown(&world).0, 111);
+    // It goes on without being looked at, and can be looked at again, when it has ended, too.
+    world.press("⎋");
+    write(&mut world, 300);
+    let note = Some("It ended with 7".to_owned());
+    world.send(Msg::JobDone { ticket, result: Ok(JobResult { note, ..JobResult::default() }) });
+    world.press("⏎0⏎");
+    assert_eq!(shown(&world), (300, 0));
 }
 
 #[test]

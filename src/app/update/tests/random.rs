@@ -53,6 +53,7 @@ fn any_msg() -> impl Strategy<Value = Msg> {
             let findings = Some(if full { scripted() } else { empty() });
             Msg::Recording(Box::new(Recording { findings, ..recording(id, 42, phase) }))
         }),
+        1 => (ticket(), 0..90_usize).prop_map(|(ticket, n)| Msg::Wrote { ticket, lines: vec!["a line".to_owned(); n].into() }),
         1 => (ticket(), 0_u32..4).prop_map(|(ticket, id)| Msg::Launched { ticket, recording: Box::new(recording(id, 0, Phase::Starting)) }),
         1 => (0_u32..4).prop_map(|id| Msg::TraceFailed { id: RecordingId(id), reason: "no".to_owned() }),
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::JobDone { ticket, result: if good { Ok(JobResult::default()) } else { Err("no".to_owned()) } }),

@@ -1,0 +1,41 @@
+//! What a program writes that was started here, as a text to read that follows it.
+
+use std::sync::Arc;
+
+use super::jobs::Job;
+use super::text::fold;
+use super::{Reader, Ticket};
+
+/// The pane.
+#[derive(Debug)]
+pub struct OutputView {
+    /// The command that started the program.
+    pub ticket: Ticket,
+    /// What is shown of what it wrote. It stands still while somebody reads further up.
+    pub lines: Arc<[String]>,
+    /// How it is looked at; it is scrolled from its end.
+    pub reader: Reader,
+}
+
+impl OutputView {
+    /// Looks at what a program wrote, from its end.
+    pub(super) fn new(job: &Job) -> Self {
+        Self { ticket: job.ticket, lines: job.wrote.clone(), reader: Reader::default() }
+    }
+
+    /// All lines that are searched for, folded to so many columns.
+    pub fn rows(&self, columns: u16) -> Vec<String> {
+        let wanted = self.reader.search.value().trim().to_lowercase();
+        let lines = self.lines.iter().filter(|line| line.to_lowercase().contains(&wanted));
+        lines.flat_map(|line| fold(line, columns)).collect()
+    }
+
+    /// Shows what has come meanwhile, unless somebody reads what came before.
+    pub(super) fn follow(&mut self, lines: &Arc<[String]>) -> bool {
+        let follows = self.reader.scroll == 0;
+        if follows {
+            self.lines = lines.clone();
+        }
+        follows
+    }
+}

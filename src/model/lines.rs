@@ -1,0 +1,74 @@
+//! What a program writes, as lines to be shown.
+
+use super::sanitise;
+
+/// How many lines are kept.
+const MOST: usize = 500;
+/// Characters of a line; what is longer is cut.
+const LONGEST: usize = 1000;
+/// Columns between two stops of the tabulator.
+const TAB: usize = 8;
+
+/// The newest lines of what a program wrote, oldest first: as a terminal would show them, less the colours, and safe to show.
+pub fn newest_lines(written: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(written);
+    let mut lines: Vec<String> = text.lines().rev().take(MOST).map(shown).collect();
+    lines.reverse();
+    lines
+}
+
+fn shown(line: &str) -> String {
+    // What a progress bar wrote last stands over what it wrote before.
+    let line = line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default();
+    let mut plain = String::new();
+    let mut columns = 0;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next().filter(|_| columns < LONGEST) {
+        match c {
+            '\t' => {
+                let blanks = TAB - columns % TAB;
+                plain.extend(std::iter::repeat_n(' ', blanks));
+                columns += blanks;
+            }
+            // A colour or the like: ESC [ parameters, and a letter that ends it.
+            '\u{1b}' if chars.as_str().starts_with('[') => {
+                chars.by_ref().skip(1).find(|c| ('@'..='~').contains(c));
+            }
+            c => {
+                plain.push(c);
+                columns += 1;
+            }
+        }
+    }
+    sanitise(&plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_shown_as_a_terminal_would_and_obeyed_by_none() {
+        for (written, lines) in [
+            (&b""[..], &[][..]),
+            (b"one\ntwo", &["one", "two"]),
+            (b"one\r\n\r\n  two\r\n", &["one", "", "  two"]),
+            (b"10%\r20%\r100%\n", &["100%"]),
+            (b"\x1b[32minfo\x1b[39m: \x1b[1;31mhot\x1b[0m\n", &["info: hot"]),
+            (b"a\tb\n\tc", &["a       b", "        c"]),
+            (b"\x1b]0;owned\x07\xff\x1b", &["\u{fffd}]0;owned\u{fffd}\u{fffd}\u{fffd}"]),
+            (b"cut \x1b[38;5", &["cut "]),
+        ] {
+            assert_eq!(newest_lines(written), lines, "{written:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_newest_are_kept_and_none_is_endless() {
+        let many: String = (0..10_000).map(|n| format!("{n}\n")).collect();
+        let lines = newest_lines(many.as_bytes());
+        assert_eq!((lines.len(), lines[0].as_str(), lines.last().unwrap().as_str()), (MOST, "9500", "9999"));
+        let long = newest_lines("é".repeat(70_000).as_bytes());
+        assert_eq!((long.len(), long[0].chars().count()), (1, LONGEST));
+    }
+}
