@@ -1,10 +1,14 @@
-//! Panics: one in a task is news for the dashboard, one in the dashboard gives the terminal back first.
+//! Panics: one in a task is news for the dashboard, one in the dashboard gives the terminal back first. Of both a report is left in a file.
 
-use std::panic::{PanicHookInfo, set_hook, take_hook};
+use std::backtrace::Backtrace;
+use std::io::{self, Write};
+use std::panic::{PanicHookInfo, set_hook};
+use std::path::PathBuf;
 use std::thread;
 
 use tokio::sync::mpsc;
 
+use super::farewell::say;
 use super::terminal;
 use crate::app::Msg;
 
@@ -12,14 +16,22 @@ use crate::app::Msg;
 /// write over the picture.
 pub(super) fn guard(inbox: mpsc::Sender<Msg>) {
     let dashboard = thread::current().id();
-    let report = take_hook();
     set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
-        if thread::current().id() == dashboard {
+        let is_dashboard = thread::current().id() == dashboard;
+        if is_dashboard {
             terminal::restore();
-            report(info);
+        }
+        let words = words(info);
+        let more = match report(&words) {
+            Ok(path) => format!("please report it, with {}", path.display()),
+            Err(error) => format!("please report it (no more can be said of it in a file: {error})"),
+        };
+        if is_dashboard {
+            say(format_args!("the dashboard broke: {words}"));
+            say(format_args!("what is being recorded is finished; {more}"));
         } else {
             // A full inbox loses the message; the task's own result still says that it failed.
-            let _ = inbox.try_send(Msg::TaskPanicked(words(info)));
+            let _ = inbox.try_send(Msg::TaskPanicked(format!("{words}; {more}")));
         }
     }));
 }
@@ -31,9 +43,45 @@ fn words(info: &PanicHookInfo<'_>) -> String {
     format!("{}{place}", said.unwrap_or("no reason given"))
 }
 
+/// Leaves a new file with what is known, and says where. Nothing of any process is in it.
+fn report(words: &str) -> io::Result<PathBuf> {
+    let mut file = tempfile::Builder::new().prefix("dn-top-panic-").suffix(".txt").tempfile()?;
+    let (name, version, thread) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"), thread::current());
+    writeln!(file, "{name} {version}, thread {}: {words}\n", thread.name().unwrap_or("without a name"))?;
+    writeln!(file, "{}", Backtrace::force_capture())?;
+    Ok(file.keep()?.1)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::panic::{catch_unwind, take_hook};
+    use std::process::Command;
+
     use super::*;
+
+    /// Set in the process of its own in which the dashboard breaks.
+    const BREAK: &str = "DN_TOP_TEST_BREAK";
+
+    #[test]
+    fn a_panic_in_the_dashboard_gives_the_terminal_back_and_leaves_a_report() {
+        if std::env::var_os(BREAK).is_some() {
+            guard(mpsc::channel(8).0);
+            drop(catch_unwind(|| panic!("the picture broke")));
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let mut this = Command::new(std::env::current_exe().unwrap());
+        this.args(["--exact", "--nocapture", "tui::panic::tests::a_panic_in_the_dashboard_gives_the_terminal_back_and_leaves_a_report"]);
+        let output = this.env(BREAK, "1").env("TMPDIR", folder.path()).output().unwrap();
+        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(stdout.contains("\u{1b}[?1049l") && stdout.contains("\u{1b}[?25h"), "{stdout}");
+        let report = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        let expected = format!("what is being recorded is finished; please report it, with {}", report.display());
+        assert!(stderr.contains("dn-top: the dashboard broke: the picture broke at src/tui/panic.rs:"), "{stderr}");
+        assert!(stderr.contains(&expected), "{stderr}");
+        let report = std::fs::read_to_string(report).unwrap();
+        assert!(report.contains("the picture broke at src/tui/panic.rs:") && report.contains("a_panic_in_the_dashboard"), "{report}");
+    }
 
     #[test]
     fn a_panic_in_a_task_is_a_message_and_not_a_word_on_the_screen() {
@@ -47,6 +95,7 @@ mod tests {
             Msg::TaskPanicked(text) if text.starts_with("the task broke at src/tui/panic.rs:") => Some(text),
             _ => None,
         });
-        assert!(said.is_some());
+        let (_, report) = said.as_deref().and_then(|said| said.split_once("; please report it, with ")).unwrap();
+        std::fs::remove_file(report).unwrap();
     }
 }

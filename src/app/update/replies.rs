@@ -164,6 +164,6 @@ pub(super) fn failed(state: &mut State, reason: &str) -> Vec<Effect> {
 }
 
 pub(super) fn task_panicked(state: &mut State, text: &str) -> Vec<Effect> {
-    state.say(Level::Error, format!("A part of dn-top broke: {}. The rest goes on; please report it.", sanitise(text)));
+    state.say(Level::Error, format!("A part of dn-top broke: {}. The rest goes on.", sanitise(text)));
     Vec::new()
 }
