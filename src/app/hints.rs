@@ -61,6 +61,7 @@ fn hint(state: &State, entry: &Entry, x: u16) -> Hint {
     let label = match entry.action {
         Action::Trace if state.list.selected().is_some_and(|key| state.recordings.is_recording(key)) => "stop",
         Action::Watch if state.list.selected().is_some_and(|key| state.watches.of(key).is_some()) => "unwatch",
+        Action::WatchAll if state.unwatched().next().is_none() => "watch none",
         Action::Pause if state.pause.is_some() => "go on",
         Action::Reveal if state.details.variable().is_some_and(|(index, _)| state.details.is_readable(index)) => "hide",
         Action::Shape => shape(state, entry),

@@ -65,10 +65,10 @@ pub static TABLE: &[Entry] = &[
         "watch",
         "Watch: heap, allocation, collections, exceptions, queue in the table, from a session of 6 kB/s. Again: stop.",
         WATCH,
-        65,
+        78,
     )
     .changing(),
-    acts(Action::WatchAll, &[char('W')], "watch all", "Watch all processes that can be; once all are, none.", PANES, 20).changing(),
+    acts(Action::WatchAll, &[char('W')], "watch all", "Watch all processes that can be; once all are, none.", PANES, 66).changing(),
     acts(Action::Dump, &[char('d')], "dump", "Have the process write a dump. Asks first.", PANES, 80).changing(),
     acts(Action::PerfMap, &[char('p')], "perf map", "Turn the perf map on or off. Asks first.", PANES, 70).changing(),
     acts(Action::Resume, &[char('R')], "resume", "Let a process run that is suspended at start-up, or all of them. Asks first.", PANES, 92)
@@ -100,9 +100,9 @@ pub static TABLE: &[Entry] = &[
     table(Action::Refresh, &[Key::Plain(KeyCode::F(5)), Key::Ctrl('r')], "refresh", "Look at all processes again, now.", PANES, 0),
     // The details.
     details(Action::Back, &[ESC, char('q')], "back", "Give the keys back to the process table.", DETAIL, 85),
-    details(Action::NextTab, &[TAB, RIGHT], "tabs", "Next tab.", PLAIN_PANES, 55),
+    details(Action::NextTab, &[TAB, RIGHT], "tabs", "Next tab.", PLAIN_PANES, 84),
     details(Action::PreviousTab, &[BACK_TAB, LEFT], "tabs", "Previous tab.", PLAIN_PANES, 0),
-    details(Action::NextTab, &[TAB], "tabs", "Next tab.", FLAME, 55),
+    details(Action::NextTab, &[TAB], "tabs", "Next tab.", FLAME, 84),
     details(Action::PreviousTab, &[BACK_TAB], "tabs", "Previous tab.", FLAME, 0),
     details(Action::Digit, &[Key::Digit], "tab", "The tab counted from the left.", DETAIL, 0),
     details(Action::Search, &[char('/')], "search", "Search names and values that are shown.", ENVIRONMENT, 80),

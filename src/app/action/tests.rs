@@ -105,6 +105,29 @@ fn hints_fit_are_possible_and_end_with_more() {
     }
 }
 
+/// Who reads nothing else finds out from it which process is in trouble, and looks into that, in a usual terminal, too.
+#[test]
+fn the_hints_of_80_columns_lead_from_the_table_to_every_tab() {
+    let mut world = World::populated(80, 24);
+    let hints =
+        |world: &World, width| -> Vec<_> { world.state.hints(width).iter().map(|hint| format!("{} {}", hint.key, hint.label)).collect() };
+    let lacks = |world: &World, wanted: &[&str]| {
+        let hints = hints(world, 80);
+        wanted.iter().filter(|wanted| !hints.iter().any(|hint| hint == **wanted)).map(|lacking| (*lacking).to_owned()).collect::<Vec<_>>()
+    };
+    let nothing = Vec::<String>::new();
+    assert_eq!(lacks(&world, &["t trace", "Enter details", "Tab tabs", "w watch", "/ filter"]), nothing);
+    for (keys, what) in [("⏎", "t trace"), ("7", "t trace"), ("t", "t stop")] {
+        world.press(keys);
+        assert_eq!(lacks(&world, &[what, "Esc back", "Tab tabs"]), nothing, "after {keys}");
+    }
+    // Where there is more room.
+    world.press("⎋");
+    assert!(hints(&world, 120).contains(&"W watch all".to_owned()));
+    world.press("W");
+    assert!(hints(&world, 120).contains(&"W watch none".to_owned()));
+}
+
 #[test]
 fn readonly_refuses_what_changes_and_says_why() {
     let mut world = World::with(crate::app::Options { readonly: true, ..crate::app::world::options() }, 120, 40);

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use crate::analysis::CountersSnapshot;
-use crate::app::action::Status;
-use crate::app::action::attach;
 use crate::app::toast::Level;
 use crate::app::{Effect, State, Ticket};
 use crate::model::{ProcessKey, sanitise};
@@ -17,8 +15,7 @@ pub(super) fn toggle(state: &mut State) -> Vec<Effect> {
 
 /// Watches every process that can be, or none once all of them are.
 pub(super) fn toggle_all(state: &mut State) -> Vec<Effect> {
-    let rows = state.list.rows().iter().filter(|row| !matches!(attach(state, row), Some(Status::Refused(_))));
-    let others: Vec<_> = rows.map(|row| row.process.key).filter(|key| state.watches.of(*key).is_none()).collect();
+    let others: Vec<_> = state.unwatched().collect();
     if others.is_empty() {
         let watched: Vec<_> = state.watches.all().iter().map(|watch| watch.key).collect();
         return watched.into_iter().map(|key| end(state, key)).collect();
