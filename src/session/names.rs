@@ -21,7 +21,7 @@ use crate::net::client::Client;
 /// How long a recording has to go on before anything is asked: new methods are told by the recording itself.
 const SETTLED: Duration = Duration::from_secs(2);
 /// The pause before it is done again, where many samples still have no name.
-const AGAIN: Duration = Duration::from_secs(30);
+const AGAIN: Duration = Duration::from_secs(10);
 /// How often it is done at most.
 const MOST: u32 = 3;
 /// How many samples without a name, as a part of all, are worth another time.
