@@ -35,6 +35,8 @@ pub struct Wish {
     pub watching: bool,
     /// Whether the rows are recorded files.
     pub files: bool,
+    /// How many rows there are, those that a filter hides included.
+    pub rows: usize,
 }
 
 /// Where everything is.
@@ -115,6 +117,17 @@ pub enum Spot {
     Hints(u16),
     /// Nothing that answers.
     Nothing,
+}
+
+/// Processes come and go: the panes move only with every fourth.
+const STEADY: usize = 4;
+
+impl Wish {
+    /// Lines of a table with all rows: titles and border, too.
+    fn needs(self) -> u16 {
+        let rows = if self.files { self.rows } else { self.rows.next_multiple_of(STEADY) };
+        u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(3)
+    }
 }
 
 impl Layout {
@@ -210,8 +223,9 @@ fn split(body: Rect, wish: Wish) -> (Option<Rect>, Option<Rect>) {
             (Some(Rect { width: left, ..body }), Some(Rect { x: left, width: body.width - left, ..body }))
         }
         Panes::Stacked => {
-            // The details need some ten lines to be worth looking at; the table gets the odd line.
-            let upper = (body.height * 9 / 20).max(8);
+            // The details need some ten lines to be worth looking at; the table gets the odd line, and no line that it cannot fill.
+            let share = (body.height * 9 / 20).max(8);
+            let upper = if wish.rows == 0 { share } else { share.min(wish.needs()) };
             let lower = Rect { y: body.y + upper, height: body.height - upper, ..body };
             (Some(Rect { height: upper, ..body }), Some(lower))
         }
@@ -312,3 +326,40 @@ impl DetailLayout {
 const TABS: u16 = 118;
 /// From here on, they have short ones, and blanks around them.
 const SHORT_TABS: u16 = 80;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WISH: Wish = Wish { detail_focused: false, zoomed: false, containers: false, watching: false, files: false, rows: 0 };
+
+    #[test]
+    fn the_table_takes_no_lines_that_it_cannot_fill() {
+        for (files, rows, height, expected) in [
+            // What is said where there is none takes room.
+            (false, 0, 40, 14),
+            (false, 1, 40, 4),
+            (false, 4, 40, 4),
+            (false, 5, 40, 8),
+            (false, 500, 40, 14),
+            (false, usize::MAX - 4, 24, 6),
+            (true, 1, 40, 1),
+            (true, 3, 24, 3),
+            (true, usize::MAX, 40, 14),
+        ] {
+            let layout = Layout::new(120, height, Wish { files, rows, ..WISH });
+            assert_eq!(layout.list_height(), expected, "{rows} rows of {height} lines");
+            let (list, detail) = (layout.list.unwrap().frame, layout.detail.unwrap().frame);
+            assert_eq!((list.y, list.bottom(), detail.bottom()), (1, detail.y, height - 1));
+        }
+    }
+
+    #[test]
+    fn every_tab_has_its_place_in_a_usual_terminal() {
+        for width in [60, 80, 120, 160] {
+            let layout = Layout::new(width, 24, Wish { detail_focused: true, ..WISH });
+            let detail = layout.detail.unwrap();
+            assert!(detail.tabs.iter().all(|slot| usize::from(slot.place.width) >= slot.title.len()), "{width}: {:?}", detail.tabs);
+        }
+    }
+}

@@ -62,10 +62,10 @@ impl Tab {
             Self::Trace => ["Trace", "Trace", "Trc"],
             Self::Gc => ["GC"; 3],
             Self::Exceptions => ["Exceptions", "Exc", "Exc"],
-            Self::Threads => ["Threads", "Threads", "Thr"],
+            Self::Threads => ["Threads", "Thr", "Thr"],
             Self::Methods => ["Methods", "Methods", "Mth"],
             Self::Events => ["Events", "Events", "Evt"],
-            Self::Counters => ["Counters", "Counters", "Ctr"],
+            Self::Counters => ["Counters", "Count", "Ctr"],
             Self::More => ["More"; 3],
             Self::Operations => ["Operations", "Ops", "Ops"],
         }

@@ -179,6 +179,7 @@ impl State {
             containers,
             watching: !self.watches.all().is_empty(),
             files: self.shows_files(),
+            rows: self.list.rows().len(),
         };
         Layout::new(self.size.0, self.size.1, wish)
     }

@@ -256,8 +256,10 @@ fn what_can_be_pressed_can_be_clicked() {
     let (list, detail) = (layout.list.clone().unwrap(), layout.detail.clone().unwrap());
     click(&mut world, list.rows.x + 5, list.rows.y + 2);
     assert_eq!(world.state.list.cursor(), Some(2));
+    world.press("/!order⏎g↓");
     click(&mut world, list.rows.x + 5, list.rows.bottom() - 1);
-    assert_eq!(world.state.list.cursor(), Some(2), "there is no row");
+    assert_eq!(world.state.list.cursor(), Some(1), "there is no row");
+    world.press("⎋");
     let name = list.columns.iter().find(|slot| slot.column == Column::Name).unwrap();
     click(&mut world, name.x, list.head.y);
     assert_eq!(world.state.list.sort().column, Column::Name);
