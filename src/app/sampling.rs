@@ -81,6 +81,10 @@ impl Sampling {
     }
 }
 
+fn thread_name(row: &ThreadRow<'_>) -> String {
+    format!("{:?}", row.thread)
+}
+
 impl State {
     fn profile(&self) -> Option<&Profile> {
         Some(&self.findings()?.profile)
@@ -148,9 +152,14 @@ impl State {
             Shape::List => self.methods().into_iter().map(|(_, frame)| frame.full_name()).collect(),
             // A method can be at many places of the tree.
             Shape::Tree => self.call_tree().iter().enumerate().map(|(index, node)| format!("{index} {}", node.name)).collect(),
-            Shape::Threads => self.thread_rows().iter().map(|row| format!("{:?}", row.thread)).collect(),
+            Shape::Threads => self.thread_rows().iter().map(thread_name).collect(),
             Shape::Flame => Vec::new(),
         }
+    }
+
+    /// The threads without that which stands for all, by what tells them apart.
+    pub(super) fn sampled_threads(&self) -> Vec<String> {
+        self.thread_rows().iter().skip(1).map(thread_name).collect()
     }
 
     /// What is selected, and what to call it.

@@ -85,6 +85,8 @@ impl State {
         match tab {
             Tab::Gc => snapshot.gc.recent.iter().map(|collection| collection.number.to_string()).collect(),
             Tab::Exceptions => snapshot.exceptions.types.iter().map(|kind| kind.name.clone()).collect(),
+            // What is drawn where nobody waits for locks.
+            Tab::Threads if snapshot.contention.count == 0 => self.sampled_threads(),
             Tab::Threads => snapshot.contention.sites.iter().map(|site| site.method.clone()).collect(),
             Tab::Methods => self.sampling_names(),
             Tab::Events if self.views.events.single => self.single_event_names(),

@@ -106,6 +106,7 @@ fn every_view_of_a_recording_has_its_pictures() {
         "gc",
         "exceptions",
         "threads",
+        "quiet-threads",
         "methods",
         "tree",
         "flame",

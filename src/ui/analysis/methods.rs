@@ -65,7 +65,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) -> Opti
         Shape::List => list(canvas, look, &counts, area),
         Shape::Tree => tree(canvas, look, &counts, area),
         Shape::Flame => flame::draw(canvas, look, area),
-        Shape::Threads => sampled_threads::draw(canvas, look, area),
+        Shape::Threads => sampled_threads::draw(canvas, look, Tab::Methods, area),
     }
     cursor
 }

@@ -11,12 +11,14 @@ use super::Look;
 use super::grid::{Grid, number, text};
 use super::panel::meter;
 
-pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
+/// Draws the list of a tab: where one can be chosen, all of them together come first.
+pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, tab: Tab, area: Rect) {
     let theme = canvas.theme;
-    let rows = look.state.thread_rows();
+    let all = look.state.thread_rows();
+    let rows = if tab == Tab::Methods { &all[..] } else { all.get(1..).unwrap_or_default() };
     let columns = [number("RAN", 7), number("WAITED", 7), text("", 12), number("CPU", 7), number("THREAD", 8), text("NAME", 0)];
     let grid = Grid::new(canvas, area, &columns);
-    let cursor = look.state.view_cursor(Tab::Methods);
+    let cursor = look.state.view_cursor(tab);
     let lines = grid.lines();
     let interval = look.findings.profile.interval_ns;
     // A sample stands for some time, where it is known how much.
@@ -25,7 +27,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
         Some(interval) => Nanoseconds(samples.saturating_mul(interval)).to_string(),
         None => Count(samples).to_string(),
     };
-    let most = rows.iter().skip(1).map(|row| row.samples.all()).max().unwrap_or(1).max(1) as f64;
+    let most = rows.iter().filter(|row| row.thread.is_some()).map(|row| row.samples.all()).max().unwrap_or(1).max(1) as f64;
     for (ThreadRow { thread, samples, usage }, y) in rows[grid.window(cursor, rows.len())].iter().zip(lines.y..lines.bottom()) {
         let SampleCount { running, waiting } = *samples;
         grid.value(canvas, "RAN", y, time(running), if running > 0 { theme.strong } else { theme.dim });

@@ -11,7 +11,7 @@ use super::super::canvas::Canvas;
 use super::gc::chart_height;
 use super::grid::{Grid, number, text};
 use super::panel::{Figure, History, figures, histories};
-use super::{Look, below, beside, nothing, split};
+use super::{Look, below, beside, nothing, sampled_threads, split};
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     let theme = canvas.theme;
@@ -33,7 +33,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     };
     let area = below(area, lines.max(1));
     if locks.count == 0 && pool.recent.is_empty() {
-        return;
+        return sampled(canvas, look, area);
     }
     let (charts, lists) = split(area, chart_height(area.height));
     let workers = History {
@@ -63,6 +63,23 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
         (true, ..) => sites(canvas, look, locks, lists),
         _ => adjustments(canvas, pool, lists),
     }
+}
+
+/// What each thread does, where nothing else fills the room.
+fn sampled(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
+    if look.findings.profile.is_empty() {
+        return;
+    }
+    let used = label(canvas, area, "threads");
+    let head = indented(area, used);
+    canvas.text(
+        head.x,
+        head.y,
+        head.width,
+        "thread time; CPU is processor time, from /proc. 7 and s: the methods of one",
+        canvas.theme.dim,
+    );
+    sampled_threads::draw(canvas, look, Tab::Threads, below(area, 1));
 }
 
 /// What a line of figures is about. Says how wide it is.

@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 59] = [
+pub(crate) const SCENES: [Scene; 60] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -49,6 +49,7 @@ pub(crate) const SCENES: [Scene; 59] = [
     ("gc", |w, h| analysed(w, h, "4↓↓")),
     ("exceptions", |w, h| analysed(w, h, "5↓")),
     ("threads", |w, h| analysed(w, h, "6")),
+    ("quiet-threads", quiet),
     ("methods", |w, h| analysed(w, h, "7w↓")),
     ("tree", |w, h| analysed(w, h, "7wf")),
     ("flame", |w, h| analysed(w, h, "7wff↓↓")),
@@ -201,6 +202,18 @@ fn analysed(width: u16, height: u16, keys: &str) -> World {
         ..recording(1, 42, Phase::Recording)
     })));
     world.press(keys);
+    world
+}
+
+/// Threads were sampled, and no wait for a lock was seen.
+fn quiet(width: u16, height: u16) -> World {
+    let mut world = tracing(width, height, 42, Phase::Recording);
+    let mut findings = (*scripted()).clone();
+    findings.snapshot.contention.count = 0;
+    findings.snapshot.thread_pool.recent.clear();
+    let findings = Some(Arc::new(findings));
+    world.send(Msg::Recording(Box::new(Recording { findings, threads: threads(), ..recording(1, 42, Phase::Recording) })));
+    world.press("6↓");
     world
 }
 
