@@ -47,8 +47,8 @@ pub use counters::{CounterLine, CounterOrder, CounterOrigin, CounterView, change
 pub use cursor::Cursor;
 pub use details::{Answer, Details, Variables};
 pub use dialog::{
-    ActMenu, Change, Choice, CopyItem, CopyMenu, Field, Form, FormLayout, FormLine, Found, Overlay, Palette, Picker, Purpose, Question,
-    Reader, Reply, Subject,
+    ActMenu, Change, Choice, Chooser, CopyItem, CopyMenu, Field, Form, FormLayout, FormLine, Found, Overlay, Palette, Picker, Purpose,
+    Question, Reader, Reply, Subject,
 };
 pub use effect::Effect;
 pub use files::OpenFile;

@@ -7,7 +7,7 @@ use tui_input::Input;
 use super::action::Context;
 use super::cursor::Cursor;
 use super::details::Details;
-use super::dialog::{Overlay, Subject};
+use super::dialog::{Chooser, Overlay, Subject};
 use super::files::OpenFile;
 use super::jobs::Jobs;
 use super::layout::{Layout, Wish};
@@ -195,8 +195,8 @@ impl State {
         match &self.overlay {
             Some(Overlay::Help(_) | Overlay::Messages(_) | Overlay::Output(_)) => Context::Reader,
             Some(Overlay::Palette(_)) => Context::Palette,
-            Some(Overlay::Profiles(_)) => Context::PickMany,
-            Some(Overlay::Copy(_) | Overlay::Act(_)) => Context::Pick,
+            Some(Overlay::Profiles(_) | Overlay::Choose(Chooser { chosen: Some(_), .. })) => Context::PickMany,
+            Some(Overlay::Copy(_) | Overlay::Act(_) | Overlay::Choose(_)) => Context::Pick,
             Some(Overlay::Form(form)) if form.is_typing() => Context::FormText,
             Some(Overlay::Form(_)) => Context::Form,
             None => match (self.focus, self.tab) {

@@ -52,6 +52,10 @@ pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) {
             overlay::picker(canvas, picker, &layout);
             None
         }
+        Some(Overlay::Choose(chooser)) => {
+            overlay::choose(canvas, chooser, &layout);
+            None
+        }
         Some(Overlay::Copy(menu)) => {
             overlay::copy(canvas, menu, &layout);
             None

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::app::action::{Status, TABLE, entry};
 use crate::app::layout::Layout;
-use crate::app::{ActMenu, CopyMenu, Cursor, Found, Palette, Picker, State};
+use crate::app::{ActMenu, Chooser, CopyMenu, Cursor, Found, Palette, Picker, State};
 use crate::clr::profiles;
 
 use super::canvas::{Canvas, width, wrap};
@@ -50,6 +50,27 @@ pub(super) fn picker(canvas: &mut Canvas<'_>, picker: &Picker, layout: &Layout) 
     if let Some(warning) = &profile.warning {
         canvas.pieces(x, y + 1, room, &[("Before you hand the file on: ", theme.dim), (warning, theme.warn)]);
     }
+}
+
+/// What could be typed into a field of a form.
+pub(super) fn choose(canvas: &mut Canvas<'_>, chooser: &Chooser, layout: &Layout) {
+    let theme = canvas.theme;
+    let area = layout.centred(104, chooser.items.len().saturating_add(2).min(layout.reader().height.into()) as u16);
+    let inside = canvas.dialog(area, chooser.title(), theme.focus);
+    let shown = |name: &str| if name.is_empty() { "none" } else { name }.to_owned();
+    let names = chooser.items.iter().map(|(name, _)| width(name)).max().unwrap_or(0).clamp(4, inside.width / 2);
+    list(canvas, inside, chooser.cursor, chooser.items.len(), |canvas, index, mut row| {
+        let Some((name, about)) = chooser.items.get(index) else { return };
+        let chosen = chooser.chosen.as_ref().map(|chosen| chosen.get(index).copied().unwrap_or(false));
+        if let Some(chosen) = chosen {
+            let (mark, style) = if chosen { (theme.glyphs.yes, theme.good) } else { (" ", theme.dim) };
+            canvas.pieces(row.x, row.y, 4, &[("[", theme.dim), (mark, style), ("]", theme.dim)]);
+            row = Rect { x: row.x + 4, width: row.width.saturating_sub(4), ..row };
+        }
+        canvas.text(row.x, row.y, names, &shown(name), if chosen == Some(false) { theme.text } else { theme.strong });
+        let x = row.x + names + 2;
+        canvas.text(x, row.y, row.right().saturating_sub(x), about, theme.dim);
+    });
 }
 
 /// The menu of what can be copied.

@@ -142,6 +142,8 @@ pub enum Action {
     Right,
     /// Choose, or not.
     Toggle,
+    /// List what could be typed.
+    Choose,
     /// Copy the command line that does the same.
     CopyCommand,
     /// Yes.

@@ -52,6 +52,7 @@ impl Action {
             }
             Self::Pause if state.shows_files() => Status::Idle,
             _ if state.shows_files() && self.is_for_processes() => refused("A recorded file is open: there is no process to do this to."),
+            Self::TraceForm if matches!(state.overlay, Some(Overlay::Choose(_))) => Status::Idle,
             Self::Watch if is_watched(state) => Status::Ready,
             Self::Watch
             | Self::Trace
@@ -82,6 +83,7 @@ impl Action {
                 let possible = state.list.rows().iter().any(|row| attach(state, row).is_none()) || !state.watches.all().is_empty();
                 if possible { Status::Ready } else { refused("There is no process that can be watched.") }
             }
+            Self::Choose => ready_if(matches!(&state.overlay, Some(Overlay::Form(form)) if form.can_choose())),
             Self::CopyCommand => match &state.overlay {
                 Some(Overlay::Form(form)) => ready_if(form.command_line().is_some()),
                 _ => Status::Idle,

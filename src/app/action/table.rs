@@ -169,6 +169,7 @@ pub static TABLE: &[Entry] = &[
     dialogs(Action::Toggle, &[char(' ')], "pick", "Choose this one too, or not.", PICK_MANY, 88),
     dialogs(Action::TraceForm, &[char('O')], "options", "Say all of a recording, with these profiles.", PICK_MANY, 86),
     dialogs(Action::CopyCommand, &[Key::Ctrl('y')], "copy command", "Copy the command line that does the same.", FORM.and(FORM_TEXT), 84),
+    dialogs(Action::Choose, &[Key::Ctrl('p')], "pick", "List what could be typed here, and choose from it.", FORM_TEXT, 88),
     dialogs(Action::NextField, &[TAB, DOWN], "next field", "Next field.", FORM.and(FORM_TEXT), 60),
     dialogs(Action::PreviousField, &[BACK_TAB, UP], "previous", "Previous field.", FORM.and(FORM_TEXT), 0),
     dialogs(Action::Left, &[LEFT, char('h')], "change", "Option or button to the left.", FORM, 0),

@@ -1,5 +1,6 @@
 //! What lies over the panes: dialogs, lists to choose from, texts to read.
 
+mod chooser;
 mod control;
 mod dump;
 mod form;
@@ -21,6 +22,8 @@ use tui_input::Input;
 use crate::app::OutputView;
 use crate::model::ProcessKey;
 
+pub use chooser::Chooser;
+pub(super) use chooser::Chosen;
 pub use control::Change;
 pub(super) use control::Wanted;
 pub(super) use dump::{file_name, stamp};
@@ -70,6 +73,8 @@ pub enum Overlay {
     Act(ActMenu),
     /// A dialog that asks before something is done.
     Form(Form),
+    /// Choose what to type into a field of one.
+    Choose(Chooser),
 }
 
 /// A text to read.
@@ -96,7 +101,7 @@ impl Overlay {
         match self {
             Self::Profiles(picker) => Some(&picker.subject),
             Self::Act(menu) => menu.subject.as_ref(),
-            Self::Form(form) => form.subject.as_ref(),
+            Self::Form(form) | Self::Choose(Chooser { form, .. }) => form.subject.as_ref(),
             Self::Help(_) | Self::Messages(_) | Self::Palette(_) | Self::Output(_) | Self::Copy(_) => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use tui_input::Input;
 
-use crate::clr::{events, known_provider, known_providers, level_name, profiles};
+use crate::clr::{events, known_provider, known_providers, level_name, parse_level, profiles};
 use crate::ipc::Level;
 
 use super::{Form, Purpose, Reply, launch, trace};
@@ -11,9 +11,22 @@ use super::{Form, Purpose, Reply, launch, trace};
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Suggestions {
     /// Where the word begins: bytes from the start of the text.
-    start: usize,
+    pub(super) start: usize,
     /// Words, each with what it is about.
     pub(super) items: Vec<(String, String)>,
+}
+
+/// What it is that could be typed next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Profiles,
+    Provider,
+    Keywords,
+    Level,
+    /// A provider that nothing needs to be added to.
+    Complete,
+    Event,
+    Ids,
 }
 
 /// Words with blanks between them; blanks in double quotes do not count.
@@ -60,6 +73,31 @@ fn after_last(text: &str, separates: impl Fn(char) -> bool) -> usize {
 }
 
 impl Form {
+    /// What it is that could be typed next in answer to a question.
+    pub(super) fn kind(&self, at: usize) -> Option<Kind> {
+        let Some(Reply::Text(input)) = self.questions.get(at).map(|question| &question.reply) else { return None };
+        let text = input.value();
+        let word = &text[after_last(text, char::is_whitespace)..];
+        let event = |kind| if word.contains('/') { kind } else { Kind::Provider };
+        match (&self.purpose, at) {
+            (Purpose::Trace(_), trace::PROFILES) | (Purpose::Launch(_), launch::PROFILES) => Some(Kind::Profiles),
+            (Purpose::Trace(_), trace::PROVIDERS) => Some(match *word.split(':').collect::<Vec<_>>().as_slice() {
+                [] | [_] => Kind::Provider,
+                [_, _] => Kind::Keywords,
+                [_, _, level] if parse_level(level).is_none() => Kind::Level,
+                _ => Kind::Complete,
+            }),
+            (Purpose::Trace(_), trace::EVENT_IDS) => Some(event(Kind::Ids)),
+            (Purpose::Trace(_), trace::STOP_ON) => Some(event(Kind::Event)),
+            _ => None,
+        }
+    }
+
+    /// Whether providers are said there, and nothing of their events.
+    pub(super) fn is_for_providers(&self, at: usize) -> bool {
+        matches!((&self.purpose, at), (Purpose::Trace(_), trace::PROVIDERS))
+    }
+
     /// What could be typed next in answer to a question.
     pub(super) fn suggestions(&self, at: usize) -> Suggestions {
         let Some(Reply::Text(input)) = self.questions.get(at).map(|question| &question.reply) else { return Suggestions::default() };
@@ -122,7 +160,8 @@ fn provider(before: &str, start: usize) -> Suggestions {
             let known = known_provider(name).map(|known| known.keywords.as_slice()).unwrap_or_default();
             pick(before.len() - word.len(), word, known.iter().map(|keyword| (keyword.name.as_str(), keyword.about.as_str())))
         }
-        (_, Some(level), None) => {
+        // What comes behind a level are arguments: the question itself says how.
+        (_, Some(level), None) if parse_level(level).is_none() => {
             pick(before.len() - level.len(), level, Level::ALL.iter().rev().map(|level| (level_name(*level), about(*level))))
         }
         _ => Suggestions::default(),

@@ -55,7 +55,7 @@ impl Form {
             Question::text(
                 "Providers",
                 order.providers.join(" "),
-                "NAME:KEYWORDS:LEVEL:ARGUMENTS, such as My-Source:0x1:verbose:key=value",
+                "Ctrl-P lists them; or NAME:KEYWORDS:LEVEL:ARGUMENTS, such as My-Source:0x1:verbose:key=value",
             ),
             Question::text("Event ids", event_ids, "PROVIDER/80,81 for these alone, PROVIDER/^80 for all but these").refused(missing_ids),
             Question::text(

@@ -4,7 +4,7 @@ use tui_input::Input;
 
 use crate::app::action::{Action, TABLE};
 use crate::app::cursor::Step;
-use crate::app::dialog::{ActMenu, Change, Field, Form, Found, Overlay, Program, Purpose, Reader, Subject, Wanted};
+use crate::app::dialog::{ActMenu, Change, Chosen, Field, Form, Found, Overlay, Program, Purpose, Reader, Subject, Wanted};
 use crate::app::help::help;
 use crate::app::state::{Line, Typing};
 use crate::app::{Effect, State};
@@ -16,7 +16,10 @@ use super::{keys, leaving, panes, process};
 pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
     match action {
         Action::Cancel | Action::No => {
-            state.overlay = None;
+            state.overlay = match state.overlay.take() {
+                Some(Overlay::Choose(chooser)) => Some(Overlay::Form(chooser.form)),
+                _ => None,
+            };
             return Vec::new();
         }
         Action::Search => {
@@ -52,6 +55,16 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
                 Vec::new()
             }
         },
+        Some(Overlay::Choose(mut chooser)) => {
+            state.overlay = Some(match action {
+                Action::Accept => chosen(chooser.accept()),
+                _ => {
+                    chooser.toggle();
+                    Overlay::Choose(chooser)
+                }
+            });
+            Vec::new()
+        }
         Some(Overlay::Copy(menu)) => {
             let item = menu.items.get(menu.cursor.at).cloned();
             item.map(|item| Effect::Copy { text: item.text, label: item.label.to_owned() }).into_iter().collect()
@@ -105,6 +118,7 @@ fn scroll(state: &mut State, step: Step) {
         }
         Some(Overlay::Palette(palette)) => palette.cursor.go(step, palette.found.len(), page),
         Some(Overlay::Profiles(picker)) => picker.cursor.go(step, picker.chosen.len(), page),
+        Some(Overlay::Choose(chooser)) => chooser.cursor.go(step, chooser.items.len(), page),
         Some(Overlay::Copy(menu)) => menu.cursor.go(step, menu.items.len(), page),
         Some(Overlay::Act(menu)) => menu.cursor.go(step, ActMenu::ITEMS.len(), page),
         Some(Overlay::Form(_)) | None => {}
@@ -124,6 +138,13 @@ fn scroll_reader(reader: &mut Reader, lines: isize, last: usize) {
     reader.scroll = reader.scroll.saturating_add_signed(lines).min(last);
 }
 
+fn chosen(chosen: Chosen) -> Overlay {
+    match chosen {
+        Chosen::Next(chooser) => Overlay::Choose(chooser),
+        Chosen::Done(form) => Overlay::Form(form),
+    }
+}
+
 fn form_act(state: &mut State, mut form: Form, action: Action) -> Vec<Effect> {
     match action {
         Action::NextField => form.step(true),
@@ -131,6 +152,10 @@ fn form_act(state: &mut State, mut form: Form, action: Action) -> Vec<Effect> {
         Action::Left => form.change(false),
         Action::Right => form.change(true),
         Action::Yes => return press(state, form, 1),
+        Action::Choose => {
+            state.overlay = Some(chosen(form.choose()));
+            return Vec::new();
+        }
         Action::CopyCommand => {
             let copy = form.command_line().map(|line| Effect::Copy { text: line.to_owned(), label: "command line".to_owned() });
             state.overlay = Some(Overlay::Form(form));

@@ -7,6 +7,7 @@ mod forms;
 mod keys;
 mod leaving;
 mod processes;
+mod programs;
 mod random;
 mod recordings;
 mod sampling;

@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 60] = [
+pub(crate) const SCENES: [Scene; 62] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -34,6 +34,8 @@ pub(crate) const SCENES: [Scene; 60] = [
     ("profiles", |w, h| keyed(w, h, "T↓↓␣")),
     ("trace-form", |w, h| keyed(w, h, "O")),
     ("providers", providers),
+    ("choose-provider", |w, h| keyed(w, h, "O⇥⌃p↓")),
+    ("choose-keywords", |w, h| keyed(w, h, "O⇥⌃p⏎↓␣↓↓␣")),
     ("wrong-answers", wrong_answers),
     ("act", |w, h| keyed(w, h, "a↓↓↓↓")),
     ("set-variable", |w, h| keyed(w, h, "a↓↓↓↓⏎⇥NAME⇥")),

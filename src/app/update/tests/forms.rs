@@ -1,26 +1,26 @@
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use crate::app::world::{World, process, recording};
-use crate::app::{ActMenu, Effect, Field, Form, JobResult, Msg, Overlay};
+use crate::app::{ActMenu, Effect, Field, Form, JobResult, Msg, Overlay, Reply};
 use crate::clr::Trigger;
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, RuntimeVersion, TargetPath};
 use crate::model::{Order, Phase, Process, RecordingId, RunState, parse_keep};
 
 /// One process of a version, selected.
-fn alone(version: &str) -> World {
+pub(super) fn alone(version: &str) -> World {
     let mut world = World::new(120, 40);
     world.send(Msg::Processes(vec![Process { runtime: Some(RuntimeVersion::new(version)), ..process(42, "Web") }]));
     world
 }
 
-fn form(world: &World) -> &Form {
+pub(super) fn form(world: &World) -> &Form {
     match &world.state.overlay {
         Some(Overlay::Form(form)) => form,
         other => panic!("no dialog: {other:?}"),
     }
 }
 
-fn type_text(world: &mut World, text: &str) {
+pub(super) fn type_text(world: &mut World, text: &str) {
     world.send(Msg::Paste(text.to_owned()));
 }
 
@@ -259,74 +259,6 @@ fn what_cannot_be_done_to_a_process_says_why_in_the_menu() {
 }
 
 #[test]
-fn a_program_is_started_recorded_and_followed() {
-    let mut world = alone("9.0.0");
-    world.press("aG⏎");
-    world.press("⇥⇥⇥y");
-    assert!(form(&world).complaint.as_ref().unwrap().contains("Give a program"));
-    type_text(&mut world, "/usr/bin/dotnet 'my app.dll' --x");
-    world.press("⇥⌃u");
-    type_text(&mut world, "gc-verbose");
-    world.press("⇥");
-    type_text(&mut world, "out.txt");
-    world.press("⇥y");
-    let effects = world.take_effects();
-    let [Effect::Launch { words, id: RecordingId(1), order, output, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!(words, &["/usr/bin/dotnet", "my app.dll", "--x"]);
-    assert_eq!((order.profiles.as_slice(), output.to_str()), (&["gc-verbose".to_owned()][..], Some("out.txt")));
-    // Nobody is asked about it when the dashboard is left: it only runs.
-    assert_eq!(world.state.jobs.active(), 0);
-    world.send(Msg::Launched { ticket: *ticket, recording: Box::new(recording(1, 0, Phase::Starting)) });
-    assert_eq!(world.take_effects(), [Effect::Refresh]);
-    assert_eq!(world.state.recordings.active(), 1);
-    assert!(world.said_last().contains("OrderService (4242) starts"), "{:?}", world.said());
-    let note = Some("It ended with 7".to_owned());
-    world.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { note, ..JobResult::default() }) });
-    assert!(world.said_last().contains("OrderService (4242): run done. It ended with 7"), "{:?}", world.said());
-}
-
-#[test]
-fn what_a_program_writes_is_followed_until_somebody_reads_further_up() {
-    let mut world = alone("9.0.0");
-    world.press("aG⏎");
-    type_text(&mut world, "bin/a=b");
-    world.press("⇥⇥⇥y");
-    let effects = world.take_effects();
-    let [Effect::Launch { output, ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!(output.to_str(), Some("a_b_20261121_083021.out"), "a file of its own, whatever its name is");
-    let ticket = *ticket;
-    let write = |world: &mut World, lines: usize| {
-        let lines = (1..=lines).map(|line| format!("line {line}")).collect();
-        world.send(Msg::Wrote { ticket, lines });
-    };
-    let shown = |world: &World| match &world.state.overlay {
-        Some(Overlay::Output(view)) => (view.rows(80).len(), view.reader.scroll),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(shown(&world), (0, 0));
-    world.state.take_dirty();
-    write(&mut world, 100);
-    assert_eq!((shown(&world), world.state.take_dirty()), ((100, 0), true));
-    world.press("↑↑");
-    write(&mut world, 200);
-    assert_eq!(shown(&world), (100, 2), "what is read stands still");
-    world.press("g");
-    let page = world.state.layout().output_size().0;
-    assert_eq!(shown(&world), (100, 100 - page));
-    world.press("G");
-    assert_eq!(shown(&world), (200, 0), "and goes on from the end");
-    world.press("/line␣1⏎");
-    assert_eq!(shown(&world).0, 111);
-    // It goes on without being looked at, and can be looked at again, when it has ended, too.
-    world.press("⎋");
-    write(&mut world, 300);
-    let note = Some("It ended with 7".to_owned());
-    world.send(Msg::JobDone { ticket, result: Ok(JobResult { note, ..JobResult::default() }) });
-    world.press("⏎0⏎");
-    assert_eq!(shown(&world), (300, 0));
-}
-
-#[test]
 fn buttons_and_questions_can_be_clicked() {
     let click = |world: &mut World, x, y| {
         let kind = MouseEventKind::Down(MouseButton::Left);
@@ -405,4 +337,40 @@ fn a_flight_recorder_is_saved_and_goes_on() {
     world.send(Msg::Recording(Box::new(recording(2, 5, Phase::Recording))));
     world.press("S");
     assert_eq!(world.take_effects(), []);
+}
+
+#[test]
+fn a_provider_is_chosen_from_lists_by_who_does_not_know_how_it_is_written() {
+    let table = [
+        // Keys in the lists, and what is in the field then.
+        ("⇥⌃p⏎↓␣↓↓␣⏎↑⏎", 1, "Microsoft-Windows-DotNETRuntime:gc+assemblyloader:verbose"),
+        ("⇥⌃p⏎↓⏎⏎", 1, "Microsoft-Windows-DotNETRuntime:gc:informational"),
+        ("⇥⌃p⏎⏎⏎", 1, "Microsoft-Windows-DotNETRuntime::informational"),
+        // One without keywords that have names; then another.
+        ("⇥⌃p↓↓↓↓⏎↓⏎⌃p⏎↓⏎⏎", 1, "System.Runtime::warning Microsoft-Windows-DotNETRuntime:gc:informational"),
+        // What was begun is gone on from, and what was chosen stays when one has enough.
+        ("⇥tpl⌃p⏎⎋", 1, "System.Threading.Tasks.TplEventSource:"),
+        ("⇥Microsoft-Windows-DotNETRuntime:gc+exc⌃p↓⏎⏎", 1, "Microsoft-Windows-DotNETRuntime:gc+exception:informational"),
+        ("⇥⌃p⎋", 1, ""),
+        ("⌃u⌃p␣↓↓␣⏎", 0, "dotnet-common gc-collect"),
+        ("⇥⇥⌃p⏎␣↓␣⏎", 2, "Microsoft-Windows-DotNETRuntime/1,2"),
+    ];
+    for (keys, at, text) in table {
+        let mut world = alone("10.0.0");
+        world.press("O");
+        world.press(keys);
+        let form = form(&world);
+        let Reply::Text(input) = &form.questions[at].reply else { panic!("{keys}") };
+        assert_eq!(input.value(), text, "{keys}");
+        assert_eq!(form.focus, Field::Question(at), "{keys}");
+        let line = form.command_line().unwrap();
+        assert!(text.split(' ').all(|word| line.contains(word)), "{keys}: {line}");
+        assert!(text.is_empty() || form.questions[at].complaint.is_none(), "{keys}: {:?}", form.questions[at].complaint);
+        world.press("⏎");
+        assert!(matches!(world.take_effects().as_slice(), [.., Effect::StartTrace { .. }]), "{keys}");
+    }
+    // Where there is nothing to choose from nothing happens.
+    let mut world = alone("10.0.0");
+    world.press("O⇥⇥⇥⌃p");
+    assert!(matches!(world.state.overlay, Some(Overlay::Form(_))));
 }

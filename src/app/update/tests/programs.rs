@@ -1,0 +1,74 @@
+//! Programs that are started here.
+
+use super::forms::{alone, form, type_text};
+use crate::app::world::{World, recording};
+use crate::app::{Effect, JobResult, Msg, Overlay};
+use crate::model::{Phase, RecordingId};
+
+#[test]
+fn a_program_is_started_recorded_and_followed() {
+    let mut world = alone("9.0.0");
+    world.press("aG⏎");
+    world.press("⇥⇥⇥y");
+    assert!(form(&world).complaint.as_ref().unwrap().contains("Give a program"));
+    type_text(&mut world, "/usr/bin/dotnet 'my app.dll' --x");
+    world.press("⇥⌃u");
+    type_text(&mut world, "gc-verbose");
+    world.press("⇥");
+    type_text(&mut world, "out.txt");
+    world.press("⇥y");
+    let effects = world.take_effects();
+    let [Effect::Launch { words, id: RecordingId(1), order, output, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(words, &["/usr/bin/dotnet", "my app.dll", "--x"]);
+    assert_eq!((order.profiles.as_slice(), output.to_str()), (&["gc-verbose".to_owned()][..], Some("out.txt")));
+    // Nobody is asked about it when the dashboard is left: it only runs.
+    assert_eq!(world.state.jobs.active(), 0);
+    world.send(Msg::Launched { ticket: *ticket, recording: Box::new(recording(1, 0, Phase::Starting)) });
+    assert_eq!(world.take_effects(), [Effect::Refresh]);
+    assert_eq!(world.state.recordings.active(), 1);
+    assert!(world.said_last().contains("OrderService (4242) starts"), "{:?}", world.said());
+    let note = Some("It ended with 7".to_owned());
+    world.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { note, ..JobResult::default() }) });
+    assert!(world.said_last().contains("OrderService (4242): run done. It ended with 7"), "{:?}", world.said());
+}
+
+#[test]
+fn what_a_program_writes_is_followed_until_somebody_reads_further_up() {
+    let mut world = alone("9.0.0");
+    world.press("aG⏎");
+    type_text(&mut world, "bin/a=b");
+    world.press("⇥⇥⇥y");
+    let effects = world.take_effects();
+    let [Effect::Launch { output, ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(output.to_str(), Some("a_b_20261121_083021.out"), "a file of its own, whatever its name is");
+    let ticket = *ticket;
+    let write = |world: &mut World, lines: usize| {
+        let lines = (1..=lines).map(|line| format!("line {line}")).collect();
+        world.send(Msg::Wrote { ticket, lines });
+    };
+    let shown = |world: &World| match &world.state.overlay {
+        Some(Overlay::Output(view)) => (view.rows(80).len(), view.reader.scroll),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(shown(&world), (0, 0));
+    world.state.take_dirty();
+    write(&mut world, 100);
+    assert_eq!((shown(&world), world.state.take_dirty()), ((100, 0), true));
+    world.press("↑↑");
+    write(&mut world, 200);
+    assert_eq!(shown(&world), (100, 2), "what is read stands still");
+    world.press("g");
+    let page = world.state.layout().output_size().0;
+    assert_eq!(shown(&world), (100, 100 - page));
+    world.press("G");
+    assert_eq!(shown(&world), (200, 0), "and goes on from the end");
+    world.press("/line␣1⏎");
+    assert_eq!(shown(&world).0, 111);
+    // It goes on without being looked at, and can be looked at again, when it has ended, too.
+    world.press("⎋");
+    write(&mut world, 300);
+    let note = Some("It ended with 7".to_owned());
+    world.send(Msg::JobDone { ticket, result: Ok(JobResult { note, ..JobResult::default() }) });
+    world.press("⏎0⏎");
+    assert_eq!(shown(&world), (300, 0));
+}
