@@ -58,6 +58,20 @@ hresults! {
         "the runtime is not initialised yet: wait a moment and try again";
     PROFILER_ALREADY_ACTIVE = 0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE",
         "a profiler is in this process already, and there is room for one only";
+    PROFILER_NOT_ATTACHABLE = 0x8013_1368, "CORPROF_E_PROFILER_NOT_ATTACHABLE",
+        "this profiler cannot be attached to a process that runs, it lacks ICorProfilerCallback3: have a suspended process load it at start-up";
+    PROFILER_DETACHING = 0x8013_1367, "CORPROF_E_PROFILER_DETACHING",
+        "a profiler is just leaving this process: wait a moment and try again";
+    PROFILER_CANCEL_ACTIVATION = 0x8013_1375, "CORPROF_E_PROFILER_CANCEL_ACTIVATION",
+        "the profiler was loaded and does not want to be in this process: its own settings and log say why";
+    CONCURRENT_GC_NOT_PROFILABLE = 0x8013_1376, "CORPROF_E_CONCURRENT_GC_NOT_PROFILABLE",
+        "the profiler wants what it cannot have beside concurrent collections: start the process with DOTNET_gcConcurrent=0";
+    TIMEOUT_WAITING_FOR_CONCURRENT_GC = 0x8013_1379, "CORPROF_E_TIMEOUT_WAITING_FOR_CONCURRENT_GC",
+        "a concurrent collection did not end in time: try again";
+    CLASS_NOT_AVAILABLE = 0x8004_0111, "CLASS_E_CLASSNOTAVAILABLE",
+        "the library has no profiler of this GUID";
+    ENTRY_NOT_FOUND = 0x8007_007f, "ERROR_PROC_NOT_FOUND",
+        "the library is no CLR profiler: it has no DllGetClassObject";
     INVALID_ARGUMENT = 0x8007_0057, "DS_IPC_E_INVALIDARG",
         "the runtime does not take this value, or not in the state that it is in";
     MODULE_NOT_FOUND = 0x8007_007e, "ERROR_MOD_NOT_FOUND",
@@ -113,6 +127,14 @@ mod tests {
             (0x8000_4005, "E_FAIL (0x80004005)"),
             (0x8013_135b, "DS_IPC_E_NOT_YET_AVAILABLE (0x8013135b)"),
             (0x8013_1371, "DS_IPC_E_RUNTIME_UNINITIALIZED (0x80131371)"),
+            (0x8013_1367, "CORPROF_E_PROFILER_DETACHING (0x80131367)"),
+            (0x8013_1368, "CORPROF_E_PROFILER_NOT_ATTACHABLE (0x80131368)"),
+            (0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE (0x8013136a)"),
+            (0x8013_1375, "CORPROF_E_PROFILER_CANCEL_ACTIVATION (0x80131375)"),
+            (0x8013_1376, "CORPROF_E_CONCURRENT_GC_NOT_PROFILABLE (0x80131376)"),
+            (0x8013_1379, "CORPROF_E_TIMEOUT_WAITING_FOR_CONCURRENT_GC (0x80131379)"),
+            (0x8004_0111, "CLASS_E_CLASSNOTAVAILABLE (0x80040111)"),
+            (0x8007_007f, "ERROR_PROC_NOT_FOUND (0x8007007f)"),
             (0x8007_0057, "DS_IPC_E_INVALIDARG (0x80070057)"),
             (0x8007_007a, "DS_IPC_E_INSUFFICIENT_BUFFER (0x8007007a)"),
             (0x8000_00cb, "DS_IPC_E_ENVVAR_NOT_FOUND (0x800000cb)"),
@@ -132,6 +154,6 @@ mod tests {
             assert!(hresult.name().is_some() && hresult.explain() != unknown, "{hresult}");
             assert!(!Hresult::KNOWN[..i].contains(hresult), "{hresult} twice");
         }
-        assert_eq!(Hresult::KNOWN.len(), 16);
+        assert_eq!(Hresult::KNOWN.len(), 23);
     }
 }
