@@ -7,7 +7,8 @@
 //!
 //! Start-up is the median of several runs. Idle figures are over twenty seconds: processor time from `schedstat` and wake-ups
 //! from `voluntary_ctxt_switches`, both summed over all threads, memory from `smaps_rollup`, bytes as they reach the
-//! terminal. Latency is from a key's write to the first byte that comes back, at random phase to the refresh.
+//! terminal. Latency is from a key's write to the first byte that comes back, at random phase to the refresh. Last comes a real .NET 9 program, where
+//! `tests/setup.sh` has brought one.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
 
@@ -20,15 +21,14 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use support::{Invocation, PATIENCE, Running, Screen, folder, poll, screen};
+use support::{Invocation, PATIENCE, Running, Screen, folder, poll, runtimes, screen};
 
 const STARTS: usize = 11;
 const IDLE: Duration = Duration::from_secs(20);
 const PRESSES: usize = 200;
 /// A heading of the process table: when it is there, so is the frame around it.
 const HEADING: &str = "PID";
-/// The key that starts a recording of the selected process, and what the screen says then.
-const RECORD: [&str; 1] = ["t"];
+/// What the screen says while a process is recorded.
 const RECORDING: &str = "recording";
 
 fn main() {
@@ -51,8 +51,29 @@ fn main() {
         let open = || Invocation::new(["--sim".as_ref(), fleet.folder.path()]).screen(120, 40);
         let screen = measure(&open, &|shown| shown.contains(HEADING));
         first_row(&open, &fleet.pids);
-        recording(&screen);
+        recording(&screen, &["t"]);
     }
+    flooded();
+}
+
+/// Keys while a real program writes events as fast as it can, and each of them is written and analysed.
+fn flooded() {
+    let Some(net9) = runtimes::net9() else { return };
+    println!("\na .NET 9 program that writes events as fast as it can, on the same processors");
+    let program = net9.program("work").arg("0").arg("10000").start();
+    let screen = Invocation::new(["--filter", &program.pid().to_string()]).screen(120, 40);
+    screen.wait_for("9.0.7");
+    screen.keys("O");
+    screen.wait_for("Record ·");
+    screen.keys(&format!("{}{}DnTop-Work{}", screen::ctrl('u'), screen::TAB, screen::ENTER));
+    recording(&screen, &[]);
+    screen.keys("t");
+    screen.try_wait_until(PATIENCE, |shown| shown.contains("done")).unwrap();
+    let whole = |file: &Path| file.extension().is_some_and(|end| end == "nettrace");
+    let file = fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path()).find(|file| whole(file)).unwrap();
+    let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+    let number = |name: &str| stats[name].as_f64().unwrap();
+    println!("{:.1} M events/s, {} lost", number("events") / number("duration_ms") / 1e3, number("dropped"));
 }
 
 /// Simulated runtimes in a process of their own, so that their work is not counted as the dashboard's: `dn-top sim COUNT
@@ -128,8 +149,9 @@ fn first_row(open: &dyn Fn() -> Screen, pids: &BTreeSet<String>) {
     report("start to first row", &mut rows, "target p50 60 ms");
 }
 
-fn recording(screen: &Screen) {
-    for key in RECORD {
+/// Presses what starts a recording of the selected process, and measures.
+fn recording(screen: &Screen, start: &[&str]) {
+    for key in start {
         screen.keys(key);
         std::thread::sleep(Duration::from_millis(300));
     }
