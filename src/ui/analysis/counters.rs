@@ -1,5 +1,7 @@
 //! Counters and meters: what the process and its libraries publish.
 
+use std::borrow::Cow;
+
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
@@ -127,15 +129,18 @@ fn row(canvas: &mut Canvas<'_>, grid: &Grid, counter: &CounterSnapshot, y: u16) 
     let theme = canvas.theme;
     let CounterSnapshot { name, tags, unit, value, .. } = counter;
     if let Some((x, room)) = grid.place("COUNTER") {
-        let used = canvas.foreign(x + 2, y, room.saturating_sub(2), name, theme.text) + 3;
-        canvas.foreign(x + used, y, room.saturating_sub(used), tags, theme.dim);
+        let (x, room) = (x + 2, room.saturating_sub(2));
+        let tags = tags_that_fit(tags, room.saturating_sub(width(name) + 1));
+        let used = super::methods::name(canvas, x, y, room.saturating_sub((width(&tags) + 1).min(room / 2)), name, theme.text) + 1;
+        canvas.foreign(x + used, y, room.saturating_sub(used), &tags, theme.dim);
     }
     match value {
         Some(value) => grid.value(canvas, "VALUE", y, quantity(*value, unit), theme.strong),
         None => grid.value(canvas, "VALUE", y, theme.glyphs.none, theme.dim),
     }
     if !is_bytes(unit) {
-        grid.text(canvas, "UNIT", y, unit, theme.dim);
+        // What is counted is in braces, by the rules for units.
+        grid.text(canvas, "UNIT", y, unit.trim_matches(['{', '}']), theme.dim);
     }
     if let Some(change) = change(counter) {
         grid.value(canvas, "CHANGE", y, told(counter, change), if change == 0.0 { theme.dim } else { theme.events });
@@ -145,7 +150,16 @@ fn row(canvas: &mut Canvas<'_>, grid: &Grid, counter: &CounterSnapshot, y: u16) 
     }
 }
 
-/// The latest values as bars, newest at the right.
+/// Tags of a counter; their values alone where there is no room for more: these tell the lines apart.
+fn tags_that_fit(tags: &str, room: u16) -> Cow<'_, str> {
+    if width(tags) <= room {
+        return tags.into();
+    }
+    let values = tags.split(',').map(|tag| tag.split_once('=').map_or(tag, |(_, value)| value));
+    values.collect::<Vec<_>>().join(",").into()
+}
+
+/// The latest values as bars, newest at the right. None is as high as the line: it would touch the one above.
 fn sparkline(canvas: &mut Canvas<'_>, counter: &CounterSnapshot, area: Rect, style: Style) {
     let bars = canvas.theme.glyphs.bars;
     let history = &counter.history;
@@ -155,7 +169,12 @@ fn sparkline(canvas: &mut Canvas<'_>, counter: &CounterSnapshot, area: Rect, sty
     let start = area.right() - shown.len() as u16;
     for ((_, value), x) in shown.iter().zip(start..) {
         let share = if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 };
-        canvas.sign(x, area.y, bars[(share * 7.0).round() as usize], if share == 0.0 { canvas.theme.border } else { style });
+        canvas.sign(
+            x,
+            area.y,
+            bars[(share * (bars.len() - 2) as f64).round() as usize],
+            if share == 0.0 { canvas.theme.border } else { style },
+        );
     }
 }
 
