@@ -153,19 +153,17 @@ fn parse_rundown(text: &str) -> Result<Rundown, String> {
 /// # Errors
 /// A sentence that says what was expected.
 pub fn parse_keep(text: &str) -> Result<Keep, String> {
-    // By time, as much is held as a machine that is being looked at can spare.
-    const SPARE: u64 = 256 << 20;
     if let Ok(span) = humantime::parse_duration(text) {
         let enough = span >= Duration::from_secs(1);
         return enough
-            .then_some(Keep { bytes: SPARE, span: Some(span) })
+            .then_some(Keep { bytes: Keep::MOST, span: Some(span) })
             .ok_or_else(|| "a flight recorder keeps a second at least".to_owned());
     }
     let bytes = parse_size(text).map_err(|_| "expected a size such as 64MB or a time such as 5m".to_owned())?;
     if (Keep::LEAST..=Keep::MOST).contains(&bytes) {
         return Ok(Keep { bytes, span: None });
     }
-    Err("a flight recorder keeps 1MiB to 1GiB: it is in memory".to_owned())
+    Err("a flight recorder keeps 1MiB to 1GiB".to_owned())
 }
 
 fn format_keep(keep: &Keep) -> String {
@@ -206,7 +204,7 @@ mod tests {
     #[test]
     fn what_a_flight_recorder_keeps_is_read_and_written() {
         let span = |seconds| Some(Duration::from_secs(seconds));
-        let table = [("64MB", 64_000_000, None), ("1GiB", 1 << 30, None), ("5m", 256 << 20, span(300)), ("1m30s", 256 << 20, span(90))];
+        let table = [("64MB", 64_000_000, None), ("1GiB", 1 << 30, None), ("5m", 1 << 30, span(300)), ("1m30s", 1 << 30, span(90))];
         for (text, bytes, span) in table {
             let keep = parse_keep(text).unwrap();
             assert_eq!(keep, Keep { bytes, span }, "{text}");

@@ -2,12 +2,16 @@
 //!
 //! Blocks of a stream cannot simply be cut off at its front: later ones refer to the stacks and kinds of events in them, and readers would take
 //! the numbers of the events that are gone for losses. So events are written anew, by the encoder, into segments that can each be read alone;
-//! the oldest go as new ones come. [`Recent::pieces`] makes one stream of those that are left.
+//! the oldest go as new ones come. Where those are kept that are closed is for others to say ([`Shelf`]); only the open one is here. [`Recent::pieces`] makes one stream of those that are left.
 
-use std::collections::{VecDeque, vec_deque};
+mod shelf;
+
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
+
+pub use shelf::{Refusal, Shelf};
 
 use super::{Decoder, Encoder, Event, Limits, Loss, LossKind, Metadata, NewEvent, Sink, TraceHeader, UtcTime};
 
@@ -21,7 +25,7 @@ pub struct Keep {
 }
 
 impl Keep {
-    /// More bytes than this are not held in memory.
+    /// More bytes than this are not kept.
     pub const MOST: u64 = 1 << 30;
     /// Fewer do not hold what a runtime writes at once.
     pub const LEAST: u64 = 1 << 20;
@@ -37,7 +41,10 @@ const LONGEST: usize = 8 << 20;
 pub struct Recent {
     keep: Keep,
     header: Option<TraceHeader>,
+    /// The closed ones, oldest first; their bytes are on the shelf.
     segments: VecDeque<Segment>,
+    shelf: Box<dyn Shelf>,
+    trouble: Option<String>,
     /// Bytes of all segments but the open one.
     bytes: u64,
     open: Option<(Writer, Range)>,
@@ -46,7 +53,7 @@ pub struct Recent {
 
 #[derive(Debug)]
 struct Segment {
-    bytes: Vec<u8>,
+    bytes: u64,
     range: Range,
 }
 
@@ -54,9 +61,9 @@ struct Segment {
 type Range = (i64, i64);
 
 impl Recent {
-    /// Keeps so much.
-    pub fn new(keep: Keep) -> Self {
-        Self { keep, header: None, segments: VecDeque::new(), bytes: 0, open: None, frozen: false }
+    /// Keeps so much, there.
+    pub fn new(keep: Keep, shelf: Box<dyn Shelf>) -> Self {
+        Self { keep, header: None, segments: VecDeque::new(), shelf, trouble: None, bytes: 0, open: None, frozen: false }
     }
 
     /// From now on nothing goes: what comes belongs to the end of the stream.
@@ -83,7 +90,7 @@ impl Recent {
             Some(oldest) => TraceHeader { sync_utc: header.unix_ms(oldest).map(UtcTime::from_unix_ms), sync_ticks: oldest, ..header },
             None => header,
         });
-        Pieces { writer: header.map(Writer::new), segments: self.segments.into_iter(), whole }
+        Pieces { writer: header.map(Writer::new), segments: self.segments, shelf: self.shelf, trouble: self.trouble, whole }
     }
 
     fn writer(&mut self, timestamp: i64) -> Option<&mut Writer> {
@@ -111,19 +118,37 @@ impl Recent {
             if self.bytes <= self.keep.bytes && self.keep.span.is_none_or(|span| age <= span) {
                 break;
             }
-            self.bytes -= oldest.bytes.len() as u64;
-            self.segments.pop_front();
+            self.drop_oldest();
         }
     }
 
     fn close(&mut self) {
         if let Some((mut writer, range)) = self.open.take() {
             writer.encoder.end();
-            let mut bytes = writer.encoder.take();
-            bytes.shrink_to_fit();
-            self.bytes += bytes.len() as u64;
+            let segment = writer.encoder.take();
+            while let Err(refusal) = self.shelf.put(&segment) {
+                // The newest is worth more than the oldest.
+                let again = matches!(refusal, Refusal::Full(_)) && self.drop_oldest();
+                let (Refusal::Full(words) | Refusal::Failed(words)) = refusal;
+                self.trouble.get_or_insert(words);
+                if !again {
+                    return;
+                }
+            }
+            let bytes = segment.len() as u64;
+            self.bytes += bytes;
             self.segments.push_back(Segment { bytes, range });
         }
+    }
+
+    /// Whether there was one.
+    fn drop_oldest(&mut self) -> bool {
+        let oldest = self.segments.pop_front();
+        if let Some(oldest) = &oldest {
+            self.bytes -= oldest.bytes;
+            self.shelf.drop_oldest();
+        }
+        oldest.is_some()
     }
 }
 
@@ -148,19 +173,34 @@ impl Sink for Recent {
     }
 }
 
-/// The pieces of one stream.
+/// The pieces of one stream. A segment leaves its shelf when the piece after it is asked for.
 #[derive(Debug)]
 pub struct Pieces {
     writer: Option<Writer>,
-    segments: vec_deque::IntoIter<Segment>,
+    segments: VecDeque<Segment>,
+    shelf: Box<dyn Shelf>,
+    trouble: Option<String>,
     whole: bool,
+}
+
+impl Pieces {
+    /// The segment that the last piece was made of is not needed any more.
+    pub fn release(&mut self) {
+        self.shelf.release();
+    }
+
+    /// The first reason why less was kept than was to be, in words.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
 }
 
 impl Iterator for Pieces {
     type Item = Vec<u8>;
 
     fn next(&mut self) -> Option<Vec<u8>> {
-        let Some(Segment { bytes, range }) = self.segments.next() else {
+        self.shelf.release();
+        let Some(Segment { range, .. }) = self.segments.pop_front() else {
             let mut writer = self.writer.take()?;
             if self.whole {
                 writer.encoder.end();
@@ -170,10 +210,14 @@ impl Iterator for Pieces {
             return Some(writer.encoder.take());
         };
         let writer = self.writer.as_mut()?;
+        let bytes = self.shelf.take_oldest().unwrap_or_else(|words| {
+            self.trouble.get_or_insert(words);
+            Vec::new()
+        });
         // Each segment counts its kinds of events anew.
         writer.ids.clear();
         let mut decoder = Decoder::new(Limits { metadata_bytes: usize::MAX, ..Limits::default() });
-        // A segment is this program's own writing: it can be read.
+        // A segment is this program's own writing: it can be read. Where it cannot, what is whole of it counts.
         let _ = decoder.feed(&bytes, writer);
         // Readers may forget its stacks.
         writer.encoder.sequence_point(range.1);

@@ -1,5 +1,6 @@
 //! Counting what is in a stream, beside the thread that writes it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
@@ -7,6 +8,7 @@ use std::thread::JoinHandle;
 
 use super::observe::{Observer, PACE};
 use super::pump::Progress;
+use super::segments::Segments;
 use crate::analysis::{EventFilter, Live, Throughput, Watch};
 use crate::clr::Trigger;
 use crate::model::Kept;
@@ -22,8 +24,8 @@ pub(super) struct Counting {
     pub(super) analysed: bool,
     /// An event is waited for.
     pub(super) stop_on: Option<Trigger>,
-    /// Its newest part is kept.
-    pub(super) keep: Option<Keep>,
+    /// Its newest part is kept, in files beside this one.
+    pub(super) keep: Option<(Keep, PathBuf)>,
 }
 
 /// What of a stream is waited for, and kept.
@@ -105,7 +107,8 @@ impl Counter {
         let (chunks, incoming) = sync_channel::<(Vec<u8>, usize)>(WAITING);
         let (give_back, empty) = channel();
         let watch = Watch::new(counting.stop_on);
-        let side = Side { watch, recent: counting.keep.map(Recent::new), rundown: vec![false], progress: progress.clone() };
+        let recent = counting.keep.map(|(keep, file)| Recent::new(keep, Box::new(Segments::beside(&file))));
+        let side = Side { watch, recent, rundown: vec![false], progress: progress.clone() };
         let count = move || {
             let count = |tally: &Throughput| {
                 let totals = tally.snapshot();

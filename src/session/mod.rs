@@ -20,6 +20,7 @@ mod pump;
 mod read;
 mod recorded;
 mod recorder;
+mod segments;
 mod threads;
 mod watch;
 

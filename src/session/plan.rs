@@ -35,7 +35,7 @@ pub struct Plan {
     pub max_bytes: Option<u64>,
     /// Stop when this event comes.
     pub stop_on: Option<Trigger>,
-    /// Keep only the newest part, in memory, and write it into the file at the end.
+    /// Keep only the newest part, in files beside it, and write it into the file at the end.
     pub keep: Option<Keep>,
     /// Whether what comes is analysed, for somebody who looks at it meanwhile.
     pub analysed: bool,

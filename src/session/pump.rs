@@ -129,12 +129,9 @@ impl Pump {
             trouble.note(|| words);
         }
         if let Some(recent) = recent {
-            let (whole, saved) = self.save(recent, complete);
+            let (whole, saved) = self.save(recent, complete, &mut trouble);
             complete = whole;
-            if let Err(error) = saved {
-                written = false;
-                trouble.note(|| refused(&error));
-            }
+            written = saved;
         }
         // Some file systems report a full disk only here.
         if written && let Err(error) = self.file.sync_all() {
@@ -146,19 +143,31 @@ impl Pump {
 }
 
 impl Pump {
-    /// Writes what a flight recorder kept. Counts it anew: the numbers at the end are those of the file. Says whether the file ends as it should.
-    fn save(&mut self, recent: Recent, whole: bool) -> (bool, io::Result<()>) {
+    /// Writes what a flight recorder kept. Counts it anew: the numbers at the end are those of the file. Says whether the file ends as it should, and
+    /// whether all of it is there. What is not stays in the files of its segments.
+    fn save(&mut self, recent: Recent, whole: bool, trouble: &mut Trouble) -> (bool, bool) {
         let counting = Counting { stop_on: None, keep: None, ..self.counting.clone() };
         let mut counter = Counter::start(self.progress.clone(), counting);
-        let (mut total, mut saved) = (0, Ok(()));
-        for piece in recent.pieces(whole) {
+        let (mut total, mut saved) = (0, true);
+        let mut pieces = recent.pieces(whole);
+        while saved && let Some(piece) = pieces.next() {
             let mut kept = 0;
-            saved = write(&mut self.file, &piece, &mut kept);
+            let mut result = write(&mut self.file, &piece, &mut kept);
+            if result.as_ref().is_err_and(is_full) {
+                // The file of the segment that this is of makes room for it.
+                pieces.release();
+                result = write(&mut self.file, &piece, &mut kept);
+            }
             total += kept as u64;
             counter.count(piece, kept);
-            if saved.is_err() {
-                break;
+            if let Err(error) = result {
+                saved = false;
+                let beside = "more of it is in the files beside it that are called .partial and a number";
+                trouble.note(|| format!("{}; {beside}", refused(&error)));
             }
+        }
+        if let Some(words) = pieces.trouble() {
+            trouble.note(|| format!("less was kept than was to be: {words}"));
         }
         let complete = counter.finish().complete;
         self.progress.bytes.store(total, Ordering::Relaxed);
@@ -189,11 +198,14 @@ impl Trouble {
     }
 }
 
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 fn refused(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            format!("the disk is full ({error}); everything up to there is kept. Make room, or record elsewhere with -o")
-        }
-        _ => format!("the file takes no more bytes: {error}"),
+    if is_full(error) {
+        format!("the disk is full ({error}); everything up to there is kept. Make room, or record elsewhere with -o")
+    } else {
+        format!("the file takes no more bytes: {error}")
     }
 }

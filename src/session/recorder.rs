@@ -69,7 +69,8 @@ impl Recorder {
                 return Err(StartError::Handle(error));
             }
         };
-        let counting = Counting { analysed: plan.analysed, stop_on: plan.stop_on.clone(), keep: plan.keep };
+        let keep = plan.keep.map(|keep| (keep, output.partial().to_owned()));
+        let counting = Counting { analysed: plan.analysed, stop_on: plan.stop_on.clone(), keep };
         let pump = Pump { stream: reading, file, max_bytes: plan.max_bytes, counting, progress: progress.clone() };
         let pump = tokio::task::spawn_blocking(move || pump.run());
 

@@ -141,6 +141,37 @@ fn a_flight_recorder_keeps_the_end() {
 }
 
 #[test]
+fn what_a_flight_recorder_kept_outlives_it() {
+    let Some(net9) = runtimes::net9() else { return };
+    let mut program = net9.program("known").start();
+    let place = folder();
+    let file = place.path().join("a.nettrace");
+    let pid = program.pid().to_string();
+    let arguments = ["trace", &pid, "-o", file.to_str().unwrap(), "--clr-events", "exception", "--flight", "1MiB"];
+    let running = Invocation::new(arguments).start();
+    wait_for_session(&running, &program);
+    program.carry_out("throw 20000");
+    let segments = || {
+        let files = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
+        let mut files: Vec<_> = files.filter(|file| file.to_str().unwrap().contains(".partial.0")).collect();
+        files.sort();
+        files
+    };
+    // The first ones have gone.
+    let full = || (segments().len() >= 8 && !place.path().join("a.nettrace.partial.0001").exists()).then_some(());
+    poll(PATIENCE, full).unwrap_or_else(|| panic!("{:?}\n{}", segments(), running.stderr()));
+    running.signal(Signal::KILL);
+    running.wait();
+    let left = segments();
+    assert!((8..=20).contains(&left.len()), "{left:?}");
+    for segment in &left {
+        let said = stats(segment);
+        assert!(said["complete"] == true && count(&said, RUNTIME, "ExceptionThrown") > 0, "{}: {said:#}", segment.display());
+    }
+    assert!(program.answers());
+}
+
+#[test]
 fn a_variable_is_set_from_the_dashboard() {
     let Some(net9) = runtimes::net9() else { return };
     let program = net9.program("known").start();

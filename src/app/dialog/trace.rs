@@ -80,7 +80,7 @@ impl Form {
             Question::text(
                 "Keep only",
                 shown(order.flight.map(|keep| keep.span.map_or_else(|| format_size(keep.bytes), time))),
-                "flight recorder: the last 64MB or 5m, in memory, written when it stops; everything if empty",
+                "flight recorder: the last 64MB or 5m, one file when it stops; everything if empty",
             ),
             Question::text("File", "", "NAME_PID_date_time.nettrace in the current folder if empty"),
         ];

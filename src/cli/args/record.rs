@@ -65,7 +65,7 @@ pub(in crate::cli) struct Record {
     /// Stop when this event comes, by its number or name; with TEXT, when its payload holds it
     #[arg(long, value_name = "PROVIDER/EVENT[:TEXT]", value_parser = Trigger::parse)]
     pub(in crate::cli) stop_on: Option<Trigger>,
-    /// Keep only the newest part, in memory, and write it at the end: a size such as 64MB, or a time such as 5m
+    /// Keep only the newest part, and make one file of it at the end: a size such as 64MB, or a time such as 5m
     #[arg(long, value_name = "SIZE|TIME", value_parser = parse_keep, conflicts_with = "max_size")]
     pub(in crate::cli) flight: Option<Keep>,
     /// Stop once the file is this large, such as 64MB

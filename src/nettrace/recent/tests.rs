@@ -1,3 +1,5 @@
+use std::sync::{Arc, Mutex};
+
 use super::super::{Ending, trace};
 use super::*;
 
@@ -70,8 +72,43 @@ fn read(bytes: &[u8]) -> (Found, Ending) {
     (found, ending)
 }
 
+/// Segments in memory, of which a test can look at all, and which have only so much room.
+#[derive(Debug, Default, Clone)]
+struct Memory(Arc<Mutex<VecDeque<Vec<u8>>>>, Option<usize>);
+
+impl Memory {
+    fn all(&self) -> Vec<Vec<u8>> {
+        self.0.lock().unwrap().iter().cloned().collect()
+    }
+}
+
+impl Shelf for Memory {
+    fn put(&mut self, segment: &[u8]) -> Result<(), Refusal> {
+        let mut all = self.0.lock().unwrap();
+        if self.1.is_some_and(|room| all.iter().map(Vec::len).sum::<usize>() + segment.len() > room) {
+            return Err(Refusal::Full("no room".to_owned()));
+        }
+        all.push_back(segment.to_vec());
+        Ok(())
+    }
+
+    fn drop_oldest(&mut self) {
+        self.0.lock().unwrap().pop_front();
+    }
+
+    fn take_oldest(&mut self) -> Result<Vec<u8>, String> {
+        self.0.lock().unwrap().pop_front().ok_or_else(|| "it is gone".to_owned())
+    }
+
+    fn release(&mut self) {}
+}
+
 fn recent(keep: Keep, bytes: &[u8]) -> Recent {
-    let mut recent = Recent::new(keep);
+    on(Memory::default(), keep, bytes)
+}
+
+fn on(shelf: Memory, keep: Keep, bytes: &[u8]) -> Recent {
+    let mut recent = Recent::new(keep, Box::new(shelf));
     Decoder::new(Limits::default()).feed(bytes, &mut recent).unwrap();
     recent
 }
@@ -98,12 +135,14 @@ fn what_is_kept_is_the_end_of_the_stream_as_it_was() {
 #[test]
 fn time_limits_too_and_every_segment_can_be_read_alone() {
     let bytes = stream(4_000, &[]);
-    let kept = recent(Keep { bytes: Keep::MOST, span: Some(Duration::from_secs(1)) }, &bytes);
+    let shelf = Memory::default();
+    let kept = on(shelf.clone(), Keep { bytes: Keep::MOST, span: Some(Duration::from_secs(1)) }, &bytes);
     let (_, span) = kept.kept();
     assert!((1_000..1_200).contains(&span.as_millis()), "{span:?}");
-    assert!(kept.segments.len() > 10);
-    for segment in &kept.segments {
-        let (found, ending) = read(&segment.bytes);
+    let segments = shelf.all();
+    assert!(segments.len() > 10);
+    for segment in &segments {
+        let (found, ending) = read(segment);
         assert!(ending == Ending::Complete && !found.events.is_empty() && found.events.iter().all(|event| event.3.len() == 2));
     }
 }
@@ -121,12 +160,42 @@ fn what_the_runtime_lost_stays_lost() {
 #[test]
 fn nothing_goes_once_it_is_frozen_and_a_cut_stream_stays_cut() {
     let bytes = stream(3_000, &[]);
-    let mut kept = Recent::new(Keep { bytes: Keep::LEAST, span: None });
+    let mut kept = Recent::new(Keep { bytes: Keep::LEAST, span: None }, Box::new(Memory::default()));
     kept.freeze();
     Decoder::new(Limits::default()).feed(&bytes, &mut kept).unwrap();
     let file: Vec<u8> = kept.pieces(false).flatten().collect();
     let (found, ending) = read(&file);
     assert_eq!(found.events.len(), 3_000);
     assert!(matches!(ending, Ending::Truncated { loose_bytes: 0, .. }), "{ending:?}");
-    assert_eq!(Recent::new(Keep { bytes: Keep::LEAST, span: None }).pieces(true).count(), 0, "no stream came");
+    assert_eq!(Recent::new(Keep { bytes: Keep::LEAST, span: None }, Box::new(Memory::default())).pieces(true).count(), 0, "no stream came");
+}
+
+#[test]
+fn where_there_is_no_room_the_oldest_goes_and_it_is_said() {
+    let bytes = stream(6_000, &[]);
+    let all = read(&bytes).0.events;
+    let shelf = Memory(Arc::default(), Some(1 << 20));
+    let kept = on(shelf.clone(), Keep { bytes: 4 << 20, span: None }, &bytes);
+    let held: usize = shelf.all().iter().map(Vec::len).sum();
+    assert!((1 << 19..=1 << 20).contains(&held), "{held}");
+    let mut pieces = kept.pieces(true);
+    assert_eq!(pieces.trouble(), Some("no room"));
+    let file: Vec<u8> = pieces.by_ref().flatten().collect();
+    let (found, ending) = read(&file);
+    assert_eq!(ending, Ending::Complete);
+    assert!(found.events.len() > 500 && found.lost == 0, "{}", found.events.len());
+    assert_eq!(found.events, all[all.len() - found.events.len()..]);
+}
+
+#[test]
+fn a_segment_that_is_gone_is_missed_and_the_others_are_there() {
+    let shelf = Memory::default();
+    let kept = on(shelf.clone(), Keep { bytes: Keep::LEAST, span: None }, &stream(3_000, &[]));
+    let count = shelf.all().len();
+    shelf.0.lock().unwrap().truncate(count - 2);
+    let mut pieces = kept.pieces(true);
+    let file: Vec<u8> = pieces.by_ref().flatten().collect();
+    assert_eq!(pieces.trouble(), Some("it is gone"));
+    let (found, ending) = read(&file);
+    assert!(ending == Ending::Complete && found.events.len() > 300, "{}", found.events.len());
 }
