@@ -2,7 +2,8 @@
 //!
 //! Blocks of a stream cannot simply be cut off at its front: later ones refer to the stacks and kinds of events in them, and readers would take
 //! the numbers of the events that are gone for losses. So events are written anew, by the encoder, into segments that can each be read alone;
-//! the oldest go as new ones come. Where those are kept that are closed is for others to say ([`Shelf`]); only the open one is here. [`Recent::pieces`] makes one stream of those that are left.
+//! the oldest go as new ones come. Where those are kept that are closed is for others to say ([`Shelf`]); only the open one is here.
+//! [`Recent::pieces`] makes one stream of those that are left.
 
 mod shelf;
 
