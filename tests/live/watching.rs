@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::support::runtimes;
-use crate::support::screen::ctrl;
+use crate::support::screen::{ENTER, ctrl};
 use crate::support::{Invocation, PATIENCE, Program, poll};
 
 /// A session that is listened to, and what it told last.
@@ -156,4 +156,60 @@ fn the_dashboard_shows_them_and_leaves_nothing_behind() {
         assert!(gone.is_some(), "{} sessions stay", sessions(&program));
         assert!(program.is_alive() && program.answers());
     }
+}
+
+#[test]
+fn the_dashboard_shows_the_values_that_instruments_were_given() {
+    let Some(net9) = runtimes::net9() else { return };
+    let mut program = net9.program("meters").start();
+    let pid = program.pid().to_string();
+    let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
+    screen.wait_until("its row", |shown| {
+        shown.lines().any(|line| line.contains(&format!(" {pid} meters ")) && line.contains("9.0.7") && line.contains("● running"))
+    });
+    screen.keys("w");
+    screen.wait_for("◎ watched");
+    screen.keys(ENTER);
+    screen.wait_for("Esc back");
+    screen.keys("9");
+    screen.wait_for("- System.Runtime (");
+    screen.keys("m");
+    screen.wait_for("- DnTop.Told (");
+    screen.keys("/DnTop");
+    screen.keys(ENTER);
+    screen.wait_gone("System.Runtime");
+    // What stands behind the name, first the value.
+    let behind = |shown: &str, name: &str| {
+        let line = shown.lines().find(|line| line.trim_start_matches(['│', ' ']).starts_with(&format!("{name} ")))?.to_owned();
+        Some(line.split_once(name)?.1.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    };
+    let reaches = |name: &str, value: &str| {
+        screen.wait_until(&format!("{name} {value}"), |shown| behind(shown, name).is_some_and(|words| words[0] == value))
+    };
+    reaches("g", "42");
+    // The others are listened to by then.
+    reaches("level", "0");
+    for command in ["count 7", "change 5", "change -3", "record 40 25", "gauge 17"] {
+        program.carry_out(command);
+    }
+    for (name, value) in [("sold fruit=apple", "7"), ("sold fruit=pear", "14"), ("stock", "2"), ("level", "17")] {
+        reaches(name, value);
+    }
+    assert_eq!(behind(&screen.contents(), "sold fruit=pear").unwrap()[1], "piece");
+    // Of the histogram, all that was recorded: what came of it in the last second is over with that.
+    screen.keys("G");
+    for _ in 0..3 {
+        screen.keys("k");
+    }
+    screen.wait_until("the histogram", |shown| shown.contains("(40 in all)") && shown.contains("(1.0 kB in all)"));
+    program.carry_out("count 3");
+    reaches("sold fruit=apple", "10");
+    screen.keys("m");
+    screen.wait_gone("fruit=apple");
+    screen.keys("q");
+    screen.wait_for("Enter details");
+    screen.keys("q");
+    assert!(screen.wait_exit().success());
+    screen.assert_restored();
+    assert!(program.is_alive() && program.answers());
 }

@@ -109,7 +109,8 @@ impl Action {
                 Context::Environment => ready_if(state.details.environment.get().is_some()),
                 Context::Methods | Context::Flame => ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads),
                 Context::Events => ready_if(state.findings().is_some()),
-                Context::Counters => ready_if(state.counters().is_some()),
+                // Before the first values, too: what is typed then would be so many commands.
+                Context::Counters => ready_if(state.counters().is_some() || is_watched(state)),
                 Context::More => ready_if(state.section().is_some()),
                 _ => ready_if(state.context() == Context::Reader),
             },
