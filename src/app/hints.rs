@@ -1,6 +1,7 @@
 //! The hint line: what is possible now, the most useful first, as much as there is room for.
 
 use super::action::{Action, Context, Entry, Status, TABLE};
+use super::dialog::Overlay;
 use super::{Shape, State};
 
 /// A hint, and where it stands in the line.
@@ -62,6 +63,7 @@ fn hint(state: &State, entry: &Entry, x: u16) -> Hint {
         Action::Trace if state.list.selected().is_some_and(|key| state.recordings.is_recording(key)) => "stop",
         Action::Watch if state.list.selected().is_some_and(|key| state.watches.of(key).is_some()) => "unwatch",
         Action::WatchAll if state.unwatched().next().is_none() => "watch none",
+        Action::Accept if matches!(state.overlay, Some(Overlay::Profiles(_))) => "record",
         Action::Pause if state.pause.is_some() => "go on",
         Action::Reveal if state.details.variable().is_some_and(|(index, _)| state.details.is_readable(index)) => "hide",
         Action::Shape => shape(state, entry),

@@ -121,8 +121,10 @@ fn the_hints_of_80_columns_lead_from_the_table_to_every_tab() {
         world.press(keys);
         assert_eq!(lacks(&world, &[what, "Esc back", "Tab tabs"]), nothing, "after {keys}");
     }
+    world.press("T");
+    assert_eq!(lacks(&world, &["Enter record", "Space pick", "Esc cancel"]), nothing);
     // Where there is more room.
-    world.press("⎋");
+    world.press("⎋⎋");
     assert!(hints(&world, 120).contains(&"W watch all".to_owned()));
     world.press("W");
     assert!(hints(&world, 120).contains(&"W watch none".to_owned()));
