@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Looks for input that dn-top does not survive, with cargo-fuzz, which needs a nightly toolchain: every target, one after the other.
 #
-#   tests/fuzz.sh [SECONDS [TARGET..]]     for so long each; by default 60, and stream blocks payloads analyses
+#   tests/fuzz.sh [SECONDS [TARGET..]]     for so long each; by default 60, and stream blocks payloads analyses. Building comes on top: minutes at first.
 #
 # It installs cargo-fuzz where it is missing. What is found, and what was learnt, stays in target/fuzz. `cargo test --test fuzz` runs the same targets
 # for a moment, on stable.
