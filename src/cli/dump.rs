@@ -41,7 +41,7 @@ pub(super) async fn dump(arguments: args::Dump) -> Result<Exit, Failure> {
     print::say(format_args!("{} stands still while it writes {}", called(&process), path.as_str()));
     let request = DumpRequest { path, kind, flags };
     let dumped = session::dump(&client, &process, &request).await.map_err(|error| {
-        let exit = if let DumpError::Exchange(error) = &error { exit_of(error) } else { Exit::Failed };
+        let exit = if let DumpError::Exchange { error, .. } = &error { exit_of(error) } else { Exit::Failed };
         Failure::new(exit, error)
     })?;
     if arguments.output.json {

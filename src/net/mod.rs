@@ -16,6 +16,7 @@ mod legacy;
 pub mod port;
 mod proc;
 mod target;
+mod tracing;
 pub mod user_events;
 #[cfg(test)]
 mod world;
@@ -24,3 +25,4 @@ pub use directory::{Clients, Directory};
 pub use error::{Cause, ExchangeError};
 pub use gate::Busy;
 pub use target::TargetError;
+pub use tracing::untraceable;

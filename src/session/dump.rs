@@ -7,11 +7,11 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 use super::output::stamped_name;
-use crate::ipc::DumpRequest;
+use crate::ipc::{DumpRequest, Hresult};
 use crate::model::Process;
 use crate::model::{seen_here, temporary_folder};
-use crate::net::ExchangeError;
 use crate::net::client::Client;
+use crate::net::{ExchangeError, untraceable};
 
 /// How long a dump may take. The target stands still meanwhile, so giving up earlier would not help it.
 pub const DUMP_LIMIT: Duration = Duration::from_secs(3600);
@@ -35,17 +35,29 @@ pub enum DumpError {
     /// Something has the name already. The target would write over it; it was not asked.
     #[error("{} exists already and a dump would overwrite it; choose another path", .0.display())]
     Exists(PathBuf),
-    /// The runtime did not do it. Its own words follow, one a line.
-    #[error("{}{}", .0, tail(.0))]
-    Exchange(ExchangeError),
+    /// The runtime did not do it. Its own words follow, one a line, and what would help.
+    #[error("{error}{}", tail(error, *.advice))]
+    Exchange {
+        /// What it answered.
+        error: ExchangeError,
+        /// What may have forbidden it, and what would help.
+        advice: Option<&'static str>,
+    },
     /// The runtime said "done" and no file is there.
     #[error("the runtime answered that the dump is written, but there is no file at {}; a NativeAOT program may answer so without writing one", .0.display())]
     Missing(PathBuf),
 }
 
-/// The target's own words behind the error.
-fn tail(error: &ExchangeError) -> String {
-    error.details().iter().map(|line| format!("\n  {line}")).collect()
+/// The target's own words behind the error, and ours.
+fn tail(error: &ExchangeError, advice: Option<&str>) -> String {
+    error.details().iter().map(String::as_str).chain(advice).map(|line| format!("\n  {line}")).collect()
+}
+
+/// What may have forbidden a dump. The dump program says it where it says anything: 3.1's does not reach us.
+fn advice(error: &ExchangeError, pid: u32) -> Option<&'static str> {
+    let details = error.details();
+    let traced = details.is_empty() || details.iter().any(|line| line.contains("ptrace("));
+    (error.hresult() == Some(Hresult::FAIL) && traced).then(|| untraceable(pid)).flatten()
 }
 
 /// Where a dump goes when nobody says where: the target's temporary folder.
@@ -64,7 +76,7 @@ pub async fn dump(client: &Client, process: &Process, request: &DumpRequest) -> 
         return Err(DumpError::Exists(here));
     }
     let begun = Instant::now();
-    client.dump(request, DUMP_LIMIT).await.map_err(DumpError::Exchange)?;
+    client.dump(request, DUMP_LIMIT).await.map_err(|error| DumpError::Exchange { advice: advice(&error, process.key.pid), error })?;
     let took = begun.elapsed();
     match here.metadata() {
         Ok(file) => Ok(Dumped { path, seen_here: here, bytes: Some(file.len()), took }),

@@ -24,13 +24,14 @@ pub(super) fn denied(uid: u32, user: Option<&str>) -> Contact {
 }
 
 /// Its files cannot be looked into although it is ours by name: another namespace, or a process that protects itself.
-fn out_of_reach(pid: u32) -> Contact {
-    trouble(
-        Trouble::Denied,
-        format!(
-            "its socket directory cannot be reached through /proc/{pid}/root: run dn-top as root, or in a container with CAP_SYS_PTRACE"
-        ),
-    )
+fn out_of_reach(pid: u32, our_uid: u32) -> Contact {
+    let how = match our_uid {
+        0 => {
+            "this root lacks CAP_SYS_PTRACE: run dn-top outside of its container, or start that with `--cap-add SYS_PTRACE` (docker, podman)"
+        }
+        _ => "it is in other namespaces or has more rights: run `sudo dn-top`",
+    };
+    trouble(Trouble::Denied, format!("its socket directory cannot be reached through /proc/{pid}/root; {how}"))
 }
 
 /// Its process is gone, or was never one that we can see.
@@ -44,7 +45,7 @@ pub(super) fn stale(name: SocketName, pid_lives_on: bool) -> Contact {
 pub(super) fn without_socket(proc: &Proc, known: &Known, our_uid: u32, user: Option<&str>) -> Contact {
     let (directory, missing) = match &known.home {
         Home::Hidden if known.uid != our_uid => return denied(known.uid, user),
-        Home::Hidden => return out_of_reach(known.key.pid),
+        Home::Hidden => return out_of_reach(known.key.pid, our_uid),
         Home::Directory { as_it_sees, .. } => (as_it_sees.as_path(), false),
         Home::Missing { as_it_sees } => (as_it_sees.as_path(), true),
     };

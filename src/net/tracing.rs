@@ -1,0 +1,52 @@
+//! Why a process may not be traced, in words. A dump is written by a program that traces the process, with the process's own rights: what forbids that
+//! is neither in the runtime's answer nor a matter of who asks.
+
+use std::fs;
+
+/// Where the kernel says who may trace whom; not there without the Yama module.
+const SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
+
+/// What may forbid that a process is traced by a program of its own, and what would help. Best effort: `None` where nothing is found.
+pub fn untraceable(pid: u32) -> Option<&'static str> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    advice(&read(SCOPE), &read(&format!("/proc/{pid}/status")))
+}
+
+fn advice(scope: &str, status: &str) -> Option<&'static str> {
+    match scope.trim() {
+        // 1 is no hindrance: the runtime names its dump program as the one that may.
+        "2" => {
+            return Some(
+                "kernel.yama.ptrace_scope is 2, and only root may trace: run `sudo sysctl kernel.yama.ptrace_scope=1` for the time of the dump",
+            );
+        }
+        "3" => return Some("kernel.yama.ptrace_scope is 3, and nobody may trace until the machine is started again with another value"),
+        _ => {}
+    }
+    let filtered = status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() != "0"));
+    filtered.then_some(
+        "a seccomp filter is on the process, as in a container, and may forbid tracing: start its container with `--cap-add SYS_PTRACE` \
+         (docker, podman), or with SYS_PTRACE in securityContext.capabilities.add (Kubernetes)",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_hindrance_has_its_remedy() {
+        for (scope, status, words) in [
+            ("0\n", "Name:\tx\nSeccomp:\t0\n", None),
+            ("", "", None),
+            ("1\n", "Seccomp:\t0\n", None),
+            ("2\n", "Seccomp:\t2\n", Some("sudo sysctl kernel.yama.ptrace_scope=1")),
+            ("3\n", "", Some("started again")),
+            ("1\n", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n", Some("--cap-add SYS_PTRACE")),
+        ] {
+            let found = advice(scope, status);
+            assert_eq!(found.is_some(), words.is_some(), "{scope} {status}");
+            assert!(words.is_none_or(|words| found.unwrap().contains(words)), "{found:?}");
+        }
+    }
+}
