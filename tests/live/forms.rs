@@ -164,7 +164,8 @@ fn what_a_flight_recorder_kept_outlives_it() {
     running.wait();
     let left = segments();
     assert!((8..=20).contains(&left.len()), "{left:?}");
-    for segment in &left {
+    // It may have been killed in the middle of the newest.
+    for segment in &left[..left.len() - 1] {
         let said = stats(segment);
         assert!(said["complete"] == true && count(&said, RUNTIME, "ExceptionThrown") > 0, "{}: {said:#}", segment.display());
     }
