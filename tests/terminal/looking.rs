@@ -1,0 +1,212 @@
+//! Looking: the table, the details, help, sizes, colours.
+
+use crate::support::screen::{BACKSPACE, DOWN, END, ENTER, ESC, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, TAB, UP, ctrl};
+use crate::support::{PATIENCE, Screen};
+use crate::{BACK_TAB, FIRST, SECOND, assert_left, demo, press, recordings, sorted};
+
+const F5: &str = "\x1b[15~";
+/// The one with the highest pid.
+const LAST: &str = "PriceFeed 1496";
+
+#[test]
+fn the_table_is_moved_in_sorted_and_filtered() {
+    let mut screen = sorted(&[]);
+    for (keys, shows) in [
+        (DOWN, SECOND),
+        ("k", FIRST),
+        ("j", SECOND),
+        (UP, FIRST),
+        (END, LAST),
+        (HOME, FIRST),
+        ("G", LAST),
+        ("g", FIRST),
+        (PAGE_DOWN, LAST),
+        (PAGE_UP, FIRST),
+        (&ctrl('f'), LAST),
+        (&ctrl('b'), FIRST),
+        (">", "NAME▴"),
+        ("<", "PID▴"),
+        ("r", "PID▾"),
+        ("2", "NAME▴"),
+        ("2", "NAME▾"),
+        ("1", "PID▴"),
+        // The selection stays with its process, wherever that goes.
+        ("jr", SECOND),
+        ("rg", FIRST),
+    ] {
+        press(&screen, keys, shows);
+    }
+    let only = |name: &str| {
+        let shown = screen.wait_for("Processes 1 of 9");
+        assert!(shown.contains(name), "{shown}");
+    };
+    screen.keys("/orderserv");
+    only("OrderService");
+    press(&screen, &BACKSPACE.repeat(9), "Processes 9");
+    screen.keys("mlqueue");
+    only("MailQueue");
+    press(&screen, ENTER, "/mlqueue");
+    press(&screen, ESC, "Processes 9");
+    screen.keys("/!a");
+    screen.wait_until("fewer of them", |shown| shown.contains(" of 9 ") && !shown.contains("PaymentGateway"));
+    press(&screen, ESC, "Processes 9");
+    screen.keys(F5);
+    screen.keys(&ctrl('r'));
+    screen.keys("q");
+    assert_left(&mut screen);
+
+    let screen = demo(&["--filter", "night"]).screen(80, 24);
+    let shown = screen.wait_for("Processes 1 of 9");
+    assert!(shown.contains("NightlyBatch") && !shown.contains("OrderService"), "{shown}");
+}
+
+#[test]
+fn the_details_have_their_keys() {
+    let screen = sorted(&[]);
+    press(&screen, ENTER, "What can be done");
+    for (keys, shows) in [
+        (TAB, "ConnectionStrings__Orders"),
+        (RIGHT, "Nothing was recorded"),
+        ("9", "This process is not watched"),
+        ("0", "Nothing was done yet"),
+        (LEFT, "Nothing was recorded"),
+        ("3", "Nothing was recorded"),
+        (BACK_TAB, "ConnectionStrings__Orders"),
+        ("1", "What can be done"),
+        ("2", "••••••••"),
+        // A secret is shown one by one, and hidden again.
+        ("/ORDERS_API", "1 of "),
+        (ENTER, "ORDERS_API_KEY"),
+        ("v", "sk-demo-0123456789"),
+    ] {
+        press(&screen, keys, shows);
+    }
+    assert!(!screen.contents().contains("correct-horse"));
+    screen.keys("v");
+    screen.wait_gone("sk-demo-0123456789");
+    press(&screen, ESC, "Enter details");
+    // From the table as well.
+    press(&screen, "1", "PID▴");
+    press(&screen, "e", "Esc back");
+    press(&screen, "q", "Enter details");
+    press(&screen, "z", "Processes 9");
+    screen.wait_gone("Operations");
+    press(&screen, "z", "Operations");
+}
+
+#[test]
+fn help_palette_pause_and_copy() {
+    let mut screen = sorted(&[]);
+    press(&screen, "?", "The selected process");
+    press(&screen, "G", "Good to know");
+    press(&screen, "g", "The selected process");
+    press(&screen, "/shell's", "the shell's fg brings it back");
+    screen.wait_gone("The selected process");
+    screen.keys("\r");
+    screen.keys(ESC);
+    screen.wait_gone("the shell's fg brings it back");
+
+    press(&screen, ":", "Find an action or a process");
+    press(&screen, "paym", "PaymentGateway");
+    press(&screen, ENTER, SECOND);
+    press(&screen, ":zoom", "whole screen");
+    screen.keys(ESC);
+    screen.wait_gone("whole screen");
+
+    press(&screen, " ", "PAUSED");
+    screen.keys(" ");
+    screen.wait_gone("PAUSED");
+
+    press(&screen, "y", "─ Copy ");
+    press(&screen, ENTER, "terminal's clipboard");
+    // base64 of "1237"
+    assert_eq!(screen.clipboard(), ["MTIzNw=="]);
+
+    screen.keys(&ctrl('l'));
+    screen.wait_for(SECOND);
+    screen.keys("q");
+    assert_left(&mut screen);
+}
+
+#[test]
+fn every_size_has_its_picture() {
+    let screen = sorted(&[]);
+    for (columns, rows, shows) in
+        [(20, 5, "20x5 is too small"), (80, 24, SECOND.split(' ').next().unwrap()), (40, 10, "Processes"), (1, 1, ""), (200, 60, "COMMAND")]
+    {
+        screen.resize(columns, rows);
+        screen.wait_for(shows);
+    }
+    let screen = demo(&[]).screen(20, 5);
+    screen.wait_for("dn-top needs 40x10");
+    // Nothing is begun that nobody can see. The picture that is drawn anew says that the key before was taken.
+    screen.watch();
+    screen.keys("t");
+    screen.keys(&ctrl('l'));
+    assert!(screen.first_byte(PATIENCE).is_some());
+    screen.resize(80, 24);
+    let shown = screen.wait_for(" attachable");
+    assert!(!shown.contains("recording"), "{shown}");
+}
+
+#[test]
+fn colours_and_letters_are_a_matter_of_choice() {
+    let colours = |screen: &Screen| {
+        let styled = screen.styled();
+        let (rows, columns) = styled.size();
+        let cells = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
+        cells
+            .filter_map(|(row, column)| styled.cell(row, column))
+            .any(|cell| cell.fgcolor() != vt100::Color::Default || cell.bgcolor() != vt100::Color::Default)
+    };
+    assert!(colours(&sorted(&[])));
+    for screen in [demo(&[]).env("NO_COLOR", "1").screen(80, 24), demo(&["--color", "never"]).screen(80, 24)] {
+        screen.wait_for("OrderService");
+        assert!(!colours(&screen));
+        // The selection is still to be seen.
+        let styled = screen.styled();
+        assert!((0..24).any(|row| styled.cell(row, 10).is_some_and(|cell| cell.inverse() || cell.bold())));
+    }
+    for screen in [demo(&["--ascii"]).screen(80, 24), demo(&[]).env("LANG", "C").screen(80, 24)] {
+        screen.wait_for("OrderService");
+        press(&screen, "t", "recording");
+        let shown = screen.wait_for("events/s");
+        assert!(shown.is_ascii(), "{shown}");
+    }
+}
+
+#[test]
+fn readonly_looks_and_changes_nothing() {
+    let screen = sorted(&["--readonly"]);
+    for key in ["t", "T", "d", "p", "w", "W"] {
+        press(&screen, key, "was started with --readonly");
+    }
+    assert!(screen.contents().to_lowercase().contains("readonly"));
+    press(&screen, "e", "2 with a secret's name");
+    assert!(recordings(&screen).is_empty());
+}
+
+#[test]
+fn what_cannot_be_done_says_why() {
+    let screen = sorted(&[]);
+    press(&screen, ":night", "NightlyBatch");
+    press(&screen, ENTER, "NightlyBatch 1385");
+    press(&screen, "e", "This needs .NET 5");
+    press(&screen, "p", "This needs .NET 8");
+    press(&screen, ":checkout", "Checkout");
+    press(&screen, ENTER, "Checkout 1459");
+    press(&screen, "p", "waits at start-up: a perf map now would crash it");
+    // One that never answers: the rest of the screen does not wait for it.
+    press(&screen, ":pricefeed", "PriceFeed");
+    press(&screen, ENTER, LAST);
+    screen.wait_for("! timeout");
+    press(&screen, "t", "no answer within");
+}
+
+#[test]
+fn a_theme_that_is_not_there_is_named() {
+    let mut screen = demo(&["--theme", "plaid"]).screen(80, 24);
+    assert_eq!(screen.wait_exit().exit_code(), 2);
+    screen.wait_for("there is no theme 'plaid': take one of ");
+    screen.assert_restored();
+}

@@ -1,0 +1,257 @@
+//! Doing: recordings, watching, dialogs, programs that are run.
+
+use std::fs;
+
+use crate::support::screen::{BACKSPACE, DOWN, END, ENTER, ESC, HOME, RIGHT, TAB, ctrl};
+use crate::support::{PATIENCE, poll};
+use crate::{BACK_TAB, assert_left, assert_only_whole, press, recordings, sorted};
+
+#[test]
+fn a_newcomer_records() {
+    let mut screen = sorted(&[]);
+    press(&screen, ENTER, "Esc back");
+    press(&screen, "t", "◉ recording");
+    let figures = |shown: &str| shown.lines().find(|line| line.contains(" events · ")).map(str::to_owned);
+    let before = figures(&screen.wait_until("events", |shown| figures(shown).is_some()));
+    screen.wait_until("more of them", |shown| figures(shown).is_some_and(|now| Some(now) != before));
+    screen.wait_for("events/s  peak ");
+    press(&screen, "t", "✓ done");
+    assert_only_whole(&screen, 1);
+    let file = recordings(&screen).remove(0);
+    screen.wait_for(file.to_str().unwrap());
+    screen.keys("qq");
+    assert_left(&mut screen);
+    // What was recorded can still be read when the dashboard has gone.
+    screen.wait_for(&format!("dn-top: {}", file.display()));
+}
+
+#[test]
+fn dialogs_say_what_will_happen_and_do_nothing_by_default() {
+    let screen = sorted(&[]);
+    for (keys, shows) in [
+        ("T", "Record OrderService (1200)"),
+        ("d", "Dump · OrderService (1200)"),
+        ("p", "Perf map · OrderService (1200)"),
+        ("y", "─ Copy "),
+    ] {
+        press(&screen, keys, shows);
+        screen.keys(ESC);
+        screen.wait_gone(shows);
+    }
+    // Enter on a question that was only just asked is No.
+    press(&screen, "d", "The process stops for");
+    screen.keys(ENTER);
+    screen.wait_gone("The process stops for");
+    press(&screen, "4", "▾");
+    assert!(recordings(&screen).is_empty());
+    // Yes does it, and says where the file is.
+    press(&screen, "1", "PID▴");
+    press(&screen, "d", "The process stops for");
+    let shown = press(&screen, "y", "✓ OrderService (1200): heap dump done");
+    assert!(shown.contains("OrderService_1200_"), "{shown}");
+    press(&screen, "p", "Perf map ·");
+    press(&screen, "y", "✓ OrderService (1200): perf map on done");
+    // What was said can be read again, and what was done too.
+    press(&screen, "!", "─ Messages ");
+    screen.keys(ESC);
+    screen.wait_gone("─ Messages ");
+    press(&screen, "\r0", "WHAT");
+    screen.wait_until("both", |shown| ["✓ heap dump", "✓ perf map on"].iter().all(|what| shown.contains(what)));
+}
+
+#[test]
+fn profiles_are_picked_and_several_processes_recorded_at_once() {
+    let mut screen = sorted(&[]);
+    // Only collections: the two that are picked already, and then the third.
+    press(&screen, "T", "[✓] dotnet-common");
+    press(&screen, " ", "[ ] dotnet-common");
+    press(&screen, "j ", "[ ] dotnet-sampled-thread-time");
+    press(&screen, "j ", "[✓] gc-collect");
+    press(&screen, ENTER, "1 recording");
+    press(&screen, "jt", "2 recording");
+    screen.wait_until("both to have begun", |shown| shown.matches("◉ recording").count() >= 2);
+    // What was picked is what is taken from then on.
+    press(&screen, ENTER, "Esc back");
+    screen.wait_for("gc-collect");
+    press(&screen, ESC, "Enter details");
+    press(&screen, "t", "1 recording");
+    screen.keys("kt");
+    screen.wait_gone("1 recording");
+    assert_only_whole(&screen, 2);
+    screen.keys("q");
+    assert_left(&mut screen);
+}
+
+#[test]
+fn what_is_recorded_is_looked_at_from_every_side() {
+    let mut screen = sorted(&[]);
+    press(&screen, ENTER, "Esc back");
+    press(&screen, "t", "◉ recording");
+    // Methods have names while it goes on.
+    press(&screen, "z7", "Demo.Pricing.");
+    press(&screen, "f", "CALL TREE");
+    press(&screen, "f", "arrows move");
+    screen.keys(DOWN);
+    press(&screen, DOWN, "itself ");
+    screen.keys(ENTER);
+    screen.wait_for("Backspace out");
+    press(&screen, BACKSPACE, "all threads");
+    press(&screen, "s", "RAN");
+    screen.keys("j");
+    screen.keys(ENTER);
+    screen.wait_for("Backspace: all");
+    screen.keys(BACKSPACE);
+    screen.wait_gone("Backspace: all");
+    // Single events, those of one kind, and what is in one.
+    press(&screen, "8", "ThreadSample");
+    press(&screen, "f", "the latest");
+    press(&screen, "/exception", "/exception");
+    screen.keys(ENTER);
+    screen.wait_until("only exceptions", |shown| shown.contains("ExceptionThrown") && !shown.contains("GCStart"));
+    press(&screen, ENTER, "ExceptionHRESULT  0x80131509");
+    screen.keys(ESC);
+    screen.wait_gone("ExceptionHRESULT  0x80131509");
+    press(&screen, &format!("0{BACK_TAB}"), "methods compiled");
+    press(&screen, "3t", "✓ done");
+    screen.keys("qq");
+    assert_left(&mut screen);
+}
+
+#[test]
+fn watching_shows_which_process_is_in_trouble() {
+    let mut screen = sorted(&[]);
+    assert!(!screen.contents().contains("ALLOC/S"));
+    press(&screen, "w", "1 watched");
+    screen.wait_until("the figures of the first", |shown| {
+        shown.lines().any(|line| line.contains(" 1200 OrderService") && line.contains("◎ watched") && !line.contains('–'))
+    });
+    // All of them: the one that collects most of the time is the one that is marked.
+    press(&screen, "W", "! GC time");
+    let marked = |shown: &str| shown.lines().filter(|line| line.contains("! GC time")).map(str::to_owned).collect::<Vec<_>>();
+    let shown = screen.wait_until("the mark", |shown| !marked(shown).is_empty());
+    assert!(marked(&shown).iter().all(|line| line.contains("ReportBuilder")), "{shown}");
+    press(&screen, ":reportb", "ReportBuilder");
+    press(&screen, ENTER, "of the time in GC");
+    screen.wait_for("4: why; T, gc-verbose");
+    // What else it publishes, and how much that changes.
+    press(&screen, "\r9", "- System.Runtime (9)");
+    press(&screen, "/alloc\r", "- System.Runtime (1)");
+    screen.wait_until("its rate", |shown| shown.lines().any(|line| line.contains("alloc-rate") && line.contains(" MB/s")));
+    press(&screen, "\r", "+ System.Runtime (1)");
+    press(&screen, ESC, "Enter details");
+    press(&screen, "w", "● running");
+    screen.wait_gone("! GC time");
+    screen.keys("q");
+    assert_left(&mut screen);
+    assert!(recordings(&screen).is_empty());
+}
+
+/// The form's command line is copied, and what it says is recorded.
+#[test]
+fn the_trace_form_records_and_copies_its_command_line() {
+    let mut screen = sorted(&[]);
+    press(&screen, "O", "Record · OrderService (1200)");
+    screen.keys(&format!("{}gc-verb", ctrl('u')));
+    screen.wait_for("dn-top trace 1200 --profile gc-verb");
+    screen.wait_for("there is no profile 'gc-verb'");
+    // What is offered is typed.
+    press(&screen, RIGHT, "--profile gc-verbose");
+    press(&screen, &ctrl('y'), "terminal's clipboard");
+    // base64 of "dn-top trace 1200 --profile gc-verbose"
+    assert_eq!(screen.clipboard(), ["ZG4tdG9wIHRyYWNlIDEyMDAgLS1wcm9maWxlIGdjLXZlcmJvc2U="]);
+    press(&screen, ENTER, "1 recording");
+    press(&screen, &format!("{ENTER}3"), "◉ recording");
+    screen.wait_for("gc-verbose");
+    press(&screen, "t", "✓ done");
+    assert_only_whole(&screen, 1);
+    screen.keys("qq");
+    assert_left(&mut screen);
+}
+
+#[test]
+fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
+    let mut screen = sorted(&[]);
+    press(&screen, ENTER, "Esc back");
+    // From the profiles back over the buttons, the file and what is kept.
+    press(&screen, "O", "Record · OrderService (1200)");
+    screen.keys(&BACK_TAB.repeat(3));
+    press(&screen, "64MB", "--flight 64MB");
+    press(&screen, BACK_TAB, "PROVIDER/EVENT");
+    press(&screen, "Microsoft-Windows-DotNETRuntime/ExceptionThrown", "--stop-on");
+    screen.keys(ENTER);
+    screen.wait_for("The event came that was waited for.");
+    screen.wait_for("✓ done");
+    assert_only_whole(&screen, 1);
+    // The form has it still; without the event it goes on until it is stopped.
+    press(&screen, "O", "--flight 64MB");
+    screen.keys(&BACK_TAB.repeat(4));
+    screen.keys(&ctrl('u'));
+    screen.wait_gone("--stop-on");
+    screen.keys(ENTER);
+    screen.wait_for("Flight recorder: last");
+    // It is saved, and another goes on.
+    press(&screen, "S", "saving what was kept");
+    let whole = || recordings(&screen).iter().filter(|file| file.extension().is_some_and(|extension| extension == "nettrace")).count();
+    assert!(poll(PATIENCE, || (whole() == 2).then_some(())).is_some(), "{}", screen.contents());
+    screen.wait_for("Flight recorder: last");
+    press(&screen, "t", "✓ done");
+    assert_only_whole(&screen, 3);
+    screen.keys("qq");
+    assert_left(&mut screen);
+}
+
+#[test]
+fn a_process_is_acted_on_from_the_menu_and_the_log_tells() {
+    let mut screen = sorted(&[]);
+    press(&screen, "a", "Act on OrderService (1200)");
+    screen.keys(&DOWN.repeat(4));
+    press(&screen, ENTER, "Set a variable · OrderService");
+    screen.keys(&format!("{TAB}GREETING{TAB}hello{TAB}y"));
+    screen.wait_for("set variable done");
+    press(&screen, "e", "GREETING");
+    // The dialog's button answers to the mouse.
+    press(&screen, "d", "The process stops for");
+    let shown = screen.contents();
+    let (line, text) = shown.lines().zip(1..).map(|(text, line)| (line, text)).find(|(_, text)| text.contains("Yes, dump")).unwrap();
+    let column = text[..text.find("No").unwrap()].chars().count() + 1;
+    screen.keys(&format!("\x1b[<0;{column};{line}M"));
+    screen.wait_gone("The process stops for");
+    press(&screen, "0", "set variable GREETING: done");
+    screen.keys("y");
+    screen.wait_for("whole log");
+    screen.keys(ESC);
+    screen.wait_gone("whole log");
+    screen.keys("qq");
+    assert_left(&mut screen);
+}
+
+#[test]
+fn what_a_program_writes_is_shown_while_it_runs_and_how_it_ends() {
+    let screen = sorted(&[]);
+    press(&screen, "a", "record it from its start");
+    screen.keys(END);
+    press(&screen, ENTER, "Run a program");
+    // It ends when it is told to, by a file.
+    let script = "printf 'first\\033[2J word\\n'; echo sorry >&2; until [ -e go ]; do sleep 0.1; done; seq 1000; exit 7";
+    screen.keys(&format!("sh -c \"{script}\"{TAB}{TAB}out.txt"));
+    screen.wait_for("out.txt");
+    press(&screen, &format!("{TAB}y"), "All of it: out.txt");
+    screen.wait_for("sorry");
+    // Nothing of it reaches the terminal but its text.
+    screen.wait_for("│ first word ");
+    screen.wait_for("It has run for");
+    fs::write(screen.folder().join("go"), "").unwrap();
+    screen.wait_for("It ended with 7");
+    screen.wait_for("│ 1000 ");
+    screen.keys(ESC);
+    screen.wait_gone("Output of sh");
+    // The log leads back to it.
+    press(&screen, ENTER, "Esc back");
+    press(&screen, "0", "OUTCOME");
+    press(&screen, ENTER, "Output of sh");
+    // The newest are kept.
+    press(&screen, HOME, "│ 501 ");
+    press(&screen, "/99", "│ 899 ");
+    let written = fs::read_to_string(screen.folder().join("out.txt")).unwrap();
+    assert!(written.starts_with("first\u{1b}[2J word\nsorry\n1\n") && written.ends_with("1000\n"), "{written}");
+}
