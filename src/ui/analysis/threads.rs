@@ -72,13 +72,9 @@ fn sampled(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     }
     let used = label(canvas, area, "threads");
     let head = indented(area, used);
-    canvas.text(
-        head.x,
-        head.y,
-        head.width,
-        "thread time; CPU is processor time, from /proc. 7 and s: the methods of one",
-        canvas.theme.dim,
-    );
+    // Of a file's threads /proc knows nothing any more.
+    let cpu = if look.state.shows_files() { "" } else { "; CPU from /proc" };
+    canvas.text(head.x, head.y, head.width, &format!("thread time{cpu}.  7 and s: the methods of one"), canvas.theme.dim);
     sampled_threads::draw(canvas, look, Tab::Threads, below(area, 1));
 }
 
