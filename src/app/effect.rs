@@ -114,6 +114,13 @@ pub enum Effect {
         /// To be sent back.
         ticket: Ticket,
     },
+    /// Serve a diagnostic port. Answer: `Msg::JobDone`.
+    ServePort {
+        /// Its socket.
+        path: PathBuf,
+        /// To be sent back.
+        ticket: Ticket,
+    },
     /// Let a process run that waits at start-up. Answer: `Msg::JobDone`.
     Resume {
         /// Which process.

@@ -42,6 +42,8 @@ pub enum JobKind {
     Resume,
     /// A change, and what with.
     Control(Change, String),
+    /// A diagnostic port was served, there.
+    Port(PathBuf),
     /// A program was started.
     Launch {
         /// Its command line.
@@ -71,6 +73,7 @@ impl JobKind {
             Self::PerfMap(None) => "perf map off",
             Self::Resume => "resume",
             Self::Control(change, _) => change.title(),
+            Self::Port(_) => "port",
             Self::Launch { .. } => "run",
         }
     }
@@ -81,6 +84,7 @@ impl JobKind {
             Self::Dump(request) => request.path.as_str(),
             Self::PerfMap(kind) => kind.map_or("", PerfMapKind::word),
             Self::Resume => "",
+            Self::Port(path) => path.to_str().unwrap_or_default(),
             Self::Control(_, what) => what,
             Self::Launch { line, .. } => line,
         }

@@ -302,6 +302,7 @@ impl World {
             | Effect::PerfMap { ticket, .. }
             | Effect::Control { ticket, .. }
             | Effect::Launch { ticket, .. }
+            | Effect::ServePort { ticket, .. }
             | Effect::Resume { ticket, .. } => Some(*ticket),
             _ => None,
         })

@@ -3,8 +3,8 @@
 use std::collections::hash_map::Entry;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -17,7 +17,7 @@ use super::discovery::{Scanner, Sources};
 use super::endpoint::{Endpoint, SocketName};
 use super::error::ExchangeError;
 use super::inquiry::Inquiry;
-use super::port::{Guest, Port};
+use super::port::{Guest, Port, PortError};
 use super::proc::{Proc, Threads, entry_name};
 use super::target::{self, TargetError};
 use crate::ipc::{Command, ProcessInfo};
@@ -33,19 +33,33 @@ const NAMES: Duration = Duration::from_secs(1);
 pub struct Clients {
     proc: Arc<Proc>,
     known: Arc<Mutex<FxHashMap<ProcessKey, Client>>>,
+    /// Where ports look for who connects to them.
+    sources: Arc<Sources>,
     /// The port that we serve. It stays for as long as somebody may talk over it.
-    port: Option<Arc<Port>>,
+    port: Arc<OnceLock<Port>>,
 }
 
 impl Clients {
     /// The client for a process: over our port if it is connected to that, else over its socket; `None` where it has none.
     pub fn of(&self, process: &Process) -> Option<Client> {
-        self.port.as_ref().and_then(|port| port.client(process.key)).or_else(|| self.dialling(process))
+        self.port.get().and_then(|port| port.client(process.key)).or_else(|| self.dialling(process))
+    }
+
+    /// Serves a port from now on, until all clients are gone: who connects to it is in the next list.
+    ///
+    /// # Errors
+    /// [`PortError`]; also where one is served already.
+    pub fn serve(&self, path: &Path) -> Result<(), PortError> {
+        let second = |port: &Port| PortError::Second(port.path().to_owned());
+        if let Some(port) = self.port.get() {
+            return Err(second(port));
+        }
+        self.port.set(Port::serve(path, &self.sources)?).map_err(|port| second(&port))
     }
 
     /// Lets a process run that waits at start-up for us: on our port, on its own socket, or on both. `None` where it has neither.
     pub async fn resume(&self, process: &Process) -> Option<Result<(), ExchangeError>> {
-        let connected = self.port.as_ref().and_then(|port| port.client(process.key));
+        let connected = self.port.get().and_then(|port| port.client(process.key));
         let ways = connected.into_iter().chain(self.dialling(process));
         let mut resumed = None;
         for client in ways {
@@ -59,7 +73,7 @@ impl Clients {
 
     /// The client that connects to a process's own socket.
     fn dialling(&self, process: &Process) -> Option<Client> {
-        let ours = |endpoint: &Endpoint| self.port.as_ref().is_some_and(|port| endpoint.socket == port.path());
+        let ours = |endpoint: &Endpoint| self.port.get().is_some_and(|port| endpoint.socket == port.path());
         let endpoint = Endpoint::of(process).filter(|endpoint| !ours(endpoint))?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         Some(match known.entry(process.key) {
@@ -90,9 +104,9 @@ impl Directory {
     /// # Errors
     /// When it cannot be read; the error names it.
     pub fn new(sources: Sources) -> io::Result<Self> {
-        let scanner = Scanner::new(sources)?;
+        let scanner = Scanner::new(sources.clone())?;
         Ok(Self {
-            clients: Clients { proc: scanner.proc(), known: Arc::default(), port: None },
+            clients: Clients { proc: scanner.proc(), known: Arc::default(), sources: Arc::new(sources), port: Arc::default() },
             scanner,
             inquiries: FxHashMap::default(),
             questions: JoinSet::new(),
@@ -100,14 +114,14 @@ impl Directory {
         })
     }
 
-    /// Lists those who connect to this port as well, and talks to them over it.
+    /// Lists those who connect to this port as well, and talks to them over it. One is served at the most: another goes.
     pub fn serve(&mut self, port: Port) {
-        self.clients.port = Some(Arc::new(port));
+        drop(self.clients.port.set(port));
     }
 
     /// Says when runtimes came to the port or left it; `None` without a port.
     pub fn changes(&self) -> Option<watch::Receiver<()>> {
-        self.clients.port.as_ref().map(|port| port.changes())
+        self.clients.port.get().map(Port::changes)
     }
 
     /// Clients for the processes that are listed.
@@ -189,7 +203,7 @@ impl Directory {
 
     /// Adds who is connected to our port. Most are listed already, for their own sockets.
     fn add_guests(&self, rows: &mut Vec<Process>) {
-        let Some(port) = &self.clients.port else { return };
+        let Some(port) = self.clients.port.get() else { return };
         for guest in port.guests() {
             let key = guest.key();
             let at = rows.binary_search_by_key(&key, |row| row.key).unwrap_or_else(|at| {

@@ -18,6 +18,7 @@ use crate::ipc::Command;
 use crate::model::{Order, Process, ProcessKey, RecordingId, sanitise};
 use crate::net::Clients;
 use crate::net::client::Client;
+use crate::net::port;
 use crate::session::{self, Lens, Plan, Watch};
 
 /// The shortest time between two values of a watched process: more often costs it more and says no more.
@@ -140,6 +141,11 @@ impl Runner {
                 let wanted = Wanted { words, id, order: *order, output, ticket };
                 tokio::spawn(launch::run(wanted, start, self.inbox.clone()));
             }
+            Effect::ServePort { path, ticket } => {
+                let result = self.serve(&path);
+                self.tell(Msg::JobDone { ticket, result });
+                self.wake.notify_one();
+            }
             Effect::Resume { key, ticket } => {
                 let clients = self.clients.clone();
                 self.ask(key, move |asked| async move {
@@ -170,6 +176,14 @@ impl Runner {
             .and_then(|clients| clients.of(process))
             .ok_or_else(|| format!("process {} serves no diagnostic socket", key.pid))?;
         Ok((client, process.clone()))
+    }
+
+    /// Serves a port, and says what programs need to connect to it.
+    fn serve(&self, path: &Path) -> Result<JobResult, String> {
+        let clients = self.clients.as_ref().ok_or("recorded files are looked at, and no processes")?;
+        port::make_room();
+        clients.serve(path).map_err(|error| error.to_string())?;
+        Ok(JobResult { files: vec![format!("DOTNET_DiagnosticPorts={}", shown(path))], ..JobResult::default() })
     }
 
     /// Lets a task talk to a process and answer with a message.

@@ -20,7 +20,7 @@ pub(super) async fn watch(mut directory: Directory, refresh: Duration, wake: Arc
     // The first list is shown at once, with what /proc says; the second follows on its heels, with what the processes say.
     let mut patience = Duration::ZERO;
     ticks.tick().await;
-    let mut guests = directory.changes();
+    let mut guests = None;
     loop {
         let msg = match directory.refresh(patience).await {
             Ok(rows) => {
@@ -42,6 +42,10 @@ pub(super) async fn watch(mut directory: Directory, refresh: Duration, wake: Arc
         if std::mem::replace(&mut patience, PATIENCE).is_zero() {
             sleep(PATIENCE).await;
             continue;
+        }
+        // A port may be served later.
+        if guests.is_none() {
+            guests = directory.changes();
         }
         tokio::select! {
             _ = ticks.tick() => {}

@@ -11,6 +11,7 @@ use dn_top::net::{Cause, Directory};
 use tokio::io::AsyncReadExt as _;
 
 use crate::support::runtimes;
+use crate::support::screen::{ENTER, RIGHT, ctrl};
 use crate::support::{Invocation, Launch, PATIENCE, Signal, folder};
 
 fn serve(path: &Path) -> Port {
@@ -45,6 +46,36 @@ async fn row(list: &mut Directory, pid: u32, is: impl Fn(&Process) -> bool) -> P
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+#[test]
+fn a_port_that_the_dashboard_serves_has_its_programs_in_the_table() {
+    let Some(net9) = runtimes::net9() else { return };
+    let place = folder();
+    let path = place.path().join("port");
+    let mut screen = Invocation::new(["--filter", "known"]).screen(120, 40);
+    screen.wait_for("Processes");
+    screen.keys("P");
+    screen.wait_for("Serve a diagnostic port");
+    screen.keys(&format!("{}{}", ctrl('u'), path.display()));
+    screen.wait_for(&format!("DOTNET_DiagnosticPorts={} connects here", path.display()));
+    screen.keys(&format!("{ENTER}{RIGHT}{ENTER}"));
+    screen.wait_for("port done");
+    let mut program = net9.program("known").env("DOTNET_DiagnosticPorts", &path).start();
+    let row = |shown: &str, state: &str| shown.lines().any(|line| line.contains(&format!(" {} ", program.pid())) && line.contains(state));
+    screen.wait_until("the program waits", |shown| row(shown, "◐ suspended"));
+    screen.keys(&format!(":known {}", program.pid()));
+    screen.wait_until("the palette finds it", |shown| shown.contains(&format!("known {}", program.pid())));
+    screen.keys(ENTER);
+    screen.keys("R");
+    screen.wait_for("runs its first instructions");
+    screen.keys(&format!("{RIGHT}{ENTER}"));
+    screen.wait_until("the program runs", |shown| row(shown, "● running"));
+    assert!(program.answers() && program.is_alive());
+    screen.keys("q");
+    assert!(screen.wait_exit().success());
+    assert!(!path.exists(), "the socket stays");
+    assert!(program.answers() && program.is_alive());
 }
 
 #[tokio::test]

@@ -102,6 +102,8 @@ pub enum Action {
     StartupProfiler,
     /// Start a program.
     Launch,
+    /// Serve a diagnostic port.
+    Port,
     /// Write what a flight recorder kept, and go on.
     Save,
     /// End a recording without waiting for the rest.

@@ -147,7 +147,7 @@ impl Action {
     /// Whether it needs a process.
     fn is_for_processes(self) -> bool {
         use Action::{
-            Abandon, Act, Dump, Environment, Launch, Meters, PerfMap, Profiles, Refresh, Resume, Trace, TraceForm, Watch, WatchAll,
+            Abandon, Act, Dump, Environment, Launch, Meters, PerfMap, Port, Profiles, Refresh, Resume, Trace, TraceForm, Watch, WatchAll,
         };
         self.change().is_some()
             || matches!(
@@ -159,6 +159,7 @@ impl Action {
                     | Launch
                     | Meters
                     | PerfMap
+                    | Port
                     | Profiles
                     | Refresh
                     | Resume

@@ -7,6 +7,7 @@ use super::control::Control;
 use super::dump::Dump;
 use super::launch::Launch;
 use super::perf_map::PerfMap;
+use super::port::Port;
 use super::quit::Quit;
 use super::resume::Resume;
 use super::trace::Trace;
@@ -43,6 +44,8 @@ pub enum Purpose {
     Trace(Trace),
     /// The start of a program.
     Launch(Launch),
+    /// A diagnostic port.
+    Port(Port),
     /// Leaving.
     Quit(Quit),
 }
@@ -126,6 +129,7 @@ impl Form {
             Purpose::Control(control) => control.title(),
             Purpose::Trace(_) => "Record",
             Purpose::Launch(_) => "Run a program",
+            Purpose::Port(_) => "Serve a diagnostic port",
             Purpose::Quit(_) => "Quit",
         };
         self.subject.as_ref().map_or_else(|| what.to_owned(), |subject| format!("{what} · {subject}"))
@@ -140,6 +144,7 @@ impl Form {
             Purpose::Control(control) => control.effects(self),
             Purpose::Trace(trace) => trace.effects(self),
             Purpose::Launch(launch) => launch.effects(self),
+            Purpose::Port(port) => port.effects(self),
             Purpose::Quit(quit) => quit.effects(),
         }
     }
@@ -153,6 +158,7 @@ impl Form {
             Purpose::Trace(_) if self.armed => &["Cancel", "Record, and stall it"],
             Purpose::Trace(_) => &["Cancel", "Record"],
             Purpose::Launch(_) => &["Cancel", "Run"],
+            Purpose::Port(_) => &["Cancel", "Serve"],
             Purpose::Quit(quit) => quit.buttons(),
         }
     }
@@ -185,7 +191,7 @@ impl Form {
 
     /// Whether what it does changes or stops something, so that the harmless button comes first.
     pub fn is_dangerous(&self) -> bool {
-        !matches!(self.purpose, Purpose::Quit(_) | Purpose::Trace(_) | Purpose::Launch(_)) || self.armed
+        !matches!(self.purpose, Purpose::Quit(_) | Purpose::Trace(_) | Purpose::Launch(_) | Purpose::Port(_)) || self.armed
     }
 
     /// Whether Enter in a field does it, instead of going to the next.

@@ -34,7 +34,7 @@ pub struct ActMenu {
 
 impl ActMenu {
     /// The lines, whether they are possible now or not.
-    pub const ITEMS: [Action; 11] = [
+    pub const ITEMS: [Action; 12] = [
         Action::TraceForm,
         Action::Profiles,
         Action::Dump,
@@ -45,6 +45,7 @@ impl ActMenu {
         Action::AttachProfiler,
         Action::StartupProfiler,
         Action::Resume,
+        Action::Port,
         Action::Launch,
     ];
 }

@@ -10,6 +10,7 @@ mod palette;
 mod perf_map;
 mod picker;
 mod place;
+mod port;
 mod quit;
 mod resume;
 mod suggest;

@@ -1,5 +1,7 @@
 //! Actions in what lies over the panes.
 
+use std::path::PathBuf;
+
 use tui_input::Input;
 
 use crate::app::action::{Action, TABLE};
@@ -207,6 +209,7 @@ enum Request {
     Control(Change, Wanted),
     Trace(Order),
     Launch(Program),
+    Port(PathBuf),
 }
 
 impl Request {
@@ -229,12 +232,14 @@ fn request(form: &Form) -> Result<Request, (usize, String)> {
         Purpose::Control(control) => Request::Control(control.change(), form.control_request(control.change())?),
         Purpose::Trace(_) => Request::Trace(form.order()?),
         Purpose::Launch(_) => Request::Launch(form.launch_request()?),
+        Purpose::Port(_) => Request::Port(form.port_request()?),
     })
 }
 
 fn carry_out(state: &mut State, subject: Option<Subject>, request: Request) -> Vec<Effect> {
     match (request, subject) {
         (Request::Launch(program), _) => process::launch(state, program),
+        (Request::Port(path), _) => process::port(state, path),
         (Request::Nothing, _) | (_, None) => Vec::new(),
         (Request::PerfMap(kind), Some(subject)) => process::perf_map(state, subject, kind),
         (Request::Resume { all }, Some(subject)) => process::resume(state, subject, all),

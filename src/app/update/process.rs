@@ -105,6 +105,13 @@ pub(super) fn launch(state: &mut State, program: Program) -> Vec<Effect> {
     vec![Effect::Launch { words, id, order: Box::new(order), output, ticket }]
 }
 
+/// Serves a diagnostic port.
+pub(super) fn port(state: &mut State, path: PathBuf) -> Vec<Effect> {
+    let subject = Subject { key: ProcessKey { pid: 0, started: 0 }, name: "dn-top".to_owned() };
+    let ticket = begin(state, subject, JobKind::Port(path.clone()));
+    vec![Effect::ServePort { path, ticket }]
+}
+
 /// A program that was started wrote something.
 pub(super) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[String]>) -> Vec<Effect> {
     if let Some(Overlay::Output(view)) = &mut state.overlay

@@ -33,6 +33,9 @@ pub enum PortError {
     /// `DOTNET_DiagnosticPorts` could not say it.
     #[error("{} cannot be written into DOTNET_DiagnosticPorts, where ',' and ';' stand between parts; choose another path", shown(.0))]
     Separator(PathBuf),
+    /// There is one already, here.
+    #[error("a port is served already: {}", shown(.0))]
+    Second(PathBuf),
     /// What the operating system said.
     #[error("the port {} cannot be served: {reason}", shown(path))]
     Io {

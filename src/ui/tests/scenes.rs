@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 62] = [
+pub(crate) const SCENES: [Scene; 63] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -41,6 +41,7 @@ pub(crate) const SCENES: [Scene; 62] = [
     ("set-variable", |w, h| keyed(w, h, "a↓↓↓↓⏎⇥NAME⇥")),
     ("run", |w, h| keyed(w, h, "aG⏎dotnet␣app.dll")),
     ("run-output", ran),
+    ("port", |w, h| keyed(w, h, "P")),
     ("flight", flight),
     ("copy", |w, h| keyed(w, h, "y")),
     ("palette", |w, h| keyed(w, h, ":du")),

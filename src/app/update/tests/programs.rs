@@ -72,3 +72,22 @@ fn what_a_program_writes_is_followed_until_somebody_reads_further_up() {
     world.press("⏎0⏎");
     assert_eq!(shown(&world), (300, 0));
 }
+
+#[test]
+fn a_port_is_served_where_programs_find_it() {
+    let mut world = alone("9.0.0");
+    world.press("P⌃u");
+    type_text(&mut world, "port");
+    world.press("⇥y");
+    assert!(form(&world).complaint.as_ref().unwrap().contains("a path that begins with /"));
+    world.press("⌃u");
+    type_text(&mut world, "/run/port");
+    assert!(form(&world).effects()[0].contains("DOTNET_DiagnosticPorts=/run/port connects"));
+    world.press("⇥y");
+    let effects = world.take_effects();
+    let [Effect::ServePort { path, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(path.to_str(), Some("/run/port"));
+    let files = vec!["DOTNET_DiagnosticPorts=/run/port".to_owned()];
+    world.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { files, ..JobResult::default() }) });
+    assert!(world.said_last().contains("port done: DOTNET_DiagnosticPorts=/run/port"), "{:?}", world.said());
+}

@@ -86,6 +86,7 @@ proptest! {
                         | Effect::PerfMap { .. }
                         | Effect::Control { .. }
                         | Effect::Launch { .. }
+                        | Effect::ServePort { .. }
                 );
                 prop_assert!(!(readonly && changes), "{effect:?}");
                 if let Effect::Dump { key, .. } | Effect::PerfMap { key, .. } | Effect::Control { key, .. } | Effect::StartTrace { key, .. } | Effect::Watch { key, .. } = &effect {
