@@ -60,13 +60,22 @@ fn main() {
 fn flooded() {
     let Some(net9) = runtimes::net9() else { return };
     println!("\na .NET 9 program that writes events as fast as it can, on the same processors");
-    let program = net9.program("work").arg("0").arg("10000").start();
-    let screen = Invocation::new(["--filter", &program.pid().to_string()]).screen(120, 40);
-    screen.wait_for("9.0.7");
+    // Two, so that a key has something to move.
+    let (program, other) = (net9.program("work").arg("0").arg("10000").start(), net9.program("known").start());
+    let screen = Invocation::new([] as [&str; 0]).screen(120, 40);
+    screen.wait_for(&format!(" {} known", other.pid()));
+    screen.keys(&format!(":work {}", program.pid()));
+    screen.wait_for(&format!("work {}", program.pid()));
+    screen.keys(screen::ENTER);
+    screen.wait_for(&format!("work {} ─", program.pid()));
     screen.keys("O");
     screen.wait_for("Record ·");
     screen.keys(&format!("{}{}DnTop-Work{}", screen::ctrl('u'), screen::TAB, screen::ENTER));
     recording(&screen, &[]);
+    screen.keys(&format!(":work {}", program.pid()));
+    screen.wait_for("work");
+    screen.keys(screen::ENTER);
+    screen.wait_for(&format!("work {} ─", program.pid()));
     screen.keys("t");
     screen.try_wait_until(PATIENCE, |shown| shown.contains("done")).unwrap();
     let whole = |file: &Path| file.extension().is_some_and(|end| end == "nettrace");
