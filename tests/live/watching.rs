@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dn_top::analysis::{CountersSnapshot, Vitals};
+use dn_top::analysis::{CounterSnapshot, CountersSnapshot, Vitals};
 use dn_top::model::{Contact, Process};
 use dn_top::net::discovery::Sources;
 use dn_top::net::{Clients, Directory};
@@ -108,6 +108,25 @@ async fn figures_come_from_every_runtime_and_no_session_stays() {
     }
 }
 
+/// A program that throws all the time never shows that it does not. 3.1 publishes twice in each interval, the second time with next to nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_happens_all_the_time_is_never_shown_as_nothing() {
+    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+        let program = runtime.any().start();
+        let (process, clients) = find(&program).await;
+        let watched = Watched::start(&process, &clients, false);
+        let exceptions = |counters: &CountersSnapshot| {
+            let mine = |counter: &&CounterSnapshot| matches!(counter.name.as_str(), "exception-count" | "dotnet.exceptions");
+            // The first value is of another interval: since the start of the program, or of the session.
+            let history = counters.counters.iter().find(mine)?.history.get(1..)?;
+            (history.len() >= 6).then(|| history.to_vec())
+        };
+        let rates = watched.until("six values", exceptions).await;
+        assert!(rates.iter().all(|(_, rate)| *rate > 0.0), "{runtime}: {rates:?}");
+        assert_eq!(watched.end().await, Ok(()), "{runtime}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_watch_ends_with_its_process() {
     let Some(net9) = runtimes::net9() else { return };
@@ -126,7 +145,7 @@ async fn meters_come_where_they_are_asked_for() {
     let (process, clients) = find(&program).await;
     let watched = Watched::start(&process, &clients, true);
     let gauge = |counters: &CountersSnapshot| {
-        let mine = |counter: &&dn_top::analysis::CounterSnapshot| counter.group == "DnTop.Meter" && counter.name == "g";
+        let mine = |counter: &&CounterSnapshot| counter.group == "DnTop.Meter" && counter.name == "g";
         counters.counters.iter().find(mine)?.value
     };
     assert_eq!(watched.until("the gauge", gauge).await, 42.0);

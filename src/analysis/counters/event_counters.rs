@@ -15,6 +15,9 @@ use super::{CounterSession, Store};
 const PROVIDERS: usize = 1024;
 /// Characters of a name that are kept.
 const NAME: usize = 200;
+/// Share of the provider's interval that a change must have taken to be shown. .NET Core 3.1 publishes twice in each, often with a few milliseconds
+/// between: such a change is no rate, but a part of the next.
+const WHOLE: f64 = 0.75;
 
 /// Reads EventCounters.
 #[derive(Debug, Default)]
@@ -101,12 +104,23 @@ impl EventCounters {
         })?;
         series.identity.rate_scale_s = seconds(payload.rate_scale);
         let reading = &mut series.reading;
-        reading.at = known.at;
-        reading.interval_s = Some(payload.interval_s).filter(|seconds| seconds.is_finite() && *seconds > 0.0);
-        reading.delta = payload.increment.filter(|increment| increment.is_finite());
-        if let Some(delta) = reading.delta {
+        let mut interval_s = Some(payload.interval_s).filter(|seconds| seconds.is_finite() && *seconds > 0.0);
+        let mut delta = payload.increment.filter(|increment| increment.is_finite());
+        if let Some(delta) = delta {
             reading.total = Some(reading.total.unwrap_or(0.0) + delta);
         }
+        if let (Some(delta), Some(seconds)) = (&mut delta, &mut interval_s) {
+            let (before, took) = std::mem::take(&mut reading.part);
+            *delta += before;
+            *seconds += took;
+            if payload.interval_ms().is_some_and(|told| *seconds < f64::from(told) / 1000.0 * WHOLE) {
+                reading.part = (*delta, *seconds);
+                return Some(());
+            }
+        }
+        reading.at = known.at;
+        reading.interval_s = interval_s;
+        reading.delta = delta;
         // Of an interval in which nothing was written there is no mean; what is polled has one value in each.
         reading.value = payload.mean.filter(|mean| mean.is_finite() && payload.count != 0);
         reading.spread = payload.mean.filter(|_| payload.count > 1).map(|_| Spread {

@@ -35,6 +35,8 @@ pub(super) struct Reading {
     pub(super) value: Option<f64>,
     pub(super) delta: Option<f64>,
     pub(super) total: Option<f64>,
+    /// A change that came too early to be told as one, and the seconds that it took: a part of the next.
+    pub(super) part: (f64, f64),
     pub(super) spread: Option<Spread>,
     pub(super) quantiles: Vec<(f64, f64)>,
     pub(super) count: Option<u64>,

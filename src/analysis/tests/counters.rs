@@ -93,7 +93,7 @@ fn both_shapes_of_event_counters() {
     let mut script = Script::new();
     for second in 1..=3 {
         mean(&mut script, second * S, "latency", second as f64, 10, "Interval=1000");
-        sum(&mut script, second * S, "requests", 30.0, 0.5, "00:01:00", "Interval=1000");
+        sum(&mut script, second * S, "requests", 30.0, 0.5, "00:01:00", "Interval=500");
         sum(&mut script, second * S, "pause", 4.0, 2.0, "", "Interval=1000");
     }
     mean(&mut script, 4 * S, "latency", 0.0, 0, "Interval=1000");
@@ -128,6 +128,23 @@ fn values_of_another_interval_are_taken_only_where_the_own_does_not_come() {
     let found = counters(&mut script, session);
     let counter = named(&found, "n");
     assert_eq!((counter.value, counter.rate.map(f64::round)), (Some(1.0 + 2.0 * 20.0), Some(20.0)));
+}
+
+/// .NET Core 3.1 publishes twice in each interval.
+#[test]
+fn a_change_that_comes_early_is_part_of_the_next() {
+    let mut script = Script::new();
+    for second in 1..=3 {
+        sum(&mut script, second * S, "exceptions", 84.0, 0.998, "00:00:01", "Interval=1000");
+        sum(&mut script, second * S + S / 500, "exceptions", 1.0, 0.002, "00:00:01", "Interval=1000");
+    }
+    let found = counters(&mut script, CounterSession::default());
+    let exceptions = named(&found, "exceptions");
+    let times: Vec<i64> = exceptions.history.iter().map(|(at, _)| *at).collect();
+    assert_eq!(times, [S, 2 * S, 3 * S], "what comes early is not shown");
+    let rates: Vec<f64> = exceptions.history.iter().map(|(_, rate)| rate.round()).collect();
+    assert_eq!(rates, [84.0, 85.0, 85.0], "and not lost");
+    assert_eq!((exceptions.delta, exceptions.value), (Some(85.0), Some(255.0)), "the total is that of all");
 }
 
 const METRICS: &str = "System.Diagnostics.Metrics";
