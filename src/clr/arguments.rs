@@ -1,6 +1,6 @@
 //! A provider's arguments: `key=value;key="value with ; or ="`.
 
-use super::spec::Problem;
+use super::problem::Problem;
 
 /// Checks arguments and brings them into the form that runtimes read: no quotes but where a value needs them, no `;` at the end.
 ///

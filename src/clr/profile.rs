@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use thiserror::Error;
 
-use super::spec::{SpecError, parse_provider};
+use super::problem::SpecError;
+use super::spec::parse_provider;
 use crate::ipc::Provider;
 
 /// A trace profile.

@@ -3,8 +3,9 @@
 use thiserror::Error;
 
 use super::known::RUNTIME;
+use super::problem::SpecError;
 use super::profile::{Profile, UnknownProfile, profile};
-use super::spec::{SpecError, format_keywords, format_provider, parse_provider, parse_runtime_keywords};
+use super::spec::{format_keywords, format_provider, parse_provider, parse_runtime_keywords};
 use crate::ipc::{Invalid, Level, Provider, Providers, Rundown, SessionConfig};
 
 /// What is taken when nothing is asked for, as by dotnet-trace.

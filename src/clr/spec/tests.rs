@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::clr::known_providers;
+use crate::ipc::Invalid;
 
 fn read(spec: &str) -> (String, u64, Level, Option<String>) {
     let provider = parse_provider(spec).unwrap_or_else(|error| panic!("{error}"));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use procfs::process::Stat;
 use rustc_hash::FxHashMap;
 
-use super::tenants::Moment;
+use super::moment::Moment;
 use crate::model::ProcessKey;
 use crate::net::endpoint::SocketName;
 use crate::net::proc::{Environ, Proc, Threads};
@@ -169,7 +169,7 @@ impl Known {
             self.home = environ.map_or(Home::Hidden, |environ| home(proc, pid, environ.tmpdir().unwrap_or(tmp)));
         }
         // Rounds of different lengths, so that the looks spread over time.
-        let unsettled = age(self.key, at.uptime) < YOUNG || self.threads.waits();
+        let unsettled = at.age(self.key) < YOUNG || self.threads.waits();
         self.look_next = if unsettled { at.now } else { at.now + ROUND + Duration::from_secs(u64::from(pid % 20)) };
         true
     }
@@ -180,16 +180,6 @@ impl Known {
         self.has_threads = stat.num_threads > 1;
         stat.starttime == self.key.started
     }
-}
-
-/// How long ago a process was started.
-pub(super) fn age(key: ProcessKey, uptime: Duration) -> Duration {
-    uptime.saturating_sub(since_boot(key))
-}
-
-/// When a process was started, as time since boot.
-pub(super) fn since_boot(key: ProcessKey) -> Duration {
-    Duration::from_secs_f64(key.started as f64 / procfs::ticks_per_second() as f64)
 }
 
 /// Finds the directory that a process calls `as_it_sees`, through its own root or working directory where those are not ours.

@@ -4,6 +4,7 @@
 //! a socket without a process is stale, a runtime without a socket has its diagnostics switched off, or is not ours to see. It opens no connection.
 
 mod census;
+mod moment;
 mod sockets;
 mod tenants;
 mod users;
@@ -16,9 +17,10 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use self::census::{Census, Home, age, since_boot};
+use self::census::{Census, Home};
+use self::moment::{Moment, since_boot};
 use self::sockets::Sockets;
-use self::tenants::{Moment, Tenants};
+use self::tenants::Tenants;
 use crate::model::{Process, ProcessKey};
 use crate::net::endpoint::SocketName;
 use crate::net::proc::Proc;
@@ -99,12 +101,12 @@ impl Scanner {
         let at = Moment { now, uptime: self.proc.uptime()? };
         self.census.count(&self.proc, now)?;
         let (mut sockets, mut strays) = self.pair(at);
-        self.look_for_libraries(&sockets, at.uptime);
+        self.look_for_libraries(&sockets, at);
 
         let mut rows = Vec::with_capacity(sockets.len() + strays.len());
         for known in self.census.iter() {
             let socket = sockets.remove(&known.key);
-            if socket.is_none() && !(known.has_runtime() && age(known.key, at.uptime) > SETTLED) {
+            if socket.is_none() && !(known.has_runtime() && at.age(known.key) > SETTLED) {
                 continue;
             }
             match known.stat(&self.proc) {
@@ -156,14 +158,14 @@ impl Scanner {
     }
 
     /// Looks for a runtime in the memory maps of processes that show no other sign of one. Versions before 6.0 name no threads.
-    fn look_for_libraries(&mut self, sockets: &FxHashMap<ProcessKey, PathBuf>, uptime: Duration) {
+    fn look_for_libraries(&mut self, sockets: &FxHashMap<ProcessKey, PathBuf>, at: Moment) {
         let deadline = Instant::now() + MAPS_TIME;
         let candidates = self.census.iter_mut().filter(|known| {
             known.library.is_none()
                 && known.has_threads
                 && !known.threads.runtime
                 && !sockets.contains_key(&known.key)
-                && age(known.key, uptime) > SETTLED
+                && at.age(known.key) > SETTLED
         });
         for known in candidates {
             known.library = Some(self.proc.runtime_library(known.key.pid).ok().flatten());

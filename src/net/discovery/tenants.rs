@@ -9,7 +9,8 @@ use procfs::process::Stat;
 use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
-use super::census::{Known, age, since_boot};
+use super::census::Known;
+use super::moment::{Moment, since_boot};
 use super::users::Users;
 use super::verdict;
 use crate::ipc::RuntimeVersion;
@@ -21,13 +22,6 @@ use crate::net::proc::{Proc, entry_name, version_of};
 const SHORTEST_SPAN: Duration = Duration::from_millis(400);
 /// A start-up that has come to its diagnostic server and no further for so long is a wait, whatever its environment says.
 const LONGEST_START: Duration = Duration::from_secs(5);
-
-/// When a scan happens, on the two clocks that it needs.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Moment {
-    pub(super) now: Instant,
-    pub(super) uptime: Duration,
-}
 
 /// Everyone who was listed at the last scan.
 #[derive(Debug)]
@@ -82,7 +76,7 @@ impl Tenants {
             };
             (socket, contact)
         }));
-        let waits = known.threads.waits() && (known.asks_to_suspend || age(known.key, at.uptime) > LONGEST_START);
+        let waits = known.threads.waits() && (known.asks_to_suspend || at.age(known.key) > LONGEST_START);
         Process {
             ns_pid: known.ns_pid,
             name: tenant.name.clone(),
