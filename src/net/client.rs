@@ -16,8 +16,8 @@ use super::endpoint::{Endpoint, connect};
 use super::error::{Cause, ExchangeError};
 use super::gate::{Busy, Gate};
 use super::hook;
+use super::lane::Lane;
 use super::legacy;
-use super::port::Lane;
 use super::proc::Proc;
 use super::user_events::UserEventsData;
 use crate::ipc::{

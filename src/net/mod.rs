@@ -12,6 +12,7 @@ mod error;
 mod gate;
 mod hook;
 mod inquiry;
+mod lane;
 mod legacy;
 pub mod port;
 mod proc;

@@ -4,7 +4,6 @@
 //! runtime, holds one connection of each, and hands out a [`Client`] for each, whose commands go over one connection after the other. A trace's
 //! stream keeps the connection that it was asked for on.
 
-mod lane;
 mod socket;
 
 use std::collections::BTreeMap;
@@ -19,13 +18,13 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-pub(super) use self::lane::Lane;
 pub use self::socket::PortError;
 use self::socket::SocketFile;
 use super::ExchangeError;
 use super::client::Client;
 use super::discovery::Sources;
 use super::endpoint::Endpoint;
+use super::lane::Lane;
 use super::proc::Proc;
 use crate::ipc::{ADVERTISE_BYTES, Advertise, Command, Cookie};
 use crate::model::ProcessKey;

@@ -17,7 +17,7 @@ const MOST_OFFERED: usize = 4;
 
 /// The way to a runtime that connects to us.
 #[derive(Debug, Clone)]
-pub(in crate::net) struct Lane {
+pub(super) struct Lane {
     wanted: mpsc::Sender<oneshot::Sender<UnixStream>>,
     offered: mpsc::Sender<UnixStream>,
 }
@@ -36,7 +36,7 @@ impl Lane {
     }
 
     /// The next connection, for one command; waits for it. `None` when the runtime has gone.
-    pub(in crate::net) async fn next(&self) -> Option<UnixStream> {
+    pub(super) async fn next(&self) -> Option<UnixStream> {
         let (ask, answer) = oneshot::channel();
         self.wanted.send(ask).await.ok()?;
         answer.await.ok()
