@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, s
 use std::thread::JoinHandle;
 
 use super::observe::{Observer, PACE};
-use super::pump::Progress;
+use super::progress::Progress;
 use super::segments::Segments;
 use crate::analysis::{EventFilter, Live, Throughput, Watch};
 use crate::clr::Trigger;

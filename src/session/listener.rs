@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::blocking::blocking;
 use super::plan::StartError;
-use super::recorder::blocking;
 use crate::ipc::{SessionConfig, SessionId};
 use crate::net::client::Client;
 use crate::nettrace::{Decoder, Ending, Limits, Sink};

@@ -4,6 +4,7 @@
 //! and its file gets its name when it is whole. A file that was recorded can be looked at again. Results are plain values; this room makes no text
 //! for the screen but sentences about trouble.
 
+mod blocking;
 mod client_data;
 mod count;
 mod counters;
@@ -16,6 +17,7 @@ mod observe;
 mod output;
 mod perf_map;
 mod plan;
+mod progress;
 mod pump;
 mod read;
 mod recorded;

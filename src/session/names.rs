@@ -4,7 +4,7 @@
 //! but that, and is stopped at once. What it sends is taken in and goes into no file. It costs the target what its rundown costs, so it is done only
 //! where samples come whose methods nobody knows.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -12,8 +12,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::listener::Listener;
-use super::pump::Progress;
-use crate::analysis::{Live, SampleFilter, Symbols};
+use super::progress::Progress;
+use crate::analysis::{Live, Profile, SampleFilter, Symbols};
 use crate::ipc::{BufferMb, Level, Provider, SessionConfig};
 use crate::model::NameSearch;
 use crate::net::client::Client;
@@ -32,21 +32,6 @@ const LIMIT: Duration = Duration::from_secs(20);
 const NOBODY: &str = "DnTop-Nobody";
 /// Room for a rundown: what a runtime cannot send at once it keeps.
 const BUFFER_MB: u32 = 64;
-
-/// Where names that came wait for whoever counts.
-#[derive(Debug, Default)]
-pub(super) struct Letterbox(Mutex<Option<Symbols>>);
-
-impl Letterbox {
-    fn put(&self, symbols: Symbols) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(symbols);
-    }
-
-    /// What came since this was last asked.
-    pub(super) fn take(&self) -> Option<Symbols> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
 
 /// The search for names of one recording.
 #[derive(Debug)]
@@ -69,7 +54,7 @@ impl Names {
     }
 
     /// Begins where it is time, and where it is of use.
-    pub(super) fn step(&mut self, client: &Client, progress: &std::sync::Arc<Progress>, elapsed: Duration) {
+    pub(super) fn step(&mut self, client: &Client, progress: &Arc<Progress>, elapsed: Duration) {
         let now = Instant::now();
         let busy = self.task.as_ref().is_some_and(|task| !task.is_finished());
         if busy || now < self.due || self.times >= MOST {
@@ -98,7 +83,7 @@ impl Names {
         }));
     }
 
-    fn is_wanted(&self, profile: &crate::analysis::Profile) -> bool {
+    fn is_wanted(&self, profile: &Profile) -> bool {
         let counts = profile.count(SampleFilter::ALL);
         let many = if self.times == 0 { 1 } else { counts.samples().all() / MANY + 1 };
         counts.unresolved() >= many

@@ -5,59 +5,14 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-use tokio::sync::{Notify, watch};
+use std::sync::atomic::Ordering;
 
 use super::count::{Counted, Counter, Counting};
-use super::lens::Lens;
-use super::names::Letterbox;
-use crate::model::{Findings, Kept};
+use super::progress::Progress;
 use crate::nettrace::Recent;
 
 /// One read takes at most this much. A runtime writes blocks of up to some 200 kB; more than this gains nothing measurable.
 const CHUNK: usize = 256 * 1024;
-
-/// Totals that the driver may look at while the pump works.
-#[derive(Debug, Default)]
-pub(super) struct Progress {
-    bytes: AtomicU64,
-    pub(super) events: AtomicU64,
-    pub(super) dropped: AtomicU64,
-    /// What is in the stream, where it is analysed. The newest wins.
-    pub(super) findings: watch::Sender<Option<Arc<Findings>>>,
-    /// Names of methods that were found elsewhere.
-    pub(super) names: Letterbox,
-    /// Which single events somebody wants to see.
-    pub(super) lens: Lens,
-    /// What is kept of the stream, where not all is.
-    pub(super) kept: watch::Sender<Option<Kept>>,
-    /// Set when the session is being stopped: the rundown that comes from now on is kept.
-    pub(super) stopping: AtomicBool,
-    /// Woken when the event has come that is waited for.
-    pub(super) came: Notify,
-    /// Woken once, when the size limit is reached or the file takes no more: the session should be stopped.
-    pub(super) enough: Notify,
-}
-
-/// Totals at one moment.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Totals {
-    pub(super) bytes: u64,
-    pub(super) events: u64,
-    pub(super) dropped: u64,
-}
-
-impl Progress {
-    pub(super) fn new(lens: Lens) -> Self {
-        Self { lens, ..Self::default() }
-    }
-
-    pub(super) fn totals(&self) -> Totals {
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Totals { bytes: load(&self.bytes), events: load(&self.events), dropped: load(&self.dropped) }
-    }
-}
 
 /// What is left when the stream has ended.
 #[derive(Debug)]

@@ -5,7 +5,6 @@
 //! rundown before it answers; the stream's end is the end. A session whose stream has ended is never stopped: its id may be another's by then.
 
 use std::future::pending;
-use std::io;
 use std::net::Shutdown;
 use std::ops::ControlFlow;
 use std::os::unix::net::UnixStream;
@@ -17,11 +16,13 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
+use super::blocking::blocking;
 use super::count::Counting;
 use super::names::Names;
 use super::output::OutputFile;
 use super::plan::{Plan, StartError};
-use super::pump::{Progress, Pump, Pumped, Totals};
+use super::progress::{Progress, Totals};
+use super::pump::{Pump, Pumped};
 use super::threads::Threads;
 use crate::ipc::SessionId;
 use crate::model::{Outcome, Phase, Rate, Recording, StoppedBy};
@@ -130,14 +131,6 @@ impl Recorder {
         let _ = self.task.await;
         self.progress.borrow().clone()
     }
-}
-
-/// Two handles to the stream, for a thread that blocks.
-pub(super) fn blocking(stream: tokio::net::UnixStream) -> io::Result<(UnixStream, UnixStream)> {
-    let stream = stream.into_std()?;
-    stream.set_nonblocking(false)?;
-    let other = stream.try_clone()?;
-    Ok((stream, other))
 }
 
 /// How long a session may stay quiet after its stop failed before it is given up.

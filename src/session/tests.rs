@@ -11,7 +11,8 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use super::count::Counting;
-use super::pump::{Progress, Pump};
+use super::progress::Progress;
+use super::pump::Pump;
 use super::{DumpError, Lens, OutputError, Plan, Recorder, StartError, dump, perf_map};
 use crate::analysis::{SampleFilter, Throughput};
 use crate::clr::Trigger;

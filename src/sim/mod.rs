@@ -4,6 +4,7 @@
 //! the requests that a real one dies of; faults can be added. The ordinary program talks to it over the ordinary socket: nothing else in dn-top
 //! knows that it is not real.
 
+mod asked;
 mod doom;
 mod facts;
 mod fleet;

@@ -10,8 +10,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use self::kind::Kind;
 use self::methods::METHODS;
+use super::asked::Asked;
 use super::spec::{Rates, Spec};
-use super::stream::Asked;
 use crate::nettrace::{Encoder, NewEvent, TraceHeader, UtcTime};
 use crate::wire::Put;
 

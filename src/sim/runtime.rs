@@ -13,9 +13,10 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use super::asked::Asked;
 use super::handle::is_user_events_data;
 use super::spec::{Fault, Spec};
-use super::stream::{Asked, Stream};
+use super::stream::Stream;
 use crate::ipc::{
     Command, CommandCode, Destination, DumpKind, EnvironmentBlock, Failure, Hresult, PerfMapKind, Reply, SessionId, TargetPath, Variable,
 };

@@ -9,42 +9,12 @@ use tokio::net::UnixStream;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
+use super::asked::Asked;
 use super::program::Program;
 use super::spec::{Fault, Script, Spec};
-use crate::ipc::{EventFilter, FilteredProvider, FilteredStream, Provider, Providers};
 
 /// How often a runtime writes what has gathered.
 const FLUSH: Duration = Duration::from_millis(100);
-
-/// What a session asked for, whichever generation of the command said it.
-#[derive(Debug, Clone)]
-pub(super) struct Asked {
-    providers: Vec<FilteredProvider>,
-    pub(super) rundown: bool,
-}
-
-impl Asked {
-    pub(super) fn all(providers: Providers, rundown: bool) -> Self {
-        Self { providers: providers.iter().cloned().map(FilteredProvider::from).collect(), rundown }
-    }
-
-    pub(super) fn filtered(stream: FilteredStream) -> Self {
-        Self { providers: stream.providers.iter().cloned().collect(), rundown: stream.rundown_keyword != 0 }
-    }
-
-    /// The provider as it was asked for.
-    pub(super) fn provider(&self, name: &str) -> Option<&Provider> {
-        self.providers.iter().map(|filtered| &filtered.provider).find(|provider| provider.name().eq_ignore_ascii_case(name))
-    }
-
-    /// Whether an event comes.
-    pub(super) fn wants(&self, provider: &str, keywords: u64, event: u32) -> bool {
-        let matches = |filter: &EventFilter| filter.lets_through(event);
-        self.providers.iter().any(|FilteredProvider { provider: asked, filter }| {
-            asked.name().eq_ignore_ascii_case(provider) && (keywords == 0 || asked.keywords() & keywords != 0) && matches(filter)
-        })
-    }
-}
 
 /// A session that streams until it is stopped or nobody reads any more.
 pub(super) struct Stream {

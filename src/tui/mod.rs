@@ -12,6 +12,7 @@ mod files;
 mod input;
 mod launch;
 mod panic;
+mod plan;
 mod recordings;
 mod runner;
 mod tail;

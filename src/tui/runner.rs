@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -10,16 +10,16 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use super::clipboard::{Desktop, LONGEST_OSC52, Route, route};
 use super::files::Files;
 use super::launch::{self, Wanted};
+use super::plan::plan;
 use super::recordings::Recordings;
 use super::watches::Watches;
 use crate::app::{Clipboard, Effect, JobResult, Msg};
-use crate::clr::Selected;
 use crate::ipc::Command;
-use crate::model::{Order, Process, ProcessKey, RecordingId, sanitise};
+use crate::model::{Process, ProcessKey, sanitise};
 use crate::net::Clients;
 use crate::net::client::Client;
 use crate::net::port;
-use crate::session::{self, Lens, Plan, Watch};
+use crate::session::{self, Watch};
 
 /// The shortest time between two values of a watched process: more often costs it more and says no more.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -221,16 +221,6 @@ impl Runner {
         });
         ForTerminal::Nothing
     }
-}
-
-/// What is recorded of a process, and into which file.
-pub(super) fn plan(order: Order, id: RecordingId, key: ProcessKey, name: String) -> Result<Plan, String> {
-    let Selected { what, config, .. } = order.select()?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
-    let here = std::env::current_dir().unwrap_or_default();
-    let file = order.file.map_or_else(|| session::new_file(&here, &name, key.pid, now), |file| here.join(file));
-    let Order { duration, max_size: max_bytes, stop_on, flight: keep, .. } = order;
-    Ok(Plan { id, key, name, what, config, file, duration, max_bytes, stop_on, keep, analysed: true, lens: Lens::default() })
 }
 
 /// Sends a command that changes the process, with what is in the file where it takes any.

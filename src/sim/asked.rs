@@ -1,0 +1,33 @@
+//! What a simulated session is asked for.
+
+use crate::ipc::{EventFilter, FilteredProvider, FilteredStream, Provider, Providers};
+
+/// What a session asked for, whichever generation of the command said it.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    providers: Vec<FilteredProvider>,
+    pub(super) rundown: bool,
+}
+
+impl Asked {
+    pub(super) fn all(providers: Providers, rundown: bool) -> Self {
+        Self { providers: providers.iter().cloned().map(FilteredProvider::from).collect(), rundown }
+    }
+
+    pub(super) fn filtered(stream: FilteredStream) -> Self {
+        Self { providers: stream.providers.iter().cloned().collect(), rundown: stream.rundown_keyword != 0 }
+    }
+
+    /// The provider as it was asked for.
+    pub(super) fn provider(&self, name: &str) -> Option<&Provider> {
+        self.providers.iter().map(|filtered| &filtered.provider).find(|provider| provider.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether an event comes.
+    pub(super) fn wants(&self, provider: &str, keywords: u64, event: u32) -> bool {
+        let matches = |filter: &EventFilter| filter.lets_through(event);
+        self.providers.iter().any(|FilteredProvider { provider: asked, filter }| {
+            asked.name().eq_ignore_ascii_case(provider) && (keywords == 0 || asked.keywords() & keywords != 0) && matches(filter)
+        })
+    }
+}
