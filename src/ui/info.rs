@@ -66,8 +66,8 @@ fn facts(canvas: &Canvas<'_>, state: &State, row: &Row, room: u16) -> Vec<Fact> 
     let theme = canvas.theme;
     let process = &row.process;
     let dot = theme.glyphs.dot;
-    let (sign, word, style) = condition(theme, row);
-    let mut facts: Vec<Fact> = vec![("State", format!("{sign} {word}"), style)];
+    let [(sign, _), (second, _), (word, style)] = condition(theme, row);
+    let mut facts: Vec<Fact> = vec![("State", format!("{sign}{second} {word}"), style)];
     // The reason and the command line may be long; they are what someone came for.
     let long = |label: &'static str, text: &str, style: Style, facts: &mut Vec<Fact>| {
         for (index, line) in wrap(text, room).into_iter().take(4).enumerate() {

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::app::layout::{ListLayout, Slot};
-use crate::app::{Ailment, Column, Focus, Pulse, Row, State, Trend, Typing};
+use crate::app::{Ailment, Column, Focus, Row, State, Trend, Typing};
 use crate::model::{Age, Bytes, Contact, Count, Process, RunState};
 
 use super::canvas::{Canvas, width, wrap};
@@ -134,9 +134,9 @@ fn cell(canvas: &mut Canvas<'_>, state: &State, row: &Row, slot: Slot, y: u16) {
         }
         Column::Uptime => canvas.number(x, y, room, Age(age(state, process)), style),
         Column::State => {
-            let (sign, word, style) = file_condition(theme, state, row).unwrap_or_else(|| condition(theme, row));
-            let word = if room < 8 { "" } else { word };
-            canvas.pieces(x, y, room, &[(sign, style), (" ", style), (word, style)]);
+            let [sign, second, word] = file_condition(theme, state, row).unwrap_or_else(|| condition(theme, row));
+            let word = if room < 8 { ("", word.1) } else { word };
+            canvas.pieces(x, y, room, &[sign, second, (" ", word.1), word]);
         }
         Column::Container => {
             canvas.text(x, y, room, process.container.as_deref().unwrap_or_default(), style);
@@ -195,33 +195,36 @@ pub(super) fn age(state: &State, process: &Process) -> Duration {
     Duration::from_millis(now.saturating_sub(process.started_unix_ms))
 }
 
-/// A sign, a word and a colour for how a process is.
-pub(super) fn condition<'t>(theme: &'t Theme, row: &Row) -> (&'t str, &'static str, Style) {
+/// How a process is: a sign, one more where there are two things to say, and a word, each in its colour.
+pub(super) fn condition<'t>(theme: &'t Theme, row: &Row) -> [(&'t str, Style); 3] {
     let glyphs = theme.glyphs;
-    let (sign, style) = match (&row.process.contact, row.process.run_state) {
+    let recording = (glyphs.recording, theme.recording);
+    let sign = match (&row.process.contact, row.process.run_state) {
         _ if row.gone_at.is_some() => (glyphs.gone, theme.dim),
-        _ if row.recording => (glyphs.recording, theme.recording),
+        _ if row.ailment().is_some() => {
+            let ill = (glyphs.trouble, theme.bad);
+            let signs = if row.recording { [recording, ill] } else { [ill, ("", theme.bad)] };
+            return [signs[0], signs[1], (row.word(), theme.bad)];
+        }
+        _ if row.recording => recording,
         (Contact::Trouble { .. }, _) => (glyphs.trouble, theme.warn),
         (_, RunState::Suspended) => (glyphs.suspended, theme.accent),
         (Contact::Unknown, _) => (glyphs.waiting, theme.dim),
-        (Contact::Ok, RunState::Running) => match row.pulse {
-            Some(Pulse { ailment: Some(_), .. }) => (glyphs.trouble, theme.bad),
-            Some(_) => (glyphs.watched, theme.good),
-            None => (glyphs.running, theme.good),
-        },
+        (Contact::Ok, RunState::Running) if row.pulse.is_some() => (glyphs.watched, theme.good),
+        (Contact::Ok, RunState::Running) => (glyphs.running, theme.good),
     };
-    (sign, row.word(), style)
+    [sign, ("", sign.1), (row.word(), sign.1)]
 }
 
 /// The same for a recorded file.
-fn file_condition<'t>(theme: &'t Theme, state: &State, row: &Row) -> Option<(&'t str, &'static str, Style)> {
+fn file_condition<'t>(theme: &'t Theme, state: &State, row: &Row) -> Option<[(&'t str, Style); 3]> {
     let file = state.files.iter().find(|file| file.key == row.process.key)?;
     let (sign, style) = match (file.progress, file.cut_off) {
         (Some(_), _) => (theme.glyphs.waiting, theme.accent),
         (None, Some(false)) => (theme.glyphs.yes, theme.good),
         (None, _) => (theme.glyphs.trouble, theme.warn),
     };
-    Some((sign, file.word(), style))
+    Some([(sign, style), ("", style), (file.word(), style)])
 }
 
 /// The last looks at the processor time, as bars.

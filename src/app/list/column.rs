@@ -183,11 +183,12 @@ fn caseless(a: &str, b: &str) -> Ordering {
     a.chars().flat_map(char::to_lowercase).cmp(b.chars().flat_map(char::to_lowercase))
 }
 
-/// How much a row wants to be looked at: recording first, then ill, suspended, in trouble, running.
+/// How much a row wants to be looked at: recording first, the ill one before all, then ill, suspended, in trouble, running.
 fn urgency(row: &Row) -> u8 {
+    let is_ill = row.pulse.is_some_and(|pulse| pulse.ailment.is_some());
     match (&row.process.contact, row.process.run_state) {
-        _ if row.recording => 4,
-        _ if row.pulse.is_some_and(|pulse| pulse.ailment.is_some()) => 3,
+        _ if row.recording => 4 + u8::from(is_ill),
+        _ if is_ill => 3,
         (_, RunState::Suspended) => 2,
         (Contact::Trouble { .. }, _) => 1,
         _ => 0,

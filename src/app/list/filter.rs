@@ -81,7 +81,7 @@ impl Filter {
 
 impl Word {
     fn matches(&self, row: &mut Row, matcher: &mut Matcher, chars: &mut Vec<char>, scratch: &mut String) -> bool {
-        let word = row.word();
+        let (word, recording) = (row.word(), row.recording);
         let Row { process, marks, .. } = row;
         scratch.clear();
         let _ = write!(scratch, "{}", process.key.pid);
@@ -91,6 +91,8 @@ impl Word {
             process.container.as_deref(),
             process.runtime.as_ref().map(|version| version.as_str()),
             Some(word),
+            // Whatever its state says instead.
+            recording.then_some("recording"),
         ];
         if self.inverse {
             let named = [Some(process.name.as_str()), Some(process.command_line.as_str())];

@@ -16,6 +16,7 @@ pub use column::Column;
 pub use filter::{Filter, Marks};
 pub use trend::Trend;
 
+use super::lints::Ailment;
 use super::watches::Pulse;
 use crate::model::{Contact, Process, ProcessKey, RunState};
 
@@ -44,19 +45,25 @@ pub struct Row {
 }
 
 impl Row {
-    /// How the process is, in a word.
+    /// What is wrong with it, where it is watched and nothing worse is to be said of it.
+    pub fn ailment(&self) -> Option<Ailment> {
+        let is_well_met = self.gone_at.is_none() && self.process.contact == Contact::Ok && self.process.run_state == RunState::Running;
+        self.pulse.filter(|_| is_well_met)?.ailment
+    }
+
+    /// How the process is, in a word. Who records the sick one still wants to see why it is sick.
     pub fn word(&self) -> &'static str {
+        if let Some(ailment) = self.ailment() {
+            return ailment.word();
+        }
         match (&self.process.contact, self.process.run_state) {
             _ if self.gone_at.is_some() => "ended",
             _ if self.recording => "recording",
             (Contact::Trouble { kind, .. }, _) => kind.word(),
             (_, RunState::Suspended) => "suspended",
             (Contact::Unknown, _) => "asking",
-            (Contact::Ok, RunState::Running) => match self.pulse {
-                Some(Pulse { ailment: Some(ailment), .. }) => ailment.word(),
-                Some(_) => "watched",
-                None => "running",
-            },
+            (Contact::Ok, RunState::Running) if self.pulse.is_some() => "watched",
+            (Contact::Ok, RunState::Running) => "running",
         }
     }
 }

@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 63] = [
+pub(crate) const SCENES: [Scene; 64] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -90,6 +90,8 @@ pub(crate) const SCENES: [Scene; 63] = [
         world
     }),
     ("sick", |w, h| watching(w, h, "/inventory⏎⏎")),
+    // Of two that are recorded one is sick.
+    ("sick-recorded", |w, h| watching(w, h, "t/inventory⏎t/⎋")),
 ];
 
 fn keyed(width: u16, height: u16, keys: &str) -> World {

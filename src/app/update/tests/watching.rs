@@ -70,6 +70,22 @@ fn the_sick_one_of_several_is_seen_and_comes_first() {
     assert_eq!(world.state.list.sort().column, Column::Cpu);
 }
 
+/// Who records the sick one to find out more sees why it is sick all the same, and finds it by either word.
+#[test]
+fn the_sick_one_stays_sick_while_it_is_recorded() {
+    let mut world = World::populated(120, 40);
+    world.press("w");
+    world.tell(&[published(700.0, 9e8, 41.0, 0.0, 0.0)]);
+    let sick = world.state.list.selected();
+    world.press("t");
+    let row = world.state.selected().unwrap();
+    assert_eq!((row.recording, row.word(), row.ailment()), (true, "GC time", Some(Ailment::GcTime)));
+    for filter in ["/recording⏎", "/⌃uGC␣time⏎"] {
+        world.press(filter);
+        assert_eq!((world.state.list.len(), world.state.list.selected()), (1, sick), "{filter}");
+    }
+}
+
 #[test]
 fn what_is_wrong_is_told_by_the_figures() {
     for (counters, expected) in [
