@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use super::Ticket;
-use super::state::State;
 use crate::model::{Contact, Process, ProcessKey, RecordingId, Span, TraceFile, Usage, sanitise};
 
 /// The time of a file is walked through in so many steps.
@@ -105,23 +104,5 @@ impl OpenFile {
         if self.mark.is_some() || self.cursor.is_some() {
             (self.mark, self.cursor, self.ticket) = (None, None, None);
         }
-    }
-}
-
-impl State {
-    /// Whether files are open, and no processes are looked at.
-    pub fn shows_files(&self) -> bool {
-        !self.files.is_empty()
-    }
-
-    /// The file of the selected row.
-    pub fn open_file(&self) -> Option<&OpenFile> {
-        let key = self.list.selected()?;
-        self.files.iter().find(|file| file.key == key)
-    }
-
-    pub(super) fn open_file_mut(&mut self) -> Option<&mut OpenFile> {
-        let key = self.list.selected()?;
-        self.files.iter_mut().find(|file| file.key == key)
     }
 }

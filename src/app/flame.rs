@@ -4,8 +4,6 @@
 //! numbers in every snapshot.
 
 use super::cursor::Step;
-use super::sampling::Shape;
-use super::state::State;
 use crate::analysis::{Counts, ProfileFrame};
 
 /// The node that all stacks hang on.
@@ -15,11 +13,11 @@ const ROOT: u32 = 0;
 #[derive(Debug, Default)]
 pub(super) struct Flame {
     /// Path of the frame that takes the whole width.
-    zoom: Vec<String>,
+    pub(super) zoom: Vec<String>,
     /// Lengths of the paths that were zoomed to before.
-    steps: Vec<usize>,
+    pub(super) steps: Vec<usize>,
     /// Path of the selected frame.
-    selected: Vec<String>,
+    pub(super) selected: Vec<String>,
 }
 
 /// A frame on the screen.
@@ -62,7 +60,7 @@ impl Flame {
 }
 
 impl<'a> FlameGraph<'a> {
-    fn new(counts: Counts<'a>, weight: impl Fn(u32) -> u64, flame: &Flame, width: u16) -> Self {
+    pub(super) fn new(counts: Counts<'a>, weight: impl Fn(u32) -> u64, flame: &Flame, width: u16) -> Self {
         let profile = counts.profile();
         // As far as the path is still there.
         let find = |path: &[String]| {
@@ -132,7 +130,7 @@ impl<'a> FlameGraph<'a> {
         self.boxes.iter().map(|place| place.node).find(|other| *other != ROOT && profile.parent(*other) == node)
     }
 
-    fn beside(&self, right: bool) -> Option<u32> {
+    pub(super) fn beside(&self, right: bool) -> Option<u32> {
         let here = self.selected_box()?;
         let line = self.boxes.iter().filter(|place| place.depth == here.depth);
         let next = if right {
@@ -144,7 +142,7 @@ impl<'a> FlameGraph<'a> {
     }
 
     /// Where a step leads to.
-    fn after(&self, step: Step) -> u32 {
+    pub(super) fn after(&self, step: Step) -> u32 {
         let lines = step.lines(8);
         let mut node = self.selected;
         for _ in 0..lines.unsigned_abs().min(usize::from(self.depth())) {
@@ -162,58 +160,6 @@ fn path_to(counts: &Counts<'_>, node: u32) -> Vec<u32> {
     path
 }
 
-fn names(counts: &Counts<'_>, node: u32) -> Vec<String> {
+pub(super) fn names(counts: &Counts<'_>, node: u32) -> Vec<String> {
     path_to(counts, node).into_iter().filter_map(|node| Some(counts.profile().frame_of(node)?.full_name())).collect()
-}
-
-impl State {
-    /// The flame graph, where it is open and there are samples.
-    pub fn flame(&self) -> Option<FlameGraph<'_>> {
-        let width = self.layout().detail?.body.width.saturating_sub(2);
-        let sampling = &self.views.sampling;
-        let counts = self.samples().filter(|counts| sampling.counted(counts.samples()) > 0)?;
-        let weights: Vec<u64> = counts.totals().iter().map(|total| sampling.counted(*total)).collect();
-        let weight = |node: u32| weights.get(node as usize).copied().unwrap_or(0);
-        Some(FlameGraph::new(counts, weight, &sampling.flame, width))
-    }
-
-    fn select_frame(&mut self, choose: impl Fn(&FlameGraph<'_>) -> Option<u32>) {
-        let path = self.flame().and_then(|graph| Some(names(&graph.counts, choose(&graph)?)));
-        if let Some(path) = path {
-            self.views.sampling.flame.selected = path;
-        }
-    }
-
-    pub(super) fn step_flame(&mut self, step: Step) {
-        self.select_frame(|graph| Some(graph.after(step)));
-    }
-
-    /// To the next frame of the same line.
-    pub(super) fn step_sideways(&mut self, right: bool) {
-        self.select_frame(|graph| graph.beside(right));
-    }
-
-    /// Gives the selected frame the whole width.
-    pub(super) fn zoom_in(&mut self) {
-        let Some(path) = self.flame().map(|graph| names(&graph.counts, graph.selected)) else { return };
-        let flame = &mut self.views.sampling.flame;
-        if path.len() == flame.zoom.len() {
-            return;
-        }
-        flame.steps.retain(|length| *length < path.len());
-        if path.len() > flame.zoom.len() {
-            flame.steps.push(flame.zoom.len());
-        }
-        flame.zoom = path;
-    }
-
-    /// Whether the flame graph is zoomed in.
-    pub(super) fn is_zoomed_flame(&self) -> bool {
-        self.is_flame() && self.views.sampling.flame.is_zoomed()
-    }
-
-    /// Whether the flame graph has the keys.
-    pub(super) fn is_flame(&self) -> bool {
-        self.views.sampling.shape == Shape::Flame && self.has_samples()
-    }
 }

@@ -1,7 +1,6 @@
 //! What in a recording asks for a look: each says what is seen, why it matters, and what to press.
 
-use super::pane::{Focus, Tab};
-use super::state::State;
+use super::pane::Tab;
 use crate::analysis::{CountersSnapshot, Snapshot};
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
@@ -85,35 +84,13 @@ pub struct Lint {
     /// Why it matters.
     pub why: &'static str,
     /// What is to be seen in the tab.
-    shows: &'static str,
+    pub(super) shows: &'static str,
     /// What else tells more.
-    further: &'static str,
+    pub(super) further: &'static str,
     /// The same where it takes a process that runs.
-    live: &'static str,
+    pub(super) live: &'static str,
     /// Whether it was found in a recording: else the tab shows nothing before there is one.
-    recorded: bool,
-}
-
-impl Lint {
-    /// What to press, from where the keys go now, and what that shows. Empty where all of it is in sight.
-    pub fn advice(&self, state: &State) -> String {
-        let is_recorded = self.recorded || state.list.selected().is_some_and(|key| state.recordings.is_recording(key));
-        let mut steps = Vec::new();
-        if self.tab != Tab::Trace && (state.tab != self.tab || !is_recorded) {
-            steps.push(format!("{}: {}", self.tab.key(), self.shows));
-        }
-        if !self.further.is_empty() {
-            steps.push(self.further.to_owned());
-        }
-        if let Some(first) = steps.first_mut().filter(|_| state.focus == Focus::List) {
-            // There, digits sort the table.
-            first.insert_str(0, "Enter, ");
-        }
-        if !self.live.is_empty() && !state.shows_files() {
-            steps.push(self.live.to_owned());
-        }
-        format!("{}{}", if is_recorded { "" } else { "t, then " }, steps.join("; "))
-    }
+    pub(super) recorded: bool,
 }
 
 /// Nothing but its tab tells more.
@@ -273,7 +250,7 @@ mod tests {
         let all = lints(&snapshot, false);
         assert!(all.iter().all(|lint| !lint.why.is_empty()));
         let mut world = World::populated(120, 40);
-        let advice = |world: &World| -> Vec<_> { all.iter().map(|lint| lint.advice(&world.state)).collect() };
+        let advice = |world: &World| -> Vec<_> { all.iter().map(|lint| world.state.advice(lint)).collect() };
         assert_eq!(
             advice(&world),
             [
@@ -310,20 +287,20 @@ mod tests {
             is_random: false,
         });
         let world = World::populated(120, 40);
-        assert_eq!(lints(&snapshot, false)[0].advice(&world.state), "Enter, 4: why");
+        assert_eq!(world.state.advice(&lints(&snapshot, false)[0]), "Enter, 4: why");
     }
 
     #[test]
     fn what_is_wrong_with_a_watched_process_takes_a_recording_to_look_at() {
         let mut world = World::populated(120, 40);
         let lint = Ailment::Exceptions.lint(&published(61.0, 4e6, 2.0, 300.0, 0.0));
-        assert_eq!(lint.advice(&world.state), "t, then Enter, 5: which and from where");
+        assert_eq!(world.state.advice(&lint), "t, then Enter, 5: which and from where");
         world.press("⏎5");
-        assert_eq!(lint.advice(&world.state), "t, then 5: which and from where");
+        assert_eq!(world.state.advice(&lint), "t, then 5: which and from where");
         world.press("t");
         world.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
         // The key would stop it.
-        assert_eq!(lint.advice(&world.state), "5: which and from where");
+        assert_eq!(world.state.advice(&lint), "5: which and from where");
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod output;
 mod pane;
 mod recordings;
 mod sampling;
+mod shown;
 mod single_events;
 mod source;
 mod state;

@@ -1,11 +1,7 @@
 //! How samples are looked at: as a list of methods, a call tree or a flame graph, of all threads or of one.
 
-use std::cmp::Reverse;
-
 use super::flame::Flame;
-use super::pane::Tab;
-use super::state::State;
-use crate::analysis::{CallNode, Counts, MethodCount, Profile, ProfileFrame, SampleCount, SampleFilter, ThreadSamples};
+use crate::analysis::SampleCount;
 use crate::model::{RecordingId, ThreadUse};
 
 /// How samples are looked at.
@@ -20,7 +16,7 @@ pub struct Sampling {
     /// Where in the flame graph one is.
     pub(super) flame: Flame,
     /// The thread that was chosen, of a recording.
-    thread: Option<(RecordingId, u64)>,
+    pub(super) thread: Option<(RecordingId, u64)>,
     /// What is shown again when a thread was chosen.
     before: Shape,
 }
@@ -50,11 +46,6 @@ pub struct ThreadRow<'a> {
     pub usage: Option<&'a ThreadUse>,
 }
 
-/// How many methods are listed.
-const METHODS: usize = 500;
-/// How many nodes of the call tree are listed.
-const NODES: usize = 1000;
-
 impl Sampling {
     /// The samples that count.
     pub fn counted(&self, samples: SampleCount) -> u64 {
@@ -77,129 +68,6 @@ impl Sampling {
             self.shape = self.before;
         } else {
             self.before = std::mem::replace(&mut self.shape, Shape::Threads);
-        }
-    }
-}
-
-fn thread_name(row: &ThreadRow<'_>) -> String {
-    format!("{:?}", row.thread)
-}
-
-impl State {
-    fn profile(&self) -> Option<&Profile> {
-        Some(&self.findings()?.profile)
-    }
-
-    /// Whether there is anything to look at.
-    pub(super) fn has_samples(&self) -> bool {
-        self.profile().is_some_and(|profile| !profile.is_empty())
-    }
-
-    /// The thread whose samples are shown; `None` for all.
-    pub fn shown_thread(&self) -> Option<u64> {
-        let (recording, thread) = self.views.sampling.thread?;
-        (self.shown_recording()?.value.id == recording).then_some(thread)
-    }
-
-    /// The samples that are shown: those of the chosen thread, or all.
-    pub fn samples(&self) -> Option<Counts<'_>> {
-        Some(self.profile()?.count(SampleFilter { thread: self.shown_thread(), ..SampleFilter::ALL }))
-    }
-
-    /// The methods that the filter lets through and that have samples that count, in their order.
-    pub fn methods(&self) -> Vec<(MethodCount, &ProfileFrame)> {
-        let (Some(counts), sampling) = (self.samples(), &self.views.sampling) else { return Vec::new() };
-        let profile = counts.profile();
-        let frames = counts.by_method().into_iter().filter_map(|method| Some((method, profile.frame_at(method.frame)?)));
-        let shown = |(method, frame): &(MethodCount, &ProfileFrame)| {
-            sampling.counted(method.total) > 0 && self.passes([&frame.name, &frame.module])
-        };
-        let mut methods: Vec<_> = frames.filter(shown).collect();
-        methods.sort_unstable_by(|(a, first), (b, second)| {
-            let weight = |method: &MethodCount| {
-                let (own, total) = (sampling.counted(method.own), sampling.counted(method.total));
-                Reverse(if sampling.by_total { (total, own) } else { (own, total) })
-            };
-            (weight(a), &first.name, a.frame).cmp(&(weight(b), &second.name, b.frame))
-        });
-        methods.truncate(METHODS);
-        methods
-    }
-
-    /// The call tree, heaviest first.
-    pub fn call_tree(&self) -> Vec<CallNode> {
-        self.samples().map(|counts| counts.call_tree(|samples| self.views.sampling.counted(samples), NODES)).unwrap_or_default()
-    }
-
-    /// All threads together, and then each, those that run most first.
-    pub fn thread_rows(&self) -> Vec<ThreadRow<'_>> {
-        let Some(profile) = self.profile() else { return Vec::new() };
-        let counts = profile.count(SampleFilter::ALL);
-        let mut threads = counts.threads();
-        threads.sort_by_key(|ThreadSamples { thread, samples }| (Reverse(samples.running), Reverse(samples.waiting), *thread));
-        let usages = self.shown_recording().map_or(&[][..], |tracked| &tracked.value.threads);
-        let row = |ThreadSamples { thread, samples }: ThreadSamples| {
-            let usage = usages.binary_search_by_key(&thread, |usage| usage.thread).ok().map(|at| &usages[at]);
-            ThreadRow { thread: Some(thread), samples, usage }
-        };
-        let all = ThreadRow { thread: None, samples: counts.samples(), usage: None };
-        [all].into_iter().chain(threads.into_iter().map(row)).collect()
-    }
-
-    /// The lines of the open list, by what tells them apart.
-    pub(super) fn sampling_names(&self) -> Vec<String> {
-        match self.views.sampling.shape {
-            Shape::List => self.methods().into_iter().map(|(_, frame)| frame.full_name()).collect(),
-            // A method can be at many places of the tree.
-            Shape::Tree => self.call_tree().iter().enumerate().map(|(index, node)| format!("{index} {}", node.name)).collect(),
-            Shape::Threads => self.thread_rows().iter().map(thread_name).collect(),
-            Shape::Flame => Vec::new(),
-        }
-    }
-
-    /// The threads without that which stands for all, by what tells them apart.
-    pub(super) fn sampled_threads(&self) -> Vec<String> {
-        self.thread_rows().iter().skip(1).map(thread_name).collect()
-    }
-
-    /// What is selected, and what to call it.
-    pub(super) fn shown_frame(&self, at: usize) -> Option<(&'static str, String)> {
-        let name = match self.views.sampling.shape {
-            Shape::List => self.methods().get(at)?.1.full_name(),
-            Shape::Tree => self.call_tree().into_iter().nth(at)?.name,
-            Shape::Flame => self.flame()?.selected_frame()?.full_name(),
-            Shape::Threads => return Some(("thread", self.thread_rows().get(at)?.thread?.to_string())),
-        };
-        Some(("method", name))
-    }
-
-    /// Goes on from what is selected: into a frame of the flame graph, or to the methods of a thread.
-    pub(super) fn enter_sampling(&mut self) {
-        match self.views.sampling.shape {
-            Shape::Flame => self.zoom_in(),
-            Shape::Threads => {
-                let at = self.view_cursor(Tab::Methods).at;
-                let chosen = self.thread_rows().get(at).and_then(|row| row.thread);
-                let recording = self.shown_recording().map(|tracked| tracked.value.id);
-                self.views.sampling.thread = recording.zip(chosen);
-                self.views.sampling.toggle_threads();
-                self.views.first(Tab::Methods);
-            }
-            Shape::List | Shape::Tree => {}
-        }
-    }
-
-    /// Whether there is a step out, out of the flame graph's zoom or from one thread to all.
-    pub(super) fn can_widen(&self) -> bool {
-        self.is_zoomed_flame() || self.shown_thread().is_some()
-    }
-
-    /// Takes that step.
-    pub(super) fn widen(&mut self) {
-        if self.is_zoomed_flame() {
-            self.views.sampling.flame.zoom_out();
-        } else {
-            self.views.sampling.thread = None;
         }
     }
 }

@@ -1,11 +1,5 @@
 //! Single events: which are shown, and which of them is open.
 
-use std::sync::Arc;
-
-use super::effect::Effect;
-use super::pane::Tab;
-use super::state::State;
-use crate::analysis::{EventFilter, SingleEvent};
 use crate::model::RecordingId;
 
 /// How events are looked at.
@@ -16,60 +10,5 @@ pub struct EventsView {
     /// Whether the selected one is shown with all that is in it.
     pub open: bool,
     /// Which filter the recorder was told last.
-    told: Option<(RecordingId, String)>,
-}
-
-impl State {
-    /// The single events that the filter lets through with their stacks, the latest first.
-    pub fn single_events(&self) -> Vec<&(Arc<SingleEvent>, Arc<[String]>)> {
-        let all = self.findings().map(|findings| findings.recent.events.as_slice()).unwrap_or_default();
-        let filter = EventFilter::new(self.views.filter(Tab::Events).value());
-        all.iter().filter(|(event, _)| filter.passes(&event.kind.provider, &event.kind.name)).collect()
-    }
-
-    /// What tells single events apart.
-    pub(super) fn single_event_names(&self) -> Vec<String> {
-        self.single_events().into_iter().map(|(event, _)| event.number.to_string()).collect()
-    }
-
-    /// Shows what is in the selected event, or no more; of a kind, shows its events one by one.
-    pub(super) fn enter_event(&mut self) {
-        if self.views.events.single {
-            self.views.events.open = !self.views.events.open && !self.single_events().is_empty();
-            if self.views.events.open {
-                // What is looked at stays, whatever comes.
-                self.hold_view(Tab::Events);
-            }
-            return;
-        }
-        let at = self.view_cursor(Tab::Events).at;
-        // What has no name is found by who writes it.
-        let name = self
-            .events()
-            .get(at)
-            .map(|rate| if rate.event.name.is_empty() { rate.event.provider.clone() } else { rate.event.name.clone() });
-        if let Some(name) = name {
-            self.views.set_filter(Tab::Events, tui_input::Input::new(name));
-            self.show_single_events(true);
-        }
-    }
-
-    /// Shows events one by one, or by kind.
-    pub(super) fn show_single_events(&mut self, single: bool) {
-        (self.views.events.single, self.views.events.open) = (single, false);
-        self.views.first(Tab::Events);
-    }
-
-    /// Tells the recorder which events somebody wants to see, where it does not know.
-    pub(super) fn tell_filter(&mut self) -> Option<Effect> {
-        let tracked = self.shown_recording().filter(|tracked| self.tab == Tab::Events && tracked.is_active())?;
-        let (id, filter) = (tracked.value.id, self.views.filter(Tab::Events).value());
-        let told = self.views.events.told.as_ref().filter(|(other, _)| *other == id).map_or("", |(_, told)| told);
-        if told == filter {
-            return None;
-        }
-        let filter = filter.to_owned();
-        self.views.events.told = Some((id, filter.clone()));
-        Some(Effect::FilterEvents { id, filter })
-    }
+    pub(super) told: Option<(RecordingId, String)>,
 }

@@ -220,6 +220,22 @@ impl State {
         self.list.selected_row()
     }
 
+    /// Whether files are open, and no processes are looked at.
+    pub fn shows_files(&self) -> bool {
+        !self.files.is_empty()
+    }
+
+    /// The file of the selected row.
+    pub fn open_file(&self) -> Option<&OpenFile> {
+        let key = self.list.selected()?;
+        self.files.iter().find(|file| file.key == key)
+    }
+
+    pub(super) fn open_file_mut(&mut self) -> Option<&mut OpenFile> {
+        let key = self.list.selected()?;
+        self.files.iter_mut().find(|file| file.key == key)
+    }
+
     /// The recording of the selected process that is shown: the one that was chosen, else the newest.
     pub fn shown_recording(&self) -> Option<&Tracked> {
         let key = self.list.selected()?;

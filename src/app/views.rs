@@ -2,14 +2,12 @@
 
 use tui_input::Input;
 
-use super::counters::{CounterLine, CounterView};
-use super::cursor::{Cursor, Step};
+use super::counters::CounterView;
+use super::cursor::Cursor;
 use super::more::Section;
 use super::pane::Tab;
 use super::sampling::Sampling;
 use super::single_events::EventsView;
-use super::state::State;
-use crate::model::{EventRate, Findings, sanitise};
 
 /// How the recordings are looked at.
 #[derive(Debug, Default)]
@@ -25,15 +23,15 @@ pub struct Views {
     /// How counters are looked at.
     pub counters: CounterView,
     /// By tab.
-    picks: [Pick; Tab::ALL.len()],
+    pub(super) picks: [Pick; Tab::ALL.len()],
 }
 
 /// A selected line that stays selected when lines before it come and go.
 #[derive(Debug, Clone, Default)]
-struct Pick {
-    cursor: Cursor,
+pub(super) struct Pick {
+    pub(super) cursor: Cursor,
     /// What is selected; `None` for the first line, whatever that is.
-    name: Option<String>,
+    pub(super) name: Option<String>,
 }
 
 impl Views {
@@ -54,108 +52,5 @@ impl Views {
     /// Selects a line of a tab's list by what tells it from others.
     pub(super) fn select(&mut self, tab: Tab, name: String) {
         self.picks[tab as usize].name = Some(name);
-    }
-}
-
-impl State {
-    /// What is in the shown recording, as far as it was looked at.
-    pub fn findings(&self) -> Option<&Findings> {
-        self.shown_recording()?.value.findings.as_deref()
-    }
-
-    /// The events that the filter lets through, most first.
-    pub fn events(&self) -> Vec<&EventRate> {
-        let all = self.findings().map(|findings| findings.events.as_slice()).unwrap_or_default();
-        all.iter().filter(|rate| self.passes([&rate.event.provider, &rate.event.name])).collect()
-    }
-
-    /// Whether every word of the filter is in one of the texts.
-    pub fn passes(&self, texts: [&str; 2]) -> bool {
-        let wanted = self.views.filter(self.tab).value().to_lowercase();
-        wanted.split_whitespace().all(|word| texts.iter().any(|text| text.to_lowercase().contains(word)))
-    }
-
-    /// The lines of a tab's list, by what tells them apart.
-    fn names(&self, tab: Tab) -> Vec<String> {
-        if tab == Tab::Counters {
-            return self.counter_lines().iter().map(CounterLine::name).collect();
-        }
-        let Some(findings) = self.findings() else { return Vec::new() };
-        let snapshot = &findings.snapshot;
-        match tab {
-            Tab::Gc => snapshot.gc.recent.iter().map(|collection| collection.number.to_string()).collect(),
-            Tab::Exceptions => snapshot.exceptions.types.iter().map(|kind| kind.name.clone()).collect(),
-            // What is drawn where nobody waits for locks.
-            Tab::Threads if snapshot.contention.count == 0 => self.sampled_threads(),
-            Tab::Threads => snapshot.contention.sites.iter().map(|site| site.method.clone()).collect(),
-            Tab::Methods => self.sampling_names(),
-            Tab::Events if self.views.events.single => self.single_event_names(),
-            Tab::Events => self
-                .events()
-                .into_iter()
-                .map(|rate| format!("{} {} {}", rate.event.provider, rate.event.event_id, rate.event.name))
-                .collect(),
-            Tab::More => self.section_names(),
-            Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Operations => Vec::new(),
-        }
-    }
-
-    /// The selected line of a tab's list, wherever it is by now.
-    pub fn view_cursor(&self, tab: Tab) -> Cursor {
-        let Pick { cursor, name } = &self.views.picks[tab as usize];
-        match name {
-            Some(name) => cursor.moved_to(self.names(tab).iter().position(|other| other == name).unwrap_or(cursor.at)),
-            None => Cursor::default(),
-        }
-    }
-
-    /// Moves in the list of the open tab, of which about `page` lines are shown.
-    pub(super) fn step_view(&mut self, step: Step, page: usize) {
-        let names = self.names(self.tab);
-        let mut cursor = self.view_cursor(self.tab);
-        cursor.go(step, names.len(), page.max(1));
-        let name = if step == Step::First { None } else { names.into_iter().nth(cursor.at) };
-        self.views.picks[self.tab as usize] = Pick { cursor, name };
-    }
-
-    /// Keeps the selected line of a tab's list selected, the first one, too.
-    pub(super) fn hold_view(&mut self, tab: Tab) {
-        let cursor = self.view_cursor(tab);
-        let name = self.names(tab).into_iter().nth(cursor.at);
-        self.views.picks[tab as usize] = Pick { cursor, name };
-    }
-
-    /// What is selected in the open tab, and what to call it, for somebody who copies it.
-    pub(super) fn shown_name(&self) -> Option<(&'static str, String)> {
-        if self.tab == Tab::Counters {
-            return Some(("counter", self.shown_counter()?));
-        }
-        let (findings, at) = (self.findings()?, self.view_cursor(self.tab).at);
-        let (label, text) = match self.tab {
-            Tab::Exceptions => {
-                let last = &findings.snapshot.exceptions.types.get(at)?.last;
-                (
-                    "exception with its stack",
-                    [format!("{}: {}", last.type_name, last.message)]
-                        .into_iter()
-                        .chain(last.frames.clone())
-                        .collect::<Vec<_>>()
-                        .join("\n   at "),
-                )
-            }
-            Tab::Threads => ("method", findings.snapshot.contention.sites.get(at)?.method.clone()),
-            Tab::Methods => self.shown_frame(at)?,
-            Tab::Events if self.views.events.single => {
-                let (event, stack) = *self.single_events().get(at)?;
-                let lines = event.payload.fields.iter().map(|(name, value)| format!("{name}: {value}"));
-                let lines = lines.chain(stack.iter().map(|frame| format!("   at {frame}")));
-                let head = format!("{}/{}", event.kind.provider, event.kind.name);
-                ("event with its fields", [head].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
-            }
-            Tab::Events => self.events().get(at).map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name)))?,
-            Tab::More => self.shown_of_section(at)?,
-            Tab::Gc | Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Operations => return None,
-        };
-        Some((label, text.lines().map(sanitise).collect::<Vec<_>>().join("\n")))
     }
 }

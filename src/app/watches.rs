@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use super::State;
 use super::Ticket;
-use super::action::{Status, attach};
 use super::lints::{Ailment, ailment};
 use crate::analysis::{CountersSnapshot, Vitals};
 use crate::model::ProcessKey;
@@ -90,13 +88,5 @@ impl Watches {
         let key = self.all.iter().find(|watch| watch.ticket == ticket)?.key;
         self.end(key);
         Some(key)
-    }
-}
-
-impl State {
-    /// The processes that could be watched, and are not.
-    pub(super) fn unwatched(&self) -> impl Iterator<Item = ProcessKey> {
-        let rows = self.list.rows().iter().filter(|row| !matches!(attach(self, row), Some(Status::Refused(_))));
-        rows.map(|row| row.process.key).filter(|key| self.watches.of(*key).is_none())
     }
 }

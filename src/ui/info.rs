@@ -79,7 +79,7 @@ fn facts(canvas: &Canvas<'_>, state: &State, row: &Row, room: u16) -> Vec<Fact> 
     }
     let watch = state.watches.of(process.key).and_then(|watch| watch.counters.as_ref());
     if let Some(found) = watch.and_then(|counters| Some(ailment(counters)?.lint(counters))) {
-        long("", &format!("{}: {}.  {}", found.finding, found.why, found.advice(state)), theme.bad, &mut facts);
+        long("", &format!("{}: {}.  {}", found.finding, found.why, state.advice(&found)), theme.bad, &mut facts);
     }
     let platform = process.rid.as_deref().or(process.arch.as_deref());
     let version = runtime(process).map_or_else(|| "not known".to_owned(), |version| format!(".NET {version}"));

@@ -121,7 +121,7 @@ pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Lint], 
     let mut lines = 0;
     for (lint, y) in found.iter().zip(area.y..area.bottom().min(area.y.saturating_add(most))) {
         let start = [(theme.glyphs.trouble, theme.warn), (" ", theme.warn), (lint.finding.as_str(), theme.warn), (": ", theme.dim)];
-        let advice = lint.advice(state);
+        let advice = state.advice(lint);
         let why = [(lint.why, theme.text), (if advice.is_empty() { "" } else { ".  " }, theme.dim)];
         let advice = [(advice.as_str(), theme.accent)];
         // What to press matters more than why.
