@@ -7,7 +7,7 @@ use crate::app::{Activity, Focus, Job, State, Tracked};
 use crate::model::{Bytes, Count, Outcome, Phase, Stopwatch, sanitise};
 
 use super::canvas::Canvas;
-use super::trace::stage;
+use super::stage::stage;
 
 /// Columns of what, to which process, when, and how long.
 const WHAT: u16 = 14;

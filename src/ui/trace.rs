@@ -1,9 +1,7 @@
 //! The recordings of the selected process: one of them, live.
 
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 
-use crate::app::action::{Action, Status};
 use crate::app::{State, Tracked, lints};
 use crate::model::{
     ByteRate, Bytes, Count, CountRate, EventRate, Findings, Kept, NameSearch, Nanoseconds, Outcome, Phase, Rate, RunState, StoppedBy,
@@ -13,7 +11,8 @@ use crate::model::{
 use super::analysis::{event_name, figures, figures_of, per_second, warnings};
 use super::canvas::Canvas;
 use super::chart::{Curve, Span, curve, time_axis};
-use super::theme::Theme;
+use super::invite::invite;
+use super::stage::stage;
 
 /// Below this, the numbers take two lines.
 const NARROW: u16 = 60;
@@ -63,43 +62,6 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, findings: &Findings
             canvas.sign(area.x + 9 + column, y, theme.glyphs.meter[0], theme.events);
         }
         canvas.foreign(area.x + 18, y, area.width.saturating_sub(18), &event_name(event), theme.text);
-    }
-}
-
-/// What to press when nothing was recorded yet, or why nothing can be.
-pub(super) fn invite(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
-    let theme = canvas.theme;
-    if let Some(reason) = refusal(state) {
-        canvas.wrapped(area, &reason, theme.warn);
-        return;
-    }
-    let profiles = state.profiles().join(" + ");
-    canvas.text(area.x, area.y, area.width, "Nothing was recorded of this process.", theme.text);
-    let lines = [("t", profiles.as_str()), ("T", "choose what to record"), ("O", "filters, limits, when to stop, flight recorder")];
-    for ((key, what), y) in lines.into_iter().zip((area.y + 2)..area.bottom()) {
-        canvas.pieces(area.x, y, area.width, &[(key, theme.key), ("  ", theme.text), (what, theme.dim)]);
-    }
-}
-
-fn refusal(state: &State) -> Option<String> {
-    let entry = crate::app::action::entry(Action::Trace)?;
-    match entry.status(state) {
-        Status::Refused(reason) => Some(reason),
-        Status::Ready | Status::Idle => None,
-    }
-}
-
-/// A sign, a word and a colour for where in its life a recording is.
-pub(super) fn stage<'t>(theme: &'t Theme, phase: &Phase) -> (&'t str, &'static str, Style) {
-    let glyphs = theme.glyphs;
-    match phase {
-        Phase::Starting => (glyphs.waiting, "starting", theme.accent),
-        Phase::Recording => (glyphs.recording, "recording", theme.recording),
-        Phase::Stopping { .. } => (glyphs.suspended, "stopping", theme.accent),
-        Phase::Done(Outcome { file: None, .. }) => (glyphs.no, "failed", theme.bad),
-        Phase::Done(Outcome { stopped_by: StoppedBy::Error, .. }) => (glyphs.no, "broke off", theme.bad),
-        Phase::Done(Outcome { complete: true, .. }) => (glyphs.yes, "done", theme.good),
-        Phase::Done(_) => (glyphs.trouble, "incomplete", theme.warn),
     }
 }
 

@@ -10,7 +10,7 @@ use super::gc::chart_height;
 use super::grid::{Grid, number, text};
 use super::logs::at;
 use super::panel::{Figure, History, figures, histories};
-use super::{Look, below, beside, methods, more, split};
+use super::{Look, below, beside, frame_name, split, tells};
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     let theme = canvas.theme;
@@ -71,7 +71,7 @@ fn slowest(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     let theme = canvas.theme;
     let slow = look.state.slow_methods();
     if look.findings.snapshot.jit.time.is_none() {
-        return more::tells(canvas, Source::CompileTime, "How long it takes", area);
+        return tells(canvas, Source::CompileTime, "How long it takes", area);
     }
     let grid = Grid::new(canvas, area, &[number("TOOK", 7), text("SLOWEST METHOD", 0), number("IL", 7), text("TIER", 8), number("AT", 7)]);
     let cursor = look.state.view_cursor(Tab::More);
@@ -79,7 +79,7 @@ fn slowest(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     for (method, y) in slow[grid.window(cursor, slow.len())].iter().zip(lines.y..lines.bottom()) {
         grid.value(canvas, "TOOK", y, Nanoseconds(method.time_ns), theme.strong);
         if let Some((x, room)) = grid.place("SLOWEST METHOD") {
-            methods::name(canvas, x, y, room, &method.name, theme.text);
+            frame_name::write(canvas, x, y, room, &method.name, theme.text);
         }
         grid.value(canvas, "IL", y, Bytes(method.il_size.into()), theme.text);
         grid.text(canvas, "TIER", y, method.tier.name(), theme.dim);

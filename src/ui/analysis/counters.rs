@@ -131,7 +131,7 @@ fn row(canvas: &mut Canvas<'_>, grid: &Grid, counter: &CounterSnapshot, y: u16) 
     if let Some((x, room)) = grid.place("COUNTER") {
         let (x, room) = (x + 2, room.saturating_sub(2));
         let tags = tags_that_fit(tags, room.saturating_sub(width(name) + 1));
-        let used = super::methods::name(canvas, x, y, room.saturating_sub((width(&tags) + 1).min(room / 2)), name, theme.text) + 1;
+        let used = super::frame_name::write(canvas, x, y, room.saturating_sub((width(&tags) + 1).min(room / 2)), name, theme.text) + 1;
         canvas.foreign(x + used, y, room.saturating_sub(used), &tags, theme.dim);
     }
     match value {

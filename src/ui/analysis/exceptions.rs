@@ -50,7 +50,7 @@ fn list(canvas: &mut Canvas<'_>, look: &Look<'_>, types: &[ExceptionType], area:
         let rate = look.rate(kind.count, kind.rate);
         grid.value(canvas, "RATE", y, CountRate(rate), if rate >= 0.1 { theme.events } else { theme.dim });
         if let Some((x, room)) = grid.place("TYPE") {
-            super::methods::name(canvas, x, y, room, &kind.name, theme.text);
+            super::frame_name::write(canvas, x, y, room, &kind.name, theme.text);
         }
         grid.value(canvas, "LAST", y, at(kind.last.at), theme.dim);
     }
@@ -100,7 +100,7 @@ pub(super) fn frame_line(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect, f
     let style = if known { theme.text } else { theme.dim };
     let used = used + canvas.foreign(line.x + used, line.y, line.width.saturating_sub(used), frame, style);
     if !known {
-        let note = super::methods::unknown(look);
+        let note = super::frame_name::unknown(look);
         canvas.text(line.x + used + 1, line.y, line.width.saturating_sub(used + 1), note, theme.dim);
     }
 }

@@ -7,11 +7,11 @@ use crate::app::{FlameBox, FlameGraph, Tab};
 use crate::model::{Count, Percent};
 
 use super::super::canvas::{Canvas, width};
-use super::short::short_name;
-use super::{Look, below, methods, split};
+use super::frame_name::short_name;
+use super::{Look, below, frame_name, split};
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
-    let Some(graph) = look.state.flame() else { return methods::no_method(canvas, look, area) };
+    let Some(graph) = look.state.flame() else { return frame_name::none(canvas, look, area) };
     let words = match area.height {
         0..=4 => 1,
         5..=11 => 2,
@@ -90,7 +90,7 @@ fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, ar
     let (own, total) = (graph.counts.own_of(graph.selected), graph.counts.total_of(graph.selected));
     let (name, module) = match graph.selected_frame() {
         Some(frame) if frame.is_known() => (frame.full_name(), frame.module.as_str()),
-        Some(frame) => (format!("{} {}", frame.name, methods::unknown(look)), ""),
+        Some(frame) => (format!("{} {}", frame.name, frame_name::unknown(look)), ""),
         None => ("all".to_owned(), ""),
     };
     let (share, of) = (Percent(counted(total) as f64 / all).to_string(), Percent(counted(own) as f64 / all).to_string());

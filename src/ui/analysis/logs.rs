@@ -8,9 +8,9 @@ use crate::app::Tab;
 use crate::model::{Count, CountRate, Stopwatch, sanitise};
 
 use super::super::canvas::{Canvas, width};
+use super::frame_name::short_name;
 use super::grid::{Grid, number, text};
 use super::panel::{Figure, figures};
-use super::short::short_name;
 use super::{Look, below, split};
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {

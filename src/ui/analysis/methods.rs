@@ -9,8 +9,7 @@ use crate::model::{Count, Nanoseconds, Percent};
 use super::super::canvas::Canvas;
 use super::grid::{Column, Grid, number, text};
 use super::panel::{figures, meter};
-use super::short::short_name;
-use super::{Look, below, filter, flame, nothing, sampled_threads, split};
+use super::{Look, below, filter, flame, frame_name, nothing, sampled_threads, split};
 
 /// Own time, and that of everything below, as numbers and as a bar.
 const SHARES: [Column; 3] = [number("OWN", 6), number("ALL", 6), text("", 12)];
@@ -75,27 +74,11 @@ pub(super) fn are_told_apart(counts: &Counts<'_>) -> bool {
     counts.unresolved().saturating_mul(10) <= counts.samples().all()
 }
 
-/// What to say of a method whose name is not known.
-pub(super) fn unknown(look: &Look<'_>) -> &'static str {
-    if look.over() { "(its name did not come)" } else { "(its name has not come yet)" }
-}
-
-/// Says why there is no method to be seen.
-pub(super) fn no_method(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
-    let text =
-        match (look.state.views.filter(Tab::Methods).value().is_empty(), look.state.samples().map_or(0, |counts| counts.samples().all())) {
-            (false, _) => "No method matches the filter.",
-            (true, 0) => "This thread has no sample here. Backspace: all threads.",
-            (true, _) => "All threads wait: w shows where.",
-        };
-    canvas.text(area.x, area.y, area.width, text, canvas.theme.dim);
-}
-
 fn list(canvas: &mut Canvas<'_>, look: &Look<'_>, counts: &Counts<'_>, area: Rect) {
     let theme = canvas.theme;
     let methods = look.state.methods();
     if methods.is_empty() {
-        return no_method(canvas, look, area);
+        return frame_name::none(canvas, look, area);
     }
     let [own, all, bar] = SHARES;
     // The selected name in full, where the list has no room for it.
@@ -107,9 +90,9 @@ fn list(canvas: &mut Canvas<'_>, look: &Look<'_>, counts: &Counts<'_>, area: Rec
     for ((method, frame), y) in methods[grid.window(cursor, methods.len())].iter().zip(lines.y..lines.bottom()) {
         shares(canvas, look, counts, &grid, y, method.own, method.total);
         if !frame.is_known() {
-            grid.text(canvas, "METHOD", y, &format!("{} {}", frame.name, unknown(look)), theme.dim);
+            grid.text(canvas, "METHOD", y, &format!("{} {}", frame.name, frame_name::unknown(look)), theme.dim);
         } else if let Some((x, room)) = grid.place("METHOD") {
-            name(canvas, x, y, room, &frame.name, theme.text);
+            frame_name::write(canvas, x, y, room, &frame.name, theme.text);
         }
         grid.text(canvas, "MODULE", y, &frame.module, theme.dim);
         let tier = frame.tiers.last().map(|tier| tier.name()).unwrap_or_default();
@@ -125,22 +108,11 @@ fn list(canvas: &mut Canvas<'_>, look: &Look<'_>, counts: &Counts<'_>, area: Rec
     }
 }
 
-/// Writes a method's name, without its beginning where there is no room for it.
-pub(super) fn name(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, name: &str, style: ratatui::style::Style) -> u16 {
-    let short = short_name(name, room);
-    if short.len() == name.len() {
-        return canvas.foreign(x, y, room, name, style);
-    }
-    let short = short_name(name, room.saturating_sub(1));
-    let used = canvas.text(x, y, room, canvas.theme.glyphs.more, canvas.theme.dim);
-    used + canvas.foreign(x + used, y, room.saturating_sub(used), short, style)
-}
-
 fn tree(canvas: &mut Canvas<'_>, look: &Look<'_>, counts: &Counts<'_>, area: Rect) {
     let theme = canvas.theme;
     let nodes = look.state.call_tree();
     if nodes.is_empty() {
-        return no_method(canvas, look, area);
+        return frame_name::none(canvas, look, area);
     }
     let [own, all, bar] = SHARES;
     let grid = Grid::new(canvas, area, &[own, all, bar, text("CALL TREE", 0)]);
@@ -154,7 +126,7 @@ fn tree(canvas: &mut Canvas<'_>, look: &Look<'_>, counts: &Counts<'_>, area: Rec
         let Some((x, width)) = grid.place("CALL TREE") else { continue };
         let indent = (2 * *depth).min(usize::from(width / 2)) as u16;
         let found = !wanted.is_empty() && look.state.passes([full, ""]);
-        name(canvas, x + indent, y, width - indent, full, if found { theme.matched } else { theme.text });
+        frame_name::write(canvas, x + indent, y, width - indent, full, if found { theme.matched } else { theme.text });
     }
     grid.finish(canvas, look.state, cursor, nodes.len());
 }

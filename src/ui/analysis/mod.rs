@@ -8,6 +8,7 @@ mod counters;
 mod events;
 mod exceptions;
 mod flame;
+mod frame_name;
 mod gc;
 mod grid;
 mod logs;
@@ -15,7 +16,6 @@ mod methods;
 mod more;
 mod panel;
 mod sampled_threads;
-mod short;
 mod single_events;
 mod threads;
 
@@ -26,7 +26,8 @@ use crate::app::{Lint, Source, State, Tab, Tracked, Typing, lints};
 use crate::model::{Count, Findings, Phase, Stopwatch};
 
 use super::canvas::{Canvas, width};
-use super::trace::{invite, stage};
+use super::invite::invite;
+use super::stage::stage;
 
 pub(super) use counters::draw as counters;
 pub(super) use events::name as event_name;
@@ -147,6 +148,11 @@ fn nothing(canvas: &mut Canvas<'_>, look: &Look<'_>, source: Source, nothing_hap
         None => (format!("{nothing_happened} If it is not recorded: T, then profile {profile}."), theme.dim),
     };
     canvas.wrapped(area, &text, style)
+}
+
+/// What a line says where the profile that is asked for tells more.
+fn tells(canvas: &mut Canvas<'_>, source: Source, what: &str, area: Rect) {
+    canvas.wrapped(area, &format!("{what} is told by profile {} (T).", source.profile()), canvas.theme.dim);
 }
 
 /// What is left of an area below some lines.

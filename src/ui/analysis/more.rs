@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::analysis::{ActivitySubject, OperationSnapshot};
-use crate::app::{Section, Source, Tab};
+use crate::app::{Section, Tab};
 use crate::model::{Count, CountRate, Nanoseconds};
 
 use super::super::canvas::Canvas;
@@ -165,9 +165,4 @@ fn assemblies(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
         grid.text(canvas, "LOOKED FOR IN VAIN", y, &missing.name, theme.warn);
         grid.text(canvas, "BY", y, &missing.requested_by, theme.dim);
     }
-}
-
-/// What a line says where the profile that is asked for tells more.
-pub(super) fn tells(canvas: &mut Canvas<'_>, source: Source, what: &str, area: Rect) {
-    canvas.wrapped(area, &format!("{what} is told by profile {} (T).", source.profile()), canvas.theme.dim);
 }

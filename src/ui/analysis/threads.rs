@@ -153,8 +153,10 @@ fn sites(canvas: &mut Canvas<'_>, look: &Look<'_>, locks: &ContentionSnapshot, a
         let Some((x, room)) = grid.place("METHOD THAT TAKES THE LOCK") else { continue };
         match site.method.as_str() {
             "" => canvas.text(x, y, room, "(came without a stack)", theme.dim),
-            name if name.starts_with("0x") => canvas.foreign(x, y, room, &format!("{name} {}", super::methods::unknown(look)), theme.dim),
-            name => super::methods::name(canvas, x, y, room, name, theme.text),
+            name if name.starts_with("0x") => {
+                canvas.foreign(x, y, room, &format!("{name} {}", super::frame_name::unknown(look)), theme.dim)
+            }
+            name => super::frame_name::write(canvas, x, y, room, name, theme.text),
         };
     }
     grid.finish(canvas, look.state, cursor, locks.sites.len());

@@ -1,6 +1,12 @@
-//! Names of methods where there is little room: what tells them apart stands at their end.
+//! Names of methods: as much of one as there is room for, and what to say where there is none.
 
-use super::super::canvas::width;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::app::Tab;
+
+use super::super::canvas::{Canvas, width};
+use super::Look;
 
 /// The part of a method's full name that fits: without the first namespaces, without all of them, without its type. Where nothing fits, its own name.
 pub(super) fn short_name(name: &str, room: u16) -> &str {
@@ -26,6 +32,33 @@ fn after_first_dot(name: &str) -> Option<&str> {
         }
     }
     None
+}
+
+/// Writes a method's name, without its beginning where there is no room for it.
+pub(super) fn write(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, name: &str, style: Style) -> u16 {
+    let short = short_name(name, room);
+    if short.len() == name.len() {
+        return canvas.foreign(x, y, room, name, style);
+    }
+    let short = short_name(name, room.saturating_sub(1));
+    let used = canvas.text(x, y, room, canvas.theme.glyphs.more, canvas.theme.dim);
+    used + canvas.foreign(x + used, y, room.saturating_sub(used), short, style)
+}
+
+/// What to say of a method whose name is not known.
+pub(super) fn unknown(look: &Look<'_>) -> &'static str {
+    if look.over() { "(its name did not come)" } else { "(its name has not come yet)" }
+}
+
+/// Says why there is no method to be seen.
+pub(super) fn none(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
+    let text =
+        match (look.state.views.filter(Tab::Methods).value().is_empty(), look.state.samples().map_or(0, |counts| counts.samples().all())) {
+            (false, _) => "No method matches the filter.",
+            (true, 0) => "This thread has no sample here. Backspace: all threads.",
+            (true, _) => "All threads wait: w shows where.",
+        };
+    canvas.text(area.x, area.y, area.width, text, canvas.theme.dim);
 }
 
 #[cfg(test)]
