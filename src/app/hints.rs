@@ -26,8 +26,11 @@ impl State {
     /// The hint line for a terminal this wide.
     pub fn hints(&self, width: u16) -> Vec<Hint> {
         let context = self.context();
-        let mut entries: Vec<&Entry> =
-            TABLE.iter().filter(|entry| entry.hint > 0 && entry.places.contains(context) && entry.status(self) == Status::Ready).collect();
+        let is_hinted = |entry: &&Entry| {
+            let is_of_use = entry.action != Action::Search || self.has_what_to_filter();
+            entry.hint > 0 && entry.places.contains(context) && is_of_use && entry.status(self) == Status::Ready
+        };
+        let mut entries: Vec<&Entry> = TABLE.iter().filter(is_hinted).collect();
         entries.sort_by_key(|entry| std::cmp::Reverse(entry.hint));
         let (help, others): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.action == Action::Help);
         let mut hints: Vec<Hint> = Vec::new();

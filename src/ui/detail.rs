@@ -1,7 +1,7 @@
 //! The details of the selected process: the frame, the tabs, and what the open tab shows.
 
 use crate::app::layout::{DetailLayout, TabSlot};
-use crate::app::{Focus, State, Tab};
+use crate::app::{Focus, State, Tab, Typing};
 
 use super::canvas::{Canvas, width};
 use super::{analysis, environment, info, operations, span, trace};
@@ -22,6 +22,12 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout
         canvas.pieces(place.x, place.y, place.width, &[(blank, style), (title, style), (blank, style)]);
     }
     subject(canvas, state, layout);
+    let cursor = tab(canvas, state, layout);
+    if cursor.is_some() { cursor } else { idle_line(canvas, state, layout) }
+}
+
+/// Draws what the open tab shows.
+fn tab(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
     let mut body = layout.body;
     if let Some(file) = state.open_file() {
         body = span::draw(canvas, file, body);
@@ -37,6 +43,16 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout
         Tab::Operations => operations::draw(canvas, state, body),
     }
     None
+}
+
+/// A filter that is typed where nothing is to be filtered yet, in the lower border: whoever types sees what becomes of it.
+fn idle_line(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
+    let line = state.line.as_ref().filter(|line| matches!(line.purpose, Typing::Environment | Typing::Analysis))?;
+    let (x, y, room) = (layout.frame.x + 2, layout.frame.bottom() - 1, layout.frame.width / 2);
+    let used = canvas.value(x, y, room, format_args!(" /{} ", line.input.value()), canvas.theme.chip);
+    canvas.text(x + used, y, room.saturating_sub(used), " nothing to filter here ", canvas.theme.dim);
+    let before = u16::try_from(line.input.visual_cursor()).unwrap_or(u16::MAX);
+    Some(((x + 2).saturating_add(before).min((x + used).saturating_sub(1)), y))
 }
 
 /// Whose details these are, at the right end of the upper border, or of the lower one where the tabs need the upper.

@@ -105,15 +105,6 @@ impl Action {
             Self::Reveal => {
                 ready_if(state.tab == Tab::Environment && state.details.variable().is_some_and(|(_, variable)| variable.is_secret()))
             }
-            Self::Search => match state.context() {
-                Context::Environment => ready_if(state.details.environment.get().is_some()),
-                Context::Methods | Context::Flame => ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads),
-                Context::Events => ready_if(state.findings().is_some()),
-                // Before the first values, too: what is typed then would be so many commands.
-                Context::Counters => ready_if(state.counters().is_some() || is_watched(state)),
-                Context::More => ready_if(state.section().is_some()),
-                _ => ready_if(state.context() == Context::Reader),
-            },
             Self::Waiting => ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads),
             Self::Shape if state.context() == Context::More => ready_if(state.section().is_some()),
             Self::Shape if state.context() == Context::Events => ready_if(state.findings().is_some()),
@@ -215,6 +206,21 @@ pub(in crate::app) fn attach(state: &State, row: &Row) -> Option<Status> {
     }
     let reason = process.contact.reason().unwrap_or("It cannot be talked to.");
     Some(refused(format!("{} ({}): {reason}", process.name, process.key.pid)))
+}
+
+impl State {
+    /// Whether the list that the keys go to has anything to be filtered or searched. Where it has not, a line opens all the same:
+    /// what is typed next would be so many commands else.
+    pub(in crate::app) fn has_what_to_filter(&self) -> bool {
+        match self.context() {
+            Context::Environment => self.details.environment.get().is_some(),
+            Context::Methods | Context::Flame => self.has_samples() && self.views.sampling.shape != Shape::Threads,
+            Context::Events => self.findings().is_some(),
+            Context::Counters => is_watched(self) || self.counters().is_some_and(|snapshot| !snapshot.counters.is_empty()),
+            Context::More => self.section().is_some(),
+            _ => true,
+        }
+    }
 }
 
 /// Whether the selected process is watched.

@@ -25,7 +25,11 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
         Action::NextTab => state.tab = state.tab.step(true, state.shows_files()),
         Action::PreviousTab => state.tab = state.tab.step(false, state.shows_files()),
         Action::Digit => count_to(state, digit),
-        Action::Filter => type_line(state, Typing::Filter, Input::new(state.list.filter().text().to_owned())),
+        Action::Filter => {
+            // What is filtered is to be seen, and moved in.
+            state.focus = Focus::List;
+            type_line(state, Typing::Filter, Input::new(state.list.filter().text().to_owned()));
+        }
         Action::Search if state.tab.is_analysis() => type_line(state, Typing::Analysis, state.views.filter(state.tab).clone()),
         Action::Search => type_line(state, Typing::Environment, state.details.variables.search.clone()),
         Action::SortLeft | Action::SortRight if state.context() == Context::Counters => state.order_counters(action == Action::SortRight),

@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 64] = [
+pub(crate) const SCENES: [Scene; 65] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -72,6 +72,7 @@ pub(crate) const SCENES: [Scene; 64] = [
         world
     }),
     ("not-recorded", not_recorded),
+    ("idle-filter", |w, h| keyed(w, h, "⏎8/gc")),
     ("nothing-yet", nothing_yet),
     ("analysed", finished),
     ("watching", |w, h| watching(w, h, "")),

@@ -1,8 +1,9 @@
 use crate::app::action::Context;
 use crate::app::world::{World, recording};
-use crate::app::{Effect, Msg, Section, Shape, Tab};
+use crate::app::{Effect, Focus, Msg, Section, Shape, Tab};
 use crate::model::{Outcome, Phase, Recording, StoppedBy};
 use crate::ui::tests::findings::{empty, scripted};
+use crate::ui::tests::scenes::opened;
 
 fn analysed(keys: &str) -> World {
     let mut world = World::populated(120, 40);
@@ -28,6 +29,55 @@ fn every_view_has_its_digit_and_its_place_in_the_row_of_tabs() {
         world.press("⇥");
         assert_eq!(world.state.tab, tab);
     }
+}
+
+/// Fingers type `/word⏎` without waiting for what opens. Not one of these letters may be taken for a command.
+#[test]
+fn a_filter_is_typed_in_every_tab_even_where_nothing_is_to_be_filtered() {
+    let not_recorded = || World::populated(80, 24);
+    let nothing_yet = || {
+        let mut world = analysed("");
+        world.send(Msg::Recording(Box::new(Recording { findings: Some(empty()), ..recording(1, 43, Phase::Recording) })));
+        world
+    };
+    let makers: [(&str, &dyn Fn() -> World); 4] =
+        [("not recorded", &not_recorded), ("nothing yet", &nothing_yet), ("recorded", &|| analysed("7s")), ("a file", &|| opened(80, 24))];
+    for (name, make) in makers {
+        for tab in Tab::ALL {
+            let mut world = make();
+            if world.state.shows_files() && !tab.is_in_file() {
+                continue;
+            }
+            (world.state.focus, world.state.tab) = (Focus::Detail, tab);
+            world.take_effects();
+            world.press("/");
+            let purpose = world.state.line.as_ref().map(|line| line.purpose);
+            assert!(purpose.is_some() && world.state.context() == Context::Line, "{name}: {tab:?}");
+            world.press("qdxW");
+            let mut effects = world.take_effects();
+            // What the tabs themselves ask for.
+            effects.retain(|effect| !matches!(effect, Effect::ReadEnvironment { .. } | Effect::FilterEvents { .. }));
+            assert_eq!(effects, [], "{name}: {tab:?}");
+            assert_eq!(world.state.line.as_ref().unwrap().input.value(), "qdxW", "{name}: {tab:?}");
+            world.press("⏎");
+            assert!(world.state.line.is_none() && world.state.overlay.is_none() && world.said().is_empty(), "{name}: {tab:?}");
+        }
+    }
+}
+
+/// What the hints offer is of use.
+#[test]
+fn a_filter_is_hinted_where_there_is_something_to_filter() {
+    let filters = |world: &World| world.state.hints(200).iter().any(|hint| hint.key == "/");
+    for (tab, recorded) in [("2", false), ("7", true), ("8", true), ("9", false), ("0⇤", true)] {
+        let mut world = World::populated(200, 40);
+        world.press(&format!("⏎{tab}"));
+        assert!(!filters(&world), "not recorded: {tab}");
+        assert_eq!(filters(&analysed(tab)), recorded, "{tab}");
+    }
+    let mut file = opened(200, 40);
+    file.press("9");
+    assert!(file.state.counters().is_some_and(|snapshot| snapshot.counters.is_empty()) && !filters(&file));
 }
 
 #[test]
@@ -123,6 +173,6 @@ fn sections_that_have_something_are_gone_through_and_filtered() {
     world.press("ff");
     assert_eq!(world.state.section(), Some(Section::Activities));
     world.send(Msg::Recording(Box::new(Recording { findings: Some(empty()), ..recording(1, 44, Phase::Recording) })));
-    world.press("f/");
-    assert!(world.state.section().is_none() && world.state.line.is_none());
+    world.press("f");
+    assert!(world.state.section().is_none());
 }
