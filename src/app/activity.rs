@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::jobs::Job;
 use super::recordings::Tracked;
 use super::{Now, State};
-use crate::model::{Bytes, Count, Outcome, Phase, ProcessKey, sanitise};
+use crate::model::{Bytes, Count, Outcome, Phase, ProcessKey, Recording, sanitise};
 
 /// Something that was or is being done.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +44,9 @@ impl Activity<'_> {
     /// What was asked for, and with what.
     pub fn asked(&self) -> String {
         let (what, with) = match self {
+            Self::Recording(Tracked { value: Recording { what, kernel: Some(kernel), .. }, .. }) => {
+                return sanitise(&format!("trace {what} to {kernel}"));
+            }
             Self::Recording(tracked) => ("trace", tracked.value.what.as_str()),
             Self::Job(job) => (job.what.title(), job.what.with()),
         };
@@ -53,6 +56,16 @@ impl Activity<'_> {
     /// What the process answered, or what came of it.
     pub fn answer(&self) -> String {
         let text = match self {
+            Self::Recording(Tracked { value: Recording { kernel: Some(kernel), phase, .. }, .. }) => {
+                let session = kernel.session.as_ref().map(|session| format!(", session {session}")).unwrap_or_default();
+                match phase {
+                    Phase::Done(Outcome { stopped_by, trouble, .. }) => {
+                        let trouble = trouble.as_ref().map(|trouble| format!(" ({trouble})")).unwrap_or_default();
+                        format!("ended by {}{trouble}{session}", stopped_by.word())
+                    }
+                    _ => format!("under way{session}"),
+                }
+            }
             Self::Recording(tracked) => {
                 let recording = &tracked.value;
                 let numbers =
@@ -105,6 +118,7 @@ impl Activity<'_> {
     /// The files that came of it, or will.
     pub fn files(&self) -> Vec<String> {
         match self {
+            Self::Recording(Tracked { value: Recording { kernel: Some(_), .. }, .. }) => Vec::new(),
             Self::Recording(tracked) => vec![tracked.value.file.to_string_lossy().into_owned()],
             Self::Job(job) => match &job.ended {
                 Some((_, Ok(result))) => result.files.clone(),

@@ -19,7 +19,12 @@ pub enum Effect {
         /// To be sent back.
         ticket: Ticket,
     },
-    /// Record a process into a new file. Answers: `Msg::Recording` until its phase is done, or `Msg::TraceFailed`.
+    /// Look at what is missing for events of a process to go to tracepoints of the kernel. Answer: `Msg::TracepointsMissing`.
+    LookAtTracepoints {
+        /// Which process.
+        key: ProcessKey,
+    },
+    /// Record a process into a new file, or into tracepoints. Answers: `Msg::Recording` until its phase is done, or `Msg::TraceFailed`.
     StartTrace {
         /// The number of the recording, given out by the state.
         id: RecordingId,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::analysis::CountersSnapshot;
-use crate::model::{FileContents, Process, Recording, RecordingId, Variable};
+use crate::model::{FileContents, Process, ProcessKey, Recording, RecordingId, Variable};
 
 /// The time, as the runner reads it before each message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,6 +52,13 @@ pub enum Msg {
         ticket: Ticket,
         /// All variables, or a sentence that says why there are none.
         result: Result<Vec<Variable>, String>,
+    },
+    /// What is missing for events of a process to go to tracepoints of the kernel.
+    TracepointsMissing {
+        /// Which process.
+        key: ProcessKey,
+        /// A sentence each about what would help; none where nothing is missing.
+        missing: Vec<String>,
     },
     /// How a recording stands.
     Recording(Box<Recording>),

@@ -127,6 +127,7 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
         threads: Arc::default(),
         names: Default::default(),
         kept: None,
+        kernel: None,
         findings: None,
     }
 }

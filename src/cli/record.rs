@@ -133,6 +133,7 @@ pub(super) fn wanted(options: &args::Record) -> model::Order {
         rundown: rundown.clone(),
         no_stacks: *no_stacks,
         block: options.block,
+        tracepoints: Vec::new(),
         stop_on: options.stop_on.clone(),
         flight: options.flight,
         duration: *duration,

@@ -23,6 +23,7 @@ mod profile;
 mod select;
 mod signature;
 mod spec;
+mod tracepoints;
 mod trigger;
 
 pub use event_ids::parse_event_ids;
@@ -34,4 +35,5 @@ pub use profile::{Profile, UnknownProfile, profile, profiles};
 pub use select::{DEFAULT_PROFILES, SelectError, Selected, select};
 pub use signature::write_parameters;
 pub use spec::{format_keywords, format_provider, parse_provider, parse_runtime_keywords};
+pub use tracepoints::parse_tracepoints;
 pub use trigger::Trigger;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::field::Field;
 use super::invalid::{Invalid, without_nul};
-use super::{EventFilter, Hresult, Provider, Providers};
+use super::{EventFilter, FilteredProvider, Hresult, Provider, Providers, SessionConfig};
 use crate::wire::Reader;
 
 /// A session without a stream. Whoever sends it **must** send a file descriptor of `user_events_data` right after it (`SCM_RIGHTS`, with one byte):
@@ -15,6 +15,14 @@ pub struct UserEvents {
     pub rundown_keyword: u64,
     /// What is turned on, and which tracepoints it goes to.
     pub providers: Providers<TracepointProvider>,
+}
+
+impl UserEvents {
+    /// The providers, filters and rundown of a session, all into these tracepoints. What is about a stream does not count.
+    pub fn new(config: SessionConfig, tracepoints: &Tracepoints) -> Self {
+        let into = |FilteredProvider { provider, filter }| TracepointProvider { provider, filter, tracepoints: tracepoints.clone() };
+        Self { rundown_keyword: config.rundown.keyword(), providers: config.providers.map(into) }
+    }
 }
 
 /// A provider, which of its events come, and where they go.

@@ -22,7 +22,7 @@ pub use lines::newest_lines;
 pub use order::{Order, parse_keep};
 pub use place::{is_elsewhere, seen_here, temporary_folder};
 pub use process::{Contact, Process, ProcessKey, RunState, Trouble, Usage};
-pub use recording::{Kept, NameSearch, Outcome, Phase, Rate, Recording, RecordingId, StoppedBy, ThreadUse};
+pub use recording::{Kept, KernelTrace, NameSearch, Outcome, Phase, Rate, Recording, RecordingId, StoppedBy, ThreadUse};
 pub use size::{format_size, parse_size};
 pub use text::{sanitise, sanitise_bytes};
 pub use trace_file::{FileContents, Span, TraceFile};

@@ -4,9 +4,10 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::KernelTrace;
 use super::size::{format_size, parse_size};
-use crate::clr::{DEFAULT_PROFILES, Selected, Trigger, parse_event_ids, select};
-use crate::ipc::{BufferMb, BufferMode, Capabilities, CommandCode, Rundown};
+use crate::clr::{DEFAULT_PROFILES, Selected, Trigger, parse_event_ids, parse_tracepoints, select};
+use crate::ipc::{BufferMb, BufferMode, Capabilities, CommandCode, Rundown, UserEvents};
 use crate::nettrace::Keep;
 
 /// An order to record, as a person gave it. The default is what is recorded when nothing is asked for.
@@ -30,6 +31,8 @@ pub struct Order {
     pub block: bool,
     /// Stop when this event comes.
     pub stop_on: Option<Trigger>,
+    /// Tracepoints of the kernel that events go to instead of into a file, as `NAME` or `NAME=ID,ID`.
+    pub tracepoints: Vec<String>,
     /// Keep only the newest part.
     pub flight: Option<Keep>,
     /// Stop after this time.
@@ -84,6 +87,19 @@ impl Order {
         Ok(selected)
     }
 
+    /// The session whose events go to tracepoints, and the names of these; `None` where none are given.
+    ///
+    /// # Errors
+    /// As [`Self::select`], or a sentence about a tracepoint.
+    pub fn user_events(&self) -> Result<Option<(UserEvents, KernelTrace)>, String> {
+        if self.tracepoints.is_empty() {
+            return Ok(None);
+        }
+        let (tracepoints, names) = parse_tracepoints(&self.tracepoints)?;
+        let events = UserEvents::new(self.select()?.config, &tracepoints);
+        Ok(Some((events, KernelTrace { tracepoints: names, session: None })))
+    }
+
     /// Why a runtime cannot do this, by its version, as `needs .NET 10`. `None` where it can.
     pub fn missing(&self, capabilities: &Capabilities) -> Option<String> {
         let config = self.select().ok()?.config;
@@ -110,6 +126,7 @@ impl Order {
         self.providers.iter().for_each(|provider| add("--provider", provider));
         self.clr_events.iter().for_each(|events| add("--clr-events", events));
         self.event_ids.iter().for_each(|ids| add("--event-ids", ids));
+        self.tracepoints.iter().for_each(|tracepoint| add("--user-events", tracepoint));
         self.buffer_mb.iter().for_each(|megabytes| add("--buffer-mb", &megabytes.to_string()));
         self.rundown.iter().for_each(|rundown| add("--rundown", rundown));
         self.stop_on.iter().for_each(|trigger| add("--stop-on", &trigger.to_string()));
@@ -232,6 +249,24 @@ mod tests {
     }
 
     #[test]
+    fn what_goes_to_tracepoints_is_the_same() {
+        let order = Order {
+            profiles: vec!["gc-verbose".to_owned()],
+            event_ids: vec![format!("{RUNTIME}/^1")],
+            rundown: Some("0x38".to_owned()),
+            tracepoints: vec!["all".to_owned(), "gc=2,3".to_owned()],
+            ..Order::default()
+        };
+        let (events, kernel) = order.user_events().unwrap().unwrap();
+        assert_eq!((events.rundown_keyword, events.providers[0].filter.clone()), (0x38, EventFilter::except(vec![1])));
+        assert_eq!(events.providers[0].provider, order.select().unwrap().config.providers[0].provider);
+        assert_eq!(kernel.to_string(), "user_events:all,user_events:gc");
+        let ill = Order { tracepoints: vec!["a".to_owned(), "b".to_owned()], ..order };
+        assert!(ill.user_events().unwrap_err().contains("tracepoint 'b'"));
+        assert_eq!(Order::default().user_events(), Ok(None));
+    }
+
+    #[test]
     fn what_does_not_go_together_is_said() {
         let provider = |ids: &str| Order { event_ids: vec![ids.to_owned(), ids.to_owned()], ..Order::default() };
         let table = [
@@ -278,6 +313,7 @@ mod tests {
             rundown: Some("0x38".to_owned()),
             no_stacks: true,
             block: true,
+            tracepoints: vec!["all".to_owned(), "gc=1,2".to_owned()],
             stop_on: trigger("P/Boom:it's"),
             flight: parse_keep("5m").ok(),
             duration: Some(Duration::from_secs(90)),
@@ -287,7 +323,7 @@ mod tests {
         assert_eq!(
             order.command_line("Web App"),
             "dn-top trace 'Web App' --profile exceptions --provider 'My Co:1:verbose:a=\"b;c\"' --clr-events gc+jit \
-             --event-ids Microsoft-Windows-DotNETRuntime/^80,81 --buffer-mb 64 --rundown 0x38 --stop-on 'P/Boom:it'\\''s' --flight 5m \
+             --event-ids Microsoft-Windows-DotNETRuntime/^80,81 --user-events all --user-events gc=1,2 --buffer-mb 64 --rundown 0x38 --stop-on 'P/Boom:it'\\''s' --flight 5m \
              --duration 1m30s --max-size 64MB -o '/tmp/a b.nettrace' --no-stacks --block"
         );
     }

@@ -1,5 +1,6 @@
 //! A recording: one trace session of one process, written to a file.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ pub struct Recording {
     pub key: ProcessKey,
     /// Its name when the recording began.
     pub name: String,
-    /// Where the whole file will be, or is. While recording the bytes are in the same path with `.partial` behind it.
+    /// Where the whole file will be, or is. While recording the bytes are in the same path with `.partial` behind it. Empty where there is none.
     pub file: PathBuf,
     /// Profiles and providers in words, such as `dotnet-common + sampled-thread-time`.
     pub what: String,
@@ -41,6 +42,8 @@ pub struct Recording {
     pub names: NameSearch,
     /// What a flight recorder keeps so far; `None` for a recording that keeps everything.
     pub kept: Option<Kept>,
+    /// Where its events go instead of into a file; `None` where they come to us.
+    pub kernel: Option<KernelTrace>,
     /// What is in it so far; `None` before anything is known, and where nobody asked for it.
     pub findings: Option<Arc<Findings>>,
 }
@@ -68,6 +71,7 @@ impl Recording {
             threads: Arc::default(),
             names: NameSearch::NotYet,
             kept: None,
+            kernel: None,
             findings: None,
         }
     }
@@ -103,6 +107,25 @@ pub struct ThreadUse {
     pub name: String,
     /// Time on a processor since the recording began.
     pub cpu: Duration,
+}
+
+/// Events that go to tracepoints of the kernel, where others read them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KernelTrace {
+    /// The names of the tracepoints.
+    pub tracepoints: Vec<String>,
+    /// What the runtime called the session, once it has.
+    pub session: Option<String>,
+}
+
+impl fmt::Display for KernelTrace {
+    /// As others know them, `user_events:NAME`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, name) in self.tracepoints.iter().enumerate() {
+            write!(f, "{}user_events:{name}", if at > 0 { "," } else { "" })?;
+        }
+        Ok(())
+    }
 }
 
 /// The newest part of a recording, which is all that is kept of it.

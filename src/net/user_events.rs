@@ -50,6 +50,10 @@ impl Kernel {
         }
         // Where it is not mounted, nobody can say but by whom it would be opened.
         let denied = match self.open() {
+            Err(UserEventsError::Io { reason, .. }) if reason.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                missing.push(format!("tracefs is mounted read-only: run `mount -o remount,rw {shown}` as root"));
+                false
+            }
             Err(UserEventsError::Io { reason, .. }) => reason.kind() == io::ErrorKind::PermissionDenied,
             Err(_) if !mounted => !rustix::process::geteuid().is_root(),
             _ => false,
@@ -109,7 +113,7 @@ impl UserEventsData {
 
     /// Some file that stands for it before a simulated runtime.
     #[cfg(test)]
-    pub(super) fn pretended(folder: &std::path::Path) -> Self {
+    pub(crate) fn pretended(folder: &std::path::Path) -> Self {
         Self(fs::File::create(folder.join(FILE)).unwrap().into())
     }
 

@@ -24,6 +24,7 @@ mod recorded;
 mod recorder;
 mod segments;
 mod threads;
+mod user_events;
 mod watch;
 
 pub use client_data::{ClientDataError, client_data};
@@ -38,6 +39,7 @@ pub use plan::{Plan, StartError};
 pub use read::{read_trace, trace_file};
 pub use recorded::{Pass, ReadError, Recorded};
 pub use recorder::Recorder;
+pub use user_events::{KernelSession, user_events_data, user_events_missing};
 pub use watch::{Watch, watch};
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{Write, stderr};
 
-use crate::model::{Bytes, Count, Outcome, Phase, Recording, sanitise};
+use crate::model::{Bytes, Count, Outcome, Phase, Recording, Stopwatch, sanitise};
 
 /// Says something. Nobody need be there any more: a terminal that was closed must not end what is being finished, as `eprintln!` would.
 pub(super) fn say(words: impl Display) {
@@ -12,9 +12,14 @@ pub(super) fn say(words: impl Display) {
 
 /// Says what became of a recording.
 pub(super) fn tell(recording: &Recording) {
-    let Phase::Done(Outcome { file: Some(file), trouble, .. }) = &recording.phase else { return };
-    let file = sanitise(&file.to_string_lossy());
+    let Phase::Done(Outcome { file, trouble, .. }) = &recording.phase else { return };
     let trouble = trouble.as_ref().map(|trouble| format!("; {}", sanitise(trouble))).unwrap_or_default();
+    if let Some(kernel) = &recording.kernel {
+        let (name, elapsed) = (sanitise(&recording.name), Stopwatch(recording.elapsed));
+        return say(format_args!("{name} ({}) wrote to {} for {elapsed}{trouble}", recording.key.pid, sanitise(&kernel.to_string())));
+    }
+    let Some(file) = file else { return };
+    let file = sanitise(&file.to_string_lossy());
     say(format_args!("{file}: {}, {} events{trouble}", Bytes(recording.bytes), Count(recording.events)));
 }
 

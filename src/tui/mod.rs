@@ -10,6 +10,7 @@ mod event_loop;
 mod farewell;
 mod files;
 mod input;
+mod kernel;
 mod launch;
 mod panic;
 mod plan;

@@ -9,6 +9,7 @@ use tokio::time::sleep;
 
 use super::farewell;
 use super::input::Signals;
+use super::kernel;
 use crate::app::Msg;
 use crate::ipc::Command;
 use crate::model::{Phase, Recording, RecordingId};
@@ -20,7 +21,7 @@ const LAST_WAIT: Duration = Duration::from_secs(60);
 
 /// What somebody wants of a recording. Later wishes replace earlier ones, and may come before it has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
+pub(super) enum Wish {
     GoOn,
     Stop,
     Abandon,
@@ -43,6 +44,13 @@ impl Recordings {
         self.wishes.insert(plan.id, wish);
         self.lenses.insert(plan.id, plan.lens.clone());
         self.tasks.spawn(record(client, plan, wishes, inbox, false));
+    }
+
+    /// Begins one whose events go to the kernel.
+    pub(super) fn start_in_kernel(&mut self, client: Client, wanted: kernel::Wanted, inbox: mpsc::Sender<Msg>) {
+        let (wish, wishes) = watch::channel(Wish::GoOn);
+        self.wishes.insert(wanted.recording.id, wish);
+        self.tasks.spawn(kernel::hold(client, wanted, wishes, inbox));
     }
 
     /// Begins one once it is known of what, and then lets that process run, which waits for it.

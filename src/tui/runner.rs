@@ -9,16 +9,18 @@ use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::clipboard::{Desktop, LONGEST_OSC52, Route, route};
 use super::files::Files;
+use super::kernel;
 use super::launch::{self, Wanted};
 use super::plan::plan;
 use super::recordings::Recordings;
 use super::watches::Watches;
 use crate::app::{Clipboard, Effect, JobResult, Msg};
 use crate::ipc::Command;
-use crate::model::{Process, ProcessKey, sanitise};
+use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, sanitise};
 use crate::net::Clients;
 use crate::net::client::Client;
 use crate::net::port;
+use crate::net::user_events::Kernel;
 use crate::session::{self, Watch};
 
 /// The shortest time between two values of a watched process: more often costs it more and says no more.
@@ -88,11 +90,14 @@ impl Runner {
                 Msg::Environment { ticket, result }
             }),
             Effect::StartTrace { id, key, order } => {
-                let begun = self.reach(key).and_then(|(client, process)| Ok((client, plan(*order, id, key, process.name)?)));
-                match begun {
-                    Ok((client, plan)) => self.recordings.start(client, plan, self.inbox.clone()),
-                    Err(reason) => self.tell(Msg::TraceFailed { id, reason }),
+                if let Err(reason) = self.start_trace(id, key, *order) {
+                    self.tell(Msg::TraceFailed { id, reason });
                 }
+            }
+            Effect::LookAtTracepoints { key } => {
+                let runtime = self.processes.get(&key).and_then(|process| process.runtime.as_ref());
+                let missing = session::user_events_missing(&Kernel::machine(), runtime);
+                self.tell(Msg::TracepointsMissing { key, missing });
             }
             Effect::StopTrace { id } => self.recordings.stop(id),
             Effect::AbandonTrace { id } => self.recordings.abandon(id),
@@ -165,6 +170,21 @@ impl Runner {
             Effect::Quit { keep_recording } => return ForTerminal::Quit { keep_recording },
         }
         ForTerminal::Nothing
+    }
+
+    fn start_trace(&mut self, id: RecordingId, key: ProcessKey, order: Order) -> Result<(), String> {
+        let (client, process) = self.reach(key)?;
+        let Some((events, kernel)) = order.user_events()? else {
+            let plan = plan(order, id, key, process.name)?;
+            self.recordings.start(client, plan, self.inbox.clone());
+            return Ok(());
+        };
+        let what = order.select()?.what;
+        let recording = Recording { kernel: Some(kernel), ..Recording::starting(id, key, process.name, what, PathBuf::new()) };
+        let data = session::user_events_data(&Kernel::machine(), process.runtime.as_ref());
+        let wanted = kernel::Wanted { recording, events, data, duration: order.duration };
+        self.recordings.start_in_kernel(client, wanted, self.inbox.clone());
+        Ok(())
     }
 
     /// The client of a process that is still listed, or a sentence.

@@ -82,12 +82,16 @@ struct Line<'t> {
 fn trace_line<'t>(canvas: &Canvas<'t>, state: &State, tracked: &Tracked) -> Line<'t> {
     let theme = canvas.theme;
     let recording = &tracked.value;
-    let (sign, word, style) = stage(theme, &recording.phase);
+    let (sign, word, style) = stage(theme, recording);
     let numbers = format!("{}, {} events", Bytes(recording.bytes), Count(recording.events));
     let (outcome, outcome_style) = match &recording.phase {
         Phase::Done(Outcome { trouble: Some(trouble), file, .. }) => {
             let file = file.as_ref().map(|file| format!(" {}", file.to_string_lossy())).unwrap_or_default();
             (format!("{trouble}{file}"), theme.warn)
+        }
+        _ if recording.kernel.is_some() => {
+            let places = recording.kernel.iter().map(ToString::to_string).collect::<String>();
+            (format!("{word}: {places}"), style)
         }
         Phase::Done(Outcome { file: Some(file), .. }) => (format!("{numbers}  {}", file.to_string_lossy()), theme.text),
         _ => (format!("{word}: {numbers}"), style),

@@ -156,9 +156,11 @@ pub(super) fn finishing(canvas: &mut Canvas<'_>, state: &State, layout: &Layout)
     let area = layout.centred(72, active.len() as u16 + 4);
     let inside = canvas.dialog(area, &head, theme.focus);
     for (tracked, y) in active.iter().zip(inside.y..inside.bottom().saturating_sub(1)) {
-        let (sign, _, style) = super::stage::stage(theme, &tracked.value.phase);
+        let (sign, _, style) = super::stage::stage(theme, &tracked.value);
         let numbers = match tracked.value.phase {
-            crate::model::Phase::Stopping { bytes, .. } => format!("  {} of rundown", crate::model::Bytes(bytes)),
+            crate::model::Phase::Stopping { bytes, .. } if tracked.value.kernel.is_none() => {
+                format!("  {} of rundown", crate::model::Bytes(bytes))
+            }
             _ => String::new(),
         };
         let name = format!("{} ({})", tracked.value.name, tracked.value.key.pid);

@@ -4,8 +4,8 @@ use ratatui::layout::Rect;
 
 use crate::app::{State, Tracked, lints};
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, EventRate, Findings, Kept, NameSearch, Nanoseconds, Outcome, Phase, Rate, RunState, StoppedBy,
-    Stopwatch, sanitise,
+    ByteRate, Bytes, Count, CountRate, EventRate, Findings, Kept, KernelTrace, NameSearch, Nanoseconds, Outcome, Phase, Rate, RunState,
+    StoppedBy, Stopwatch, sanitise,
 };
 
 use super::analysis::{event_name, figures, figures_of, per_second, warnings};
@@ -32,6 +32,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
             let gap = left + 3;
             most_frequent(canvas, tracked, findings, Rect { x: rest.x + gap, width: rest.width - gap, ..rest });
         }
+        None if tracked.value.kernel.is_some() => {}
         _ => charts(canvas, tracked, rest),
     }
 }
@@ -68,10 +69,9 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, findings: &Findings
 /// Three to five lines of words and numbers. Says how many.
 fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) -> u16 {
     let theme = canvas.theme;
-    let dot = theme.glyphs.dot;
     let recording = &tracked.value;
     let now = state.recordings.shown_at(state.now.elapsed);
-    let (sign, word, style) = stage(theme, &recording.phase);
+    let (sign, word, style) = stage(theme, recording);
     let several = state.recordings.of(recording.key).count();
     let place = state.recordings.of(recording.key).position(|other| other.value.id == recording.id).unwrap_or(0);
     let which = if several > 1 { format!("   {} of {several} (j, k)", place + 1) } else { String::new() };
@@ -87,24 +87,11 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
     canvas.right(area.x + used + 2, y, area.width.saturating_sub(used + 2), &recording.what, theme.dim);
     y += 1;
 
-    let rate = recording.history.last().copied().filter(|_| tracked.is_stoppable());
-    let (bytes, events, dropped) =
-        (Bytes(recording.bytes).to_string(), Count(recording.events).to_string(), Count(recording.dropped).to_string());
-    let rates = rate.map(|Rate { bytes, events, .. }| (format!(" {dot} {}", ByteRate(bytes)), format!(" {dot} {}", CountRate(events))));
-    let (byte_rate, event_rate) = rates.unwrap_or_default();
-    let loss = if recording.dropped > 0 { theme.bad } else { theme.dim };
-    let totals = [(bytes.as_str(), theme.strong), (&byte_rate, theme.bytes)];
-    let counts = [(events.as_str(), theme.strong), (" events", theme.dim), (&event_rate, theme.events)];
-    let lost = [("    ", theme.text), (&dropped, loss), (" dropped", loss)];
-    // What was lost is always in sight.
-    if area.width < NARROW {
-        canvas.pieces(area.x, y, area.width, &[&totals[..], &lost].concat());
-        canvas.pieces(area.x, y + 1, area.width, &counts);
-        y += 2;
-    } else {
-        canvas.pieces(area.x, y, area.width, &[&totals[..], &[("    ", theme.text)], &counts, &lost].concat());
-        y += 1;
-    }
+    let below = Rect { y, ..area };
+    y += match &recording.kernel {
+        Some(kernel) => destination(canvas, kernel, below),
+        None => numbers(canvas, tracked, below),
+    };
 
     let file = match &recording.phase {
         Phase::Done(Outcome { file, .. }) => file.as_ref(),
@@ -124,6 +111,43 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
         y += canvas.wrapped(Rect { y, height: area.bottom().saturating_sub(y).min(3), ..area }, &text, style);
     }
     y - area.y
+}
+
+/// Where events go that do not come here, and who reads them. Says how many lines it took.
+fn destination(canvas: &mut Canvas<'_>, kernel: &KernelTrace, area: Rect) -> u16 {
+    let theme = canvas.theme;
+    let places = sanitise(&kernel.to_string());
+    let session = kernel.session.as_ref().map(|session| format!("   session {session}")).unwrap_or_default();
+    canvas.pieces(area.x, area.y, area.width, &[(&places, theme.strong), (&session, theme.dim)]);
+    canvas.wrapped(
+        Rect { y: area.y + 1, height: area.height.saturating_sub(1).min(3), ..area },
+        &format!("No event comes here, or into a file: the runtime writes while somebody reads, such as `perf record -a -e {places}`."),
+        theme.dim,
+    ) + 1
+}
+
+/// How much came, and how much was lost. Says how many lines it took.
+fn numbers(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) -> u16 {
+    let (theme, y) = (canvas.theme, area.y);
+    let (dot, recording) = (theme.glyphs.dot, &tracked.value);
+    let rate = recording.history.last().copied().filter(|_| tracked.is_stoppable());
+    let (bytes, events, dropped) =
+        (Bytes(recording.bytes).to_string(), Count(recording.events).to_string(), Count(recording.dropped).to_string());
+    let rates = rate.map(|Rate { bytes, events, .. }| (format!(" {dot} {}", ByteRate(bytes)), format!(" {dot} {}", CountRate(events))));
+    let (byte_rate, event_rate) = rates.unwrap_or_default();
+    let loss = if recording.dropped > 0 { theme.bad } else { theme.dim };
+    let totals = [(bytes.as_str(), theme.strong), (&byte_rate, theme.bytes)];
+    let counts = [(events.as_str(), theme.strong), (" events", theme.dim), (&event_rate, theme.events)];
+    let lost = [("    ", theme.text), (&dropped, loss), (" dropped", loss)];
+    // What was lost is always in sight.
+    if area.width < NARROW {
+        canvas.pieces(area.x, y, area.width, &[&totals[..], &lost].concat());
+        canvas.pieces(area.x, y + 1, area.width, &counts);
+        2
+    } else {
+        canvas.pieces(area.x, y, area.width, &[&totals[..], &[("    ", theme.text)], &counts, &lost].concat());
+        1
+    }
 }
 
 /// Whence the names of methods come while it goes on.
@@ -148,6 +172,7 @@ fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(S
     let suspended = state.selected().is_some_and(|row| row.process.run_state == RunState::Suspended);
     match &tracked.value.phase {
         Phase::Starting if suspended => Some(("The runtime waits at start-up: nothing comes before it goes on.".to_owned(), false)),
+        Phase::Starting if tracked.value.kernel.is_some() => Some(("Waiting for the runtime to begin …".to_owned(), false)),
         Phase::Starting => Some(("Waiting for the first bytes …".to_owned(), false)),
         Phase::Recording => {
             let Kept { bytes, span } = tracked.value.kept?;
@@ -156,6 +181,9 @@ fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(S
         }
         Phase::Stopping { since, bytes } => {
             let since = *since + now.saturating_sub(tracked.heard);
+            if tracked.value.kernel.is_some() {
+                return Some((format!("The runtime ends it: {} …  x waits no longer.", Stopwatch(since)), false));
+            }
             Some((format!("Rundown: {} in {} …  x abandons; the file stays readable.", Bytes(*bytes), Stopwatch(since)), false))
         }
         Phase::Done(Outcome { trouble: Some(trouble), .. }) => Some((trouble.clone(), true)),

@@ -1,12 +1,12 @@
 //! The dashboard's forms, and what recordings can wait for and keep, on real programs.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::support::runtimes;
-use crate::support::screen::{DOWN, END, ENTER, TAB, ctrl};
+use crate::support::screen::{BACK_TAB, DOWN, END, ENTER, ESC, TAB, ctrl};
 use crate::support::{Invocation, PATIENCE, Program, Running, Screen, Signal, folder, poll};
 use crate::trace::assert_whole;
 
@@ -188,6 +188,43 @@ fn a_variable_is_set_from_the_dashboard() {
     let found = environment.as_array().unwrap().iter().find(|variable| variable["name"] == "DN_TOP_PROOF");
     assert_eq!(found.unwrap()["value"], "from the form");
     assert!(program.answers());
+}
+
+#[test]
+fn events_go_to_tracepoints_or_the_form_says_what_is_missing() {
+    // Where the kernel has them and we may, a new runtime does it.
+    let data = Path::new("/sys/kernel/tracing/user_events_data");
+    let possible = fs::File::options().read(true).write(true).open(data).is_ok();
+    for runtime in [runtimes::net9(), runtimes::net10()].into_iter().flatten() {
+        let program = runtime.any().start();
+        let screen = Invocation::new(["--filter", &program.pid().to_string()]).screen(120, 40);
+        screen.wait_for(&format!(".NET {}", runtime.version));
+        screen.keys("O");
+        screen.wait_for("Record · ");
+        screen.keys(&format!("{BACK_TAB}{BACK_TAB}dn_top_test"));
+        screen.wait_for("--user-events dn_top_test");
+        let old = runtime.version.starts_with('9');
+        if old {
+            screen.wait_for("Tracepoints: the runtime is too old: it needs .NET 10.");
+        }
+        if !Path::new("/proc/sys/kernel/user_events_max").exists() {
+            screen.wait_for("Tracepoints: the kernel has none: it takes Linux 6.4 or newer");
+        }
+        screen.keys(ENTER);
+        if old || !possible {
+            screen.wait_for("It cannot write to tracepoints before that is there.");
+            screen.keys(ESC);
+            screen.wait_gone("Record · ");
+        } else {
+            screen.wait_for("into the kernel");
+            screen.wait_for("user_events:dn_top_test   session 0x");
+            assert!(program.answers(), "others are served meanwhile");
+            screen.keys("t");
+            screen.wait_for("wrote to user_events:dn_top_test for");
+        }
+        assert!(!screen.contents().contains("1 recording"), "{}", screen.contents());
+        assert!(program.answers(), "{runtime}");
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ use super::{PATIENCE, poll, send};
 pub(crate) const ENTER: &str = "\r";
 pub(crate) const ESC: &str = "\x1b";
 pub(crate) const TAB: &str = "\t";
+pub(crate) const BACK_TAB: &str = "\x1b[Z";
 pub(crate) const BACKSPACE: &str = "\x7f";
 pub(crate) const UP: &str = "\x1b[A";
 pub(crate) const DOWN: &str = "\x1b[B";

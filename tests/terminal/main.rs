@@ -12,9 +12,8 @@ mod recording;
 use std::fs;
 use std::path::PathBuf;
 
+use support::screen::BACK_TAB;
 use support::{Invocation, Screen};
-
-const BACK_TAB: &str = "\x1b[Z";
 
 /// The demo's process with the lowest pid, which is the first when the table is sorted by pid.
 const FIRST: &str = "OrderService 1200";

@@ -1,6 +1,6 @@
 //! The trace form: everything that `dn-top trace` takes.
 
-use crate::clr::{Trigger, parse_event_ids, parse_provider, profile};
+use crate::clr::{Trigger, parse_event_ids, parse_provider, parse_tracepoints, profile};
 use crate::ipc::{Capabilities, CommandCode};
 use crate::model::{Order, Process, format_size, parse_keep, parse_size};
 
@@ -15,6 +15,8 @@ pub struct Trace {
     pid: u32,
     /// The command line that records the same.
     pub(super) command_line: String,
+    /// What is missing for tracepoints here, as far as it is known; a sentence each.
+    missing: Vec<String>,
     /// What does not go together.
     trouble: Option<String>,
     warnings: Vec<String>,
@@ -33,6 +35,12 @@ const SIZE: usize = 8;
 pub(super) const STOP_ON: usize = 9;
 const KEEP: usize = 10;
 const FILE: usize = 11;
+const TRACEPOINTS: usize = 12;
+
+/// What is about events that come to us, and about their file.
+const OF_STREAMS: [usize; 7] = [BUFFER, STACKS, FULL, SIZE, STOP_ON, KEEP, FILE];
+/// Why it cannot be said of others.
+const NO_STREAM: &str = "not with tracepoints: no event comes here";
 
 const STACK_OPTIONS: &[(&str, &str)] =
     &[("with", "every event says where it came from"), ("without", "smaller and cheaper; no method times")];
@@ -83,9 +91,22 @@ impl Form {
                 "flight recorder: the last 64MB or 5m, one file when it stops; everything if empty",
             ),
             Question::text("File", "", "NAME_PID_date_time.nettrace in the current folder if empty"),
+            Question::text(
+                "Tracepoints",
+                order.tracepoints.join(" "),
+                "into the kernel's user_events instead of a file, for perf: NAME, or NAME=ID,ID for these events",
+            ),
         ];
         let runtime = process.runtime.as_ref().map_or_else(|| "3.x".to_owned(), |version| version.as_str().to_owned());
-        let trace = Trace { capabilities, runtime, pid: process.key.pid, command_line: String::new(), trouble: None, warnings: Vec::new() };
+        let trace = Trace {
+            capabilities,
+            runtime,
+            pid: process.key.pid,
+            command_line: String::new(),
+            missing: Vec::new(),
+            trouble: None,
+            warnings: Vec::new(),
+        };
         let mut form = Self::new(Some(subject), Purpose::Trace(trace), questions);
         form.focus = Field::Question(PROFILES);
         form.check();
@@ -100,11 +121,14 @@ impl Form {
             parse(text).map_err(|complaint| wrong.push((at, complaint))).ok()
         }
         let list = |at: usize| if self.questions[at].refused.is_none() { words(self.typed(at)) } else { Vec::new() };
-        let (providers, event_ids) = (list(PROVIDERS), list(EVENT_IDS));
+        let (providers, event_ids, tracepoints) = (list(PROVIDERS), list(EVENT_IDS), list(TRACEPOINTS));
         let profiles = words(&self.typed(PROFILES).replace(',', " "));
         wrong.extend(profiles.iter().find_map(|name| profile(name).err()).map(|error| (PROFILES, error.to_string())));
         wrong.extend(providers.iter().find_map(|spec| parse_provider(spec).err()).map(|error| (PROVIDERS, error.problem.to_string())));
         wrong.extend(event_ids.iter().find_map(|ids| parse_event_ids(ids).err()).map(|error| (EVENT_IDS, error)));
+        if !tracepoints.is_empty() {
+            wrong.extend(parse_tracepoints(&tracepoints).err().map(|error| (TRACEPOINTS, error)));
+        }
         let megabytes = |text: &str| match text.parse() {
             Ok(megabytes @ 1u32..) => Ok(megabytes),
             _ => Err("expected a number of MB above zero".to_owned()),
@@ -119,8 +143,9 @@ impl Form {
                 let rundown = Order { rundown: Some(text.to_owned()), ..Order::default() };
                 rundown.select().map(|_| text.to_owned())
             }),
-            no_stacks: self.chosen(STACKS) == 1,
-            block: self.chosen(FULL) == 1,
+            no_stacks: self.chooses_second(STACKS),
+            block: self.chooses_second(FULL),
+            tracepoints,
             stop_on: optional(self, STOP_ON, &mut wrong, Trigger::parse),
             flight: optional(self, KEEP, &mut wrong, parse_keep),
             duration: optional(self, DURATION, &mut wrong, |text| {
@@ -140,19 +165,42 @@ impl Form {
         }
         match &self.purpose {
             Purpose::Trace(Trace { trouble: Some(trouble), .. }) => Err((PROVIDERS, trouble.clone())),
+            Purpose::Trace(Trace { missing, .. }) if !order.tracepoints.is_empty() && !missing.is_empty() => {
+                Err((TRACEPOINTS, "It cannot write to tracepoints before that is there.".to_owned()))
+            }
             _ => Ok(order),
         }
     }
 
     /// Whether the target would be stalled.
     pub(in crate::app) fn stalls(&self) -> bool {
-        matches!(self.purpose, Purpose::Trace(_)) && self.chosen(FULL) == 1
+        matches!(self.purpose, Purpose::Trace(_)) && self.chooses_second(FULL)
+    }
+
+    fn chooses_second(&self, question: usize) -> bool {
+        self.chosen(question) == 1 && self.questions[question].refused.is_none()
+    }
+
+    /// Takes in what is missing for tracepoints.
+    pub(in crate::app) fn take_missing(&mut self, missing: Vec<String>) {
+        if let Purpose::Trace(trace) = &mut self.purpose {
+            trace.missing = missing;
+        }
     }
 
     /// Looks at all that was said.
     pub(in crate::app) fn check(&mut self) {
         if !matches!(self.purpose, Purpose::Trace(_)) {
             return;
+        }
+        let to_kernel = !self.typed(TRACEPOINTS).is_empty();
+        for at in OF_STREAMS {
+            let refused = &mut self.questions[at].refused;
+            match refused.as_deref() {
+                None if to_kernel => *refused = Some(NO_STREAM.to_owned()),
+                Some(NO_STREAM) if !to_kernel => *refused = None,
+                _ => {}
+            }
         }
         let (order, wrong) = self.read();
         for (at, question) in self.questions.iter_mut().enumerate() {
@@ -177,6 +225,8 @@ impl Trace {
             let again = if form.armed { " Press again to go on." } else { "" };
             format!("The process stands still whenever its events are not taken in fast enough: a slow disk stalls it.{again}")
         });
-        self.trouble.clone().into_iter().chain(stalls).chain(self.warnings.iter().take(1).cloned()).collect()
+        let about_tracepoints = form.focus == Field::Question(TRACEPOINTS) || !form.typed(TRACEPOINTS).is_empty();
+        let missing = self.missing.iter().filter(|_| about_tracepoints).map(|missing| format!("Tracepoints: {missing}."));
+        self.trouble.clone().into_iter().chain(missing).chain(stalls).chain(self.warnings.iter().take(1).cloned()).collect()
     }
 }

@@ -75,6 +75,7 @@ pub(super) fn read(state: &mut State, ticket: Ticket, result: Result<FileContent
         threads: [].into(),
         names: NameSearch::NotYet,
         kept: None,
+        kernel: None,
         findings: Some(findings),
     };
     state.recordings.put(recording, state.now.elapsed);

@@ -40,6 +40,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::Tick => Vec::new(),
         Msg::Processes(processes) => replies::processes(state, processes),
         Msg::Environment { ticket, result } => replies::environment(state, ticket, result),
+        Msg::TracepointsMissing { key, missing } => replies::tracepoints_missing(state, key, missing),
         Msg::Recording(recording) => replies::recording(state, *recording),
         Msg::TraceFailed { id, reason } => replies::trace_failed(state, id, &reason),
         Msg::FileProgress { ticket, bytes } => files::progress(state, ticket, bytes),

@@ -48,8 +48,7 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
             }
             Action::TraceForm => {
                 let order = Order { profiles: picker.names(), ..state.last_order.clone() };
-                panes::trace_form(state, &order);
-                Vec::new()
+                panes::trace_form(state, &order)
             }
             _ => {
                 picker.toggle();

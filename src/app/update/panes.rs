@@ -82,7 +82,7 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
         }
         Action::TraceForm => {
             let order = state.last_order.clone();
-            trace_form(state, &order);
+            return trace_form(state, &order);
         }
         Action::Act => {
             let subject = state.selected_subject();
@@ -129,10 +129,11 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
 }
 
 /// Opens the trace form for the selected process.
-pub(super) fn trace_form(state: &mut State, order: &Order) {
-    if let Some(row) = state.selected() {
-        state.overlay = Some(Overlay::Form(Form::trace(&row.process, order)));
-    }
+pub(super) fn trace_form(state: &mut State, order: &Order) -> Vec<Effect> {
+    let Some(row) = state.selected() else { return Vec::new() };
+    let key = row.process.key;
+    state.overlay = Some(Overlay::Form(Form::trace(&row.process, order)));
+    vec![Effect::LookAtTracepoints { key }]
 }
 
 /// Moves in the pane that has the focus.
@@ -337,6 +338,7 @@ fn copyable(state: &State) -> Vec<CopyItem> {
     }
     if let Some(tracked) = state.shown_recording() {
         add("trace file", tracked.value.file.to_string_lossy().into_owned());
+        add("tracepoints", tracked.value.kernel.as_ref().map(ToString::to_string).unwrap_or_default());
     }
     if let Some(row) = state.selected() {
         let process = &row.process;

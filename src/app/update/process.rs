@@ -27,7 +27,8 @@ pub(super) fn toggle_trace(state: &mut State) -> Vec<Effect> {
 pub(super) fn start_trace(state: &mut State, subject: Subject, order: Order) -> Vec<Effect> {
     let id = state.recordings.next_id();
     let what = order.profiles.iter().chain(&order.providers).cloned().collect::<Vec<_>>().join(" + ");
-    let recording = Recording::starting(id, subject.key, subject.name, what, PathBuf::new());
+    let kernel = order.user_events().ok().flatten().map(|(_, kernel)| kernel);
+    let recording = Recording { kernel, ..Recording::starting(id, subject.key, subject.name, what, PathBuf::new()) };
     state.recordings.begin(recording, state.now.elapsed);
     state.chosen = Some(id);
     state.tab = Tab::Trace;

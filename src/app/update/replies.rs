@@ -1,10 +1,12 @@
 //! What comes from outside: processes, answers, how recordings stand.
 
-use crate::app::dialog::Subject;
+use crate::app::dialog::{Chooser, Overlay, Subject};
 use crate::app::recordings::Change;
 use crate::app::toast::Level;
 use crate::app::{Clipboard, Effect, JobResult, State, Ticket};
-use crate::model::{Bytes, Contact, Count, Outcome, Phase, Process, Recording, RecordingId, StoppedBy, Variable, sanitise};
+use crate::model::{
+    Bytes, Contact, Count, Outcome, Phase, Process, ProcessKey, Recording, RecordingId, StoppedBy, Stopwatch, Variable, sanitise,
+};
 
 use super::process::mark_recordings;
 
@@ -83,18 +85,33 @@ pub(super) fn recording(state: &mut State, mut recording: Recording) -> Vec<Effe
     }
     let subject = Subject { key: recording.key, name: recording.name.clone() };
     let (bytes, events, dropped) = (recording.bytes, recording.events, recording.dropped);
+    let kernel = recording.kernel.clone().map(|kernel| (sanitise(&kernel.to_string()), Stopwatch(recording.elapsed)));
     match state.recordings.hear(recording, state.now.elapsed) {
         Change::Nothing => return Vec::new(),
         Change::Numbers if state.pause.is_some() => return Vec::new(),
         Change::Numbers | Change::Phase => {}
         Change::Ended(outcome) => {
             mark_recordings(state);
-            let (level, text) = ended(&subject, &outcome, bytes, events, dropped);
+            let (level, text) = match kernel {
+                Some((places, elapsed)) => ended_in_kernel(&subject, &outcome, &places, elapsed),
+                None => ended(&subject, &outcome, bytes, events, dropped),
+            };
             state.say(level, text);
         }
     }
     state.dirty = true;
     Vec::new()
+}
+
+/// What to say of one whose events went to the kernel.
+fn ended_in_kernel(subject: &Subject, outcome: &Outcome, places: &str, elapsed: Stopwatch) -> (Level, String) {
+    let trouble = outcome.trouble.as_deref().map(|trouble| format!(" {trouble}")).unwrap_or_default();
+    match outcome.stopped_by {
+        StoppedBy::Error => (Level::Error, format!("{subject}: its events do not go to {places}.{trouble}")),
+        StoppedBy::TargetExit => (Level::Warning, format!("{subject} ended while it wrote to {places}.{trouble}")),
+        _ if trouble.is_empty() => (Level::Good, format!("{subject} wrote to {places} for {elapsed}.")),
+        _ => (Level::Warning, format!("{subject} wrote to {places} for {elapsed}.{trouble}")),
+    }
 }
 
 /// What to say of a recording that ended.
@@ -112,6 +129,18 @@ fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped:
         (_, false) => (Level::Warning, format!("{subject}: recorded, without its last part.{trouble} Kept: {what}")),
         (_, true) => (Level::Good, format!("{subject}: recorded {what}.{trouble}")),
     }
+}
+
+/// What is missing for tracepoints, for a form that asks about them.
+pub(super) fn tracepoints_missing(state: &mut State, key: ProcessKey, mut missing: Vec<String>) -> Vec<Effect> {
+    missing.iter_mut().for_each(clean);
+    if let Some(Overlay::Form(form) | Overlay::Choose(Chooser { form, .. })) = &mut state.overlay
+        && form.subject.as_ref().is_some_and(|subject| subject.key == key)
+    {
+        form.take_missing(missing);
+        state.dirty = true;
+    }
+    Vec::new()
 }
 
 pub(super) fn trace_failed(state: &mut State, id: RecordingId, reason: &str) -> Vec<Effect> {

@@ -69,6 +69,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
     let rest = below(area, used);
     let Some(findings) = tracked.value.findings.as_deref() else {
         let text = match &tracked.value.phase {
+            _ if tracked.value.kernel.is_some() => "The events of this one go to the kernel; none come here.",
             Phase::Done(_) => "Nothing came of this recording.",
             _ => "Waiting for the first events …",
         };
@@ -92,7 +93,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
 fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) -> u16 {
     let theme = canvas.theme;
     let recording = &tracked.value;
-    let (sign, word, style) = stage(theme, &recording.phase);
+    let (sign, word, style) = stage(theme, recording);
     let clock = Stopwatch(tracked.elapsed(state.recordings.shown_at(state.now.elapsed))).to_string();
     let (events, dropped) = (Count(recording.events).to_string(), Count(recording.dropped).to_string());
     let loss = if recording.dropped > 0 { theme.bad } else { theme.dim };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::app::world::{START_UNIX_MS, World, fleet, metered, options, published, recording};
 use crate::app::{Effect, JobResult, Msg, Options};
-use crate::model::{FileContents, Kept, Outcome, Phase, Recording, StoppedBy, ThreadUse, TraceFile};
+use crate::model::{FileContents, Kept, KernelTrace, Outcome, Phase, Recording, StoppedBy, ThreadUse, TraceFile};
 
 use super::findings::{empty, scripted};
 
@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 65] = [
+pub(crate) const SCENES: [Scene; 68] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -33,6 +33,9 @@ pub(crate) const SCENES: [Scene; 65] = [
     ("perf-map", |w, h| keyed(w, h, "p⇤")),
     ("profiles", |w, h| keyed(w, h, "T↓↓␣")),
     ("trace-form", |w, h| keyed(w, h, "O")),
+    ("tracepoints", |w, h| into_kernel(w, h, "O⇤⇤all␣gc=1,2")),
+    ("tracepoints-missing", tracepoints_missing),
+    ("kernel", |w, h| into_kernel(w, h, "3")),
     ("providers", providers),
     ("choose-provider", |w, h| keyed(w, h, "O⇥⌃p↓")),
     ("choose-keywords", |w, h| keyed(w, h, "O⇥⌃p⏎↓␣↓↓␣")),
@@ -141,6 +144,30 @@ fn counting(width: u16, height: u16, keys: &str) -> World {
 fn providers(width: u16, height: u16) -> World {
     let mut world = keyed(width, height, "O⇥");
     world.send(Msg::Paste("Microsoft-Windows-DotNETRuntime:g".to_owned()));
+    world
+}
+
+/// Nothing is there that events in the kernel take.
+fn tracepoints_missing(width: u16, height: u16) -> World {
+    let mut world = keyed(width, height, "O⇤⇤");
+    let missing = [
+        "the kernel has none: it takes Linux 6.4 or newer, built with CONFIG_USER_EVENTS",
+        "tracefs is not mounted: run `mount -t tracefs tracefs /sys/kernel/tracing` as root",
+        "this user may not register events: run dn-top with sudo",
+        "the runtime is too old: it needs .NET 10",
+    ];
+    let key = recording(1, 0, Phase::Starting).key;
+    world.send(Msg::TracepointsMissing { key, missing: missing.map(str::to_owned).to_vec() });
+    world
+}
+
+/// Events of the selected process go to tracepoints.
+fn into_kernel(width: u16, height: u16, keys: &str) -> World {
+    let mut world = keyed(width, height, "⏎t");
+    let kernel = Some(KernelTrace { tracepoints: vec!["all".to_owned(), "gc".to_owned()], session: Some("0x7f12c0a5e010".to_owned()) });
+    let begun = Recording { kernel, file: PathBuf::new(), ..recording(1, 42, Phase::Recording) };
+    world.send(Msg::Recording(Box::new(Recording { bytes: 0, events: 0, dropped: 0, history: Vec::new(), ..begun })));
+    world.press(keys);
     world
 }
 

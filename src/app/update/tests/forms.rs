@@ -42,12 +42,19 @@ fn ordered(world: &mut World) -> Order {
     }
 }
 
+/// Opens the trace form of the process 42, which asks what is missing for tracepoints.
+fn open(world: &mut World) {
+    world.press("O");
+    let [Effect::LookAtTracepoints { key }] = world.take_effects()[..] else { panic!("it was not asked") };
+    assert_eq!(key.pid, 42);
+}
+
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
 #[test]
 fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
     let mut world = alone("11.0.0");
-    world.press("O");
+    open(&mut world);
     assert_eq!(form(&world).command_line(), Some("dn-top trace 42"));
     let ids = format!("{RUNTIME}/80");
     let stop_on = format!("{RUNTIME}/ExceptionThrown:Timeout");
@@ -63,7 +70,7 @@ fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
     world.press("⌃y");
     assert_eq!(world.take_effects(), [Effect::Copy { text: line, label: "command line".to_owned() }]);
     assert!(world.state.overlay.is_some());
-    world.press("⇤⏎");
+    world.press("⇤⇤⏎");
     let expected = Order {
         profiles: vec!["exceptions".to_owned(), "gc-collect".to_owned()],
         providers: vec!["My-Source:1:verbose".to_owned()],
@@ -79,7 +86,7 @@ fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
     };
     assert_eq!(ordered(&mut world), expected);
     // It stands there the next time, but for the file, which is there already.
-    world.press("O");
+    open(&mut world);
     assert!(form(&world).command_line().unwrap().contains("--flight 5m --duration 1m30s --no-stacks"));
     // One key records the profiles again, and nothing else of it.
     world.press("⎋");
@@ -102,7 +109,7 @@ fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
         (10, "1ms", "a flight recorder keeps a second at least"),
     ] {
         let mut world = alone("11.0.0");
-        world.press("O");
+        open(&mut world);
         (0..question).for_each(|_| world.press("⇥"));
         assert_eq!(form(&world).focus, Field::Question(question));
         world.press("⌃u");
@@ -117,7 +124,8 @@ fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
     }
     // What does not go together is said of the whole.
     let mut world = alone("8.0.0");
-    world.press("O ⇥⇥⇥");
+    open(&mut world);
+    world.press("⇥⇥⇥");
     type_text(&mut world, "0x38");
     assert_eq!(form(&world).effects()[0], "A rundown of its own needs .NET 9; this is 8.0.0.");
     world.press("⏎");
@@ -129,9 +137,9 @@ fn what_the_runtime_is_too_old_for_is_passed_over_and_says_why() {
     for (version, refused) in [("3.1.0", vec![2, 5, 6]), ("9.0.0", vec![2, 6]), ("10.0.0", vec![6]), ("11.0.0", vec![])] {
         let mut world = alone(version);
         world.press("O");
-        let found: Vec<_> = (0..12).filter(|&at| form(&world).questions[at].refused.is_some()).collect();
+        let found: Vec<_> = (0..13).filter(|&at| form(&world).questions[at].refused.is_some()).collect();
         assert_eq!(found, refused, "{version}");
-        for _ in 0..12 {
+        for _ in 0..13 {
             world.press("⇥");
             assert!(!matches!(form(&world).focus, Field::Question(at) if refused.contains(&at)), "{version}");
         }
@@ -139,9 +147,66 @@ fn what_the_runtime_is_too_old_for_is_passed_over_and_says_why() {
 }
 
 #[test]
+fn events_go_to_tracepoints_instead_of_a_file() {
+    let mut world = alone("11.0.0");
+    open(&mut world);
+    // What is about a file is left out, whatever was said of it before.
+    world.press("⇥⇥⇥");
+    fill(&mut world, &["64", "none"]);
+    world.press("→⇥→⇥");
+    fill(&mut world, &["90s", "64MB", "", "5m", "a.nettrace"]);
+    type_text(&mut world, "all gc=1,2");
+    let refused = |world: &World| (0..13).filter(|&at| form(world).questions[at].refused.is_some()).collect::<Vec<_>>();
+    assert_eq!(refused(&world), [3, 5, 6, 8, 9, 10, 11]);
+    let line = "dn-top trace 42 --user-events all --user-events gc=1,2 --rundown none --duration 1m30s";
+    assert_eq!(form(&world).command_line(), Some(line));
+    type_text(&mut world, " more");
+    let complaint = form(&world).questions[12].complaint.clone().unwrap_or_default();
+    assert!(complaint.starts_with("tracepoint 'more': there is one for all events already"), "{complaint}");
+    world.press("⏎");
+    assert_eq!((world.take_effects(), form(&world).focus), (Vec::new(), Field::Question(12)));
+    // Without tracepoints it counts again.
+    world.press("⌃u");
+    assert!(refused(&world).is_empty());
+    assert!(form(&world).command_line().unwrap().contains("--flight 5m"));
+    type_text(&mut world, "all gc=1,2");
+    world.press("⏎");
+    let tracepoints = vec!["all".to_owned(), "gc=1,2".to_owned()];
+    let (rundown, duration) = (Some("none".to_owned()), Some(std::time::Duration::from_secs(90)));
+    let profiles = crate::clr::DEFAULT_PROFILES.map(str::to_owned).to_vec();
+    assert_eq!(ordered(&mut world), Order { profiles, tracepoints, rundown, duration, ..Order::default() });
+    assert!(world.state.recordings.all()[0].value.kernel.is_some());
+}
+
+#[test]
+fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
+    let mut world = alone("10.0.0");
+    open(&mut world);
+    let key = world.state.list.selected().unwrap();
+    let missing = ["tracefs is not mounted", "this user may not register events\u{1b}"].map(str::to_owned).to_vec();
+    // Of another process, asked before.
+    world.send(Msg::TracepointsMissing { key: crate::model::ProcessKey { pid: 7, ..key }, missing: vec!["all".to_owned()] });
+    world.send(Msg::TracepointsMissing { key, missing });
+    assert_eq!(form(&world).effects(), [""; 0], "who does not ask for them need not know");
+    world.press("⇤⇤");
+    let said = ["Tracepoints: tracefs is not mounted.", "Tracepoints: this user may not register events\u{fffd}."];
+    assert_eq!(form(&world).effects(), said);
+    type_text(&mut world, "all");
+    world.press("⇤⏎");
+    assert_eq!((form(&world).effects(), form(&world).focus), (said.map(str::to_owned).to_vec(), Field::Question(12)));
+    assert_eq!(form(&world).complaint.as_deref(), Some("It cannot write to tracepoints before that is there."));
+    assert_eq!(world.take_effects(), []);
+    // Once it is there, it goes on.
+    world.send(Msg::TracepointsMissing { key, missing: Vec::new() });
+    world.press("⏎");
+    assert_eq!(ordered(&mut world).tracepoints, ["all"]);
+}
+
+#[test]
 fn stalling_the_target_needs_a_second_yes() {
     let mut world = alone("11.0.0");
-    world.press("O ⇥⇥⇥⇥⇥⇥→");
+    open(&mut world);
+    world.press("⇥⇥⇥⇥⇥⇥→");
     assert!(form(&world).effects()[0].contains("stands still"));
     world.press("⏎");
     assert_eq!(world.take_effects(), []);
@@ -316,7 +381,8 @@ fn the_action_log_can_be_copied_and_outlives_the_process() {
 #[test]
 fn a_flight_recorder_is_saved_and_goes_on() {
     let mut world = World::populated(120, 40);
-    world.press("O⇤⇤⇤");
+    world.press("O⇤⇤⇤⇤");
+    world.take_effects();
     type_text(&mut world, "64MB");
     world.press("⏎");
     let first = ordered(&mut world);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::app::world::{World, fleet, published, recording, variables};
 use crate::app::{Clipboard, Effect, JobResult, Msg, Ticket};
-use crate::model::{Outcome, Phase, Recording, RecordingId, StoppedBy};
+use crate::model::{KernelTrace, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy};
 use crate::ui::tests::findings::{empty, scripted};
 
 fn any_key() -> impl Strategy<Value = Msg> {
@@ -52,6 +52,11 @@ fn any_msg() -> impl Strategy<Value = Msg> {
         2 => (0_u32..4, any::<bool>(), any_phase()).prop_map(|(id, full, phase)| {
             let findings = Some(if full { scripted() } else { empty() });
             Msg::Recording(Box::new(Recording { findings, ..recording(id, 42, phase) }))
+        }),
+        1 => prop::sample::select(vec![42, 4242]).prop_map(|pid| Msg::TracepointsMissing { key: ProcessKey { pid, started: u64::from(pid) * 10 }, missing: vec!["no".to_owned()] }),
+        2 => (0_u32..4, any_phase()).prop_map(|(id, phase)| {
+            let kernel = Some(KernelTrace { tracepoints: vec!["all".to_owned()], session: None });
+            Msg::Recording(Box::new(Recording { kernel, ..recording(id, 42, phase) }))
         }),
         1 => (ticket(), 0..90_usize).prop_map(|(ticket, n)| Msg::Wrote { ticket, lines: vec!["a line".to_owned(); n].into() }),
         1 => (ticket(), 0_u32..4).prop_map(|(ticket, id)| Msg::Launched { ticket, recording: Box::new(recording(id, 0, Phase::Starting)) }),

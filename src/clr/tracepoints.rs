@@ -1,0 +1,61 @@
+//! Tracepoints of the kernel that events go to: `NAME` for all events, `NAME=ID,ID` for these.
+
+use crate::ipc::{TracepointSet, Tracepoints};
+
+/// Reads tracepoints, and gives their names besides.
+///
+/// # Errors
+/// A sentence that says which of them is wrong, and why.
+pub fn parse_tracepoints(texts: &[String]) -> Result<(Tracepoints, Vec<String>), String> {
+    let (mut default, mut sets, mut names) = (None, Vec::new(), Vec::new());
+    for text in texts {
+        let wrong = |why: &str| format!("tracepoint '{}': {why}", text.escape_debug());
+        let Some((name, ids)) = text.split_once('=') else {
+            if default.replace(text.clone()).is_some() {
+                return Err(wrong("there is one for all events already; others are for some ids, NAME=ID,ID"));
+            }
+            names.push(text.clone());
+            continue;
+        };
+        let ids: Option<Vec<u32>> = ids.split(',').map(|id| id.trim().parse().ok()).collect();
+        let ids = ids.ok_or_else(|| wrong("event ids are numbers with commas between them"))?;
+        sets.push(TracepointSet::new(name, ids).map_err(|invalid| wrong(&invalid.to_string()))?);
+        names.push(name.to_owned());
+    }
+    Ok((Tracepoints::new(default, sets).map_err(|invalid| invalid.to_string())?, names))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(texts: &[&str]) -> Result<(Tracepoints, Vec<String>), String> {
+        parse_tracepoints(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn tracepoints_are_read() {
+        let (points, names) = read(&["all", "gc=1, 2"]).unwrap();
+        let set = TracepointSet::new("gc", vec![1, 2]).unwrap();
+        assert_eq!(
+            (points, names),
+            (Tracepoints::new(Some("all".to_owned()), vec![set]).unwrap(), vec!["all".to_owned(), "gc".to_owned()])
+        );
+    }
+
+    #[test]
+    fn wrong_ones_are_named() {
+        for (wrong, said) in [
+            (&["a", "b"][..], "tracepoint 'b': there is one for all events already"),
+            (&["a="], "tracepoint 'a=': event ids are numbers"),
+            (&["a=x\u{1b}"], "tracepoint 'a=x\\u{1b}': event ids are numbers"),
+            (&["=1"], "tracepoint '=1': "),
+            (&[""], "tracepoint"),
+            (&["a=1", "b=1"], "1"),
+            (&[], "tracepoint"),
+        ] {
+            let error = read(wrong).unwrap_err();
+            assert!(error.contains(said), "{wrong:?}: {error}");
+        }
+    }
+}

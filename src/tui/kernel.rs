@@ -1,0 +1,169 @@
+//! Sessions whose events go to tracepoints of the kernel, from the key to their end.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, watch};
+
+use super::recordings::Wish;
+use crate::app::Msg;
+use crate::ipc::UserEvents;
+use crate::model::{Outcome, Phase, Recording, StoppedBy};
+use crate::net::client::Client;
+use crate::net::user_events::UserEventsData;
+use crate::session::KernelSession;
+
+/// Such a session that is wanted.
+pub(super) struct Wanted {
+    /// How it looks before anything has happened.
+    pub(super) recording: Recording,
+    /// What to ask for.
+    pub(super) events: UserEvents,
+    /// The file that the runtime needs, or a sentence about all that is missing.
+    pub(super) data: Result<UserEventsData, String>,
+    /// End it after this time.
+    pub(super) duration: Option<Duration>,
+}
+
+/// Has the process write, until somebody wants an end, the time is over, or it ends; gives how that was, if it began.
+pub(super) async fn hold(client: Client, wanted: Wanted, mut wishes: watch::Receiver<Wish>, inbox: mpsc::Sender<Msg>) -> Option<Recording> {
+    let Wanted { mut recording, events, data, duration } = wanted;
+    let id = recording.id;
+    // Nobody may listen any more once the dashboard has gone.
+    let tell = async |msg| drop(inbox.send(msg).await);
+    let begun = Instant::now();
+    let started = match data {
+        Ok(data) => KernelSession::start(client, events, &data).await.map_err(|error| error.to_string()),
+        Err(missing) => Err(missing),
+    };
+    let mut session = match started {
+        Ok(session) => session,
+        Err(reason) => {
+            tell(Msg::TraceFailed { id, reason }).await;
+            return None;
+        }
+    };
+    let called = session.id().to_string();
+    recording.kernel.iter_mut().for_each(|kernel| kernel.session = Some(called.clone()));
+    let mut step = |phase| {
+        recording.phase = phase;
+        recording.elapsed = begun.elapsed();
+        recording.clone()
+    };
+    tell(Msg::Recording(Box::new(step(Phase::Recording)))).await;
+    let asked = async { drop(wishes.wait_for(|wish| *wish != Wish::GoOn).await) };
+    let stopped_by = session.hold(asked, duration).await;
+    tell(Msg::Recording(Box::new(step(Phase::Stopping { since: Duration::ZERO, bytes: 0 })))).await;
+    let ended = tokio::select! {
+        ended = session.end() => ended.map_err(|error| error.to_string()),
+        _ = wishes.wait_for(|wish| *wish == Wish::Abandon) => Err("Nobody waited for the runtime to say that it has ended.".to_owned()),
+    };
+    let complete = ended.is_ok() && stopped_by != StoppedBy::TargetExit;
+    let over = step(Phase::Done(Outcome { stopped_by, complete, file: None, trouble: ended.err() }));
+    tell(Msg::Recording(Box::new(over.clone()))).await;
+    Some(over)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{KernelTrace, Order, ProcessKey, RecordingId};
+    use crate::net::endpoint::Endpoint;
+    use crate::sim::{Simulated, Spec};
+    use crate::tui::recordings::Recordings;
+
+    struct Bench {
+        folder: tempfile::TempDir,
+        runtime: Option<Simulated>,
+        client: Client,
+        recordings: Recordings,
+        inbox: mpsc::Receiver<Msg>,
+    }
+
+    /// A simulated runtime of a version, and a session that is asked of it.
+    fn bench(version: &str, duration: Option<Duration>, data: Result<(), String>) -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        let (key, socket) = (ProcessKey { pid: 1, started: 1 }, folder.path().join("socket"));
+        let runtime = Simulated::start(socket.clone(), Spec::new("Web", version, 1)).unwrap();
+        let client = Client::new(Endpoint { key, socket });
+        let order = Order { tracepoints: vec!["all".to_owned()], ..Order::default() };
+        let (events, kernel) = order.user_events().unwrap().unwrap();
+        let start = Recording::starting(RecordingId(1), key, "Web".to_owned(), "gc".to_owned(), Default::default());
+        let data = data.map(|()| UserEventsData::pretended(folder.path()));
+        let wanted = Wanted { recording: Recording { kernel: Some(kernel), ..start }, events, data, duration };
+        let (sender, inbox) = mpsc::channel(9);
+        let mut recordings = Recordings::default();
+        recordings.start_in_kernel(client.clone(), wanted, sender);
+        Bench { folder, runtime: Some(runtime), client, recordings, inbox }
+    }
+
+    impl Bench {
+        async fn next(&mut self) -> Recording {
+            match self.inbox.recv().await {
+                Some(Msg::Recording(recording)) => *recording,
+                other => panic!("{other:?}"),
+            }
+        }
+
+        /// How it ended.
+        async fn over(&mut self) -> Outcome {
+            loop {
+                if let Phase::Done(outcome) = self.next().await.phase {
+                    return outcome;
+                }
+            }
+        }
+
+        /// Whether the runtime has room for as many sessions as there can be.
+        async fn has_no_session(&self) -> bool {
+            let mut held = Vec::new();
+            for _ in 0..64 {
+                let data = UserEventsData::pretended(self.folder.path());
+                let (events, _) = Order { tracepoints: vec!["all".to_owned()], ..Order::default() }.user_events().unwrap().unwrap();
+                held.push(self.client.start_user_events(events, &data).await);
+            }
+            held.iter().all(Result::is_ok)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_goes_on_until_somebody_wants_an_end() {
+        let mut bench = bench("10.0.9", None, Ok(()));
+        let begun = bench.next().await;
+        assert_eq!(begun.phase, Phase::Recording);
+        let Some(KernelTrace { session: Some(session), .. }) = &begun.kernel else { panic!("{begun:?}") };
+        assert!(session.starts_with("0x"), "{session}");
+        assert!(bench.client.process_info().await.unwrap().is_some(), "the runtime is there for others");
+        assert!(bench.inbox.try_recv().is_err(), "it goes on");
+        bench.recordings.stop(RecordingId(1));
+        assert!(matches!(bench.next().await.phase, Phase::Stopping { .. }));
+        let outcome = bench.over().await;
+        assert_eq!(outcome, Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: None, trouble: None });
+        assert!(bench.has_no_session().await);
+    }
+
+    #[tokio::test]
+    async fn time_or_the_targets_end_ends_it() {
+        let mut timed = bench("10.0.9", Some(Duration::from_millis(10)), Ok(()));
+        assert_eq!(timed.over().await.stopped_by, StoppedBy::Duration);
+        assert!(timed.has_no_session().await);
+        let mut lost = bench("10.0.9", None, Ok(()));
+        lost.next().await;
+        lost.runtime = None;
+        let outcome = lost.over().await;
+        assert_eq!(outcome, Outcome { stopped_by: StoppedBy::TargetExit, complete: false, file: None, trouble: None });
+    }
+
+    #[tokio::test]
+    async fn what_does_not_begin_says_why() {
+        for (version, data, why) in
+            [("10.0.9", Err("tracefs is not mounted".to_owned()), "tracefs is not mounted"), ("9.0.7", Ok(()), "it needs .NET 10")]
+        {
+            let mut bench = bench(version, None, data);
+            match bench.inbox.recv().await {
+                Some(Msg::TraceFailed { id: RecordingId(1), reason }) => assert!(reason.contains(why), "{reason}"),
+                other => panic!("{other:?}"),
+            }
+            assert!(bench.inbox.recv().await.is_none());
+        }
+    }
+}
