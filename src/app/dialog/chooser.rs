@@ -6,7 +6,8 @@ use crate::app::cursor::Cursor;
 use crate::clr::{RUNTIME, level_name};
 use crate::ipc::Level;
 
-use super::suggest::{Kind, words};
+use super::suggest::Kind;
+use super::words::words;
 use super::{Field, Form};
 
 /// A list to choose from, over a form.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::clr::DEFAULT_PROFILES;
 use crate::model::Order;
 
-use super::suggest::{shell_words, words};
+use super::words::{shell_words, words};
 use super::{Form, Purpose, Question};
 
 /// A program that is to be started.

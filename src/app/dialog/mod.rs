@@ -15,6 +15,7 @@ mod quit;
 mod resume;
 mod suggest;
 mod trace;
+mod words;
 
 use std::fmt;
 

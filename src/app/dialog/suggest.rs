@@ -29,44 +29,6 @@ pub(super) enum Kind {
     Ids,
 }
 
-/// Words with blanks between them; blanks in double quotes do not count.
-pub(super) fn words(text: &str) -> Vec<String> {
-    let mut quoted = false;
-    let split = |c: char| {
-        quoted ^= c == '"';
-        !quoted && (c.is_whitespace())
-    };
-    text.split(split).filter(|word| !word.is_empty()).map(str::to_owned).collect()
-}
-
-/// Words as a shell takes them, of which only quotes and backslashes are understood; `None` where a quote is not closed.
-pub(super) fn shell_words(text: &str) -> Option<Vec<String>> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    let mut chars = text.chars();
-    while let Some(c) = chars.next() {
-        match (quote, c) {
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (Some(open), _) if c == open => quote = None,
-            (None | Some('"'), '\\') => {
-                let next = chars.next()?;
-                let word = word.get_or_insert_default();
-                // Between double quotes it stays, unless it is there for what could mean something.
-                if quote.is_some() && !"\"\\$`".contains(next) {
-                    word.push(c);
-                }
-                word.push(next);
-            }
-            (None, _) if c.is_whitespace() => words.extend(word.take()),
-            _ => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    quote.is_none().then_some(words)
-}
-
 /// Where the text begins that follows the last such character.
 fn after_last(text: &str, separates: impl Fn(char) -> bool) -> usize {
     text.char_indices().rev().find(|(_, c)| separates(*c)).map_or(0, |(at, c)| at + c.len_utf8())
@@ -201,21 +163,6 @@ fn event(before: &str, numbers: bool) -> Suggestions {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_told_apart() {
-        assert_eq!(words(" a  b:1:verbose:k=\"x y\" c "), ["a", "b:1:verbose:k=\"x y\"", "c"]);
-        let shell = |text| shell_words(text);
-        assert_eq!(
-            shell(r#" dotnet 'my app.dll' --name "a \"b\"" '' x\ y "#).unwrap(),
-            ["dotnet", "my app.dll", "--name", "a \"b\"", "", "x y"]
-        );
-        assert_eq!(shell(r#"printf "a\n\$b" '\t' c\d"#).unwrap(), ["printf", "a\\n$b", "\\t", "cd"]);
-        assert_eq!(shell("  ").unwrap(), [""; 0]);
-        for open in ["'a", "\"a", "a\\"] {
-            assert_eq!(shell(open), None, "{open}");
-        }
-    }
 
     #[test]
     fn a_word_begins_behind_a_blank_of_any_width() {

@@ -4,7 +4,7 @@ use crate::clr::{Trigger, parse_event_ids, parse_provider, parse_tracepoints, pr
 use crate::ipc::{Capabilities, CommandCode};
 use crate::model::{Order, Process, format_size, parse_keep, parse_size};
 
-use super::suggest::words;
+use super::words::words;
 use super::{Field, Form, Purpose, Question, Subject};
 
 /// What the trace form knows, and makes of what was said.

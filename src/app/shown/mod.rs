@@ -5,6 +5,7 @@ mod counters;
 mod flame;
 mod lists;
 mod more;
+mod palette;
 mod samples;
 mod single_events;
 mod unwatched;

@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
 use crate::app::action::{self, Action, Context, Entry, Status, TABLE};
-use crate::app::dialog::{Overlay, Palette};
+use crate::app::dialog::Overlay;
 use crate::app::state::Typing;
 use crate::app::{Effect, State, typing};
 
@@ -64,7 +64,10 @@ pub(super) fn perform(state: &mut State, action: Action, digit: Option<u32>) -> 
         (Action::Abandon, Context::Ending) => leaving::abandon_all(state),
         (_, Context::Line) => line(state, action),
         (_, context) if context.is_pane() => panes::act(state, action, digit),
-        _ => overlays::act(state, action),
+        _ => match overlays::chosen_action(state, action) {
+            Some(chosen) => perform(state, chosen, None),
+            None => overlays::act(state, action),
+        },
     }
 }
 
@@ -90,7 +93,7 @@ fn typed(state: &mut State) -> Vec<Effect> {
     }
     match state.overlay.take() {
         Some(Overlay::Palette(palette)) => {
-            let palette = searched(state, palette);
+            let palette = state.searched(palette);
             state.overlay = Some(Overlay::Palette(palette));
         }
         Some(Overlay::Form(mut form)) => {
@@ -100,22 +103,6 @@ fn typed(state: &mut State) -> Vec<Effect> {
         other => state.overlay = other,
     }
     Vec::new()
-}
-
-/// Searches for what the palette's line says, among what could be done without the palette.
-pub(super) fn searched(state: &State, mut palette: Palette) -> Palette {
-    debug_assert!(state.overlay.is_none(), "the palette asks what is possible beneath it");
-    let context = state.context();
-    let offers = |index: usize| {
-        let entry: &Entry = &TABLE[index];
-        let earlier = TABLE[..index].iter().any(|other| other.action == entry.action && other.places.contains(context));
-        entry.places.contains(context)
-            && !earlier
-            && !matches!(entry.action, Action::Digit | Action::Palette)
-            && entry.status(state) != Status::Idle
-    };
-    palette.search(offers, state.list.rows());
-    palette
 }
 
 fn apply(state: &mut State, purpose: Typing, input: tui_input::Input) {

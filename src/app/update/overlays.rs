@@ -13,7 +13,7 @@ use crate::app::{Effect, State};
 use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
 use crate::model::Order;
 
-use super::{keys, leaving, panes, process};
+use super::{leaving, panes, process};
 
 pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
     match action {
@@ -70,23 +70,32 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
             let item = menu.items.get(menu.cursor.at).cloned();
             item.map(|item| Effect::Copy { text: item.text, label: item.label.to_owned() }).into_iter().collect()
         }
-        Some(Overlay::Act(menu)) => match ActMenu::ITEMS.get(menu.cursor.at) {
-            Some(action) => keys::perform(state, *action, None),
-            None => Vec::new(),
-        },
-        Some(Overlay::Palette(palette)) => match palette.found.get(palette.cursor.at) {
-            Some(Found::Action(index)) => keys::perform(state, TABLE[*index].action, None),
-            Some(Found::Process(subject)) => {
+        Some(Overlay::Palette(palette)) => {
+            if let Some(Found::Process(subject)) = palette.found.get(palette.cursor.at) {
                 panes::go_to(state, subject.key);
-                Vec::new()
             }
-            None => Vec::new(),
-        },
+            Vec::new()
+        }
         other => {
             state.overlay = other;
             Vec::new()
         }
     }
+}
+
+/// The action that is chosen from a list of such, which is closed by that.
+pub(super) fn chosen_action(state: &mut State, action: Action) -> Option<Action> {
+    let chosen = match &state.overlay {
+        Some(Overlay::Act(menu)) => ActMenu::ITEMS.get(menu.cursor.at).copied(),
+        Some(Overlay::Palette(palette)) => match palette.found.get(palette.cursor.at) {
+            Some(Found::Action(index)) => Some(TABLE[*index].action),
+            Some(Found::Process(_)) | None => None,
+        },
+        _ => None,
+    };
+    let chosen = chosen.filter(|_| action == Action::Accept)?;
+    state.overlay = None;
+    Some(chosen)
 }
 
 fn as_step(action: Action) -> Option<Step> {

@@ -9,7 +9,7 @@ use crate::app::state::{Line, Pause, Typing};
 use crate::app::toast::Level;
 use crate::app::{Activity, Column, Cursor, Effect, Focus, Form, OutputView, State, Tab, capabilities};
 
-use super::{files, keys, leaving, process, watching};
+use super::{files, leaving, process, watching};
 use crate::model::Order;
 
 pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<Effect> {
@@ -121,7 +121,7 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
             state.toasts.dismiss(state.now.elapsed);
             state.overlay = Some(Overlay::Messages(Reader::default()));
         }
-        Action::Palette => state.overlay = Some(Overlay::Palette(keys::searched(state, Palette::default()))),
+        Action::Palette => state.overlay = Some(Overlay::Palette(state.searched(Palette::default()))),
         Action::Quit => return leaving::quit(state),
         _ => {}
     }
