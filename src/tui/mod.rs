@@ -20,5 +20,6 @@ mod tail;
 mod terminal;
 mod watcher;
 mod watches;
+mod wish;
 
 pub use event_loop::{Dashboard, Machine, run};

@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use super::farewell;
 use super::input::Signals;
 use super::kernel;
+use super::wish::Wish;
 use crate::app::Msg;
 use crate::ipc::Command;
 use crate::model::{Phase, Recording, RecordingId};
@@ -18,14 +19,6 @@ use crate::session::{Lens, Plan, Recorder};
 
 /// How long recordings may take to finish after the dashboard has gone.
 const LAST_WAIT: Duration = Duration::from_secs(60);
-
-/// What somebody wants of a recording. Later wishes replace earlier ones, and may come before it has begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
-    GoOn,
-    Stop,
-    Abandon,
-}
 
 /// Recordings by their number.
 #[derive(Debug, Default)]
