@@ -30,7 +30,7 @@ use crate::model::{ProcessKey, ThreadUse, Variable, sanitise_bytes};
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 /// How long the answer to a stop may take: the runtime sends its rundown first, and the stream's reader sets the pace.
 pub const STOP_LIMIT: Duration = Duration::from_secs(60);
-/// How long a profiler may take to load, and a hook to run.
+/// How long a profiler may take to load, a hook to run, and tracepoints to be registered.
 const LOAD_LIMIT: Duration = Duration::from_secs(60);
 /// How long to wait before knocking again at a server whose queue of 255 clients is full.
 const QUEUE_PAUSE: Duration = Duration::from_millis(50);
@@ -192,7 +192,7 @@ impl Client {
         let command = Command::CollectTracing5 { session: Destination::UserEvents(session) };
         let code = command.code();
         let _turn = self.turn(code, ANSWER_LIMIT).await?;
-        match self.within(code, ANSWER_LIMIT, self.exchange(&command, Some(data))).await? {
+        match self.within(code, LOAD_LIMIT, self.exchange(&command, Some(data))).await? {
             (Reply::Session(id), stream) => Ok(Session { id, stream }),
             _ => Err(self.error(code, senseless())),
         }

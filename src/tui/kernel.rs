@@ -32,7 +32,11 @@ pub(super) async fn hold(client: Client, wanted: Wanted, mut wishes: watch::Rece
     let tell = async |msg| drop(inbox.send(msg).await);
     let begun = Instant::now();
     let started = match data {
-        Ok(data) => KernelSession::start(client, events, &data).await.map_err(|error| error.to_string()),
+        Ok(data) => tokio::select! {
+            started = KernelSession::start(client, events, &data) => started.map_err(|error| error.to_string()),
+            // The runtime finds the connection closed, and ends what it may have begun.
+            _ = wishes.wait_for(|wish| *wish != Wish::GoOn) => Err("It was stopped before the runtime had begun.".to_owned()),
+        },
         Err(missing) => Err(missing),
     };
     let mut session = match started {
@@ -151,6 +155,17 @@ mod tests {
         lost.runtime = None;
         let outcome = lost.over().await;
         assert_eq!(outcome, Outcome { stopped_by: StoppedBy::TargetExit, complete: false, file: None, trouble: None });
+    }
+
+    #[tokio::test]
+    async fn nobody_need_wait_for_a_runtime_that_does_not_begin() {
+        let mut bench = bench("10.0.9", None, Ok(()));
+        // It was not given the time to.
+        bench.recordings.stop(RecordingId(1));
+        match bench.inbox.recv().await {
+            Some(Msg::TraceFailed { reason, .. }) => assert_eq!(reason, "It was stopped before the runtime had begun."),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[tokio::test]
