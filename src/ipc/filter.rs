@@ -4,7 +4,8 @@ use super::Hresult;
 use super::field::Field;
 use crate::wire::Reader;
 
-/// Which events of a provider come, after keywords and level have had their say.
+/// Which events of a provider come, after keywords and level have had their say. No id is in it twice: then .NET 10 loses the whole provider, and
+/// does not survive it where the session goes to user_events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventFilter {
     enable: bool,
@@ -17,12 +18,12 @@ impl EventFilter {
 
     /// These events and no others; with no id, nothing comes at all.
     pub fn only(ids: Vec<u32>) -> Self {
-        Self { enable: true, ids }
+        Self { enable: true, ids: once(ids) }
     }
 
     /// All events but these.
     pub fn except(ids: Vec<u32>) -> Self {
-        Self { enable: false, ids }
+        Self { enable: false, ids: once(ids) }
     }
 
     /// Whether it lets everything through, so that a runtime without filters does the same.
@@ -36,6 +37,13 @@ impl EventFilter {
     }
 }
 
+/// Event ids in order, each once.
+pub(super) fn once(mut ids: Vec<u32>) -> Vec<u32> {
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
 impl Field for EventFilter {
     fn write(&self, out: &mut Vec<u8>) {
         self.enable.write(out);
@@ -43,7 +51,7 @@ impl Field for EventFilter {
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Hresult> {
-        Ok(Self { enable: bool::read(reader)?, ids: Vec::read(reader)? })
+        Ok(Self { enable: bool::read(reader)?, ids: once(Vec::read(reader)?) })
     }
 }
 
@@ -58,7 +66,7 @@ mod tests {
             (EventFilter::ALL, &[0, 0, 0, 0, 0]),
             (EventFilter::except(vec![4, 5]), &[0, 2, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0]),
             (EventFilter::only(vec![]), &[1, 0, 0, 0, 0]),
-            (EventFilter::only(vec![1, 2, 3]), &[1, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]),
+            (EventFilter::only(vec![3, 1, 2, 1]), &[1, 3, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]),
         ];
         for (filter, bytes) in table {
             let mut out = Vec::new();

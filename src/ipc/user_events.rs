@@ -3,15 +3,19 @@
 use std::collections::HashSet;
 
 use super::field::Field;
-use super::invalid::{Invalid, without_nul};
+use super::filter::once;
+use super::invalid::Invalid;
 use super::{EventFilter, FilteredProvider, Hresult, Provider, Providers, SessionConfig};
 use crate::wire::Reader;
+
+/// The most characters of a tracepoint's name: it is a folder's name below tracefs.
+pub(super) const NAME_LENGTH: usize = 255;
 
 /// A session without a stream. Whoever sends it **must** send a file descriptor of `user_events_data` right after it (`SCM_RIGHTS`, with one byte):
 /// until that comes or the connection closes, the target's diagnostic server waits and answers nobody.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserEvents {
-    /// Which rundown events come at the end; 0 for none.
+    /// Which rundown events come at the end; 0 for none. Runtimes take it and write no rundown into user_events (seen with 10.0).
     pub rundown_keyword: u64,
     /// What is turned on, and which tracepoints it goes to.
     pub providers: Providers<TracepointProvider>,
@@ -51,13 +55,12 @@ pub struct TracepointSet {
 }
 
 impl TracepointSet {
-    /// Takes a name and event ids.
+    /// Takes a name and event ids. One that is there twice counts once: a runtime does not survive the second.
     ///
     /// # Errors
-    /// [`Invalid::EmptyTracepoint`] and [`Invalid::Nul`].
+    /// [`Invalid::EmptyTracepoint`] and [`Invalid::TracepointName`].
     pub fn new(name: impl Into<String>, ids: Vec<u32>) -> Result<Self, Invalid> {
-        let name = without_nul(name.into(), "a tracepoint's name")?;
-        if name.is_empty() || ids.is_empty() { Err(Invalid::EmptyTracepoint) } else { Ok(Self { name, ids }) }
+        if ids.is_empty() { Err(Invalid::EmptyTracepoint) } else { Ok(Self { name: checked(name.into())?, ids: once(ids) }) }
     }
 }
 
@@ -65,13 +68,10 @@ impl Tracepoints {
     /// Takes the default tracepoint's name and the sets.
     ///
     /// # Errors
-    /// [`Invalid::NoTracepoint`] with neither, [`Invalid::EmptyTracepoint`] for an empty name, [`Invalid::TracepointOverlap`] for an event in two
-    /// sets, [`Invalid::Nul`].
+    /// [`Invalid::NoTracepoint`] with neither, [`Invalid::EmptyTracepoint`] for an empty name, [`Invalid::TracepointName`],
+    /// [`Invalid::TracepointOverlap`] for an event in two sets.
     pub fn new(default: Option<String>, sets: Vec<TracepointSet>) -> Result<Self, Invalid> {
-        let default = default.map(|name| without_nul(name, "a tracepoint's name")).transpose()?;
-        if default.as_deref() == Some("") {
-            return Err(Invalid::EmptyTracepoint);
-        }
+        let default = default.map(checked).transpose()?;
         if default.is_none() && sets.is_empty() {
             return Err(Invalid::NoTracepoint);
         }
@@ -83,6 +83,17 @@ impl Tracepoints {
         }
         Ok(Self { default, sets })
     }
+}
+
+/// The kernel takes nearly everything, and takes what follows a blank for the format of the event; then there is a tracepoint that its own files
+/// and perf cannot name. What is taken here is what they all can.
+fn checked(name: String) -> Result<String, Invalid> {
+    if name.is_empty() {
+        return Err(Invalid::EmptyTracepoint);
+    }
+    let first = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let rest = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    if first && rest && name.len() <= NAME_LENGTH { Ok(name) } else { Err(Invalid::TracepointName(name)) }
 }
 
 impl Field for UserEvents {
@@ -166,10 +177,27 @@ mod tests {
         let set = |ids: &[u32]| TracepointSet::new("Set", ids.to_vec());
         assert_eq!(Tracepoints::new(None, vec![]), Err(Invalid::NoTracepoint));
         assert_eq!(Tracepoints::new(Some(String::new()), vec![]), Err(Invalid::EmptyTracepoint));
-        assert_eq!(Tracepoints::new(Some("a\0b".to_owned()), vec![]), Err(Invalid::Nul("a tracepoint's name")));
         assert_eq!(set(&[]), Err(Invalid::EmptyTracepoint));
+        assert_eq!(set(&[2, 1, 2]).unwrap().ids, [1, 2]);
         assert_eq!(TracepointSet::new("", vec![1]), Err(Invalid::EmptyTracepoint));
         let overlap = vec![set(&[1, 2]).unwrap(), set(&[3, 2]).unwrap()];
         assert_eq!(Tracepoints::new(None, overlap), Err(Invalid::TracepointOverlap(2)));
+    }
+    #[test]
+    fn names_that_harm_or_hide() {
+        let taken = |name: &str| {
+            let [default, set] = [Tracepoints::new(Some(name.to_owned()), vec![]).map(drop), TracepointSet::new(name, vec![1]).map(drop)];
+            assert_eq!(default, set, "{name:?}");
+            set
+        };
+        let longest = "x".repeat(NAME_LENGTH);
+        for name in ["a", "_", "dn_top_Test1", "x-y", "x.y", &longest] {
+            assert_eq!(taken(name), Ok(()), "{name:?}");
+        }
+        // Of 437 characters and more a runtime dies; a slash hides all tracepoints; a blank and a colon are the kernel's.
+        let longer = "x".repeat(NAME_LENGTH + 1);
+        for name in [&longer, "a/b", "a b", "a:b", "a;b", "..", ".", "-x", "1x", "a,b", "a*", "n\nl", "a\0b", "\u{e9}"] {
+            assert_eq!(taken(name), Err(Invalid::TracepointName(name.to_owned())), "{name:?}");
+        }
     }
 }

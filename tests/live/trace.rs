@@ -221,7 +221,8 @@ fn a_suspended_program_is_listed_and_left_as_it_is() {
 
 #[test]
 fn only_events_of_the_ids_that_were_asked_for_come() {
-    let ids = format!("{RUNTIME}/1,2");
+    // An id that is sent twice makes the runtime lose the provider.
+    let ids = format!("{RUNTIME}/1,2,1");
     // Turning this keyword on makes the runtime collect.
     let collect = format!("{RUNTIME}:0x800001:4");
     let arguments = ["--provider", collect.as_str(), "--event-ids", ids.as_str()];
