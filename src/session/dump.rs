@@ -53,11 +53,16 @@ fn tail(error: &ExchangeError, advice: Option<&str>) -> String {
     error.details().iter().map(String::as_str).chain(advice).map(|line| format!("\n  {line}")).collect()
 }
 
-/// What may have forbidden a dump. The dump program says it where it says anything: 3.1's does not reach us.
+/// What may have forbidden a dump.
 fn advice(error: &ExchangeError, pid: u32) -> Option<&'static str> {
-    let details = error.details();
-    let traced = details.is_empty() || details.iter().any(|line| line.contains("ptrace("));
-    (error.hresult() == Some(Hresult::FAIL) && traced).then(|| untraceable(pid)).flatten()
+    (error.hresult() == Some(Hresult::FAIL) && may_be_forbidden(&error.details())).then(|| untraceable(pid)).flatten()
+}
+
+/// Whether the dump program's words are those of one that may not trace: it reads the memory first, then stops the threads. 3.1's words do not
+/// reach us.
+fn may_be_forbidden(details: &[String]) -> bool {
+    let forbidden = |line: &String| line.contains("ptrace(") || line.contains("/mem) FAILED");
+    details.is_empty() || details.iter().any(forbidden)
 }
 
 /// Where a dump goes when nobody says where: the target's temporary folder.
@@ -87,4 +92,28 @@ pub async fn dump(client: &Client, process: &Process, request: &DumpRequest) -> 
 
 fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_dump_program_says_that_may_not_trace() {
+        for (said, forbidden) in [
+            (None, true),
+            (
+                Some(
+                    "[createdump] The process or container does not have permissions or access: open(/proc/5008/mem) FAILED Permission denied (13)",
+                ),
+                true,
+            ),
+            (Some("[createdump] ptrace(ATTACH, 7) FAILED Operation not permitted (1)"), true),
+            (Some("[createdump] Only full dumps are supported by single file apps."), false),
+            (Some("[createdump] Could not create output file '/d/a.dmp': No space left on device (28)"), false),
+        ] {
+            let details: Vec<String> = said.into_iter().map(str::to_owned).collect();
+            assert_eq!(may_be_forbidden(&details), forbidden, "{said:?}");
+        }
+    }
 }
