@@ -15,17 +15,18 @@ pub(super) const NAME_LENGTH: usize = 255;
 /// until that comes or the connection closes, the target's diagnostic server waits and answers nobody.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserEvents {
-    /// Which rundown events come at the end; 0 for none. Runtimes take it and write no rundown into user_events (seen with 10.0).
+    /// Which rundown events come at the end; 0 for none.
     pub rundown_keyword: u64,
     /// What is turned on, and which tracepoints it goes to.
     pub providers: Providers<TracepointProvider>,
 }
 
 impl UserEvents {
-    /// The providers, filters and rundown of a session, all into these tracepoints. What is about a stream does not count.
+    /// The providers and filters of a session, all into these tracepoints. What is about a stream does not count; nor does the rundown, which
+    /// runtimes write into streams only (seen with 10.0).
     pub fn new(config: SessionConfig, tracepoints: &Tracepoints) -> Self {
         let into = |FilteredProvider { provider, filter }| TracepointProvider { provider, filter, tracepoints: tracepoints.clone() };
-        Self { rundown_keyword: config.rundown.keyword(), providers: config.providers.map(into) }
+        Self { rundown_keyword: 0, providers: config.providers.map(into) }
     }
 }
 

@@ -258,7 +258,7 @@ mod tests {
             ..Order::default()
         };
         let (events, kernel) = order.user_events().unwrap().unwrap();
-        assert_eq!((events.rundown_keyword, events.providers[0].filter.clone()), (0x38, EventFilter::except(vec![1])));
+        assert_eq!((events.rundown_keyword, events.providers[0].filter.clone()), (0, EventFilter::except(vec![1])));
         assert_eq!(events.providers[0].provider, order.select().unwrap().config.providers[0].provider);
         assert_eq!(kernel.to_string(), "user_events:all,user_events:gc");
         let ill = Order { tracepoints: vec!["a".to_owned(), "b".to_owned()], ..order };

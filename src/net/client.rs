@@ -184,7 +184,7 @@ impl Client {
     }
 
     /// Starts a session whose events the runtime writes into the kernel's user_events (.NET 10). The file goes right behind the request: until it
-    /// comes the runtime answers nobody. Nothing is to be read of the stream but its end, which is the target's.
+    /// comes the runtime answers nobody. Nothing is to be read of the stream but its end, which is the target's; the session ends with it.
     ///
     /// # Errors
     /// [`ExchangeError`].
@@ -192,10 +192,15 @@ impl Client {
         let command = Command::CollectTracing5 { session: Destination::UserEvents(session) };
         let code = command.code();
         let _turn = self.turn(code, ANSWER_LIMIT).await?;
-        match self.within(code, LOAD_LIMIT, self.exchange(&command, Some(data))).await? {
-            (Reply::Session(id), stream) => Ok(Session { id, stream }),
-            _ => Err(self.error(code, senseless())),
-        }
+        let start = async {
+            match self.exchange(&command, Some(data)).await {
+                Ok((Reply::Session(id), stream)) => Ok(Session { id, stream }),
+                Ok(_) => Err(senseless()),
+                Err(Cause::Reply(ReplyError::Failure(failure))) if failure.hresult == Hresult::FAIL => Err(Cause::Tracepoints(failure)),
+                Err(cause) => Err(cause),
+            }
+        };
+        self.within(code, LOAD_LIMIT, start).await
     }
 
     /// Stops a trace session, on a connection of its own. Its stream must go on being read until it ends: the runtime writes its rundown into it before

@@ -6,7 +6,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::endpoint::{Endpoint, LONGEST_PATH};
-use crate::ipc::{CommandCode, EnvironmentError, FrameError, Hresult, ReplyError, TooLong};
+use crate::ipc::{CommandCode, EnvironmentError, Failure, FrameError, Hresult, ReplyError, TooLong};
 use crate::model::{Trouble, sanitise};
 
 /// An exchange that failed: what was tried, on which process, and what came.
@@ -62,6 +62,12 @@ pub enum Cause {
     /// The runtime says no, or something without sense.
     #[error("{0}")]
     Reply(#[from] ReplyError),
+    /// The runtime could not start a session whose events go to tracepoints, `E_FAIL`.
+    #[error(
+        "{0}: the kernel may have a tracepoint of this name with other fields, which `cat /sys/kernel/tracing/dynamic_events` shows as root, or 64 \
+         sessions, of all tools together, may be open already"
+    )]
+    Tracepoints(Failure),
     /// The environment block that should follow.
     #[error("{0}")]
     Environment(#[from] EnvironmentError),
@@ -102,6 +108,7 @@ impl ExchangeError {
             Cause::PathTooLong | Cause::CutOff(_) | Cause::Frame(_) | Cause::Environment(_) => Trouble::Unsupported,
             Cause::Reply(ReplyError::NotAReply { .. } | ReplyError::Malformed { .. }) => Trouble::Unsupported,
             Cause::Reply(ReplyError::Failure(_))
+            | Cause::Tracepoints(_)
             | Cause::TooLong(_)
             | Cause::Suspended
             | Cause::BadHook { .. }
@@ -147,7 +154,7 @@ impl ExchangeError {
     /// The code, where the runtime said no.
     pub fn hresult(&self) -> Option<Hresult> {
         match &self.cause {
-            Cause::Reply(ReplyError::Failure(failure)) => Some(failure.hresult),
+            Cause::Reply(ReplyError::Failure(failure)) | Cause::Tracepoints(failure) => Some(failure.hresult),
             _ => None,
         }
     }

@@ -27,12 +27,18 @@ pub struct Kernel {
     pub tracefs: PathBuf,
     /// A setting that a kernel with user_events has, mounted or not.
     pub setting: PathBuf,
+    /// Whether we are root.
+    pub root: bool,
 }
 
 impl Kernel {
     /// This machine's.
     pub fn machine() -> Self {
-        Self { tracefs: "/sys/kernel/tracing".into(), setting: "/proc/sys/kernel/user_events_max".into() }
+        Self {
+            tracefs: "/sys/kernel/tracing".into(),
+            setting: "/proc/sys/kernel/user_events_max".into(),
+            root: rustix::process::geteuid().is_root(),
+        }
     }
 
     /// Everything that user_events lack here, each as a sentence about what would help; nothing where they can be had.
@@ -50,12 +56,12 @@ impl Kernel {
         }
         // Where it is not mounted, nobody can say but by whom it would be opened.
         let denied = match self.open() {
+            _ if !mounted => !self.root,
             Err(UserEventsError::Io { reason, .. }) if reason.kind() == io::ErrorKind::ReadOnlyFilesystem => {
                 missing.push(format!("tracefs is mounted read-only: run `mount -o remount,rw {shown}` as root"));
                 false
             }
             Err(UserEventsError::Io { reason, .. }) => reason.kind() == io::ErrorKind::PermissionDenied,
-            Err(_) if !mounted => !rustix::process::geteuid().is_root(),
             _ => false,
         };
         if denied {
@@ -163,11 +169,13 @@ mod tests {
     #[test]
     fn what_is_missing_is_said_one_by_one() {
         let folder = tempfile::tempdir().unwrap();
-        let kernel = Kernel { tracefs: folder.path().join("tracing"), setting: folder.path().join("max") };
+        let kernel = Kernel { tracefs: folder.path().join("tracing"), setting: folder.path().join("max"), root: false };
         let missing = kernel.missing();
         assert!(missing[0].starts_with("the kernel has none: it takes Linux 6.4"), "{missing:?}");
         assert!(missing[1].starts_with("tracefs is not mounted: run `mount -t tracefs tracefs /"), "{missing:?}");
-        assert_eq!(missing.len() == 2, rustix::process::geteuid().is_root(), "{missing:?}");
+        assert_eq!(missing[2..], ["this user may not register events: run dn-top with sudo"]);
+        let kernel = Kernel { root: true, ..kernel };
+        assert_eq!(kernel.missing().len(), 2);
         assert!(matches!(kernel.open(), Err(UserEventsError::Io { .. })));
         // A kernel that has them, and a folder that only looks like tracefs.
         fs::write(&kernel.setting, "32767").unwrap();

@@ -155,6 +155,9 @@ fn what_makes_no_sense_is_said_before_anybody_is_asked() {
         (&["trace", "1", "--event-ids", "A"], "expected PROVIDER/ID,ID"),
         (&["trace", "1", "--event-ids", "A/x"], "expected PROVIDER/ID,ID"),
         (&["trace", "1", "--event-ids", "Nobody/1"], "event ids of Nobody: this provider is not turned on"),
+        (&["trace", "1", "--user-events", "a/b"], "is no tracepoint's name"),
+        (&["trace", "1", "--user-events", "a", "--rundown", "full"], "cannot be used with '--rundown"),
+        (&["trace", "1", "--user-events", "a", "--buffer-mb", "8"], "cannot be used with '--buffer-mb"),
     ] {
         let output = Invocation::new(words).run();
         assert!(output.code == 2 && output.stderr.contains(said) && output.stdout.is_empty(), "{words:?} {output:?}");
@@ -168,9 +171,14 @@ fn what_user_events_lack_is_said() {
         let output = run(&program, &["trace", "PID", "--clr-events", "gc", "--user-events", "dn_top_test", "--duration", "100ms"]);
         // Where the kernel has them and we may, a new runtime does it.
         let kernel = Path::new("/proc/sys/kernel/user_events_max").exists();
+        let may = fs::File::options().read(true).write(true).open("/sys/kernel/tracing/user_events_data").is_ok();
         let old = !runtime.version.starts_with("10");
-        if old || !kernel {
+        if old || !may {
             assert!(output.code == 1 && output.stderr.contains("it cannot write to user_events: "), "{runtime} {output:?}");
+        } else {
+            assert!(output.code == 0 && output.stderr.contains(" to user_events:dn_top_test; Ctrl-C"), "{runtime} {output:?}");
+            let registered = fs::read_to_string("/sys/kernel/tracing/user_events_status").unwrap();
+            assert!(!registered.contains("dn_top_test"), "{runtime} {registered}");
         }
         assert_eq!(output.stderr.contains("the runtime is too old: it needs .NET 10"), old, "{runtime} {output:?}");
         assert_eq!(output.stderr.contains("it takes Linux 6.4 or newer, built with CONFIG_USER_EVENTS"), !kernel, "{runtime} {output:?}");

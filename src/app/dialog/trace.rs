@@ -38,7 +38,7 @@ const FILE: usize = 11;
 const TRACEPOINTS: usize = 12;
 
 /// What is about events that come to us, and about their file.
-const OF_STREAMS: [usize; 7] = [BUFFER, STACKS, FULL, SIZE, STOP_ON, KEEP, FILE];
+const OF_STREAMS: [usize; 8] = [BUFFER, RUNDOWN, STACKS, FULL, SIZE, STOP_ON, KEEP, FILE];
 /// Why it cannot be said of others.
 const NO_STREAM: &str = "not with tracepoints: no event comes here";
 

@@ -17,7 +17,11 @@ pub(in crate::cli) struct Trace {
     pub(in crate::cli) target: Target,
     /// Record nothing, but have the runtime write its events into the kernel's user_events, to this tracepoint, or events of these ids to this
     /// one (root, Linux 6.4, .NET 10)
-    #[arg(long, value_name = "NAME[=ID,ID]", conflicts_with_all = ["output_file", "max_size", "no_stacks", "stop_on", "flight", "block"])]
+    #[arg(
+        long,
+        value_name = "NAME[=ID,ID]",
+        conflicts_with_all = ["output_file", "max_size", "buffer_mb", "rundown", "no_stacks", "stop_on", "flight", "block"],
+    )]
     pub(in crate::cli) user_events: Vec<String>,
     /// Speak the protocol of the previews 4 and 5 of .NET Core 3.0, which no other runtime understands
     #[arg(long, conflicts_with = "user_events")]

@@ -157,8 +157,8 @@ fn events_go_to_tracepoints_instead_of_a_file() {
     fill(&mut world, &["90s", "64MB", "", "5m", "a.nettrace"]);
     type_text(&mut world, "all gc=1,2");
     let refused = |world: &World| (0..13).filter(|&at| form(world).questions[at].refused.is_some()).collect::<Vec<_>>();
-    assert_eq!(refused(&world), [3, 5, 6, 8, 9, 10, 11]);
-    let line = "dn-top trace 42 --user-events all --user-events gc=1,2 --rundown none --duration 1m30s";
+    assert_eq!(refused(&world), [3, 4, 5, 6, 8, 9, 10, 11]);
+    let line = "dn-top trace 42 --user-events all --user-events gc=1,2 --duration 1m30s";
     assert_eq!(form(&world).command_line(), Some(line));
     type_text(&mut world, " more");
     let complaint = form(&world).questions[12].complaint.clone().unwrap_or_default();
@@ -172,9 +172,9 @@ fn events_go_to_tracepoints_instead_of_a_file() {
     type_text(&mut world, "all gc=1,2");
     world.press("⏎");
     let tracepoints = vec!["all".to_owned(), "gc=1,2".to_owned()];
-    let (rundown, duration) = (Some("none".to_owned()), Some(std::time::Duration::from_secs(90)));
+    let duration = Some(std::time::Duration::from_secs(90));
     let profiles = crate::clr::DEFAULT_PROFILES.map(str::to_owned).to_vec();
-    assert_eq!(ordered(&mut world), Order { profiles, tracepoints, rundown, duration, ..Order::default() });
+    assert_eq!(ordered(&mut world), Order { profiles, tracepoints, duration, ..Order::default() });
     assert!(world.state.recordings.all()[0].value.kernel.is_some());
 }
 
