@@ -35,7 +35,7 @@ pub enum Invalid {
     #[error("a tracepoint needs a name and at least one event id")]
     EmptyTracepoint,
     /// A tracepoint's name that the kernel does not take, or under which nobody would find it.
-    #[error("{0:?} is no tracepoint's name: a letter or _ comes first, then letters, digits, _, - and ., {max} in all at most", max = super::user_events::NAME_LENGTH)]
+    #[error("{0:?} is no tracepoint's name: it takes letters, digits and _, with no digit first, and {max} in all at most", max = super::user_events::NAME_LENGTH)]
     TracepointName(String),
     /// One event id in two tracepoint sets of a provider.
     #[error("event id {0} is in two tracepoints of one provider")]

@@ -6,6 +6,9 @@ use std::fs;
 /// Where the kernel says who may trace whom; not there without the Yama module.
 const SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
+/// The number of the right to trace others (Linux, `capability.h`).
+const SYS_PTRACE: u32 = 19;
+
 /// What may forbid that a process is traced by a program of its own, and what would help. Best effort: `None` where nothing is found.
 pub fn untraceable(pid: u32) -> Option<&'static str> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -15,7 +18,7 @@ pub fn untraceable(pid: u32) -> Option<&'static str> {
 fn advice(scope: &str, status: &str) -> Option<&'static str> {
     match scope.trim() {
         // 1 is no hindrance: the runtime names its dump program as the one that may.
-        "2" => {
+        "2" if !has_the_right(status) => {
             return Some(
                 "kernel.yama.ptrace_scope is 2, and only root may trace: run `sudo sysctl kernel.yama.ptrace_scope=1` for the time of the dump",
             );
@@ -30,6 +33,12 @@ fn advice(scope: &str, status: &str) -> Option<&'static str> {
     )
 }
 
+/// Whether the process, and so its dump program, has `CAP_SYS_PTRACE`, as root's have.
+fn has_the_right(status: &str) -> bool {
+    let held = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok());
+    held.is_some_and(|held| held >> SYS_PTRACE & 1 == 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,7 +50,9 @@ mod tests {
             ("", "", None),
             ("1\n", "Seccomp:\t0\n", None),
             ("2\n", "Seccomp:\t2\n", Some("sudo sysctl kernel.yama.ptrace_scope=1")),
-            ("3\n", "", Some("started again")),
+            ("2\n", "Seccomp:\t0\nCapEff:\t000001fffff7ffff\n", Some("sudo sysctl kernel.yama.ptrace_scope=1")),
+            ("2\n", "Seccomp:\t0\nCapEff:\t000001ffffffffff\n", None),
+            ("3\n", "CapEff:\t000001ffffffffff\n", Some("started again")),
             ("1\n", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n", Some("--cap-add SYS_PTRACE")),
         ] {
             let found = advice(scope, status);

@@ -241,7 +241,7 @@ fn stream() -> impl Strategy<Value = FilteredStream> {
 }
 
 fn user_events() -> impl Strategy<Value = UserEvents> {
-    let name = || "[A-Za-z_][A-Za-z0-9_.-]{0,30}";
+    let name = || "[A-Za-z_][A-Za-z0-9_]{0,30}";
     let tracepoints = (name(), proptest::option::of(name()))
         .prop_map(|(set, default)| Tracepoints::new(default, vec![TracepointSet::new(set, vec![1, 2]).unwrap()]).unwrap());
     let provider = (provider(), filter(), tracepoints).prop_map(|(provider, filter, tracepoints)| TracepointProvider {
