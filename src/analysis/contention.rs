@@ -23,6 +23,9 @@ const TOP: usize = 100;
 const DEPTH: usize = 12;
 /// Waits that are kept one by one.
 const RECENT: usize = 64;
+/// Seconds that the latest waits are looked at for.
+const LATELY: u32 = 10;
+const SECOND: i64 = 1_000_000_000;
 
 /// Pairs begin and end of waits by thread, which can wait for one lock at a time.
 #[derive(Debug)]
@@ -34,6 +37,7 @@ pub(super) struct Contention {
     times: Distribution,
     sites: Ranking<Site>,
     count_over_time: Timeline,
+    /// Nanoseconds of the waits that ended, in the seconds in which they were.
     wait_over_time: Timeline,
     waiting_over_time: Timeline,
     recent: VecDeque<Waited>,
@@ -85,6 +89,8 @@ pub struct ContentionSnapshot {
     pub ended: u64,
     /// All of them together.
     pub wait_ns: u64,
+    /// What the waits that go on took so far, together.
+    pub waiting_ns: u64,
     /// The longest.
     pub longest_ns: u64,
     /// Quantiles 0.5, 0.95 and 0.99; `None` before the first.
@@ -99,8 +105,6 @@ pub struct ContentionSnapshot {
     pub most_waiting: usize,
     /// Waits by step.
     pub count_over_time: Timeline,
-    /// Nanoseconds of waiting by step, at the end of each wait.
-    pub wait_over_time: Timeline,
     /// Most threads that waited at the same time, by step.
     pub waiting_over_time: Timeline,
     /// Places, those where most time was spent first: no more than 100.
@@ -118,9 +122,9 @@ pub struct ContentionSite {
     pub method: String,
     /// Waits that ended.
     pub count: u64,
-    /// All of them together.
+    /// All of them together, with what those took so far that go on.
     pub wait_ns: u64,
-    /// The longest.
+    /// The longest, be it over or not.
     pub longest_ns: u64,
 }
 
@@ -192,7 +196,7 @@ impl Contention {
         // A number that is none becomes 0, one that is too large the largest.
         let waited_ns = stop.duration_ns.map_or(by_clock, |told| told as u64);
         self.times.add(waited_ns);
-        self.wait_over_time.add(known.at, waited_ns as f64);
+        share_out(&mut self.wait_over_time, known.at, waited_ns);
         self.key.clear();
         self.key.extend(from.frames.iter().flat_map(|address| address.to_le_bytes()));
         self.sites.row(&self.key).fold(Site { count: 1, wait_ns: waited_ns, longest_ns: waited_ns });
@@ -202,19 +206,43 @@ impl Contention {
         self.recent.push_back(Waited { thread: known.thread, waited_ns, from });
     }
 
+    /// The waits that go on, and how long each has taken.
+    fn going_on(&self, now: i64) -> impl Iterator<Item = (&Waiting, u64)> {
+        self.waiting.values().map(move |waiting| (waiting, u64::try_from(now.saturating_sub(waiting.since)).unwrap_or(0)))
+    }
+
     /// Places by the method that takes the lock.
-    fn sites(&self, symbols: &Symbols) -> Vec<ContentionSite> {
+    fn sites(&self, symbols: &Symbols, now: i64) -> Vec<ContentionSite> {
         let mut by_method = FxHashMap::<String, Site>::default();
         for (key, site) in self.sites.rows() {
             let frames: Vec<u64> = key.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default())).collect();
             let Site { count, wait_ns, longest_ns } = *site;
             by_method.entry(taker(&frames, symbols)).or_default().fold(Site { count, wait_ns, longest_ns });
         }
+        // Who waits and waits has not got it yet: that is what is looked for most.
+        let mut unended = FxHashMap::<[u64; DEPTH], Site>::default();
+        for (waiting, wait_ns) in self.going_on(now) {
+            unended.entry(waiting.frames).or_default().fold(Site { count: 0, wait_ns, longest_ns: wait_ns });
+        }
+        for (frames, site) in unended {
+            by_method.entry(taker(&frames, symbols)).or_default().fold(site);
+        }
         let site = |(method, Site { count, wait_ns, longest_ns })| ContentionSite { method, count, wait_ns, longest_ns };
         let mut sites: Vec<_> = by_method.into_iter().map(site).collect();
         sites.sort_by(|a, b| b.wait_ns.cmp(&a.wait_ns).then_with(|| a.method.cmp(&b.method)));
         sites.truncate(TOP);
         sites
+    }
+}
+
+/// Adds a wait that ended, or goes on, to the seconds in which it was, as far back as these are looked at.
+fn share_out(line: &mut Timeline, end: i64, waited_ns: u64) {
+    let longest = i64::from(LATELY + 1) * SECOND;
+    let mut from = end.saturating_sub(i64::try_from(waited_ns).unwrap_or(longest).min(longest)).max(0);
+    while from < end {
+        let to = ((from / SECOND + 1) * SECOND).min(end);
+        line.add(from, (to - from) as f64);
+        from = to;
     }
 }
 
@@ -249,7 +277,10 @@ impl Analysis for Contention {
     }
 
     fn snapshot(&self, view: &View<'_>) -> ContentionSnapshot {
-        let sites = self.sites(view.symbols);
+        let sites = self.sites(view.symbols, view.now);
+        let mut wait_over_time = self.wait_over_time.clone();
+        self.going_on(view.now).for_each(|(_, waited_ns)| share_out(&mut wait_over_time, view.now, waited_ns));
+        let waiting_ns = self.going_on(view.now).fold(0, |sum: u64, (_, waited_ns)| sum.saturating_add(waited_ns));
         let wait = |waited: &Waited| LockWait {
             at: waited.from.since,
             thread: waited.thread,
@@ -264,14 +295,14 @@ impl Analysis for Contention {
             wait_ns: self.times.sum(),
             longest_ns: self.times.largest(),
             quantiles_ns: self.times.quantiles(),
-            rate: self.count_over_time.rate(view.now, 10),
-            recent_waiters: self.wait_over_time.rate(view.now, 10) / 1e9,
+            rate: self.count_over_time.rate(view.now, LATELY),
+            waiting_ns,
+            recent_waiters: wait_over_time.rate(view.now, LATELY) / SECOND as f64,
             waiting: self.waiting.len(),
             most_waiting: self.most_waiting,
             count_over_time: self.count_over_time.clone(),
-            wait_over_time: self.wait_over_time.clone(),
             waiting_over_time: self.waiting_over_time.clone(),
-            others_ns: sites.iter().fold(self.times.sum(), |left, site| left.saturating_sub(site.wait_ns)),
+            others_ns: sites.iter().fold(self.times.sum().saturating_add(waiting_ns), |left, site| left.saturating_sub(site.wait_ns)),
             sites,
             recent: self.recent.iter().rev().map(wait).collect(),
         }

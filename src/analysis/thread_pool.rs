@@ -10,6 +10,8 @@ use super::timeline::{Merge, Timeline};
 
 /// Adjustments that are kept one by one.
 const RECENT: usize = 64;
+/// Seconds that count as the latest.
+const LATELY: u32 = 30;
 /// Reasons that are told apart; the last stands for all that are not known.
 const REASONS: usize = 16;
 
@@ -20,6 +22,11 @@ pub(super) struct ThreadPool {
     workers_over_time: Timeline,
     adjustments: [u64; REASONS],
     starvation_over_time: Timeline,
+    /// The fewest workers that it wanted.
+    fewest: u32,
+    blocked: u32,
+    most_blocked: u32,
+    blocked_over_time: Timeline,
     recent: VecDeque<Adjustment>,
     throughput: Option<f64>,
     bounds: Option<MinMaxThreads>,
@@ -46,8 +53,10 @@ pub struct ThreadPoolSnapshot {
     pub starvations: u64,
     /// Of these, those of the last thirty seconds.
     pub recent_starvations: u64,
-    /// Starvations by step.
-    pub starvation_over_time: Timeline,
+    /// Workers that waited for tasks, the most at a time: those that others were made for.
+    pub blocked: u32,
+    /// The same of the last thirty seconds.
+    pub recent_blocked: u32,
     /// The latest changes, newest first: no more than 64.
     pub recent: Vec<Adjustment>,
     /// Work items that went into the queue and came out; 0 where the session does not ask for that (keyword threadtransfer, verbose).
@@ -78,6 +87,10 @@ impl Default for ThreadPool {
             workers_over_time: Timeline::new(Merge::Max),
             adjustments: [0; REASONS],
             starvation_over_time: Timeline::new(Merge::Sum),
+            fewest: u32::MAX,
+            blocked: 0,
+            most_blocked: 0,
+            blocked_over_time: Timeline::new(Merge::Max),
             recent: VecDeque::with_capacity(RECENT),
             throughput: None,
             bounds: None,
@@ -103,6 +116,12 @@ impl ThreadPool {
         self.adjustments[(reason.0 as usize).min(REASONS - 1)] += 1;
         if reason == AdjustmentReason::STARVATION {
             self.starvation_over_time.add(at, 1.0);
+        }
+        self.fewest = self.fewest.min(workers);
+        if reason == AdjustmentReason::COOPERATIVE_BLOCKING {
+            self.blocked = workers.saturating_sub(self.bounds.map_or(self.fewest, |bounds| u32::from(bounds.min_workers)));
+            self.most_blocked = self.most_blocked.max(self.blocked);
+            self.blocked_over_time.add(at, f64::from(self.blocked));
         }
         if self.recent.len() >= RECENT {
             self.recent.pop_front();
@@ -136,6 +155,7 @@ impl Analysis for ThreadPool {
     }
 
     fn snapshot(&self, view: &View<'_>) -> ThreadPoolSnapshot {
+        let lately = self.blocked_over_time.recent(view.now, LATELY as usize);
         let happened = self.adjustments.iter().enumerate().filter(|(_, count)| **count > 0);
         ThreadPoolSnapshot {
             workers: self.workers.map(|(_, count)| count),
@@ -144,8 +164,10 @@ impl Analysis for ThreadPool {
             throughput: self.throughput,
             adjustments: happened.map(|(reason, count)| (AdjustmentReason(reason as u32), *count)).collect(),
             starvations: self.adjustments[AdjustmentReason::STARVATION.0 as usize],
-            recent_starvations: self.starvation_over_time.sum(view.now, 30) as u64,
-            starvation_over_time: self.starvation_over_time.clone(),
+            recent_starvations: self.starvation_over_time.sum(view.now, LATELY) as u64,
+            blocked: self.most_blocked,
+            // It stays as it is until something else is told.
+            recent_blocked: lately.into_iter().fold(f64::from(self.blocked), f64::max) as u32,
             recent: self.recent.iter().rev().copied().collect(),
             work_items: (self.enqueued, self.dequeued),
             threads_created: self.threads_created,

@@ -13,6 +13,8 @@ const STORM: f64 = 50.0;
 const GUST: (f64, f64) = (5.0, 10.0);
 /// Threads that wait for locks at any moment, on average, from which on it is a convoy.
 const CONVOY: f64 = 2.0;
+/// Threads of the pool that wait for tasks at a time from which on it is behind, however many others it makes for them.
+const BLOCKED: u32 = 5;
 /// Full collections that have to agree before the heap counts as growing, and by how much.
 const GROWING: (usize, f64) = (4, 1.3);
 
@@ -138,6 +140,10 @@ pub fn lints(snapshot: &Snapshot, over: bool) -> Vec<Lint> {
     if starved > 0 {
         found.push(behind(format!("thread pool starved {starved} times"), "work waits, all workers are held up"));
     }
+    let blocked = if over { pool.blocked } else { pool.recent_blocked };
+    if blocked >= BLOCKED {
+        found.push(behind(format!("{blocked} pool threads wait for tasks"), "each is held up by work that needs a thread itself"));
+    }
     let exceptions = &snapshot.exceptions;
     let rate = per_second(exceptions.thrown, exceptions.rate);
     let usual = exceptions.usual.filter(|usual| !over && rate > GUST.1 && rate > usual * GUST.0);
@@ -146,7 +152,8 @@ pub fn lints(snapshot: &Snapshot, over: bool) -> Vec<Lint> {
         found.push(thrown(rate, &usual));
     }
     let contention = &snapshot.contention;
-    let waiters = if over { contention.wait_ns as f64 / duration } else { contention.recent_waiters };
+    let waited = contention.wait_ns.saturating_add(contention.waiting_ns) as f64;
+    let waiters = if over { waited / duration } else { contention.recent_waiters };
     if waiters > CONVOY {
         let finding = format!("{waiters:.0} threads at a time wait for locks");
         found.push(lint(Tab::Threads, finding, "they run one after the other", "which method holds them up"));
@@ -207,6 +214,9 @@ mod tests {
         let starved: Set = |snapshot, times| {
             (snapshot.thread_pool.recent_starvations, snapshot.thread_pool.starvations) = (times as u64, times as u64);
         };
+        let blocked: Set = |snapshot, threads| {
+            (snapshot.thread_pool.recent_blocked, snapshot.thread_pool.blocked) = (threads as u32, threads as u32);
+        };
         let thrown: Set = |snapshot, rate| (snapshot.exceptions.rate, snapshot.exceptions.thrown) = (rate, (rate * 20.0) as u64);
         let waiting: Set = |snapshot, threads| {
             (snapshot.contention.recent_waiters, snapshot.contention.wait_ns) = (threads, (threads * 20e9) as u64);
@@ -216,6 +226,7 @@ mod tests {
             (loss, 0.0, 1.0, Tab::Trace, "1 events lost"),
             (share, 0.1, 0.101, Tab::Gc, "10 % of the time in GC"),
             (starved, 0.0, 1.0, Tab::Threads, "thread pool starved 1 times"),
+            (blocked, 4.0, 5.0, Tab::Threads, "5 pool threads wait for tasks"),
             (thrown, 50.0, 50.1, Tab::Exceptions, "50/s exceptions"),
             (waiting, 2.0, 2.1, Tab::Threads, "2 threads at a time wait for locks"),
         ] {

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dn_top::analysis::{Live, SampleFilter};
+use dn_top::app::{Lint, Tab, lints};
 use dn_top::clr::select;
+use dn_top::ipc::{BufferMb, SessionConfig};
 use dn_top::model::{Findings, Phase, Recording, RecordingId};
 use dn_top::net::client::Client;
 use dn_top::nettrace::{Decoder, Limits};
@@ -18,15 +20,21 @@ use crate::support::{Invocation, PATIENCE, Program, folder, poll, runtimes};
 /// Collections, loads, compilation, contention, exceptions, threads, tiers; and samples.
 const EVERYTHING: [&str; 2] = ["Microsoft-Windows-DotNETRuntime:0x100000c019:5", "Microsoft-DotNETCore-SampleProfiler:0:4"];
 
-/// Records with everything analysed while `act` goes on.
-async fn record(program: &mut Program, file: &Path, act: impl FnOnce(&mut Program, &dyn Fn() -> Recording)) -> Recording {
+/// Records these providers with everything analysed while `act` goes on.
+async fn record(
+    program: &mut Program,
+    providers: &[&str],
+    buffer: BufferMb,
+    file: &Path,
+    act: impl FnOnce(&mut Program, &dyn Fn() -> Recording),
+) -> Recording {
     let (process, client) = process(program).await;
     let plan = Plan {
         id: RecordingId(0),
         key: process.key,
         name: process.name,
         what: String::new(),
-        config: select(&[] as &[&str], &EVERYTHING, None).unwrap().config,
+        config: SessionConfig { buffer, ..select(&[] as &[&str], providers, None).unwrap().config },
         file: file.to_owned(),
         duration: None,
         max_bytes: None,
@@ -91,7 +99,7 @@ async fn what_is_shown_is_what_is_in_the_file() {
         let mut program = runtime.any().start();
         let place = folder();
         let file = place.path().join("a.nettrace");
-        let recording = record(&mut program, &file, |_, look| {
+        let recording = record(&mut program, &EVERYTHING, BufferMb::DEFAULT, &file, |_, look| {
             assert!(poll(PATIENCE, || (look().events > 5000).then_some(())).is_some(), "{name}: {:?}", look());
         })
         .await;
@@ -111,7 +119,7 @@ async fn what_is_shown_is_what_the_program_did() {
         program.carry_out("throw 1");
         let place = folder();
         let file = place.path().join("a.nettrace");
-        let recording = record(&mut program, &file, |program, _| {
+        let recording = record(&mut program, &EVERYTHING, BufferMb::DEFAULT, &file, |program, _| {
             for command in ["throw 25", "collect 4 2", "collect 3 1", "contend 7"] {
                 program.carry_out(command);
             }
@@ -129,5 +137,46 @@ async fn what_is_shown_is_what_the_program_did() {
         let site = snapshot.contention.sites.iter().find(|site| site.method.contains("Known.<Contend>")).unwrap();
         assert_eq!(site.count, 7, "{name}");
         assert_same(&file, &recording, &findings, &name);
+    }
+}
+
+/// Locks and the thread pool.
+const THREADS: &str = "Microsoft-Windows-DotNETRuntime:0x14000:4";
+const FLOOD: &str = "DnTop-Known";
+
+/// What asks for a look in a recording as it stands.
+fn found(recording: &Recording) -> Vec<Lint> {
+    recording.findings.as_ref().map(|findings| lints(&findings.snapshot, false)).unwrap_or_default()
+}
+
+/// Each trouble is made in a real program, seen while it lasts, and named for what it is; nothing is said of a program that is well.
+#[tokio::test(flavor = "multi_thread")]
+async fn trouble_that_a_program_is_in_is_found_while_it_lasts() {
+    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+        // Since .NET 6, the pool makes threads for those that wait for tasks, instead of starving.
+        let held_up = if runtime.version.starts_with("3.") { "thread pool starved " } else { "pool threads wait for tasks" };
+        for (command, tab, says) in [
+            ("convoy 10 2000", Tab::Threads, "threads at a time wait for locks"),
+            ("occupy 6 2000", Tab::Threads, "thread pool starved "),
+            ("await 10", Tab::Threads, held_up),
+            ("flood 40000", Tab::Trace, "events lost"),
+        ] {
+            let mut program = runtime.program("known").start();
+            let place = folder();
+            let file = place.path().join("a.nettrace");
+            let buffer = BufferMb::new(1).unwrap();
+            record(&mut program, &[THREADS, FLOOD], buffer, &file, |program, look| {
+                program.carry_out("contend 2");
+                assert!(poll(PATIENCE, || look().findings.filter(|findings| findings.snapshot.contention.ended >= 2)).is_some());
+                assert_eq!(found(&look()), [], "{runtime}: it is well");
+                let seen = poll(PATIENCE, || {
+                    program.carry_out(command);
+                    found(&look()).into_iter().find(|lint| lint.finding.contains(says))
+                });
+                let seen = seen.unwrap_or_else(|| panic!("{runtime}, {command}: {:?}", found(&look())));
+                assert!(seen.tab == tab && !seen.why.is_empty(), "{runtime}: {seen:?}");
+            })
+            .await;
+        }
     }
 }

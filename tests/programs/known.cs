@@ -3,17 +3,29 @@
 //   throw N          N exceptions thrown and caught
 //   collect N G      N blocking collections of generation G
 //   contend N        N waits for a lock that another thread holds
+//   convoy N MS      N threads that want the same lock again and again for MS milliseconds; who has it sleeps
+//   occupy N MS      N work items of the thread pool for each processor, which sleep for MS milliseconds
+//   await N          N work items for each processor, which wait in place for asynchronous work: it takes another thread of the pool to end
+//   flood N          N events of provider DnTop-Known, each with 2000 bytes, as fast as it goes
 //   spend MS         at least MS milliseconds of work: 70 % of it in Seventy, 20 % in Twenty, 10 % in Ten. Before "done" it says "spent" and how many
 //                    milliseconds each of the three took by the clock
 //   hold N           from now on keeps N objects of type Held, each with a Grain[25]; a collection before the answer
 using System;
 using System.Diagnostics;
+using System.Diagnostics.Tracing;
 using System.Globalization;
 using System.Runtime.CompilerServices;
 using System.Threading;
+using System.Threading.Tasks;
 
 public struct Grain { public int Weight; }
 public class Held { public Grain[] Payload = new Grain[25]; }
+
+[EventSource(Name = "DnTop-Known")]
+public class KnownEvents : EventSource {
+  public static readonly KnownEvents Log = new KnownEvents();
+  [Event(1, Level = EventLevel.Informational)] public void Item(string text) { WriteEvent(1, text); }
+}
 
 public static class Known {
   static readonly object Gate = new object();
@@ -41,6 +53,34 @@ public static class Known {
       }
       waiter.Join();
     }
+  }
+
+  static void Convoy(int count, int milliseconds) {
+    var watch = Stopwatch.StartNew();
+    var threads = new Thread[count];
+    for (int i = 0; i < count; i++) {
+      threads[i] = new Thread(() => { while (watch.ElapsedMilliseconds < milliseconds) lock (Gate) { Thread.Sleep(2); } });
+      threads[i].Start();
+    }
+    foreach (var thread in threads) thread.Join();
+  }
+
+  static void Queue(int countForEachProcessor, Action work) {
+    int count = countForEachProcessor * Environment.ProcessorCount;
+    using (var left = new CountdownEvent(count)) {
+      for (int i = 0; i < count; i++) ThreadPool.QueueUserWorkItem(state => { work(); left.Signal(); });
+      left.Wait();
+    }
+  }
+
+  static async Task<int> Later() {
+    await Task.Delay(20);
+    return 1;
+  }
+
+  static void Flood(int count) {
+    var text = new string('x', 1000);
+    for (int i = 0; i < count; i++) KnownEvents.Log.Item(text);
   }
 
   // Work, and not time, is what is shared out: a time that is not over because the thread had no processor would be work left undone.
@@ -81,6 +121,10 @@ public static class Known {
         case "throw": Throw(number); break;
         case "collect": Collect(number, int.Parse(words[2])); break;
         case "contend": Contend(number); break;
+        case "convoy": Convoy(number, int.Parse(words[2])); break;
+        case "occupy": Queue(number, () => Thread.Sleep(int.Parse(words[2]))); break;
+        case "await": Queue(number, () => Later().Result.ToString()); break;
+        case "flood": Flood(number); break;
         case "spend": Spend(number); break;
         case "hold": Hold(number); break;
         default: throw new ArgumentException(line);

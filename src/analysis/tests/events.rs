@@ -75,9 +75,38 @@ fn waits_are_paired_by_thread() {
     assert_eq!((contention.count, contention.native, contention.ended, contention.waiting, contention.most_waiting), (4, 1, 3, 1, 2));
     assert_eq!((contention.wait_ns, contention.longest_ns, contention.others_ns), (15_000_000, 10_000_000, 0));
     let sites: Vec<_> = contention.sites.iter().map(|site| (site.method.as_str(), site.count, site.wait_ns, site.longest_ns)).collect();
-    assert_eq!(sites, [("Bank.Move", 2, 12_000_000, 10_000_000), ("Bank.See", 1, 3_000_000, 3_000_000)]);
+    // One of the waits there goes on, for a millisecond by now.
+    assert_eq!(contention.waiting_ns, 1_000_000);
+    assert_eq!(sites, [("Bank.Move", 2, 13_000_000, 10_000_000), ("Bank.See", 1, 3_000_000, 3_000_000)]);
     assert_eq!(contention.recent[0].frames, ["System.Threading.Monitor.Enter", "Bank.Move"]);
     assert_eq!((contention.recent[0].lock, contention.recent[0].at), (Some(0x10c), 20 * MS));
+}
+
+/// A wait counts when it is, and not only when it ends, and not all at once then.
+#[test]
+fn threads_that_wait_are_counted_while_they_wait() {
+    // Three threads wait from second 30 on, up to second 60 or longer.
+    let at = |second: i64, got: bool| {
+        let mut script = Script::new();
+        for thread in 1..=3 {
+            script.runtime(81, 1, 30_000 * MS, thread, Bytes::default().u8(0).u16(0));
+            if got {
+                script.runtime(91, 0, 60_000 * MS, thread, Bytes::default().u8(0).u16(0));
+            }
+        }
+        script.runtime(54, 0, second * 1000 * MS, 9, Bytes::default().f64(0.0).u16(0));
+        script.snapshot().contention
+    };
+    for (second, got, waiters) in
+        [(31, false, 3.0), (60, false, 3.0), (90, false, 3.0), (60, true, 3.0), (65, true, 1.3), (70, true, 0.0), (80, true, 0.0)]
+    {
+        // The second that has only begun stands for a whole one.
+        let lately = at(second, got).recent_waiters;
+        assert!((lately - waiters).abs() < 0.4, "{second} {got}: {lately}");
+    }
+    let stuck = at(60, false);
+    assert_eq!((stuck.ended, stuck.wait_ns, stuck.waiting_ns), (0, 0, 90_000_000_000));
+    assert_eq!((stuck.sites.len(), stuck.sites[0].count, stuck.sites[0].wait_ns, stuck.others_ns), (1, 0, 90_000_000_000, 0));
 }
 
 #[test]
@@ -89,6 +118,29 @@ fn a_wait_whose_end_was_lost_is_none() {
     script.runtime(91, 0, 1002 * MS, 1, Bytes::default().u8(0).u16(0));
     let contention = script.snapshot().contention;
     assert_eq!((contention.count, contention.ended, contention.wait_ns, contention.waiting), (2, 1, 2_000_000, 0));
+}
+
+/// Since .NET 6 the pool makes up for threads that wait for tasks before it starves. How many wait is how many more than its fewest it wants.
+#[test]
+fn threads_of_the_pool_that_wait_for_tasks_are_counted() {
+    let pool = |bounds: bool, wanted: &[(i64, u32, u32)]| {
+        let mut script = Script::new();
+        if bounds {
+            script.runtime(59, 0, 0, 1, Bytes::default().u16(2).u16(99).u16(1).u16(1).u16(0));
+        }
+        for &(at, workers, reason) in wanted {
+            script.runtime(55, 0, at * 1000 * MS, 2, Bytes::default().f64(0.0).u32(workers).u32(reason).u16(0));
+        }
+        let pool = script.snapshot().thread_pool;
+        (pool.blocked, pool.recent_blocked, pool.starvations)
+    };
+    assert_eq!(pool(true, &[(1, 3, 3), (2, 20, 6)]), (0, 0, 1), "for other reasons");
+    assert_eq!(pool(true, &[(1, 3, 8), (2, 9, 8), (3, 2, 8)]), (7, 7, 0));
+    // Nothing new is told while they wait and wait.
+    assert_eq!(pool(true, &[(1, 9, 8), (90, 30, 3)]), (7, 7, 0));
+    assert_eq!(pool(true, &[(1, 9, 8), (2, 2, 8), (90, 3, 3)]), (7, 0, 0), "it is over");
+    // Where nobody told the fewest, the fewest that it ever wanted stand for them.
+    assert_eq!(pool(false, &[(1, 4, 8), (2, 9, 8), (3, 4, 8)]), (5, 5, 0));
 }
 
 #[test]

@@ -107,6 +107,9 @@ fn pool_figures(canvas: &Canvas<'_>, pool: &ThreadPoolSnapshot) -> Vec<Figure> {
     }
     let starved = if pool.starvations > 0 { theme.warn } else { theme.text };
     all.push(("starved", format!("{} times", pool.starvations), starved));
+    if pool.blocked > 0 {
+        all.push(("waited for tasks", format!("{} at a time", pool.blocked), theme.text));
+    }
     let changes: u64 = pool.adjustments.iter().map(|(_, count)| count).sum();
     all.push(("adjusted", format!("{} times", Count(changes)), theme.text));
     if pool.work_items.0 > 0 {
@@ -172,7 +175,7 @@ fn adjustments(canvas: &mut Canvas<'_>, pool: &ThreadPoolSnapshot, area: Rect) {
         grid.value(canvas, "AT", y, at, theme.dim);
         grid.value(canvas, "WORKERS", y, change.workers, theme.bytes);
         grid.value(canvas, "DONE", y, CountRate(change.throughput), theme.text);
-        let starved = change.reason == AdjustmentReason::STARVATION;
+        let starved = matches!(change.reason, AdjustmentReason::STARVATION | AdjustmentReason::COOPERATIVE_BLOCKING);
         grid.text(canvas, "WHY", y, change.reason.name(), if starved { theme.warn } else { theme.text });
     }
 }
