@@ -11,7 +11,7 @@ use crate::net::ExchangeError;
 use crate::net::client::{Client, Session};
 use crate::net::user_events::{Kernel, UserEventsData};
 
-/// A session that goes on for as long as this is held; one that is dropped instead of ended is left to the runtime.
+/// A session that goes on for as long as this is held: a runtime ends one whose connection is closed, at the latest when we are killed.
 #[derive(Debug)]
 pub struct KernelSession {
     client: Client,
@@ -70,7 +70,7 @@ impl KernelSession {
         stopped_by
     }
 
-    /// Ends it. The runtime writes its rundown first.
+    /// Ends it, and waits until it has.
     ///
     /// # Errors
     /// [`ExchangeError`]: the runtime did not say that it has ended.
