@@ -126,6 +126,13 @@ pub enum Effect {
         /// To be sent back.
         ticket: Ticket,
     },
+    /// Take the diagnostic port down. Answer: `Msg::JobDone`.
+    ClosePort {
+        /// Who is to run first, of those that wait for it.
+        resume: Vec<ProcessKey>,
+        /// To be sent back.
+        ticket: Ticket,
+    },
     /// Let a process run that waits at start-up. Answer: `Msg::JobDone`.
     Resume {
         /// Which process.

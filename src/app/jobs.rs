@@ -44,6 +44,8 @@ pub enum JobKind {
     Control(Change, String),
     /// A diagnostic port was served, there.
     Port(PathBuf),
+    /// The port there was taken down.
+    ClosePort(PathBuf),
     /// A program was started.
     Launch {
         /// Its command line.
@@ -74,6 +76,7 @@ impl JobKind {
             Self::Resume => "resume",
             Self::Control(change, _) => change.title(),
             Self::Port(_) => "port",
+            Self::ClosePort(_) => "close port",
             Self::Launch { .. } => "run",
         }
     }
@@ -84,7 +87,7 @@ impl JobKind {
             Self::Dump(request) => request.path.as_str(),
             Self::PerfMap(kind) => kind.map_or("", PerfMapKind::word),
             Self::Resume => "",
-            Self::Port(path) => path.to_str().unwrap_or_default(),
+            Self::Port(path) | Self::ClosePort(path) => path.to_str().unwrap_or_default(),
             Self::Control(_, what) => what,
             Self::Launch { line, .. } => line,
         }

@@ -1,5 +1,6 @@
 //! All that the dashboard knows.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tui_input::Input;
@@ -32,6 +33,8 @@ pub struct Options {
     pub filter: String,
     /// Where diagnostic sockets are looked for, in words, for a person who sees no process.
     pub searched: Vec<String>,
+    /// A diagnostic port that is served from the start.
+    pub port: Option<PathBuf>,
     /// Recorded files to look at instead of processes.
     pub files: Vec<TraceFile>,
     /// Who we are, for the same person.
@@ -55,6 +58,8 @@ pub struct State {
     pub(crate) views: Views,
     pub(crate) jobs: Jobs,
     pub(crate) watches: Watches,
+    /// The diagnostic port that is served.
+    pub(super) port: Option<PathBuf>,
     /// Recorded files that are open; none where processes are looked at.
     pub(crate) files: Vec<OpenFile>,
     pub(crate) operation: Cursor,
@@ -126,6 +131,7 @@ impl State {
             last_profiles: DEFAULT_PROFILES.map(str::to_owned).to_vec(),
             flights: Vec::new(),
             last_order: Order::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)),
+            port: options.port.take(),
             options,
             size,
             now,
@@ -271,6 +277,11 @@ impl State {
         let waits =
             |row: &&Row| row.gone_at.is_none() && row.process.run_state == RunState::Suspended && row.process.contact.is_attachable();
         self.list.rows().iter().filter(waits).map(|row| Subject { key: row.process.key, name: row.process.name.clone() })
+    }
+
+    /// Who is connected to our port.
+    pub(super) fn connected(&self) -> impl Iterator<Item = &Row> {
+        self.list.rows().iter().filter(|row| row.gone_at.is_none() && row.process.on_port)
     }
 
     pub(super) fn selected_subject(&self) -> Option<Subject> {

@@ -41,6 +41,7 @@ pub(crate) fn process(pid: u32, name: &str) -> Process {
         user: Some("app".to_owned()),
         container: None,
         socket: Some(PathBuf::from(format!("/tmp/dotnet-diagnostic-{pid}-{}-socket", u64::from(pid) * 10))),
+        on_port: false,
         started_unix_ms: START_UNIX_MS - 11_520_000,
         usage: Usage { cpu_percent: Some(1.5), rss_bytes: 187_000_000, threads: 23 },
         run_state: RunState::Running,
@@ -304,6 +305,7 @@ impl World {
             | Effect::Control { ticket, .. }
             | Effect::Launch { ticket, .. }
             | Effect::ServePort { ticket, .. }
+            | Effect::ClosePort { ticket, .. }
             | Effect::Resume { ticket, .. } => Some(*ticket),
             _ => None,
         })

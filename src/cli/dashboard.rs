@@ -28,7 +28,7 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
         }
         let port = options.port.as_deref().map(|path| Port::serve(path, &sources)).transpose().map_err(anyhow::Error::from)?;
         let dashboard = tui::Dashboard {
-            options: app_options(&options, &sources),
+            options: Options { port: port.as_ref().map(|port| port.path().to_owned()), ..app_options(&options, &sources) },
             theme,
             machine: Some(tui::Machine { sources, port }),
             refresh: options.refresh,
@@ -95,6 +95,7 @@ fn app_options(options: &Dashboard, sources: &Sources) -> Options {
         demo: options.demo,
         filter: options.filter.clone().unwrap_or_default(),
         searched: sources.usual_directories().map(|folder| folder.display().to_string()).collect(),
+        port: None,
         files: Vec::new(),
         user: user(),
     }

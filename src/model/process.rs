@@ -42,6 +42,8 @@ pub struct Process {
     pub container: Option<String>,
     /// Path under which we reach its diagnostic socket.
     pub socket: Option<PathBuf>,
+    /// Whether it is connected to the diagnostic port that we serve.
+    pub on_port: bool,
     /// Start time, milliseconds since the Unix epoch.
     pub started_unix_ms: u64,
     /// What it uses of the machine.
@@ -69,6 +71,7 @@ impl Process {
             user: None,
             container: None,
             socket: None,
+            on_port: false,
             started_unix_ms: 0,
             usage: Usage::default(),
             run_state: RunState::default(),

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -36,31 +36,46 @@ pub struct Clients {
     /// Where ports look for who connects to them.
     sources: Arc<Sources>,
     /// The port that we serve. It stays for as long as somebody may talk over it.
-    port: Arc<OnceLock<Port>>,
+    port: Arc<Mutex<Option<Port>>>,
 }
 
 impl Clients {
     /// The client for a process: over our port if it is connected to that, else over its socket; `None` where it has none.
     pub fn of(&self, process: &Process) -> Option<Client> {
-        self.port.get().and_then(|port| port.client(process.key)).or_else(|| self.dialling(process))
+        self.calling(process).or_else(|| self.dialling(process))
     }
 
-    /// Serves a port from now on, until all clients are gone: who connects to it is in the next list.
+    /// The client that goes over our port, where the process is connected to it.
+    fn calling(&self, process: &Process) -> Option<Client> {
+        self.port().as_ref().and_then(|port| port.client(process.key))
+    }
+
+    fn port(&self) -> MutexGuard<'_, Option<Port>> {
+        self.port.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Serves a port from now on, until it is closed or all clients are gone: who connects to it is in the next list.
     ///
     /// # Errors
     /// [`PortError`]; also where one is served already.
     pub fn serve(&self, path: &Path) -> Result<(), PortError> {
-        let second = |port: &Port| PortError::Second(port.path().to_owned());
-        if let Some(port) = self.port.get() {
-            return Err(second(port));
+        let mut port = self.port();
+        if let Some(port) = &*port {
+            return Err(PortError::Second(port.path().to_owned()));
         }
-        self.port.set(Port::serve(path, &self.sources)?).map_err(|port| second(&port))
+        *port = Some(Port::serve(path, &self.sources)?);
+        Ok(())
+    }
+
+    /// Takes the port down, if one is served. Its socket goes, and who is connected looks for it in vain; who waits at start-up goes on waiting.
+    pub fn close_port(&self) {
+        let port = self.port().take();
+        drop(port);
     }
 
     /// Lets a process run that waits at start-up for us: on our port, on its own socket, or on both. `None` where it has neither.
     pub async fn resume(&self, process: &Process) -> Option<Result<(), ExchangeError>> {
-        let connected = self.port.get().and_then(|port| port.client(process.key));
-        let ways = connected.into_iter().chain(self.dialling(process));
+        let ways = self.calling(process).into_iter().chain(self.dialling(process));
         let mut resumed = None;
         for client in ways {
             resumed = Some(client.run(&Command::ResumeRuntime).await);
@@ -73,7 +88,7 @@ impl Clients {
 
     /// The client that connects to a process's own socket.
     fn dialling(&self, process: &Process) -> Option<Client> {
-        let ours = |endpoint: &Endpoint| self.port.get().is_some_and(|port| endpoint.socket == port.path());
+        let ours = |endpoint: &Endpoint| self.port().as_ref().is_some_and(|port| endpoint.socket == port.path());
         let endpoint = Endpoint::of(process).filter(|endpoint| !ours(endpoint))?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         Some(match known.entry(process.key) {
@@ -116,12 +131,12 @@ impl Directory {
 
     /// Lists those who connect to this port as well, and talks to them over it. One is served at the most: another goes.
     pub fn serve(&mut self, port: Port) {
-        drop(self.clients.port.set(port));
+        self.clients.port().get_or_insert(port);
     }
 
     /// Says when runtimes came to the port or left it; `None` without a port.
     pub fn changes(&self) -> Option<watch::Receiver<()>> {
-        self.clients.port.get().map(Port::changes)
+        self.clients.port().as_ref().map(Port::changes)
     }
 
     /// Clients for the processes that are listed.
@@ -203,7 +218,8 @@ impl Directory {
 
     /// Adds who is connected to our port. Most are listed already, for their own sockets.
     fn add_guests(&self, rows: &mut Vec<Process>) {
-        let Some(port) = self.clients.port.get() else { return };
+        let port = self.clients.port();
+        let Some(port) = &*port else { return };
         for guest in port.guests() {
             let key = guest.key();
             let at = rows.binary_search_by_key(&key, |row| row.key).unwrap_or_else(|at| {
@@ -211,6 +227,7 @@ impl Directory {
                 at
             });
             let row = &mut rows[at];
+            row.on_port = true;
             if !row.contact.is_attachable() {
                 row.contact = Contact::Unknown;
             }

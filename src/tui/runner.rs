@@ -151,6 +151,18 @@ impl Runner {
                 self.tell(Msg::JobDone { ticket, result });
                 self.wake.notify_one();
             }
+            Effect::ClosePort { resume, ticket } => {
+                let waiting: Vec<_> = resume.iter().filter_map(|key| self.processes.get(key).cloned()).collect();
+                let (clients, wake, inbox) = (self.clients.clone(), Arc::clone(&self.wake), self.inbox.clone());
+                tokio::spawn(async move {
+                    let result = match clients {
+                        Some(clients) => close_port(&clients, &waiting).await.map(|()| JobResult::default()),
+                        None => Ok(JobResult::default()),
+                    };
+                    wake.notify_one();
+                    drop(inbox.send(Msg::JobDone { ticket, result }).await);
+                });
+            }
             Effect::Resume { key, ticket } => {
                 let clients = self.clients.clone();
                 self.ask(key, move |asked| async move {
@@ -252,6 +264,17 @@ async fn control(client: &Client, mut command: Command, file: Option<&Path>) -> 
         *data = read.await.unwrap_or_else(|_| Err("reading the profiler's data failed inside dn-top".to_owned()))?;
     }
     client.run(&command).await.map(drop).map_err(|error| error.to_string())
+}
+
+/// Takes the port down once those run that wait.
+async fn close_port(clients: &Clients, waiting: &[Process]) -> Result<(), String> {
+    for process in waiting {
+        if let Some(Err(error)) = clients.resume(process).await {
+            return Err(format!("The port is still served, because {} waits on: {error}", process.name));
+        }
+    }
+    clients.close_port();
+    Ok(())
 }
 
 fn is_set(name: &str) -> bool {

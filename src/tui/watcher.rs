@@ -57,10 +57,12 @@ pub(super) async fn watch(mut directory: Directory, refresh: Duration, wake: Arc
 
 /// Waits until a runtime comes to our port, or leaves it.
 async fn changed(guests: &mut Option<watch::Receiver<()>>) {
-    if let Some(guests) = guests
-        && guests.changed().await.is_ok()
-    {
-        return;
+    if let Some(port) = guests {
+        if port.changed().await.is_ok() {
+            return;
+        }
+        // It was taken down; another one may be served.
+        *guests = None;
     }
     std::future::pending().await
 }

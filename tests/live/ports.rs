@@ -72,6 +72,19 @@ fn a_port_that_the_dashboard_serves_has_its_programs_in_the_table() {
     screen.keys(&format!("{RIGHT}{ENTER}"));
     screen.wait_until("the program runs", |shown| row(shown, "● running"));
     assert!(program.answers() && program.is_alive());
+    // It is taken down, and served again.
+    screen.keys("P");
+    screen.wait_for("Take the diagnostic port down");
+    screen.wait_for(&format!("Connected: known ({}).", program.pid()));
+    screen.keys("y");
+    screen.wait_for("close port done");
+    assert!(!path.exists() && program.answers() && program.is_alive());
+    screen.keys("P");
+    screen.wait_for("Serve a diagnostic port");
+    screen.keys(&format!("{}{}", ctrl('u'), path.display()));
+    screen.wait_for(&format!("DOTNET_DiagnosticPorts={} connects here", path.display()));
+    screen.keys(&format!("{ENTER}{RIGHT}{ENTER}"));
+    screen.wait_until("it is served again", |_| path.exists());
     screen.keys("q");
     assert!(screen.wait_exit().success());
     assert!(!path.exists(), "the socket stays");

@@ -87,8 +87,15 @@ pub static TABLE: &[Entry] = &[
     acts(Action::AttachProfiler, &[], "profiler", "Have the process load a CLR profiler. Asks first.", PANES, 0).changing(),
     acts(Action::StartupProfiler, &[], "start profiler", "Have a suspended process load a CLR profiler. Asks first.", PANES, 0).changing(),
     acts(Action::Launch, &[], "run", "Start a program and record it from its start.", PANES, 0).changing(),
-    acts(Action::Port, &[char('P')], "port", "Serve a diagnostic port: programs that connect wait to be looked at, and resumed.", PANES, 0)
-        .changing(),
+    acts(
+        Action::Port,
+        &[char('P')],
+        "port",
+        "Serve a diagnostic port: programs that connect wait to be looked at, and resumed. Again: take it down.",
+        PANES,
+        0,
+    )
+    .changing(),
     acts(Action::Environment, &[char('e')], "environment", "Show the environment; secrets stay masked.", PANES, 50),
     acts(Action::Copy, &[char('y')], "copy", "Copy the pid, command line, a path or a value.", PANES, 45),
     // The process table.

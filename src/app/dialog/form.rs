@@ -3,6 +3,7 @@
 use tui_input::Input;
 
 use super::Subject;
+use super::close_port::ClosePort;
 use super::control::Control;
 use super::dump::Dump;
 use super::launch::Launch;
@@ -46,6 +47,8 @@ pub enum Purpose {
     Launch(Launch),
     /// A diagnostic port.
     Port(Port),
+    /// The end of one.
+    ClosePort(ClosePort),
     /// Leaving.
     Quit(Quit),
 }
@@ -130,6 +133,7 @@ impl Form {
             Purpose::Trace(_) => "Record",
             Purpose::Launch(_) => "Run a program",
             Purpose::Port(_) => "Serve a diagnostic port",
+            Purpose::ClosePort(_) => "Take the diagnostic port down",
             Purpose::Quit(_) => "Quit",
         };
         self.subject.as_ref().map_or_else(|| what.to_owned(), |subject| format!("{what} · {subject}"))
@@ -145,6 +149,7 @@ impl Form {
             Purpose::Trace(trace) => trace.effects(self),
             Purpose::Launch(launch) => launch.effects(self),
             Purpose::Port(port) => port.effects(self),
+            Purpose::ClosePort(close) => close.effects(),
             Purpose::Quit(quit) => quit.effects(),
         }
     }
@@ -159,6 +164,7 @@ impl Form {
             Purpose::Trace(_) => &["Cancel", "Record"],
             Purpose::Launch(_) => &["Cancel", "Run"],
             Purpose::Port(_) => &["Cancel", "Serve"],
+            Purpose::ClosePort(_) => &["No", "Yes, take it down"],
             Purpose::Quit(quit) => quit.buttons(),
         }
     }

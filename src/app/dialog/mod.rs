@@ -1,6 +1,7 @@
 //! What lies over the panes: dialogs, lists to choose from, texts to read.
 
 mod chooser;
+mod close_port;
 mod control;
 mod dump;
 mod form;

@@ -218,6 +218,7 @@ enum Request {
     Trace(Order),
     Launch(Program),
     Port(PathBuf),
+    ClosePort { resume: bool },
 }
 
 impl Request {
@@ -241,6 +242,7 @@ fn request(form: &Form) -> Result<Request, (usize, String)> {
         Purpose::Trace(_) => Request::Trace(form.order()?),
         Purpose::Launch(_) => Request::Launch(form.launch_request()?),
         Purpose::Port(_) => Request::Port(form.port_request()?),
+        Purpose::ClosePort(_) => Request::ClosePort { resume: form.lets_run() },
     })
 }
 
@@ -248,6 +250,7 @@ fn carry_out(state: &mut State, subject: Option<Subject>, request: Request) -> V
     match (request, subject) {
         (Request::Launch(program), _) => process::launch(state, program),
         (Request::Port(path), _) => process::port(state, path),
+        (Request::ClosePort { resume }, _) => process::close_port(state, resume),
         (Request::Nothing, _) | (_, None) => Vec::new(),
         (Request::PerfMap(kind), Some(subject)) => process::perf_map(state, subject, kind),
         (Request::Resume { all }, Some(subject)) => process::resume(state, subject, all),

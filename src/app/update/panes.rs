@@ -93,7 +93,7 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
                 state.overlay = Some(Overlay::Form(Form::control(&row.process, change)));
             }
         }
-        Action::Port => state.overlay = Some(Overlay::Form(Form::port())),
+        Action::Port => state.overlay = Some(Overlay::Form(process::port_form(state))),
         Action::Launch => state.overlay = Some(Overlay::Form(Form::launch(&state.last_profiles))),
         Action::Dump => {
             if let Some(row) = state.selected() {

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::app::dialog::{Change, Overlay, Program, Subject, Wanted, file_name, stamp};
+use crate::app::dialog::{Change, Form, Overlay, Program, Subject, Wanted, file_name, stamp};
+use crate::app::list::Row;
 use crate::app::toast::Level;
 use crate::app::{Effect, Job, JobKind, OutputView, State, Tab, Ticket};
 use crate::ipc::{DumpRequest, PerfMapKind};
-use crate::model::{Order, ProcessKey, Recording, RecordingId, sanitise};
+use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, RunState, sanitise};
 
 /// Stops the recording of the selected process, or starts one.
 pub(super) fn toggle_trace(state: &mut State) -> Vec<Effect> {
@@ -108,9 +109,33 @@ pub(super) fn launch(state: &mut State, program: Program) -> Vec<Effect> {
 
 /// Serves a diagnostic port.
 pub(super) fn port(state: &mut State, path: PathBuf) -> Vec<Effect> {
-    let subject = Subject { key: ProcessKey { pid: 0, started: 0 }, name: "dn-top".to_owned() };
-    let ticket = begin(state, subject, JobKind::Port(path.clone()));
+    let ticket = begin(state, ourselves(), JobKind::Port(path.clone()));
     vec![Effect::ServePort { path, ticket }]
+}
+
+/// Asks where to serve a port, or whether to take down the one that is served.
+pub(super) fn port_form(state: &State) -> Form {
+    let Some(path) = &state.port else { return Form::port() };
+    let connected: Vec<_> = state.connected().map(|row| &row.process).collect();
+    let count = |what: &dyn Fn(&Process) -> bool| connected.iter().filter(|process| what(process)).count();
+    let waiting = count(&|process| process.run_state == RunState::Suspended);
+    let recorded = count(&|process| state.recordings.is_recording(process.key));
+    let subjects = connected.iter().map(|process| Subject { key: process.key, name: process.name.clone() }).collect();
+    Form::close_port(path, subjects, waiting, recorded)
+}
+
+/// Takes the port down, and lets run before who waits for it, if that is wanted.
+pub(super) fn close_port(state: &mut State, resume: bool) -> Vec<Effect> {
+    let Some(path) = state.port.clone() else { return Vec::new() };
+    let waits = |row: &&Row| resume && row.process.run_state == RunState::Suspended;
+    let resume = state.connected().filter(waits).map(|row| row.process.key).collect();
+    let ticket = begin(state, ourselves(), JobKind::ClosePort(path));
+    vec![Effect::ClosePort { resume, ticket }]
+}
+
+/// For what is done to no process.
+fn ourselves() -> Subject {
+    Subject { key: ProcessKey { pid: 0, started: 0 }, name: "dn-top".to_owned() }
 }
 
 /// A program that was started wrote something.

@@ -3,7 +3,7 @@
 use crate::app::dialog::{Chooser, Overlay, Subject};
 use crate::app::recordings::Change;
 use crate::app::toast::Level;
-use crate::app::{Clipboard, Effect, JobResult, State, Ticket};
+use crate::app::{Clipboard, Effect, JobKind, JobResult, State, Ticket};
 use crate::model::{
     Bytes, Contact, Count, Outcome, Phase, Process, ProcessKey, Recording, RecordingId, StoppedBy, Stopwatch, Variable, sanitise,
 };
@@ -162,6 +162,11 @@ pub(super) fn job_done(state: &mut State, ticket: Ticket, mut result: Result<Job
     }
     let now = state.now.elapsed;
     let Some(job) = state.jobs.end(ticket, result, now) else { return Vec::new() };
+    match (&job.what, &job.ended) {
+        (JobKind::Port(path), Some((_, Ok(_)))) => state.port = Some(path.clone()),
+        (JobKind::ClosePort(_), Some((_, Ok(_)))) => state.port = None,
+        _ => {}
+    }
     let title = format!("{}: {}", job.subject, job.what.title());
     let (level, text) = match &job.ended {
         Some((_, Err(reason))) => (Level::Error, format!("{title} failed. {reason}")),

@@ -210,4 +210,15 @@ async fn who_is_connected_to_our_port_is_listed_and_talked_to_over_it() {
     changes.changed().await.unwrap();
     assert!(clients.of(&rows[1]).is_none(), "nobody dials his own port");
     assert_eq!(directory.refresh(PATIENT).await.unwrap().len(), 1);
+
+    assert!(directory.refresh(PATIENT).await.unwrap()[0].on_port);
+    assert!(clients.serve(&port).is_err(), "there is one");
+    clients.close_port();
+    assert!(!port.exists() && directory.changes().is_none());
+    let rows = directory.refresh(PATIENT).await.unwrap();
+    assert!(!rows[0].on_port && clients.of(&rows[0]).is_some_and(|client| client.endpoint().socket != port), "it has its own socket");
+    clients.close_port();
+    clients.serve(&port).unwrap();
+    directory.changes().unwrap().changed().await.unwrap();
+    assert!(directory.refresh(PATIENT).await.unwrap()[0].on_port, "it has connected again");
 }

@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 68] = [
+pub(crate) const SCENES: [Scene; 69] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -45,6 +45,7 @@ pub(crate) const SCENES: [Scene; 68] = [
     ("run", |w, h| keyed(w, h, "aG⏎dotnet␣app.dll")),
     ("run-output", ran),
     ("port", |w, h| keyed(w, h, "P")),
+    ("close-port", close_port),
     ("flight", flight),
     ("copy", |w, h| keyed(w, h, "y")),
     ("palette", |w, h| keyed(w, h, ":du")),
@@ -195,6 +196,16 @@ fn ran(width: u16, height: u16) -> World {
     world.wait(3000);
     world.send(Msg::JobDone { ticket, result: Ok(JobResult { note: Some("It ended with 134".to_owned()), ..JobResult::default() }) });
     world.wait(10_000);
+    world
+}
+
+/// A port is served, and is to be no longer.
+fn close_port(width: u16, height: u16) -> World {
+    let mut world = World::with(Options { port: Some("/tmp/dn-top.port".into()), ..options() }, width, height);
+    let mut processes = fleet();
+    processes.iter_mut().for_each(|process| process.on_port = process.contact.is_attachable());
+    world.send(Msg::Processes(processes));
+    world.press("P");
     world
 }
 

@@ -1,9 +1,9 @@
 //! Programs that are started here.
 
 use super::forms::{alone, form, type_text};
-use crate::app::world::{World, recording};
-use crate::app::{Effect, JobResult, Msg, Overlay};
-use crate::model::{Phase, RecordingId};
+use crate::app::world::{World, process, recording};
+use crate::app::{Effect, Field, JobResult, Msg, Overlay};
+use crate::model::{Phase, Process, RecordingId, RunState};
 
 #[test]
 fn a_program_is_started_recorded_and_followed() {
@@ -90,4 +90,26 @@ fn a_port_is_served_where_programs_find_it() {
     let files = vec!["DOTNET_DiagnosticPorts=/run/port".to_owned()];
     world.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { files, ..JobResult::default() }) });
     assert!(world.said_last().contains("port done: DOTNET_DiagnosticPorts=/run/port"), "{:?}", world.said());
+    // The same key takes it down, and says what that means; who waits runs first, unless somebody says otherwise.
+    let on_port = |pid, name, run_state| Process { on_port: true, run_state, ..process(pid, name) };
+    let web = on_port(42, "Web", RunState::Running);
+    world.send(Msg::Processes(vec![web, on_port(43, "Job", RunState::Suspended), process(44, "Other")]));
+    for (keys, resumed) in [("y", vec![43]), ("⇥→y", vec![])] {
+        world.press("P⏎P");
+        let effects = form(&world).effects().join(" ");
+        assert!(effects.contains("Connected: Web (42), Job (43). The socket /run/port is removed."), "{effects}");
+        assert!(effects.contains("Waiting at start-up: 1.") && form(&world).focus == Field::Button(0), "{effects}");
+        world.press(keys);
+        let effects = world.take_effects();
+        let [.., Effect::ClosePort { resume, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+        assert_eq!(resume.iter().map(|key| key.pid).collect::<Vec<_>>(), resumed);
+        world.send(Msg::JobDone { ticket: *ticket, result: Err("Job waits on".to_owned()) });
+    }
+    // It is served until it is gone.
+    world.press("Py");
+    let Some(ticket) = world.last_ticket() else { panic!("nothing was sent") };
+    world.send(Msg::JobDone { ticket, result: Ok(JobResult::default()) });
+    assert!(world.said_last().contains("close port done"), "{:?}", world.said());
+    world.press("P");
+    assert!(form(&world).effects()[0].contains("DOTNET_DiagnosticPorts="));
 }

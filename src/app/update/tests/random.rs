@@ -92,6 +92,7 @@ proptest! {
                         | Effect::Control { .. }
                         | Effect::Launch { .. }
                         | Effect::ServePort { .. }
+                        | Effect::ClosePort { .. }
                 );
                 prop_assert!(!(readonly && changes), "{effect:?}");
                 if let Effect::Dump { key, .. } | Effect::PerfMap { key, .. } | Effect::Control { key, .. } | Effect::StartTrace { key, .. } | Effect::Watch { key, .. } = &effect {
