@@ -151,8 +151,10 @@ assemble_programs() {
     cp "$partial/result/net31/$name.dll" "$partial/result/net9"
     runtimeconfig net9 $name net9.0 Microsoft.NETCore.App:9.0.0
   done
-  compile net9 meters "$cache/$net9/shared/Microsoft.NETCore.App/$net9/System.Diagnostics.DiagnosticSource.dll"
-  runtimeconfig net9 meters net9.0 Microsoft.NETCore.App:9.0.0
+  for name in meters store; do
+    compile net9 $name "$cache/$net9/shared/Microsoft.NETCore.App/$net9/System.Diagnostics.DiagnosticSource.dll"
+    runtimeconfig net9 $name net9.0 Microsoft.NETCore.App:9.0.0
+  done
   compile net9 web "$cache/$net9/shared/Microsoft.AspNetCore.App/$net9"/Microsoft.*.dll
   runtimeconfig net9 web net9.0 Microsoft.NETCore.App:9.0.0 Microsoft.AspNetCore.App:9.0.0
   compile net9 hook

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use crate::clr::EventKind;
 use crate::nettrace::{Metadata, Value, Values};
 
+use super::diagnostic_source;
 use super::distribution::Distribution;
 use super::known::{Analysis, Known, View};
 use super::ranking::{Ranking, Row};
@@ -133,30 +134,39 @@ pub struct RunningActivity {
 }
 
 impl Activities {
-    fn operation(&mut self, metadata: &Metadata) -> Option<usize> {
+    fn operation(&mut self, known: &Known<'_>) -> Option<usize> {
+        let metadata = known.event.metadata;
         if let Some(known) = self.by_metadata.get(&metadata.index) {
             return Some(*known);
         }
+        if metadata.provider == diagnostic_source::PROVIDER {
+            // One record serves many libraries.
+            let source = diagnostic_source::source(known.event.values())?;
+            return self.named(metadata, |name| source == *name, || source.to_string());
+        }
         let name = metadata.name.strip_suffix("Start").or_else(|| metadata.name.strip_suffix("Stop")).unwrap_or(&metadata.name);
-        let same = |operation: &Operation| operation.provider == metadata.provider && operation.name == name;
-        let index = match self.operations.iter().position(same) {
-            Some(index) => index,
-            None if self.operations.len() < OPERATIONS => {
-                self.operations.push(Operation {
-                    provider: metadata.provider.clone(),
-                    name: name.to_owned(),
-                    started: 0,
-                    times: Distribution::default(),
-                    starts_over_time: Timeline::new(Merge::Sum),
-                    subjects: Ranking::new(SUBJECTS),
-                });
-                self.operations.len() - 1
-            }
-            None => return None,
-        };
+        let index = self.named(metadata, |other| other == name, || name.to_owned())?;
         // As many records as a stream can have.
         self.by_metadata.insert(metadata.index, index);
         Some(index)
+    }
+
+    /// The operation of this name, a new one where there is none yet.
+    fn named(&mut self, metadata: &Metadata, is: impl Fn(&str) -> bool, name: impl FnOnce() -> String) -> Option<usize> {
+        let same = |operation: &Operation| operation.provider == metadata.provider && is(&operation.name);
+        let known = self.operations.iter().position(same);
+        if known.is_none() && self.operations.len() < OPERATIONS {
+            self.operations.push(Operation {
+                provider: metadata.provider.clone(),
+                name: name(),
+                started: 0,
+                times: Distribution::default(),
+                starts_over_time: Timeline::new(Merge::Sum),
+                subjects: Ranking::new(SUBJECTS),
+            });
+            return self.operations.len().checked_sub(1);
+        }
+        known
     }
 
     fn start(&mut self, known: &Known<'_>, operation: usize) {
@@ -184,7 +194,11 @@ impl Activities {
         let running = &mut self.places[place];
         (running.at, running.thread) = (known.at, known.thread);
         running.subject.clear();
-        add_texts(&mut running.subject, known.event.values(), 0);
+        let values = known.event.values();
+        match known.event.metadata.provider.as_str() {
+            diagnostic_source::PROVIDER => diagnostic_source::add_subject(&mut running.subject, values, SUBJECT),
+            _ => add_texts(&mut running.subject, values, 0),
+        }
     }
 
     fn stop(&mut self, known: &Known<'_>, operation: usize) {
@@ -241,7 +255,7 @@ impl Analysis for Activities {
     type Snapshot = ActivitySnapshot;
 
     fn feed(&mut self, known: &Known<'_>) -> Option<()> {
-        if let Some(operation) = self.operation(known.event.metadata) {
+        if let Some(operation) = self.operation(known) {
             match known.kind {
                 EventKind::ActivityStart => self.start(known, operation),
                 EventKind::ActivityStop => self.stop(known, operation),

@@ -11,6 +11,7 @@ mod assemblies;
 mod clock;
 mod contention;
 mod counters;
+mod diagnostic_source;
 mod distribution;
 mod event_filter;
 mod event_text;

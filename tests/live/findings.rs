@@ -20,11 +20,10 @@ use crate::support::{Invocation, PATIENCE, Program, folder, poll, runtimes};
 /// Collections, loads, compilation, contention, exceptions, threads, tiers; and samples.
 const EVERYTHING: [&str; 2] = ["Microsoft-Windows-DotNETRuntime:0x100000c019:5", "Microsoft-DotNETCore-SampleProfiler:0:4"];
 
-/// Records these providers with everything analysed while `act` goes on.
+/// Records this with everything analysed while `act` goes on.
 async fn record(
     program: &mut Program,
-    providers: &[&str],
-    buffer: BufferMb,
+    config: SessionConfig,
     file: &Path,
     act: impl FnOnce(&mut Program, &dyn Fn() -> Recording),
 ) -> Recording {
@@ -34,7 +33,7 @@ async fn record(
         key: process.key,
         name: process.name,
         what: String::new(),
-        config: SessionConfig { buffer, ..select(&[] as &[&str], providers, None).unwrap().config },
+        config,
         file: file.to_owned(),
         duration: None,
         max_bytes: None,
@@ -99,7 +98,7 @@ async fn what_is_shown_is_what_is_in_the_file() {
         let mut program = runtime.any().start();
         let place = folder();
         let file = place.path().join("a.nettrace");
-        let recording = record(&mut program, &EVERYTHING, BufferMb::DEFAULT, &file, |_, look| {
+        let recording = record(&mut program, select(&[] as &[&str], &EVERYTHING, None).unwrap().config, &file, |_, look| {
             assert!(poll(PATIENCE, || (look().events > 5000).then_some(())).is_some(), "{name}: {:?}", look());
         })
         .await;
@@ -119,7 +118,7 @@ async fn what_is_shown_is_what_the_program_did() {
         program.carry_out("throw 1");
         let place = folder();
         let file = place.path().join("a.nettrace");
-        let recording = record(&mut program, &EVERYTHING, BufferMb::DEFAULT, &file, |program, _| {
+        let recording = record(&mut program, select(&[] as &[&str], &EVERYTHING, None).unwrap().config, &file, |program, _| {
             for command in ["throw 25", "collect 4 2", "collect 3 1", "contend 7"] {
                 program.carry_out(command);
             }
@@ -164,8 +163,9 @@ async fn trouble_that_a_program_is_in_is_found_while_it_lasts() {
             let mut program = runtime.program("known").start();
             let place = folder();
             let file = place.path().join("a.nettrace");
-            let buffer = BufferMb::new(1).unwrap();
-            record(&mut program, &[THREADS, FLOOD], buffer, &file, |program, look| {
+            let config = select(&[] as &[&str], &[THREADS, FLOOD], None).unwrap().config;
+            let config = SessionConfig { buffer: BufferMb::new(1).unwrap(), ..config };
+            record(&mut program, config, &file, |program, look| {
                 program.carry_out("contend 2");
                 assert!(poll(PATIENCE, || look().findings.filter(|findings| findings.snapshot.contention.ended >= 2)).is_some());
                 assert_eq!(found(&look()), [], "{runtime}: it is well");
@@ -179,4 +179,33 @@ async fn trouble_that_a_program_is_in_is_found_while_it_lasts() {
             .await;
         }
     }
+}
+
+/// Commands to a database: as many as were sent, by their text.
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_to_a_database_are_counted_by_their_text() {
+    let Some(net9) = runtimes::net9() else { return };
+    let mut program = net9.program("store").start();
+    let place = folder();
+    let file = place.path().join("a.nettrace");
+    let config = select(&["database"], &[] as &[&str], None).unwrap().config;
+    let recording = record(&mut program, config, &file, |program, _| {
+        program.carry_out("sql 7 2 SELECT * FROM Orders WHERE Id = ?");
+        program.carry_out("ef 5 2 UPDATE Stock SET Count = @n");
+    })
+    .await;
+    let findings = recording.findings.unwrap();
+    let told = findings.snapshot.activities.operations.iter().map(|operation| {
+        let subject = operation.subjects.first().map(|subject| (subject.text.as_str(), subject.count));
+        (operation.name.as_str(), operation.started, operation.ended, subject)
+    });
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            ("SqlClientDiagnosticListener", 7, 7, Some(("SELECT * FROM Orders WHERE Id = ?", 7))),
+            ("Microsoft.EntityFrameworkCore", 5, 5, Some(("UPDATE Stock SET Count = @n", 5))),
+        ]
+    );
+    // The shortest time that a command can take.
+    assert!(findings.snapshot.activities.operations.iter().all(|operation| operation.mean_ns >= Some(2e6)));
 }

@@ -3,7 +3,7 @@
 use super::script::{MS, RUNDOWN};
 use super::{Bytes, Script};
 use crate::clr::payload::Tier;
-use crate::nettrace::{FieldType, Metadata};
+use crate::nettrace::{Field, FieldType, Metadata};
 
 fn throw(script: &mut Script, at: i64, name: &str, message: &str, flags: u16) {
     script.runtime(80, 1, at, 7, Bytes::default().text(name).text(message).u64(0).u32(0x8013_1509).u16(flags).u16(0));
@@ -273,6 +273,39 @@ fn requests_are_paired_by_activity() {
     let subjects: Vec<_> = http.subjects.iter().map(|subject| (subject.text.as_str(), subject.count, subject.total_ns)).collect();
     assert_eq!(subjects, [("http shop /a", 2, 6_000_000)]);
     assert_eq!((activities.running.len(), activities.running[0].subject.as_str(), activities.running[0].since), (1, "http shop /b", MS));
+}
+
+/// What comes by way of `DiagnosticSource` is told apart by who tells it and by the command, whatever connection it is sent on.
+#[test]
+fn commands_to_databases_are_named_by_their_text() {
+    let text = |name: &str| Field { name: name.to_owned(), kind: FieldType::String };
+    let pairs = FieldType::Array(Box::new(FieldType::Object(vec![text("Key"), text("Value")])));
+    let fields = [("SourceName", FieldType::String), ("EventName", FieldType::String), ("Arguments", pairs)];
+    let told = |source: &str, arguments: &[(&str, &str)]| {
+        let head = Bytes::default().text(source).text("Before").u16(arguments.len() as u16);
+        arguments.iter().fold(head, |bytes, (key, value)| bytes.text(key).text(value))
+    };
+    const BRIDGE: &str = "Microsoft-Diagnostics-DiagnosticSource";
+    let mut script = Script::new();
+    let mut command = |at: i64, source: &str, connection: &str, arguments: &[(&str, &str)]| {
+        let all: Vec<_> = [("ConnectionId", connection), ("ConnectionString", "Password=x")].iter().chain(arguments).copied().collect();
+        script.activity(1).described(BRIDGE, "Activity1Start", &fields, at * MS, told(source, &all));
+        script.activity(1).described(BRIDGE, "Activity1Stop", &fields, (at + 2) * MS, told(source, &all[..1]));
+    };
+    let select = [("Database", "shop"), ("CommandText", "SELECT *\nFROM t WHERE id = ?")];
+    command(0, "Sql", "a", &select);
+    command(10, "Sql", "b", &select);
+    command(20, "Ef", "c", &[("Database", "shop"), ("DataSource", "db,1433")]);
+    let activities = script.snapshot().activities;
+    let all: Vec<_> = activities
+        .operations
+        .iter()
+        .map(|operation| {
+            let [subject] = &operation.subjects[..] else { panic!("{operation:?}") };
+            (operation.name.as_str(), operation.started, operation.ended, subject.text.as_str(), subject.total_ns)
+        })
+        .collect();
+    assert_eq!(all, [("Sql", 2, 2, "SELECT * FROM t WHERE id = ?", 4_000_000), ("Ef", 1, 1, "shop db,1433", 2_000_000)]);
 }
 
 #[test]

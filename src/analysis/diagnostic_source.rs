@@ -1,0 +1,45 @@
+//! What libraries tell through `DiagnosticSource`, commands to a database above all: one event source hands it on, under names that say nothing
+//! (`Activity1`), so that what it is and what it is about have to be looked for in the payload.
+
+use crate::nettrace::{Value, Values};
+use crate::wire::Utf16;
+
+/// Who hands it on.
+pub(super) const PROVIDER: &str = "Microsoft-Diagnostics-DiagnosticSource";
+/// Arguments that say nothing, differ from command to command, or are nobody's business on a screen.
+const UNTOLD: [&str; 5] = ["ConnectionId", "ConnectionString", "CommandType", "CommandTimeout", "ServerVersion"];
+
+/// Which library tells: the name of its listener.
+pub(super) fn source<'a>(values: Values<'a>) -> Option<Utf16<'a>> {
+    text(values, "SourceName")
+}
+
+/// Appends what it is about, no more than `room` bytes or so: the text of the command where it is told, else what else is told of it.
+pub(super) fn add_subject(subject: &mut String, values: Values<'_>, room: usize) {
+    let command = arguments(values.clone()).find(|(key, _)| *key == *"CommandText").map(|(_, value)| value);
+    let others = arguments(values).filter(|(key, _)| !UNTOLD.iter().any(|untold| *key == **untold)).map(|(_, value)| value);
+    for told in command.into_iter().chain(others.take(if command.is_some() { 0 } else { usize::MAX })) {
+        if !subject.is_empty() {
+            subject.push(' ');
+        }
+        // A command of many lines is one line of a list.
+        let line = told.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
+        subject.extend(line.take(room.saturating_sub(subject.len())));
+    }
+}
+
+/// The arguments that were asked for, as names and values.
+fn arguments<'a>(values: Values<'a>) -> impl Iterator<Item = (Utf16<'a>, Utf16<'a>)> {
+    let elements = values.into_iter().filter_map(|(_, value)| if let Value::Array(elements) = value { Some(elements) } else { None });
+    elements.flatten().filter_map(|element| {
+        let Value::Object(pair) = element else { return None };
+        Some((text(pair.clone(), "Key")?, text(pair, "Value").filter(|value| !value.is_empty())?))
+    })
+}
+
+fn text<'a>(values: Values<'a>, name: &str) -> Option<Utf16<'a>> {
+    values.into_iter().find_map(|(field, value)| match value {
+        Value::Text(text) if field.name == name => Some(text),
+        _ => None,
+    })
+}
