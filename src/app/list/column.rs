@@ -147,6 +147,17 @@ impl Column {
         }
     }
 
+    /// Whether nothing is known of a row that could stand in it.
+    pub(super) fn lacks(self, row: &Row) -> bool {
+        match self {
+            Self::Runtime => row.process.runtime.is_none(),
+            Self::Cpu => row.process.usage.cpu_percent.is_none(),
+            Self::User => row.process.user.is_none(),
+            Self::Container => row.process.container.is_none(),
+            _ => self.is_watched() && row.pulse.and_then(|pulse| self.figure(&pulse.vitals)).is_none(),
+        }
+    }
+
     /// Ascending order of two rows by this column; unknown values are lowest.
     pub(super) fn compare(self, a: &Row, b: &Row) -> Ordering {
         let (left, right) = (&a.process, &b.process);

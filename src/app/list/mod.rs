@@ -326,11 +326,12 @@ impl ProcessList {
 }
 
 impl Sort {
-    /// Equal rows stand by pid, so that they never change places.
+    /// What is not known comes last, whichever way it is sorted. Equal rows stand by pid, so that they never change places.
     fn compare(self, a: &Row, b: &Row) -> Ordering {
         let order = self.column.compare(a, b);
         let order = if self.descending { order.reverse() } else { order };
-        order.then_with(|| a.process.key.cmp(&b.process.key))
+        let unknown = self.column.lacks(a).cmp(&self.column.lacks(b));
+        unknown.then(order).then_with(|| a.process.key.cmp(&b.process.key))
     }
 }
 
