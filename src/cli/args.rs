@@ -163,10 +163,11 @@ pub(super) enum Command {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Make a whole, readable file out of one that was cut off
+    /// Make a whole, readable file out of one that was cut off, or out of the segments that a killed flight recorder left
     Salvage {
-        /// The file that was cut off; it stays as it is
-        file: PathBuf,
+        /// The file that was cut off, or all segments, in any order; they stay as they are
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
         /// The whole file to make; with mode 0600, never over another
         #[arg(short, value_name = "OUT")]
         output: PathBuf,

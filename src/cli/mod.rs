@@ -55,7 +55,7 @@ fn run(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Stats { file, output } => stats::run(&file, output.json),
         Command::Report(report) => report::run(&report),
         Command::Open { files } => open::run(&files, &arguments.dashboard),
-        Command::Salvage { file, output } => salvage::run(&file, &output),
+        Command::Salvage { files, output } => salvage::run(&files, &output),
         Command::Counters(counters) => runtime()?.block_on(counters::run(counters)),
         Command::Stacks { target, output } => runtime()?.block_on(stacks::run(&target.target, output.json)),
         Command::Heap(heap) => runtime()?.block_on(heap::run(&heap)),

@@ -1,9 +1,11 @@
 //! `salvage FILE -o OUT`: a whole, readable file out of one that was cut off.
 
+mod join;
+
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
@@ -14,7 +16,14 @@ use crate::model::{Bytes, Count, sanitise};
 use crate::nettrace::{Ending, Repair};
 use crate::session::{OutputFile, Recorded};
 
-pub(super) fn run(path: &Path, out: &Path) -> Result<Exit, Failure> {
+pub(super) fn run(paths: &[PathBuf], out: &Path) -> Result<Exit, Failure> {
+    match paths {
+        [path] => make_whole(path, out),
+        segments => join::run(segments, out),
+    }
+}
+
+fn make_whole(path: &Path, out: &Path) -> Result<Exit, Failure> {
     let mut recorded = Recorded::open(path).map_err(Failure::failed)?;
     let mut tally = Throughput::default();
     let pass = recorded.read(&mut tally).map_err(Failure::failed)?;

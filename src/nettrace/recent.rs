@@ -85,13 +85,8 @@ impl Recent {
     /// One stream of all that is kept, in pieces of a few megabytes; with its proper end where the whole stream had one.
     pub fn pieces(mut self, whole: bool) -> Pieces {
         self.close();
-        let oldest = self.segments.iter().map(|segment| segment.range.0).min();
-        let header = self.header.map(|header| match oldest {
-            // The stream begins where that which is kept does.
-            Some(oldest) => TraceHeader { sync_utc: header.unix_ms(oldest).map(UtcTime::from_unix_ms), sync_ticks: oldest, ..header },
-            None => header,
-        });
-        Pieces { writer: header.map(Writer::new), segments: self.segments, shelf: self.shelf, trouble: self.trouble, whole }
+        let writer = self.header.map(|header| Writer::new(beginning(header, &self.segments)));
+        Pieces { writer, segments: self.segments, shelf: self.shelf, trouble: self.trouble, whole }
     }
 
     fn writer(&mut self, timestamp: i64) -> Option<&mut Writer> {
@@ -153,6 +148,14 @@ impl Recent {
     }
 }
 
+/// The header of a stream that begins where its segments do.
+fn beginning(header: TraceHeader, segments: &VecDeque<Segment>) -> TraceHeader {
+    match segments.iter().map(|segment| segment.range.0).min() {
+        Some(oldest) => TraceHeader { sync_utc: header.unix_ms(oldest).map(UtcTime::from_unix_ms), sync_ticks: oldest, ..header },
+        None => header,
+    }
+}
+
 impl Sink for Recent {
     fn trace(&mut self, header: &TraceHeader) {
         self.header = Some(*header);
@@ -185,6 +188,12 @@ pub struct Pieces {
 }
 
 impl Pieces {
+    /// One whole stream of segments of one recording, which a shelf hands out in this order. Of each the oldest and the newest timestamp are given.
+    pub fn join(header: TraceHeader, ranges: impl IntoIterator<Item = (i64, i64)>, shelf: Box<dyn Shelf>) -> Self {
+        let segments = ranges.into_iter().map(|range| Segment { bytes: 0, range }).collect();
+        Self { writer: Some(Writer::new(beginning(header, &segments))), segments, shelf, trouble: None, whole: true }
+    }
+
     /// The segment that the last piece was made of is not needed any more.
     pub fn release(&mut self) {
         self.shelf.release();

@@ -199,3 +199,24 @@ fn a_segment_that_is_gone_is_missed_and_the_others_are_there() {
     let (found, ending) = read(&file);
     assert!(ending == Ending::Complete && found.events.len() > 300, "{}", found.events.len());
 }
+
+#[test]
+fn segments_that_were_left_behind_become_one_stream() {
+    let bytes = stream(3_000, &[40, 41]);
+    let shelf = Memory::default();
+    let kept = on(shelf.clone(), Keep { bytes: 64 << 20, span: Some(Duration::from_secs(8)) }, &bytes);
+    let left = shelf.all();
+    // The open one is lost, and one in the middle.
+    drop(kept);
+    let given: Vec<_> = [&left[..2], &left[3..]].concat();
+    let each: Vec<Found> = given.iter().map(|segment| read(segment).0).collect();
+    let range = |found: &Found| (found.events[0].1, found.events[found.events.len() - 1].1);
+    let header = each[0].header.unwrap();
+    let again = Memory(Arc::new(Mutex::new(given.into())), None);
+    let joined = Pieces::join(header, each.iter().map(range), Box::new(again)).flatten().collect::<Vec<u8>>();
+    let (found, ending) = read(&joined);
+    assert_eq!(ending, Ending::Complete);
+    assert!(found.events.iter().eq(each.iter().flat_map(|each| &each.events)));
+    assert_eq!(found.lost, each.iter().map(|each| each.lost + each.at_start).sum::<u64>());
+    assert_eq!(found.header.unwrap().sync_ticks, found.events[0].1);
+}

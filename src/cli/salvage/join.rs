@@ -1,0 +1,163 @@
+//! `salvage FILE FILE.. -o OUT`: one whole file out of the segments that a flight recorder left when it was killed.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::print;
+use crate::model::{Bytes, Count, sanitise};
+use crate::nettrace::{Event, Pieces, Refusal, Shelf, Sink, TraceHeader};
+use crate::session::{OutputFile, ReadError, Recorded};
+
+/// What is longer is no segment: they have a fraction of this, and each is read at once.
+const LONGEST: u64 = 64 << 20;
+
+/// What a look at a segment tells.
+#[derive(Default)]
+struct Look {
+    /// Oldest and newest timestamp.
+    range: Option<(i64, i64)>,
+    events: u64,
+    rundown: bool,
+}
+
+struct Segment<'a> {
+    path: &'a Path,
+    header: TraceHeader,
+    range: (i64, i64),
+    look: Look,
+}
+
+impl Sink for Look {
+    fn event(&mut self, event: &Event<'_>) {
+        let at = event.timestamp();
+        let (oldest, newest) = self.range.unwrap_or((at, at));
+        self.range = Some((oldest.min(at), newest.max(at)));
+        self.events += 1;
+        self.rundown |= event.metadata.provider.ends_with("Rundown");
+    }
+}
+
+/// Files of others, which stay as they are.
+#[derive(Debug)]
+struct Files(VecDeque<PathBuf>);
+
+impl Shelf for Files {
+    fn put(&mut self, _segment: &[u8]) -> Result<(), Refusal> {
+        Err(Refusal::Failed("these files are only read".to_owned()))
+    }
+
+    fn drop_oldest(&mut self) {
+        self.0.pop_front();
+    }
+
+    fn take_oldest(&mut self) -> Result<Vec<u8>, String> {
+        let Some(path) = self.0.pop_front() else { return Ok(Vec::new()) };
+        let mut bytes = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
+        read.map(|_| bytes).map_err(|error| format!("{} cannot be read: {error}", shown(&path)))
+    }
+
+    fn release(&mut self) {}
+}
+
+pub(super) fn run(paths: &[PathBuf], out: &Path) -> Result<Exit, Failure> {
+    let mut segments = Vec::new();
+    for path in paths {
+        segments.extend(look_at(path)?);
+    }
+    segments.sort_by_key(|segment| segment.range);
+    let Some(first) = segments.first() else { return Err(anyhow::anyhow!("none of these files holds an event").into()) };
+    if let Some(other) = segments.iter().find(|segment| segment.header != first.header) {
+        let (one, other) = (shown(first.path), shown(other.path));
+        return Err(Failure::usage(format_args!("{one} and {other} are not of one recording")));
+    }
+    if let Some(pair) = segments.windows(2).find(|pair| pair[0].path == pair[1].path) {
+        return Err(Failure::usage(format_args!("{} is given twice", shown(pair[0].path))));
+    }
+    let files = segments.iter().map(|segment| segment.path.to_owned()).collect();
+    let mut pieces = Pieces::join(first.header, segments.iter().map(|segment| segment.range), Box::new(Files(files)));
+    let (output, mut file) = OutputFile::create(out).map_err(|error| {
+        let exit = if error.is_denied() { Exit::Denied } else { Exit::Failed };
+        Failure::new(exit, error)
+    })?;
+    let written = write(&mut pieces, &mut file).map_err(|error| error.to_string());
+    if let Some(trouble) = written.err().or_else(|| pieces.trouble().map(str::to_owned)) {
+        output.discard();
+        return Err(anyhow::anyhow!("{} could not be written; nothing is left of it: {trouble}", out.display()).into());
+    }
+    let kept = output.keep().map_err(Failure::failed)?;
+    let events = segments.iter().map(|segment| segment.look.events).sum();
+    print::say(format_args!(
+        "{} events of {} segments; what came before the first or after the last is gone",
+        Count(events),
+        segments.len()
+    ));
+    for (from, to) in gaps(segments.iter().filter_map(|segment| number(segment.path))) {
+        print::say(format_args!("between {from:04} and {to:04} segments are missing"));
+    }
+    if !segments.iter().any(|segment| segment.look.rundown) {
+        print::say("the rundown is missing, which comes last: methods that were compiled before the recording have no names");
+    }
+    print::text(|out| writeln!(out, "{}", shown(&kept)))?;
+    Ok(Exit::Done)
+}
+
+/// What is in a file; `None` where it holds nothing, which is said.
+fn look_at(path: &Path) -> Result<Option<Segment<'_>>, Failure> {
+    let mut look = Look::default();
+    let read = Recorded::open(path).and_then(|mut recorded| recorded.read_while(&mut look, |bytes| bytes <= LONGEST));
+    let pass = match read {
+        Ok(pass) => pass,
+        // The newest may have been begun and no more.
+        Err(error @ ReadError::NoHeader(_)) => {
+            print::say(format_args!("{error}; it is left out"));
+            return Ok(None);
+        }
+        Err(error) => return Err(Failure::failed(error)),
+    };
+    if pass.bytes > LONGEST {
+        return Err(Failure::usage(format_args!("{} has more than {}: it is no segment", shown(path), Bytes(LONGEST))));
+    }
+    if let Some(trouble) = pass.trouble() {
+        print::say(format_args!("{}: {trouble}", shown(path)));
+    }
+    Ok(look.range.map(|range| Segment { path, header: pass.header, range, look }))
+}
+
+fn write(pieces: &mut Pieces, file: &mut File) -> io::Result<()> {
+    for piece in pieces {
+        file.write_all(&piece)?;
+    }
+    file.sync_all()
+}
+
+/// The number at the end of a segment's name.
+fn number(path: &Path) -> Option<u32> {
+    path.extension()?.to_str()?.parse().ok()
+}
+
+/// Between which numbers others are left out.
+fn gaps(numbers: impl Iterator<Item = u32>) -> Vec<(u32, u32)> {
+    let mut numbers: Vec<_> = numbers.collect();
+    numbers.sort_unstable();
+    numbers.windows(2).filter(|pair| pair[1] - pair[0] > 1).map(|pair| (pair[0], pair[1])).collect()
+}
+
+fn shown(path: &Path) -> String {
+    sanitise(&path.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_found_by_number() {
+        let of = |paths: &[&str]| gaps(paths.iter().filter_map(|path| number(path.as_ref())));
+        assert_eq!(of(&["a.partial.0003", "a.partial.0001", "a.partial.0004", "b.nettrace", "a.0009"]), [(1, 3), (4, 9)]);
+        assert!(of(&["x", "a.0001", "a.0002"]).is_empty());
+    }
+}
