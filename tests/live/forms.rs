@@ -170,6 +170,22 @@ fn what_a_flight_recorder_kept_outlives_it() {
         assert!(said["complete"] == true && count(&said, RUNTIME, "ExceptionThrown") > 0, "{}: {said:#}", segment.display());
     }
     assert!(program.answers());
+    // They become one file, in whatever order they are given; what is left out is named.
+    let join = |segments: &[&PathBuf], out: &str| {
+        let out = place.path().join(out);
+        let words = ["salvage".as_ref(), "-o".as_ref(), out.as_os_str()].into_iter().chain(segments.iter().map(|path| path.as_os_str()));
+        let output = Invocation::new(words.collect::<Vec<_>>()).run();
+        assert_eq!(output.code, 0, "{output:?}");
+        (stats(&out), output.stderr)
+    };
+    let thrown = |said: &Value| count(said, RUNTIME, "ExceptionThrown");
+    let whole = &left[..left.len() - 1];
+    let (said, _) = join(&whole.iter().rev().collect::<Vec<_>>(), "joined.nettrace");
+    assert_eq!(thrown(&said), whole.iter().map(|segment| thrown(&stats(segment))).sum::<u64>(), "{said:#}");
+    assert_eq!(said["complete"], true, "{said:#}");
+    let (said, words) = join(&[&left[0], &left[2]], "gap.nettrace");
+    assert_eq!(thrown(&said), thrown(&stats(&left[0])) + thrown(&stats(&left[2])));
+    assert!(words.contains("segments are missing"), "{words}");
 }
 
 #[test]
