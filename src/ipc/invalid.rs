@@ -4,6 +4,9 @@ use thiserror::Error;
 
 use super::Hresult;
 
+/// The most characters of a tracepoint's name. Tracefs' `set_event` takes some 110.
+pub(super) const NAME_LENGTH: usize = 100;
+
 /// A value that a runtime would refuse or not survive. The constructors of this room return it, so that no such request exists.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Invalid {
@@ -35,7 +38,7 @@ pub enum Invalid {
     #[error("a tracepoint needs a name and at least one event id")]
     EmptyTracepoint,
     /// A tracepoint's name that the kernel does not take, or under which nobody would find it.
-    #[error("{0:?} is no tracepoint's name: it takes letters, digits and _, with no digit first, and {max} in all at most", max = super::user_events::NAME_LENGTH)]
+    #[error("{0:?} is no tracepoint's name: it takes letters, digits and _, with no digit first, and {max} in all at most", max = NAME_LENGTH)]
     TracepointName(String),
     /// One event id in two tracepoint sets of a provider.
     #[error("event id {0} is in two tracepoints of one provider")]

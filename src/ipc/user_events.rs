@@ -4,12 +4,9 @@ use std::collections::HashSet;
 
 use super::field::Field;
 use super::filter::once;
-use super::invalid::Invalid;
+use super::invalid::{Invalid, NAME_LENGTH};
 use super::{EventFilter, FilteredProvider, Hresult, Provider, Providers, SessionConfig};
 use crate::wire::Reader;
-
-/// The most characters of a tracepoint's name. Tracefs' `set_event` takes some 110.
-pub(super) const NAME_LENGTH: usize = 100;
 
 /// A session without a stream. Whoever sends it **must** send a file descriptor of `user_events_data` right after it (`SCM_RIGHTS`, with one byte):
 /// until that comes or the connection closes, the target's diagnostic server waits and answers nobody.
