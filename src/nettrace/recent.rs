@@ -227,8 +227,8 @@ impl Iterator for Pieces {
         // Each segment counts its kinds of events anew.
         writer.ids.clear();
         let mut decoder = Decoder::new(Limits { metadata_bytes: usize::MAX, ..Limits::default() });
-        // A segment is this program's own writing: it can be read. Where it cannot, what is whole of it counts.
-        let _ = decoder.feed(&bytes, writer);
+        // A segment is this program's own writing: it can be read. Where it cannot, what is whole of it counts. The decoder is the one that reads files.
+        let _ = decoder.feed(&bytes, &mut (&mut *writer as &mut dyn Sink));
         // Readers may forget its stacks.
         writer.encoder.sequence_point(range.1);
         Some(writer.encoder.take())

@@ -119,6 +119,7 @@ impl<S> Drop for Listener<S> {
 
 /// Feeds a stream to a sink until it ends. One that makes no sense is read on and thrown away: a runtime that is being stopped must be drained.
 fn listen<S: Sink>(mut stream: UnixStream, sink: &Mutex<S>) -> Ending {
+    // The decoder is the one that reads files.
     let lock = || sink.lock().unwrap_or_else(PoisonError::into_inner);
     let mut decoder = Decoder::new(Limits::default());
     let mut buffer = vec![0; CHUNK];
@@ -126,10 +127,10 @@ fn listen<S: Sink>(mut stream: UnixStream, sink: &Mutex<S>) -> Ending {
         match stream.read(&mut buffer) {
             Ok(0) => break,
             // The error comes again from finish.
-            Ok(count) => drop(decoder.feed(&buffer[..count], &mut *lock())),
+            Ok(count) => drop(decoder.feed(&buffer[..count], &mut (&mut *lock() as &mut dyn Sink))),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(_) => break,
         }
     }
-    decoder.finish(&mut *lock())
+    decoder.finish(&mut (&mut *lock() as &mut dyn Sink))
 }

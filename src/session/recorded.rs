@@ -93,7 +93,7 @@ impl Recorded {
     ///
     /// # Errors
     /// Also where the file holds nothing: it is no trace, or ends before its header does.
-    pub fn read(&mut self, sink: &mut impl Sink) -> Result<Pass, ReadError> {
+    pub fn read(&mut self, sink: &mut dyn Sink) -> Result<Pass, ReadError> {
         self.read_while(sink, |_| true)
     }
 
@@ -101,7 +101,8 @@ impl Recorded {
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn read_while(&mut self, sink: &mut impl Sink, mut go_on: impl FnMut(u64) -> bool) -> Result<Pass, ReadError> {
+    pub fn read_while(&mut self, mut sink: &mut dyn Sink, mut go_on: impl FnMut(u64) -> bool) -> Result<Pass, ReadError> {
+        // One decoder for all that is done with files: a call through a table for each event is cheaper than one decoder more for each of them.
         let mut decoder = Decoder::new(Limits::default());
         let mut buffer = vec![0; CHUNK];
         let mut bytes = 0;
@@ -112,11 +113,11 @@ impl Recorded {
             }
             bytes += count as u64;
             // The error comes again from finish, with how far the file makes sense.
-            if decoder.feed(&buffer[..count], sink).is_err() || !go_on(bytes) {
+            if decoder.feed(&buffer[..count], &mut sink).is_err() || !go_on(bytes) {
                 break;
             }
         }
-        let ending = decoder.finish(sink);
+        let ending = decoder.finish(&mut sink);
         match (decoder.trace(), ending) {
             (Some(header), ending) => Ok(Pass { header: *header, bytes, ending, repair: decoder.repair() }),
             (None, Ending::Broken { error, .. }) => Err(ReadError::NoTrace { path: self.path.clone(), error }),

@@ -14,7 +14,7 @@ use crate::analysis::{CounterTally, CountersSnapshot, MeterLimits, MeterNotice};
 use crate::ipc::{BufferMb, SessionId};
 use crate::model::Process;
 use crate::net::client::{Client, Session};
-use crate::nettrace::{DecodeError, Decoder, Limits};
+use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
 
 use super::counters::CounterRequest;
 
@@ -100,7 +100,8 @@ async fn listen<F: Future<Output = ()>>(
         tokio::select! {
             () = stopped(stop) => return Ok(Over::Stopped),
             read = stream.read(&mut buffer) => match read {
-                Ok(count @ 1..) => decoder.feed(&buffer[..count], tally)?,
+                // The decoder is the one that reads files: so little comes here.
+                Ok(count @ 1..) => decoder.feed(&buffer[..count], &mut (tally as &mut dyn Sink))?,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(0) | Err(_) => return Ok(Over::Ended),
             },
