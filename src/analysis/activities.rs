@@ -22,6 +22,9 @@ const SUBJECTS: usize = 128;
 const TOP: usize = 30;
 /// Bytes of a subject that are kept.
 const SUBJECT: usize = 200;
+/// Ends that wait for their begin, and for how long: events of different threads come in batches, a later one before an earlier one.
+const EARLY: usize = 1024;
+const EARLY_NS: i64 = 1_000_000_000;
 
 /// Pairs starts and stops.
 #[derive(Debug, Default)]
@@ -30,6 +33,8 @@ pub(super) struct Activities {
     /// By index of the metadata record.
     by_metadata: FxHashMap<u32, usize>,
     running: FxHashMap<(usize, [u8; 16]), usize>,
+    /// When those ended whose begin has not come yet.
+    early: FxHashMap<(usize, [u8; 16]), i64>,
     /// Places of running activities, which are used again.
     places: Vec<Running>,
     free: Vec<usize>,
@@ -199,16 +204,35 @@ impl Activities {
             diagnostic_source::PROVIDER => diagnostic_source::add_subject(&mut running.subject, values, SUBJECT),
             _ => add_texts(&mut running.subject, values, 0),
         }
+        let ended = self.early.remove(&(operation, id));
+        if let Some(at) = ended.filter(|at| (0..EARLY_NS).contains(&at.saturating_sub(known.at))) {
+            self.end(operation, id, at);
+        }
     }
 
     fn stop(&mut self, known: &Known<'_>, operation: usize) {
-        let Some(place) = self.running.remove(&(operation, known.event.activity_id())) else { return };
+        let id = known.event.activity_id();
+        if self.end(operation, id, known.at) || id == [0; 16] {
+            return;
+        }
+        if self.early.len() >= EARLY {
+            self.early.retain(|_, at| known.at.saturating_sub(*at) < EARLY_NS);
+        }
+        if self.early.len() < EARLY {
+            self.early.insert((operation, id), known.at);
+        }
+    }
+
+    /// Takes it out of what goes on, if it does.
+    fn end(&mut self, operation: usize, id: [u8; 16], at: i64) -> bool {
+        let Some(place) = self.running.remove(&(operation, id)) else { return false };
         let running = &self.places[place];
-        let time_ns = u64::try_from(known.at.saturating_sub(running.at)).unwrap_or(0);
+        let time_ns = u64::try_from(at.saturating_sub(running.at)).unwrap_or(0);
         let ended = &mut self.operations[operation];
         ended.times.add(time_ns);
         ended.subjects.row(running.subject.as_bytes()).fold(Subject { count: 1, total_ns: time_ns, longest_ns: time_ns });
         self.free.push(place);
+        true
     }
 
     /// Gives up the older half of what goes on: its end was lost, or never comes.

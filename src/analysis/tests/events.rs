@@ -275,6 +275,26 @@ fn requests_are_paired_by_activity() {
     assert_eq!((activities.running.len(), activities.running[0].subject.as_str(), activities.running[0].since), (1, "http shop /b", MS));
 }
 
+/// The end comes first where another thread's batch does.
+#[test]
+fn ends_that_come_before_their_begins_are_paired() {
+    let mut script = Script::new();
+    let mut tell = |id, name: &str, at: i64| {
+        script.activity(id).described("System.Net.Sockets", name, &[], at * MS, Bytes::default());
+    };
+    tell(1, "AcceptStop", 30);
+    tell(1, "AcceptStart", 10);
+    // The begin of this one was lost, and the next has its number.
+    tell(2, "AcceptStop", 40);
+    tell(2, "AcceptStart", 50);
+    // This one is too long ago.
+    tell(3, "AcceptStop", 9000);
+    tell(3, "AcceptStart", 60);
+    let activities = script.snapshot().activities;
+    let [accept] = &activities.operations[..] else { panic!("{activities:?}") };
+    assert_eq!((accept.started, accept.ended, accept.running, accept.longest_ns), (3, 1, 2, 20_000_000));
+}
+
 /// What comes by way of `DiagnosticSource` is told apart by who tells it and by the command, whatever connection it is sent on.
 #[test]
 fn commands_to_databases_are_named_by_their_text() {

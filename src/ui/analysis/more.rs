@@ -84,7 +84,11 @@ fn activities(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     let lines = grid.lines();
     for (operation, y) in operations[grid.window(cursor, operations.len())].iter().zip(lines.y..lines.bottom()) {
         let OperationSnapshot { started, rate, running, quantiles_ns, longest_ns, .. } = **operation;
-        grid.text(canvas, "OPERATION", y, &operation.name, theme.text);
+        // Several providers tell of requests, and there is not always room for their column.
+        let is_alone = operations.iter().filter(|other| other.name == operation.name).count() == 1;
+        let short = operation.provider.rsplit(['.', '-']).next().unwrap_or_default();
+        let name = if is_alone { operation.name.clone() } else { format!("{} ({short})", operation.name) };
+        grid.text(canvas, "OPERATION", y, &name, theme.text);
         grid.value(canvas, "RATE", y, CountRate(look.rate(started, rate)), theme.events);
         grid.value(canvas, "STARTED", y, Count(started), theme.strong);
         grid.value(canvas, "NOW", y, running, if running > 0 { theme.accent } else { theme.dim });
