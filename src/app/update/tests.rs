@@ -12,6 +12,7 @@ mod random;
 mod recordings;
 mod sampling;
 mod time;
+mod trace_form;
 mod views;
 mod watching;
 

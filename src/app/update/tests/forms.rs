@@ -1,10 +1,9 @@
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-use crate::app::world::{World, process, recording};
-use crate::app::{ActMenu, Effect, Field, Form, JobResult, Msg, Overlay, Reply};
-use crate::clr::Trigger;
+use crate::app::world::{World, process};
+use crate::app::{ActMenu, Effect, Field, Form, JobResult, Msg, Overlay};
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, RuntimeVersion, TargetPath};
-use crate::model::{Order, Phase, Process, RecordingId, RunState, parse_keep};
+use crate::model::{Process, RunState};
 
 /// One process of a version, selected.
 pub(super) fn alone(version: &str) -> World {
@@ -25,7 +24,7 @@ pub(super) fn type_text(world: &mut World, text: &str) {
 }
 
 /// Goes down so many questions and answers each that is given.
-fn fill(world: &mut World, answers: &[&str]) {
+pub(super) fn fill(world: &mut World, answers: &[&str]) {
     for answer in answers {
         if !answer.is_empty() {
             world.press("⌃u");
@@ -33,204 +32,6 @@ fn fill(world: &mut World, answers: &[&str]) {
         }
         world.press("⇥");
     }
-}
-
-fn ordered(world: &mut World) -> Order {
-    match world.take_effects().as_slice() {
-        [Effect::StartTrace { order, .. }] => (**order).clone(),
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Opens the trace form of the process 42, which asks what is missing for tracepoints.
-fn open(world: &mut World) {
-    world.press("O");
-    let [Effect::LookAtTracepoints { key }] = world.take_effects()[..] else { panic!("it was not asked") };
-    assert_eq!(key.pid, 42);
-}
-
-const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
-
-#[test]
-fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
-    let mut world = alone("11.0.0");
-    open(&mut world);
-    assert_eq!(form(&world).command_line(), Some("dn-top trace 42"));
-    let ids = format!("{RUNTIME}/80");
-    let stop_on = format!("{RUNTIME}/ExceptionThrown:Timeout");
-    fill(&mut world, &["exceptions, gc-collect", "My-Source:1:verbose", &ids, "64", "none"]);
-    // Without stacks; the target is not stalled.
-    world.press("→⇥⇥");
-    fill(&mut world, &["1m30s", "", &stop_on, "5m", "a.nettrace"]);
-    let line = format!(
-        "dn-top trace 42 --profile exceptions --profile gc-collect --provider My-Source:1:verbose --event-ids {ids} --buffer-mb 64 --rundown none \
-         --stop-on {stop_on} --flight 5m --duration 1m30s -o a.nettrace --no-stacks"
-    );
-    assert_eq!(form(&world).command_line(), Some(line.as_str()));
-    world.press("⌃y");
-    assert_eq!(world.take_effects(), [Effect::Copy { text: line, label: "command line".to_owned() }]);
-    assert!(world.state.overlay.is_some());
-    world.press("⇤⇤⏎");
-    let expected = Order {
-        profiles: vec!["exceptions".to_owned(), "gc-collect".to_owned()],
-        providers: vec!["My-Source:1:verbose".to_owned()],
-        event_ids: vec![ids],
-        buffer_mb: Some(64),
-        rundown: Some("none".to_owned()),
-        no_stacks: true,
-        stop_on: Trigger::parse(&stop_on).ok(),
-        flight: parse_keep("5m").ok(),
-        duration: Some(std::time::Duration::from_secs(90)),
-        file: Some("a.nettrace".into()),
-        ..Order::default()
-    };
-    assert_eq!(ordered(&mut world), expected);
-    // It stands there the next time, but for the file, which is there already.
-    open(&mut world);
-    assert!(form(&world).command_line().unwrap().contains("--flight 5m --duration 1m30s --no-stacks"));
-    // One key records the profiles again, and nothing else of it.
-    world.press("⎋");
-    world.send(Msg::Recording(Box::new(recording(1, 1, Phase::Recording))));
-    world.press("T␣↓⏎");
-    assert_eq!(ordered(&mut world).flight, None);
-}
-
-#[test]
-fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
-    for (question, answer, complaint) in [
-        (0, "no-such", "there is no profile 'no-such'"),
-        (1, "P:zz", "expected keywords"),
-        (2, "P/x", "expected PROVIDER/ID"),
-        (3, "0", "expected a number of MB above zero"),
-        (4, "all", "rundown is full, none"),
-        (7, "soon", "expected a time"),
-        (8, "big", "is no unit of size"),
-        (9, "nothing", "expected PROVIDER/EVENT"),
-        (10, "1ms", "a flight recorder keeps a second at least"),
-    ] {
-        let mut world = alone("11.0.0");
-        open(&mut world);
-        (0..question).for_each(|_| world.press("⇥"));
-        assert_eq!(form(&world).focus, Field::Question(question));
-        world.press("⌃u");
-        type_text(&mut world, answer);
-        let said = form(&world).questions[question].complaint.clone().unwrap_or_default();
-        assert!(said.contains(complaint), "{answer}: {said:?}");
-        world.press("⇥⏎");
-        assert_eq!(world.take_effects(), [], "{answer}");
-        assert_eq!(form(&world).focus, Field::Question(question), "{answer}");
-        world.press("⌃u⏎");
-        assert_eq!(world.take_effects().len(), 1, "{answer}");
-    }
-    // What does not go together is said of the whole.
-    let mut world = alone("8.0.0");
-    open(&mut world);
-    world.press("⇥⇥⇥");
-    type_text(&mut world, "0x38");
-    assert_eq!(form(&world).effects()[0], "A rundown of its own needs .NET 9; this is 8.0.0.");
-    world.press("⏎");
-    assert_eq!(world.take_effects(), []);
-}
-
-#[test]
-fn what_the_runtime_is_too_old_for_is_passed_over_and_says_why() {
-    for (version, refused) in [("3.1.0", vec![2, 5, 6]), ("9.0.0", vec![2, 6]), ("10.0.0", vec![6]), ("11.0.0", vec![])] {
-        let mut world = alone(version);
-        world.press("O");
-        let found: Vec<_> = (0..13).filter(|&at| form(&world).questions[at].refused.is_some()).collect();
-        assert_eq!(found, refused, "{version}");
-        for _ in 0..13 {
-            world.press("⇥");
-            assert!(!matches!(form(&world).focus, Field::Question(at) if refused.contains(&at)), "{version}");
-        }
-    }
-}
-
-#[test]
-fn events_go_to_tracepoints_instead_of_a_file() {
-    let mut world = alone("11.0.0");
-    open(&mut world);
-    // What is about a file is left out, whatever was said of it before.
-    world.press("⇥⇥⇥");
-    fill(&mut world, &["64", "none"]);
-    world.press("→⇥→⇥");
-    fill(&mut world, &["90s", "64MB", "", "5m", "a.nettrace"]);
-    type_text(&mut world, "all gc=1,2");
-    let refused = |world: &World| (0..13).filter(|&at| form(world).questions[at].refused.is_some()).collect::<Vec<_>>();
-    assert_eq!(refused(&world), [3, 4, 5, 6, 8, 9, 10, 11]);
-    let line = "dn-top trace 42 --user-events all --user-events gc=1,2 --duration 1m30s";
-    assert_eq!(form(&world).command_line(), Some(line));
-    type_text(&mut world, " more");
-    let complaint = form(&world).questions[12].complaint.clone().unwrap_or_default();
-    assert!(complaint.starts_with("tracepoint 'more': there is one for all events already"), "{complaint}");
-    world.press("⏎");
-    assert_eq!((world.take_effects(), form(&world).focus), (Vec::new(), Field::Question(12)));
-    // Without tracepoints it counts again.
-    world.press("⌃u");
-    assert!(refused(&world).is_empty());
-    assert!(form(&world).command_line().unwrap().contains("--flight 5m"));
-    type_text(&mut world, "all gc=1,2");
-    world.press("⏎");
-    let tracepoints = vec!["all".to_owned(), "gc=1,2".to_owned()];
-    let duration = Some(std::time::Duration::from_secs(90));
-    let profiles = crate::clr::DEFAULT_PROFILES.map(str::to_owned).to_vec();
-    assert_eq!(ordered(&mut world), Order { profiles, tracepoints, duration, ..Order::default() });
-    assert!(world.state.recordings.all()[0].value.kernel.is_some());
-}
-
-#[test]
-fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
-    let mut world = alone("10.0.0");
-    open(&mut world);
-    let key = world.state.list.selected().unwrap();
-    let missing = ["tracefs is not mounted", "this user may not register events\u{1b}"].map(str::to_owned).to_vec();
-    // Of another process, asked before.
-    world.send(Msg::TracepointsMissing { key: crate::model::ProcessKey { pid: 7, ..key }, missing: vec!["all".to_owned()] });
-    world.send(Msg::TracepointsMissing { key, missing });
-    assert_eq!(form(&world).effects(), [""; 0], "who does not ask for them need not know");
-    world.press("⇤⇤");
-    let said = ["Tracepoints: tracefs is not mounted.", "Tracepoints: this user may not register events\u{fffd}."];
-    assert_eq!(form(&world).effects(), said);
-    type_text(&mut world, "all");
-    world.press("⇤⏎");
-    assert_eq!((form(&world).effects(), form(&world).focus), (said.map(str::to_owned).to_vec(), Field::Question(12)));
-    assert_eq!(form(&world).complaint.as_deref(), Some("It cannot write to tracepoints before that is there."));
-    assert_eq!(world.take_effects(), []);
-    // Once it is there, it goes on.
-    world.send(Msg::TracepointsMissing { key, missing: Vec::new() });
-    world.press("⏎");
-    assert_eq!(ordered(&mut world).tracepoints, ["all"]);
-}
-
-#[test]
-fn stalling_the_target_needs_a_second_yes() {
-    let mut world = alone("11.0.0");
-    open(&mut world);
-    world.press("⇥⇥⇥⇥⇥⇥→");
-    assert!(form(&world).effects()[0].contains("stands still"));
-    world.press("⏎");
-    assert_eq!(world.take_effects(), []);
-    assert!(form(&world).armed && form(&world).effects()[0].contains("Press again"));
-    world.press("⏎");
-    assert!(ordered(&mut world).block);
-    world.press("O");
-    assert!(!form(&world).command_line().unwrap().contains("--block"), "it is never the default");
-}
-
-#[test]
-fn what_is_offered_is_typed_with_one_key() {
-    let mut world = alone("9.0.0");
-    world.press("O⇥");
-    for (typed, whole) in [("microsoft-windows-dotnetruntime", RUNTIME), (":gc+exc", ":gc+exception"), (":verb", ":verbose")] {
-        type_text(&mut world, typed);
-        assert!(!form(&world).help(3).is_empty());
-        world.press("→");
-        assert!(form(&world).command_line().unwrap().ends_with(whole), "{:?}", form(&world).command_line());
-    }
-    assert!(form(&world).questions[1].complaint.is_none());
-    // The picker leads there with what is chosen in it.
-    world.press("⎋T␣↓␣↓␣ O");
-    assert!(form(&world).command_line().unwrap().starts_with(&format!("dn-top trace 42 --profile {}", crate::clr::profiles()[2].name)));
 }
 
 #[test]
@@ -375,68 +176,4 @@ fn the_action_log_can_be_copied_and_outlives_the_process() {
     assert_eq!(text("what it answered"), "failed: the runtime answered E_FAIL");
     assert_eq!(text("log of the process"), format!("{first}\n{second}"));
     assert_eq!(text("whole log"), text("log of the process"));
-}
-
-/// A flight recorder that is saved is followed by another before it ends.
-#[test]
-fn a_flight_recorder_is_saved_and_goes_on() {
-    let mut world = World::populated(120, 40);
-    world.press("O⇤⇤⇤⇤");
-    world.take_effects();
-    type_text(&mut world, "64MB");
-    world.press("⏎");
-    let first = ordered(&mut world);
-    // Not before it runs.
-    world.press("S");
-    assert_eq!(world.take_effects(), []);
-    let kept = Some(crate::model::Kept { bytes: 1, span: std::time::Duration::from_secs(1) });
-    world.send(Msg::Recording(Box::new(crate::model::Recording { kept, ..recording(1, 5, Phase::Recording) })));
-    world.press("S");
-    let effects = world.take_effects();
-    let [Effect::StartTrace { id: RecordingId(2), order, .. }, Effect::StopTrace { id: RecordingId(1) }] = effects.as_slice() else {
-        panic!("{effects:?}")
-    };
-    assert_eq!(**order, first);
-    assert_eq!(world.state.shown_recording().unwrap().value.id, RecordingId(2));
-    // One that keeps everything has nothing to save.
-    world.press("⎋⎋");
-    world.send(Msg::Recording(Box::new(recording(2, 5, Phase::Recording))));
-    world.press("S");
-    assert_eq!(world.take_effects(), []);
-}
-
-#[test]
-fn a_provider_is_chosen_from_lists_by_who_does_not_know_how_it_is_written() {
-    let table = [
-        // Keys in the lists, and what is in the field then.
-        ("⇥⌃p⏎↓␣↓↓␣⏎↑⏎", 1, "Microsoft-Windows-DotNETRuntime:gc+assemblyloader:verbose"),
-        ("⇥⌃p⏎↓⏎⏎", 1, "Microsoft-Windows-DotNETRuntime:gc:informational"),
-        ("⇥⌃p⏎⏎⏎", 1, "Microsoft-Windows-DotNETRuntime::informational"),
-        // One without keywords that have names; then another.
-        ("⇥⌃p↓↓↓↓⏎↓⏎⌃p⏎↓⏎⏎", 1, "System.Runtime::warning Microsoft-Windows-DotNETRuntime:gc:informational"),
-        // What was begun is gone on from, and what was chosen stays when one has enough.
-        ("⇥tpl⌃p⏎⎋", 1, "System.Threading.Tasks.TplEventSource:"),
-        ("⇥Microsoft-Windows-DotNETRuntime:gc+exc⌃p↓⏎⏎", 1, "Microsoft-Windows-DotNETRuntime:gc+exception:informational"),
-        ("⇥⌃p⎋", 1, ""),
-        ("⌃u⌃p␣↓↓␣⏎", 0, "dotnet-common gc-collect"),
-        ("⇥⇥⌃p⏎␣↓␣⏎", 2, "Microsoft-Windows-DotNETRuntime/1,2"),
-    ];
-    for (keys, at, text) in table {
-        let mut world = alone("10.0.0");
-        world.press("O");
-        world.press(keys);
-        let form = form(&world);
-        let Reply::Text(input) = &form.questions[at].reply else { panic!("{keys}") };
-        assert_eq!(input.value(), text, "{keys}");
-        assert_eq!(form.focus, Field::Question(at), "{keys}");
-        let line = form.command_line().unwrap();
-        assert!(text.split(' ').all(|word| line.contains(word)), "{keys}: {line}");
-        assert!(text.is_empty() || form.questions[at].complaint.is_none(), "{keys}: {:?}", form.questions[at].complaint);
-        world.press("⏎");
-        assert!(matches!(world.take_effects().as_slice(), [.., Effect::StartTrace { .. }]), "{keys}");
-    }
-    // Where there is nothing to choose from nothing happens.
-    let mut world = alone("10.0.0");
-    world.press("O⇥⇥⇥⌃p");
-    assert!(matches!(world.state.overlay, Some(Overlay::Form(_))));
 }
