@@ -1,23 +1,22 @@
 //! What can be done with a process, and why not.
 
-use crate::ipc::{Capabilities, CommandCode};
+use crate::ipc::CommandCode;
 use crate::model::{Capability, Contact, Process};
 
-/// The capability table of a process, by its runtime's version. Empty while that is not known.
+/// The capability table of a process. Empty while nothing is known of its runtime.
 pub fn capabilities(process: &Process) -> Vec<Capability> {
     if process.runtime.is_none() && process.contact != Contact::Ok {
         return Vec::new();
     }
-    Capability::table(&Capabilities::of(process.runtime.as_ref()))
+    Capability::table(&process.capabilities())
 }
 
-/// Why a process cannot be sent a command, as far as its runtime's version says.
+/// Why a process cannot be sent a command, as far as its runtime's answers and version say.
 pub(super) fn missing(process: &Process, command: CommandCode) -> Option<String> {
-    let Process { name, runtime, contact, .. } = process;
-    let needs = Capabilities::of(runtime.as_ref()).missing(command)?;
+    let Process { name, runtime, .. } = process;
+    let needs = process.capabilities().missing(command)?;
     Some(match runtime {
         Some(version) => format!("This {needs}; {name} runs {version}."),
-        None if *contact == Contact::Ok => format!("This {needs}; {name} runs an older one."),
-        None => format!("This {needs}; the runtime of {name} has not said its version yet."),
+        None => format!("This {needs}; {name} runs an older one."),
     })
 }

@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, HistogramReading, Live, MeterNotice, Vitals};
 use crate::app::{Effect, Msg, Now, Options, State, Ticket, update};
-use crate::ipc::RuntimeVersion;
+use crate::ipc::{CommandSupport, RuntimeVersion};
 use crate::model::{Contact, Phase, Process, ProcessKey, Rate, Recording, RecordingId, RunState, Trouble, Usage, Variable};
 
 /// 2026-11-21, 08:30:21 UTC.
@@ -32,6 +32,7 @@ pub(crate) fn process(pid: u32, name: &str) -> Process {
         ns_pid: pid,
         name: name.to_owned(),
         runtime: Some(RuntimeVersion::new("9.0.7")),
+        support: CommandSupport::default(),
         os: Some("Linux".to_owned()),
         arch: Some("x64".to_owned()),
         rid: Some("linux-x64".to_owned()),
@@ -119,6 +120,7 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
         name: "OrderService".to_owned(),
         file: PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace"),
         what: "dotnet-common + dotnet-sampled-thread-time".to_owned(),
+        losses: Vec::new(),
         phase,
         elapsed: Duration::from_secs(seconds),
         bytes: seconds * 262_144,

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::args::{Profiler, ProfilerLibrary};
 use super::exit::{Exit, Failure};
 use super::print;
-use super::target::{absolute, called, connect, find, refused};
-use crate::ipc::{Capabilities, ClientData, Command, EnvironmentName, EnvironmentValue, TargetPath};
+use super::target::{absolute, called, connect, declined, find, refused};
+use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, TargetPath};
 use crate::model::{Process, RunState};
 use crate::session::{ClientDataError, client_data};
 
@@ -100,10 +100,7 @@ async fn change(
 ) -> Result<Exit, Failure> {
     let (process, client) = connect(target).await?;
     let command = command(&process)?;
-    if let Some(needs) = Capabilities::of(process.runtime.as_ref()).missing(command.code()) {
-        return Err(anyhow::anyhow!("{}: {} {needs}", called(&process), command.name()).into());
-    }
-    client.run(&command).await.map_err(refused)?;
+    client.run(&command).await.map_err(|error| declined(&process, error))?;
     print::say(format_args!("{}: {}", called(&process), done(&process)));
     Ok(Exit::Done)
 }

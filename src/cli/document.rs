@@ -36,6 +36,8 @@ pub(super) struct InfoDocument<'a> {
     #[serde(flatten)]
     process: ProcessDocument<'a>,
     capabilities: Option<Capabilities>,
+    /// Which of them the runtime's answers have shown; the others are only expected of its version.
+    capabilities_known: Vec<&'static str>,
 }
 
 impl<'a> ProcessDocument<'a> {
@@ -68,7 +70,9 @@ impl<'a> ProcessDocument<'a> {
 
 impl<'a> InfoDocument<'a> {
     pub(super) fn new(process: &'a Process) -> Self {
-        Self { process: ProcessDocument::new(process), capabilities: capabilities(process) }
+        let capabilities = capabilities(process);
+        let capabilities_known = capabilities.as_ref().map(Capabilities::known).unwrap_or_default();
+        Self { process: ProcessDocument::new(process), capabilities, capabilities_known }
     }
 }
 
@@ -80,7 +84,7 @@ pub(super) fn is_seen(process: &Process) -> bool {
 /// What its runtime can do. A runtime that answers and does not say its version is an old one; of one that does not answer nothing is known.
 pub(super) fn capabilities(process: &Process) -> Option<Capabilities> {
     let known = process.runtime.is_some() || process.contact == Contact::Ok;
-    known.then(|| Capabilities::of(process.runtime.as_ref()))
+    known.then(|| process.capabilities())
 }
 
 /// The word of the `state` field.

@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
-use super::target::{absolute, called, connect, exit_of, refused};
-use crate::ipc::{Capabilities, CommandCode, DumpFlags, DumpKind, DumpRequest, PerfMapKind, TargetPath};
+use super::target::{absolute, called, connect, declined, exit_of};
+use crate::ipc::{DumpFlags, DumpKind, DumpRequest, PerfMapKind, TargetPath};
 use crate::model::{Bytes, sanitise};
 use crate::session::{self, DumpError};
 
@@ -69,17 +69,13 @@ struct PerfMapDocument {
 
 pub(super) async fn perf_map(target: &str, switch: args::Switch, kind: args::PerfMapKind, json: bool) -> Result<Exit, Failure> {
     let (process, client) = connect(target).await?;
-    let code = if switch == args::Switch::On { CommandCode::EnablePerfMap } else { CommandCode::DisablePerfMap };
-    if let Some(needs) = Capabilities::of(process.runtime.as_ref()).missing(code) {
-        return Err(anyhow::anyhow!("{}: turning perf maps on and off {needs}", called(&process)).into());
-    }
     let kind = match kind {
         args::PerfMapKind::All => PerfMapKind::All,
         args::PerfMapKind::Jitdump => PerfMapKind::JitDump,
         args::PerfMapKind::Perfmap => PerfMapKind::PerfMap,
     };
     let enabled = switch == args::Switch::On;
-    let files = session::perf_map(&client, &process, enabled.then_some(kind)).await.map_err(refused)?;
+    let files = session::perf_map(&client, &process, enabled.then_some(kind)).await.map_err(|error| declined(&process, error))?;
     let files: Vec<String> = files.iter().map(|file| file.to_string_lossy().into_owned()).collect();
     if json {
         print::json(&PerfMapDocument { enabled, kind: kind.word(), files })?;

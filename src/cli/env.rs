@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::print;
-use super::target::{called, connect, refused};
-use crate::ipc::{Capabilities, CommandCode};
+use super::target::{connect, declined};
 use crate::model::sanitise;
 
 #[derive(Serialize)]
@@ -17,11 +16,7 @@ struct Row {
 
 pub(super) async fn run(target: &str, reveal: bool, json: bool) -> Result<Exit, Failure> {
     let (process, client) = connect(target).await?;
-    if let Some(needs) = Capabilities::of(process.runtime.as_ref()).missing(CommandCode::ProcessEnvironment) {
-        let why = anyhow::anyhow!("{}: reading the environment {needs}", called(&process));
-        return Err(why.into());
-    }
-    let variables = client.environment().await.map_err(refused)?;
+    let variables = client.environment().await.map_err(|error| declined(&process, error))?;
     let row = |variable: crate::model::Variable| {
         let masked = variable.is_secret() && !reveal;
         // In JSON control characters are escaped, so the text may stay as it is.

@@ -56,10 +56,10 @@ pub(super) async fn info(target: &str, json: bool) -> Result<Exit, Failure> {
             writeln!(out, "{name:<14}{fact}")?;
         }
         let Some(can) = capabilities(&process) else { return Ok(()) };
-        writeln!(out, "\nWhat this runtime can do")?;
+        writeln!(out, "\nCapabilities (known: shown by its answers; expected: of its version)")?;
         for row in Capability::table(&can) {
             let how = row.available.unwrap_or_else(|why| format!("no: {why}"));
-            writeln!(out, "  {:<22}{how}", row.name)?;
+            writeln!(out, "  {:<22}{how}, {}", row.name, if row.known { "known" } else { "expected" })?;
         }
         Ok(())
     })?;

@@ -12,7 +12,6 @@ use super::exit::Failure;
 use super::print;
 use super::target::not_started;
 use crate::clr::Selected;
-use crate::ipc::{Capabilities, RuntimeVersion};
 use crate::model::{
     self, ByteRate, Bytes, Count, CountRate, Kept, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy, Stopwatch,
 };
@@ -33,6 +32,8 @@ struct Document {
     complete: bool,
     session_id: String,
     stopped_by: &'static str,
+    /// What was requested and the runtime cannot do, a sentence each.
+    notes: Vec<String>,
 }
 
 /// A recording that is wanted: what to ask the runtime for, and the options of the command line.
@@ -55,18 +56,7 @@ impl Order {
     }
 
     /// Begins to record the process.
-    pub(super) async fn begin(
-        &self,
-        client: Client,
-        key: ProcessKey,
-        runtime: Option<&RuntimeVersion>,
-        name: &str,
-    ) -> Result<Recorder, Failure> {
-        if let Some(version) = runtime
-            && let Some(missing) = self.wanted.missing(&Capabilities::of(runtime))
-        {
-            return Err(anyhow::anyhow!("process {} ({name}): {missing}; it runs {version}", key.pid).into());
-        }
+    pub(super) async fn begin(&self, client: Client, key: ProcessKey, name: &str) -> Result<Recorder, Failure> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let default_file = || new_file(Path::new(""), name, key.pid, now.as_millis() as u64);
         let plan = Plan {
@@ -83,7 +73,9 @@ impl Order {
             analysed: false,
             lens: Lens::default(),
         };
-        Recorder::start(client, plan).await.map_err(not_started)
+        let recorder = Recorder::start(client, plan).await.map_err(not_started)?;
+        recorder.progress().borrow().losses.iter().for_each(print::say);
+        Ok(recorder)
     }
 
     /// Shows how it goes until the recording is over, and says what came of it.
@@ -230,6 +222,7 @@ fn report(recording: &Recording, session_id: String, json: bool) -> anyhow::Resu
             complete: outcome.complete,
             session_id,
             stopped_by: outcome.stopped_by.word(),
+            notes: recording.losses.iter().map(ToString::to_string).collect(),
         });
     }
     let whole = if outcome.complete { "complete" } else { "NOT complete" };

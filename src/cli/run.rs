@@ -96,10 +96,9 @@ async fn late(mut connected: impl Future<Output = Result<Guest, tokio::sync::one
 async fn record(order: &Order, guest: Guest, program: &Path, interrupts: &mut Interrupts) -> Result<(StoppedBy, bool), Failure> {
     let (client, key) = (guest.client.clone(), guest.key());
     let info = client.process_info().await.map_err(super::target::refused)?;
-    let runtime = info.as_ref().and_then(|info| info.clr_version.clone());
     let name = info.and_then(|info| info.entry_assembly).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| program.file_stem().unwrap_or_default().to_string_lossy().into_owned());
-    let recorder = order.begin(client.clone(), key, runtime.as_ref(), &sanitise(&name)).await?;
+    let recorder = order.begin(client.clone(), key, &sanitise(&name)).await?;
     if let Err(error) = client.run(&Command::ResumeRuntime).await {
         recorder.abandon();
         recorder.finished().await;

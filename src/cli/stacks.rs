@@ -12,7 +12,7 @@ use super::print;
 use super::target::{called, connect_running, not_started};
 use crate::analysis::{Live, SampleFilter, StackGroup};
 use crate::clr::{EventKind, select};
-use crate::ipc::{Capabilities, CommandCode, Rundown};
+use crate::ipc::Rundown;
 use crate::model::{Process, sanitise};
 use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader, Trouble};
 use crate::session::Listener;
@@ -55,8 +55,7 @@ struct ThreadName {
 pub(super) async fn run(target: &str, json: bool) -> Result<Exit, Failure> {
     let (process, client) = connect_running(target).await?;
     let mut config = select(&["dotnet-sampled-thread-time"], &[] as &[&str], None).map_err(Failure::usage)?.config;
-    let chooses = Capabilities::of(process.runtime.as_ref()).missing(CommandCode::CollectTracing4).is_none();
-    config.rundown = if chooses { Rundown::Keyword(NAMES) } else { Rundown::Default };
+    config.rundown = Rundown::AtLeast(NAMES);
     let mut listener = Listener::start(client.clone(), &config, FirstLook::default()).await.map_err(not_started)?;
     let began = Instant::now();
     while !listener.look(|look| look.is_over) && !listener.is_over() && began.elapsed() < LOOK {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::exit::{Exit, Failure};
+use crate::ipc::Hresult;
 use crate::model::{Contact, Process, RunState, Trouble, is_elsewhere};
 use crate::net::client::{ANSWER_LIMIT, Client};
 use crate::net::discovery::Sources;
@@ -95,6 +96,18 @@ pub(super) fn called(process: &Process) -> String {
 /// How a command ends whose exchange failed.
 pub(super) fn refused(error: ExchangeError) -> Failure {
     Failure::new(exit_of(&error), error)
+}
+
+/// How a command ends that the runtime of a process did not execute; one that it does not have is said in plain words.
+pub(super) fn declined(process: &Process, error: ExchangeError) -> Failure {
+    let code = error.command;
+    match error.hresult() {
+        Some(hresult @ Hresult::UNKNOWN_COMMAND) => {
+            let why = format!("{} {}; the runtime answered {hresult} to {}", code.purpose(), code.needs(), code.name());
+            anyhow::anyhow!("{}: {why}", called(process)).into()
+        }
+        _ => refused(error),
+    }
 }
 
 pub(super) fn exit_of(error: &ExchangeError) -> Exit {

@@ -1,10 +1,11 @@
-//! What a runtime of some version can be asked.
+//! What a runtime can be asked: known from its answers, else expected of its version.
 
 use serde::Serialize;
 
-use super::{CommandCode, RuntimeVersion};
+use super::{CommandCode, CommandSupport, Hresult, RuntimeVersion, Support};
 
-/// What a runtime accepts: the `capabilities` of the command line contract. A number is the newest generation of a family, 0 for none.
+/// What a runtime accepts: the `capabilities` of the command line contract. A number is the newest generation of a family, 0 for none. What its
+/// answers have shown counts; where they have shown nothing it is what runtimes of its version are documented to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Capabilities {
     /// Newest `ProcessInfo`.
@@ -23,9 +24,15 @@ pub struct Capabilities {
     pub startup_hook: bool,
     /// Whether a profiler can be attached.
     pub profiler: bool,
+    /// `None` where the version is not known.
     #[serde(skip)]
-    major: u32,
+    major: Option<u32>,
+    #[serde(skip)]
+    support: CommandSupport,
 }
+
+/// The oldest major version that has a diagnostic server.
+const OLDEST: u32 = 3;
 
 /// The generations of a family, oldest first.
 const PROCESS_INFO: [CommandCode; 3] = [CommandCode::ProcessInfo, CommandCode::ProcessInfo2, CommandCode::ProcessInfo3];
@@ -40,11 +47,14 @@ const COLLECT_TRACING: [CommandCode; 6] = [
 ];
 
 impl Capabilities {
-    /// What a runtime of this version accepts. One that does not say its version is taken for the oldest that there is, 3.x, which cannot say it.
-    pub fn of(version: Option<&RuntimeVersion>) -> Self {
-        let major = version.map_or(0, RuntimeVersion::major).max(3);
-        let has = |code: CommandCode| code.since() <= major;
-        let newest = |family: &[CommandCode]| family.iter().filter(|code| has(**code)).count() as u8;
+    /// What a runtime accepts that has shown so much by its answers. Of one whose version is not known the oldest is expected, 3.x, which cannot say it.
+    pub fn new(version: Option<&RuntimeVersion>, support: CommandSupport) -> Self {
+        let major = version.map(|version| version.major().max(OLDEST));
+        let has = |code: CommandCode| match support.get(code) {
+            Some(shown) => shown == Support::Yes,
+            None => code.since() <= major.unwrap_or(OLDEST),
+        };
+        let newest = |family: &[CommandCode]| family.iter().rposition(|code| has(*code)).map_or(0, |at| at as u8 + 1);
         Self {
             process_info: newest(&PROCESS_INFO),
             environment: has(CommandCode::ProcessEnvironment),
@@ -55,20 +65,69 @@ impl Capabilities {
             startup_hook: has(CommandCode::ApplyStartupHook),
             profiler: has(CommandCode::AttachProfiler),
             major,
+            support,
         }
     }
 
-    /// Why a command cannot be sent, in words for a greyed action (`needs .NET 8`); `None` where it can.
+    /// What is expected of a runtime of this version, before it has answered anything.
+    pub fn of(version: Option<&RuntimeVersion>) -> Self {
+        Self::new(version, CommandSupport::default())
+    }
+
+    /// Why a command would not be executed, as the end of a sentence: `needs .NET 8`. `None` where it would be, or where only an answer can show it.
     pub fn missing(&self, command: CommandCode) -> Option<&'static str> {
-        (command.since() > self.major).then(|| command.needs())
+        self.refusal(command, self.major)
+    }
+
+    /// Whether a command would be executed, as far as can be said: of a runtime whose version is not known the oldest is expected.
+    ///
+    /// # Errors
+    /// Why not, as the end of a sentence.
+    pub fn expected(&self, command: CommandCode) -> Result<(), &'static str> {
+        self.refusal(command, Some(self.major.unwrap_or(OLDEST))).map_or(Ok(()), Err)
+    }
+
+    fn refusal(&self, command: CommandCode, major: Option<u32>) -> Option<&'static str> {
+        let too_old = major.is_some_and(|major| command.since() > major);
+        match self.support.get(command) {
+            Some(Support::Yes) => None,
+            Some(Support::No(Hresult::NOT_SUPPORTED)) => Some("is not supported by this kind of runtime"),
+            Some(Support::No(_)) if major.is_some() && !too_old => Some("is not supported by this runtime"),
+            Some(Support::No(_)) => Some(command.needs()),
+            None => too_old.then(|| command.needs()),
+        }
+    }
+
+    /// Whether an answer has shown it; else it is only expected.
+    pub fn is_known(&self, command: CommandCode) -> bool {
+        self.support.get(command).is_some()
+    }
+
+    /// The fields that an answer has shown, by their names.
+    pub fn known(&self) -> Vec<&'static str> {
+        let generation = |family: &[CommandCode], newest: u8| family[usize::from(newest.saturating_sub(1))];
+        [
+            ("process_info", generation(&PROCESS_INFO, self.process_info)),
+            ("environment", CommandCode::ProcessEnvironment),
+            ("set_environment", CommandCode::SetEnvironmentVariable),
+            ("dump", generation(&DUMP, self.dump)),
+            ("collect_tracing", generation(&COLLECT_TRACING, self.collect_tracing)),
+            ("perf_map", CommandCode::EnablePerfMap),
+            ("startup_hook", CommandCode::ApplyStartupHook),
+            ("profiler", CommandCode::AttachProfiler),
+        ]
+        .into_iter()
+        .filter_map(|(field, command)| self.is_known(command).then_some(field))
+        .collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ipc::{Failure, Reply};
 
-    /// The version table, as seen on 3.1, 9 and 10 and as documented for the others.
+    /// The version table, as seen on 3.1, 8, 9 and 10 and as documented for the others.
     #[test]
     fn by_version() {
         let table = [
@@ -77,7 +136,7 @@ mod tests {
             (Some("5.0.17"), (1, true, false, 1, 2, false, false, true)),
             (Some("6.0.36"), (2, true, true, 2, 2, false, false, true)),
             (Some("7.0.20"), (2, true, true, 3, 2, false, false, true)),
-            (Some("8.0.11"), (3, true, true, 3, 3, true, true, true)),
+            (Some("8.0.33"), (3, true, true, 3, 2, true, true, true)),
             (Some("9.0.7"), (3, true, true, 3, 4, true, true, true)),
             (Some("10.0.0-preview.3"), (3, true, true, 3, 5, true, true, true)),
             (Some("11.0.0"), (3, true, true, 3, 6, true, true, true)),
@@ -101,17 +160,53 @@ mod tests {
         }
     }
 
+    fn answered(answers: &[(CommandCode, Option<Hresult>)]) -> CommandSupport {
+        let mut support = CommandSupport::default();
+        for (code, no) in answers {
+            support.learn(*code, &no.map_or(Ok(Reply::Done), |hresult| Err(Failure::from(hresult).into())));
+        }
+        support
+    }
+
     #[test]
     fn what_is_missing_in_words() {
-        let old = Capabilities::of(None);
-        assert_eq!(old.missing(CommandCode::ProcessEnvironment), Some("needs .NET 5"));
-        assert_eq!(old.missing(CommandCode::SetEnvironmentVariable), Some("needs .NET 6"));
-        assert_eq!(old.missing(CommandCode::EnablePerfMap), Some("needs .NET 8"));
-        assert_eq!(old.missing(CommandCode::CollectTracing4), Some("needs .NET 9"));
-        assert_eq!(old.missing(CommandCode::CollectTracing6), Some("needs .NET 11"));
-        assert_eq!(old.missing(CommandCode::CollectTracing2), None);
-        let new = Capabilities::of(Some(&RuntimeVersion::new("11.0")));
-        assert!(CommandCode::ALL.iter().all(|code| new.missing(*code).is_none()));
+        let old = Capabilities::of(Some(&RuntimeVersion::new("3.1.23")));
+        for (code, words) in [
+            (CommandCode::ProcessEnvironment, Some("needs .NET 5")),
+            (CommandCode::SetEnvironmentVariable, Some("needs .NET 6")),
+            (CommandCode::EnablePerfMap, Some("needs .NET 8")),
+            (CommandCode::CollectTracing3, Some("needs .NET 9")),
+            (CommandCode::CollectTracing6, Some("needs .NET 11")),
+            (CommandCode::CollectTracing2, None),
+        ] {
+            assert_eq!(old.missing(code), words, "{code}");
+        }
+        for all in [Some(RuntimeVersion::new("11.0")), None] {
+            let can = Capabilities::of(all.as_ref());
+            assert!(CommandCode::ALL.iter().all(|code| can.missing(*code).is_none()), "of an unknown version nothing is refused: {all:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_counts_more_than_the_version() {
+        use CommandCode as Code;
+        let no = Some(Hresult::UNKNOWN_COMMAND);
+        let support = answered(&[
+            (Code::CollectTracing4, None),
+            (Code::ApplyStartupHook, no),
+            (Code::ProcessInfo3, None),
+            (Code::EnablePerfMap, Some(Hresult::NOT_SUPPORTED)),
+            (Code::ProcessEnvironment, no),
+        ]);
+        let can = Capabilities::new(Some(&RuntimeVersion::new("8.0")), support);
+        assert_eq!((can.collect_tracing, can.startup_hook, can.perf_map, can.environment), (4, false, false, false));
+        assert_eq!((can.missing(Code::CollectTracing4), can.missing(Code::CollectTracing3)), (None, Some("needs .NET 9")));
+        assert_eq!(can.missing(Code::EnablePerfMap), Some("is not supported by this kind of runtime"));
+        assert_eq!(can.missing(Code::ProcessEnvironment), Some("is not supported by this runtime"), "it is new enough for it");
+        assert_eq!(can.known(), ["process_info", "environment", "collect_tracing", "perf_map", "startup_hook"]);
+        let nothing_said = Capabilities::new(None, support);
+        assert_eq!(nothing_said.missing(Code::ApplyStartupHook), Some("needs .NET 8"));
+        assert!(Capabilities::of(None).known().is_empty());
     }
 
     #[test]

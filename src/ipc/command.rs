@@ -120,7 +120,7 @@ commands! {
         providers: Providers,
     };
     /// Starts a trace session.
-    0x0204 CollectTracing3 since 8 {
+    0x0204 CollectTracing3 since 9 {
         /// The limit of what waits to be sent.
         buffer: BufferMb,
         /// Whether methods and modules are described at the end.
@@ -241,6 +241,29 @@ impl CommandCode {
             9 => "needs .NET 9",
             10 => "needs .NET 10",
             11.. => "needs .NET 11",
+        }
+    }
+
+    /// What it can do that older commands of its kind cannot, as the subject of a sentence.
+    pub fn purpose(self) -> &'static str {
+        match self {
+            Self::GenerateCoreDump => "writing a core dump",
+            Self::GenerateCoreDump2 => "a crash report",
+            Self::GenerateCoreDump3 => "the reason of a failed dump",
+            Self::StopTracing | Self::CollectTracing => "recording",
+            Self::CollectTracing2 => "recording without rundown",
+            Self::CollectTracing3 => "recording without stacks",
+            Self::CollectTracing4 => "a choice of the rundown",
+            Self::CollectTracing5 => "a filter by event ids, or recording into user_events,",
+            Self::CollectTracing6 => "blocking the target instead of dropping events",
+            Self::AttachProfiler => "attaching a profiler",
+            Self::StartupProfiler => "a profiler at startup",
+            Self::ProcessInfo | Self::ProcessInfo2 | Self::ProcessInfo3 => "process information",
+            Self::ResumeRuntime => "resuming at startup",
+            Self::ProcessEnvironment => "reading the environment",
+            Self::SetEnvironmentVariable => "setting environment variables",
+            Self::EnablePerfMap | Self::DisablePerfMap => "turning perf maps on and off",
+            Self::ApplyStartupHook => "a startup hook",
         }
     }
 

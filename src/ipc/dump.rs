@@ -1,7 +1,7 @@
 //! Core dumps.
 
 use super::field::Field;
-use super::{Command, Hresult, TargetPath};
+use super::{Attempt, Command, Hresult, TargetPath};
 use crate::wire::{Put, Reader};
 
 /// How much of the process a dump holds.
@@ -103,9 +103,8 @@ pub struct DumpRequest {
 }
 
 impl DumpRequest {
-    /// The commands to try in order, each after the one before was answered with "unknown command". Only the first says in words why it
-    /// failed; the last knows no flag but `log` and is left out where another is set.
-    pub fn ladder(&self) -> Vec<Command> {
+    /// The commands to try. Only the first says in words why it failed; the last knows no flag but `log` and is left out where another is set.
+    pub fn attempts(&self) -> Vec<Attempt> {
         let Self { path, kind, flags } = self.clone();
         let mut commands = vec![
             Command::GenerateCoreDump3 { path: path.clone(), kind, flags },
@@ -114,7 +113,7 @@ impl DumpRequest {
         if flags.bits() <= 1 {
             commands.push(Command::GenerateCoreDump { path, kind, log: DumpLog(flags.log) });
         }
-        commands
+        commands.into_iter().map(Attempt::exact).collect()
     }
 }
 
@@ -124,7 +123,7 @@ mod tests {
     use crate::ipc::CommandCode::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
 
     #[test]
-    fn a_ladder_never_drops_a_wish() {
+    fn no_attempt_drops_a_wish() {
         let off = DumpFlags::default();
         let table = [
             (off, 0, &[GenerateCoreDump3, GenerateCoreDump2, GenerateCoreDump][..]),
@@ -136,7 +135,7 @@ mod tests {
         for (flags, bits, expected) in table {
             assert_eq!(flags.bits(), bits);
             let request = DumpRequest { path: TargetPath::new("/tmp/core").unwrap(), kind: DumpKind::Mini, flags };
-            let codes: Vec<_> = request.ladder().iter().map(Command::code).collect();
+            let codes: Vec<_> = request.attempts().iter().map(|attempt| attempt.command.code()).collect();
             assert_eq!(codes, expected);
         }
     }

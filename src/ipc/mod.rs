@@ -1,7 +1,8 @@
 //! The Diagnostic IPC Protocol, sans-io, both directions: frames, every command, every reply, HRESULTs in plain words, advertise messages.
 //!
 //! Functions over bytes: no socket, no clock, no file. A client turns a [`Command`] into the bytes of one write and bytes into a [`Reply`] or a
-//! [`Failure`]; a server does the opposite. Which generation of a command to send, and what to try after "unknown command", is a `ladder()`.
+//! [`Failure`]; a server does the opposite. Which commands can carry a request, and what each cannot express, is a list of [`Attempt`]s; what a runtime
+//! has is learned from its answers ([`CommandSupport`]).
 //!
 //! Some requests crash the process that they are sent to. The types here have no value for such a request: every constructor refuses what a
 //! runtime would not survive, so nobody needs to check before sending. Text from a runtime is handed out as it came; whoever shows it
@@ -10,6 +11,7 @@
 //! Sources: the protocol specification and, where runtimes differ from it, what runtimes 3.1 to 10 were seen to do.
 
 mod advertise;
+mod attempt;
 mod capabilities;
 mod command;
 mod dump;
@@ -27,10 +29,12 @@ mod reply;
 mod request;
 mod session_config;
 mod stream;
+mod support;
 mod user_events;
 mod version;
 
 pub use advertise::{ADVERTISE_BYTES, Advertise, NotAdvertise};
+pub use attempt::{Attempt, Loss};
 pub use capabilities::Capabilities;
 pub use command::{Command, CommandCode};
 pub use dump::{DumpFlags, DumpKind, DumpLog, DumpRequest};
@@ -47,5 +51,6 @@ pub use reply::{Failure, Reply, ReplyError};
 pub use request::{ClientData, EnvironmentName, EnvironmentValue, PerfMapKind, TargetPath};
 pub use session_config::{Rundown, SessionConfig};
 pub use stream::{BufferMb, BufferMode, Destination, FilteredProvider, FilteredStream};
+pub use support::{CommandSupport, Support};
 pub use user_events::{TracepointProvider, TracepointSet, Tracepoints, UserEvents};
 pub use version::RuntimeVersion;

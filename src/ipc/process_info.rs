@@ -1,7 +1,7 @@
 //! Who a process is: the replies to `ProcessInfo`, `ProcessInfo2` and `ProcessInfo3`.
 
 use super::field::{put_string, read_string};
-use super::{Command, CommandCode, Cookie, RuntimeVersion};
+use super::{Attempt, Command, CommandCode, Cookie, RuntimeVersion};
 use crate::wire::{Put, Reader, WireError};
 
 /// What a process says of itself. Its text is as the target sent it: make it safe before a terminal sees it.
@@ -29,13 +29,13 @@ pub struct ProcessInfo {
 const PAYLOAD_VERSION: u32 = 1;
 
 impl ProcessInfo {
-    /// The commands to try in order, each after the one before was answered with "unknown command". A 3.x runtime knows none of them.
-    pub fn ladder() -> Vec<Command> {
-        vec![Command::ProcessInfo3, Command::ProcessInfo2, Command::ProcessInfo]
+    /// The commands to try, the one that says most first. A 3.x runtime knows none of them.
+    pub fn attempts() -> Vec<Attempt> {
+        [Command::ProcessInfo3, Command::ProcessInfo2, Command::ProcessInfo].map(Attempt::exact).into()
     }
 
-    /// The version that it says, or that its silence says: of the runtimes that answer at all, only .NET 5 knows no more than the last step
-    /// of the ladder, which has no field for the version.
+    /// The version that it says, or that its silence says: of the runtimes that answer at all, only .NET 5 knows no more than the last
+    /// of these commands, which has no field for the version.
     pub fn runtime_version(&self) -> RuntimeVersion {
         self.clr_version.clone().unwrap_or_else(|| RuntimeVersion::new("5.0"))
     }

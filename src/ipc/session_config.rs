@@ -1,6 +1,6 @@
 //! What a trace session is to be, and the oldest command that can say so.
 
-use super::{BufferMb, BufferMode, Command, Destination, FilteredProvider, FilteredStream, Providers};
+use super::{Attempt, BufferMb, BufferMode, Command, Destination, FilteredProvider, FilteredStream, Loss, Providers};
 
 /// What a session sends at its end, so that a reader can tell code addresses by their methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -14,6 +14,8 @@ pub enum Rundown {
     Keyword(u64),
     /// The same, and nothing where the runtime is too old to choose.
     Preferred(u64),
+    /// The same, and the default, which holds more, where the runtime is too old to choose.
+    AtLeast(u64),
 }
 
 impl Rundown {
@@ -25,7 +27,7 @@ impl Rundown {
         match self {
             Self::Default => Self::DEFAULT_KEYWORD,
             Self::None => 0,
-            Self::Keyword(keyword) | Self::Preferred(keyword) => keyword,
+            Self::Keyword(keyword) | Self::Preferred(keyword) | Self::AtLeast(keyword) => keyword,
         }
     }
 
@@ -48,7 +50,7 @@ pub struct SessionConfig {
     pub buffer: BufferMb,
     /// What comes at the end. A choice of its own needs .NET 9.
     pub rundown: Rundown,
-    /// Whether events carry their stacks. Without needs .NET 8.
+    /// Whether events carry their stacks. Without needs .NET 9.
     pub stacks: bool,
     /// What the target does when the buffer is full. Blocking needs .NET 11.
     pub mode: BufferMode,
@@ -81,20 +83,34 @@ impl SessionConfig {
         }
     }
 
-    /// The commands to try in order, each after the one before was answered with "unknown command". None of them means anything else than
-    /// was asked for: a session that needs a new runtime has one command, and its failure says so.
-    pub fn ladder(&self) -> Vec<Command> {
-        let command = self.command();
-        let older = match &command {
-            Command::CollectTracing2 { buffer, rundown: true, providers } => {
-                vec![Command::CollectTracing { buffer: *buffer, providers: providers.clone() }]
+    /// The commands to try: the oldest that expresses everything, then older ones that lose only what a session works without. Filters by event
+    /// id, a rundown of its own and blocking are what a session is opened for: without them it would be another one.
+    pub fn attempts(&self) -> Vec<Attempt> {
+        let (mut config, mut losses, mut attempts) = (self.clone(), Vec::new(), Vec::new());
+        loop {
+            let command = config.command();
+            attempts.push(Attempt { command: command.clone(), losses: losses.clone() });
+            match command {
+                Command::CollectTracing4 { .. } if matches!(config.rundown, Rundown::Preferred(_)) => {
+                    config.rundown = Rundown::None;
+                    losses.push(Loss::RundownOmitted);
+                }
+                Command::CollectTracing4 { .. } if matches!(config.rundown, Rundown::AtLeast(_)) => config.rundown = Rundown::Default,
+                Command::CollectTracing3 { .. } => {
+                    config.stacks = true;
+                    losses.push(Loss::StacksIncluded);
+                }
+                Command::CollectTracing2 { buffer, rundown, providers } => {
+                    losses.retain(|loss| *loss != Loss::RundownOmitted);
+                    if !rundown {
+                        losses.push(Loss::RundownIncluded);
+                    }
+                    attempts.push(Attempt { command: Command::CollectTracing { buffer, providers }, losses });
+                    return attempts;
+                }
+                _ => return attempts,
             }
-            Command::CollectTracing4 { .. } if matches!(self.rundown, Rundown::Preferred(_)) => {
-                Self { rundown: Rundown::None, ..self.clone() }.ladder()
-            }
-            _ => vec![],
-        };
-        [vec![command], older].concat()
+        }
     }
 }
 
@@ -109,7 +125,7 @@ mod tests {
     }
 
     fn codes(config: &SessionConfig) -> Vec<CommandCode> {
-        config.ladder().iter().map(Command::code).collect()
+        config.attempts().iter().map(|attempt| attempt.command.code()).collect()
     }
 
     #[test]
@@ -121,15 +137,19 @@ mod tests {
         };
         let table = [
             (config(), &[CollectTracing2, CollectTracing][..]),
-            (SessionConfig { rundown: Rundown::None, ..config() }, &[CollectTracing2]),
-            (SessionConfig { rundown: Rundown::Keyword(0), ..config() }, &[CollectTracing2]),
+            (SessionConfig { rundown: Rundown::None, ..config() }, &[CollectTracing2, CollectTracing]),
+            (SessionConfig { rundown: Rundown::Keyword(0), ..config() }, &[CollectTracing2, CollectTracing]),
             (SessionConfig { rundown: Rundown::Keyword(0x8002_0139), ..config() }, &[CollectTracing2, CollectTracing]),
-            (SessionConfig { stacks: false, ..config() }, &[CollectTracing3]),
-            (SessionConfig { stacks: false, rundown: Rundown::None, ..config() }, &[CollectTracing3]),
+            (SessionConfig { stacks: false, ..config() }, &[CollectTracing3, CollectTracing2, CollectTracing]),
+            (SessionConfig { stacks: false, rundown: Rundown::None, ..config() }, &[CollectTracing3, CollectTracing2, CollectTracing]),
             (SessionConfig { rundown: Rundown::Keyword(0x38), ..config() }, &[CollectTracing4]),
             (SessionConfig { rundown: Rundown::Keyword(0x38), stacks: false, ..config() }, &[CollectTracing4]),
-            (SessionConfig { rundown: Rundown::Preferred(1), ..config() }, &[CollectTracing4, CollectTracing2]),
-            (SessionConfig { rundown: Rundown::Preferred(1), stacks: false, ..config() }, &[CollectTracing4, CollectTracing3]),
+            (SessionConfig { rundown: Rundown::Preferred(1), ..config() }, &[CollectTracing4, CollectTracing2, CollectTracing]),
+            (
+                SessionConfig { rundown: Rundown::Preferred(1), stacks: false, ..config() },
+                &[CollectTracing4, CollectTracing3, CollectTracing2, CollectTracing],
+            ),
+            (SessionConfig { rundown: Rundown::AtLeast(0x38), ..config() }, &[CollectTracing4, CollectTracing2, CollectTracing]),
             (SessionConfig { rundown: Rundown::Preferred(0x8002_0139), ..config() }, &[CollectTracing2, CollectTracing]),
             (filtered(EventFilter::except(vec![])), &[CollectTracing2, CollectTracing]),
             (filtered(EventFilter::only(vec![1])), &[CollectTracing5]),
@@ -140,6 +160,25 @@ mod tests {
         for (config, expected) in table {
             assert_eq!(codes(&config), expected, "{config:?}");
             assert_eq!(config.command().code(), expected[0]);
+        }
+    }
+
+    #[test]
+    fn every_older_command_says_what_it_loses() {
+        use Loss::{RundownIncluded, RundownOmitted, StacksIncluded};
+        let losses = |config: SessionConfig| config.attempts().into_iter().map(|attempt| attempt.losses).collect::<Vec<_>>();
+        let bare = SessionConfig { stacks: false, rundown: Rundown::None, ..config() };
+        for (config, expected) in [
+            (config(), vec![vec![], vec![]]),
+            (SessionConfig { stacks: false, ..config() }, vec![vec![], vec![StacksIncluded], vec![StacksIncluded]]),
+            (SessionConfig { rundown: Rundown::AtLeast(0x38), ..config() }, vec![vec![], vec![], vec![]]),
+            (bare.clone(), vec![vec![], vec![StacksIncluded], vec![StacksIncluded, RundownIncluded]]),
+            (
+                SessionConfig { rundown: Rundown::Preferred(1), ..bare },
+                vec![vec![], vec![RundownOmitted], vec![RundownOmitted, StacksIncluded], vec![StacksIncluded, RundownIncluded]],
+            ),
+        ] {
+            assert_eq!(losses(config.clone()), expected, "{config:?}");
         }
     }
 

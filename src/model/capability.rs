@@ -9,6 +9,8 @@ pub struct Capability {
     pub name: String,
     /// How well it can be done, such as `generation 3`; or a sentence that says why it cannot.
     pub available: Result<String, String>,
+    /// Whether the runtime's answers have shown it; else it is only expected of its version.
+    pub known: bool,
 }
 
 impl Capability {
@@ -16,19 +18,24 @@ impl Capability {
     pub fn table(can: &Capabilities) -> Vec<Self> {
         use CommandCode as Code;
         let row = |name: &str, command, how: String| {
-            let available = can.missing(command).map_or(Ok(how), |why| Err(why.to_owned()));
-            Self { name: name.to_owned(), available }
+            let available = can.expected(command).map(|()| how).map_err(str::to_owned);
+            Self { name: name.to_owned(), available, known: can.is_known(command) }
+        };
+        let known = can.known();
+        let family = |name: &str, field, oldest, newest: u8| Self {
+            known: known.contains(&field),
+            ..row(name, oldest, format!("generation {newest}"))
         };
         let yes = || "yes".to_owned();
         vec![
-            row("process info", Code::ProcessInfo, format!("generation {}", can.process_info)),
+            family("process info", "process_info", Code::ProcessInfo, can.process_info),
             row("environment", Code::ProcessEnvironment, yes()),
             row("set a variable", Code::SetEnvironmentVariable, yes()),
-            row("trace", Code::CollectTracing, format!("generation {}", can.collect_tracing)),
+            family("trace", "collect_tracing", Code::CollectTracing, can.collect_tracing),
             row("trace without stacks", Code::CollectTracing3, yes()),
             row("choose the rundown", Code::CollectTracing4, yes()),
             row("filter by event", Code::CollectTracing5, yes()),
-            row("dump", Code::GenerateCoreDump, format!("generation {}", can.dump)),
+            family("dump", "dump", Code::GenerateCoreDump, can.dump),
             row("dump errors in words", Code::GenerateCoreDump3, yes()),
             row("perf map", Code::EnablePerfMap, yes()),
             row("start-up hook", Code::ApplyStartupHook, yes()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::KernelTrace;
 use super::size::{format_size, parse_size};
 use crate::clr::{DEFAULT_PROFILES, Selected, Trigger, parse_event_ids, parse_tracepoints, select};
-use crate::ipc::{BufferMb, BufferMode, Capabilities, CommandCode, Rundown, UserEvents};
+use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Loss, Rundown, UserEvents};
 use crate::nettrace::Keep;
 
 /// An order to record, as a person gave it. The default is what is recorded when nothing is asked for.
@@ -100,19 +100,20 @@ impl Order {
         Ok(Some((events, KernelTrace { tracepoints: names, session: None })))
     }
 
-    /// Why a runtime cannot do this, by its version, as `needs .NET 10`. `None` where it can.
-    pub fn missing(&self, capabilities: &Capabilities) -> Option<String> {
-        let config = self.select().ok()?.config;
-        // The last of the ladder is what the oldest runtime takes that can do it at all.
-        let code = config.ladder().last().map_or(CommandCode::CollectTracing2, |command| command.code());
-        let needs = capabilities.missing(code)?;
-        let what = match code {
-            CommandCode::CollectTracing3 => "Recording without stacks",
-            CommandCode::CollectTracing4 => "A rundown of its own",
-            CommandCode::CollectTracing5 => "A filter by event ids",
-            _ => "Blocking instead of dropping",
-        };
-        Some(format!("{what} {needs}"))
+    /// What a runtime is expected to leave out of this, so that it can be said before it is asked.
+    ///
+    /// # Errors
+    /// Where it is expected not to do it at all, why: `a filter by event ids needs .NET 10`.
+    pub fn expected_losses(&self, capabilities: &Capabilities) -> Result<Vec<Loss>, String> {
+        let attempts = self.select()?.config.attempts();
+        let mut missing = String::new();
+        for Attempt { command, losses } in attempts {
+            match capabilities.missing(command.code()) {
+                None => return Ok(losses),
+                Some(needs) => missing = format!("{} {needs}", command.code().purpose()),
+            }
+        }
+        Err(missing)
     }
 
     /// The options of the command line that say the same.
@@ -285,19 +286,20 @@ mod tests {
 
     #[test]
     fn what_a_runtime_is_too_old_for() {
-        let on = |version: &str, order: Order| order.missing(&Capabilities::of(Some(&RuntimeVersion::new(version))));
+        let on = |version: &str, order: Order| order.expected_losses(&Capabilities::of(Some(&RuntimeVersion::new(version))));
+        let too_old = |what: &str| Err(what.to_owned());
         let ids = || Order { event_ids: vec![format!("{RUNTIME}/^1")], ..Order::default() };
         let own = || Order { rundown: Some("0x38".to_owned()), ..Order::default() };
         let bare = || Order { no_stacks: true, ..Order::default() };
         let block = || Order { block: true, ..Order::default() };
-        assert_eq!(on("3.1.0", Order::default()), None);
-        assert_eq!(on("3.1.0", Order::of_profiles(&["gc-collect".to_owned()])), None, "less rundown is only preferred");
-        assert_eq!(on("7.0.0", bare()).as_deref(), Some("Recording without stacks needs .NET 8"));
-        assert_eq!(on("8.0.0", own()).as_deref(), Some("A rundown of its own needs .NET 9"));
-        assert_eq!(on("9.0.0", ids()).as_deref(), Some("A filter by event ids needs .NET 10"));
-        assert_eq!(on("10.0.0", block()).as_deref(), Some("Blocking instead of dropping needs .NET 11"));
+        assert_eq!(on("3.1.0", Order::default()), Ok(vec![]));
+        assert_eq!(on("3.1.0", Order::of_profiles(&["gc-collect".to_owned()])), Ok(vec![Loss::RundownOmitted]), "it is only preferred");
+        assert_eq!(on("8.0.33", bare()), Ok(vec![Loss::StacksIncluded]));
+        assert_eq!(on("8.0.0", own()), too_old("a choice of the rundown needs .NET 9"));
+        assert_eq!(on("9.0.0", ids()), too_old("a filter by event ids, or recording into user_events, needs .NET 10"));
+        assert_eq!(on("10.0.0", block()), too_old("blocking the target instead of dropping events needs .NET 11"));
         for order in [bare(), own(), ids(), block()] {
-            assert_eq!(on("11.0.0", order), None);
+            assert_eq!(on("11.0.0", order), Ok(vec![]));
         }
     }
 

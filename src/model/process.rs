@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::ipc::{Cookie, RuntimeVersion};
+use crate::ipc::{Capabilities, CommandSupport, Cookie, RuntimeVersion};
 
 /// Which process: a pid alone is used again, a pid and its start time are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,6 +24,8 @@ pub struct Process {
     pub name: String,
     /// Runtime version as the runtime says it; where it is too old to say (3.x) or cannot be asked, that of its library's path. `None` where neither is known.
     pub runtime: Option<RuntimeVersion>,
+    /// Which commands it has, as far as its answers have shown.
+    pub support: CommandSupport,
     /// Operating system as the runtime says it, such as `Linux`.
     pub os: Option<String>,
     /// Architecture as the runtime says it, such as `x64`.
@@ -62,6 +64,7 @@ impl Process {
             ns_pid: key.pid,
             name: String::new(),
             runtime: None,
+            support: CommandSupport::default(),
             os: None,
             arch: None,
             rid: None,
@@ -77,6 +80,11 @@ impl Process {
             run_state: RunState::default(),
             contact: Contact::default(),
         }
+    }
+
+    /// What its runtime can be asked.
+    pub fn capabilities(&self) -> Capabilities {
+        Capabilities::new(self.runtime.as_ref(), self.support)
     }
 }
 

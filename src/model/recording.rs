@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Findings, ProcessKey};
+use crate::ipc::Loss;
 
 /// Which recording of this run of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,6 +25,8 @@ pub struct Recording {
     pub file: PathBuf,
     /// Profiles and providers in words, such as `dotnet-common + sampled-thread-time`.
     pub what: String,
+    /// What was requested and the runtime cannot do.
+    pub losses: Vec<Loss>,
     /// Where in its life it is.
     pub phase: Phase,
     /// Time since the session was asked for, until now or until it ended.
@@ -62,6 +65,7 @@ impl Recording {
             name,
             file,
             what,
+            losses: Vec::new(),
             phase: Phase::Starting,
             elapsed: Duration::ZERO,
             bytes: 0,

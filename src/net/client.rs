@@ -4,7 +4,7 @@
 //! a time and would wait for the bytes, and a 3.x runtime takes no message in pieces. We always close first; dropping a call closes too.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
@@ -21,8 +21,8 @@ use super::legacy;
 use super::proc::Proc;
 use super::user_events::UserEventsData;
 use crate::ipc::{
-    Command, CommandCode, Destination, DumpRequest, EnvironmentBlock, HEADER_BYTES, Hresult, LegacyRequest, Message, ProcessInfo, Reply,
-    ReplyError, SessionConfig, SessionId, UserEvents,
+    Attempt, Command, CommandCode, CommandSupport, Destination, DumpRequest, EnvironmentBlock, Failure, HEADER_BYTES, Hresult,
+    LegacyRequest, Loss, Message, ProcessInfo, Reply, ReplyError, SessionConfig, SessionId, Support, UserEvents,
 };
 use crate::model::{ProcessKey, ThreadUse, Variable, sanitise_bytes};
 
@@ -35,11 +35,16 @@ const LOAD_LIMIT: Duration = Duration::from_secs(60);
 /// How long to wait before knocking again at a server whose queue of 255 clients is full.
 const QUEUE_PAUSE: Duration = Duration::from_millis(50);
 
+/// What the answers of a runtime have shown, shared by all who talk to it.
+pub(super) type SharedSupport = Arc<Mutex<CommandSupport>>;
+
 /// Sends commands to one runtime, one at a time. Clones share the turn.
 #[derive(Debug, Clone)]
 pub struct Client {
     endpoint: Endpoint,
     gate: Arc<Gate>,
+    /// What the answers have shown so far.
+    support: SharedSupport,
     /// Where to look at the process before a command that could harm it.
     proc: Option<Arc<Proc>>,
     /// Where connections come from, if it is the runtime that connects.
@@ -53,6 +58,8 @@ pub struct Client {
 pub struct Session {
     /// Its id, for [`Client::stop_session`]; of no use once the stream has ended.
     pub id: SessionId,
+    /// What was requested and the runtime cannot do.
+    pub losses: Vec<Loss>,
     /// The stream, from its first byte. Dropping it without a stop leaves the session to the runtime, which notices at its next event.
     pub stream: UnixStream,
 }
@@ -60,7 +67,7 @@ pub struct Session {
 impl Client {
     /// A client that shares its turn with nobody but its clones.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, gate: Arc::default(), proc: None, lane: None, legacy: false }
+        Self { endpoint, gate: Arc::default(), support: Arc::default(), proc: None, lane: None, legacy: false }
     }
 
     /// A client for a preview of .NET Core 3.0, 4 or 5. It can start and stop trace sessions. No other runtime understands it, and one that does not
@@ -77,6 +84,16 @@ impl Client {
     /// A client for a process that connects to us, to the port that is `endpoint`'s socket.
     pub(super) fn called(endpoint: Endpoint, proc: Arc<Proc>, lane: Lane) -> Self {
         Self { lane: Some(lane), ..Self::watched(endpoint, proc) }
+    }
+
+    /// The same client, which learns together with others of the process.
+    pub(super) fn learning(self, support: SharedSupport) -> Self {
+        Self { support, ..self }
+    }
+
+    /// Which commands the runtime has, as far as its answers have shown.
+    pub fn support(&self) -> CommandSupport {
+        *self.support.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whom it talks to.
@@ -113,9 +130,9 @@ impl Client {
     /// # Errors
     /// [`ExchangeError`] says what came instead.
     pub async fn process_info(&self) -> Result<Option<ProcessInfo>, ExchangeError> {
-        match self.first_known(&ProcessInfo::ladder(), ANSWER_LIMIT).await {
+        match self.first_known(&ProcessInfo::attempts(), ANSWER_LIMIT).await {
             Ok((_, Reply::Info(info), _)) => Ok(Some(*info)),
-            Ok((code, ..)) => Err(self.error(code, senseless())),
+            Ok((attempt, ..)) => Err(self.error(attempt.command.code(), senseless())),
             Err(error) if error.hresult() == Some(Hresult::UNKNOWN_COMMAND) => Ok(None),
             Err(error) => Err(error),
         }
@@ -151,7 +168,7 @@ impl Client {
     /// # Errors
     /// [`ExchangeError`]; its `details` are the words of the target's dump program.
     pub async fn dump(&self, request: &DumpRequest, limit: Duration) -> Result<(), ExchangeError> {
-        self.first_known(&request.ladder(), limit).await.map(drop)
+        self.first_known(&request.attempts(), limit).await.map(drop)
     }
 
     /// Sends a command that is answered with a plain "done": perf maps, variables, resume, hooks, profilers.
@@ -164,7 +181,7 @@ impl Client {
             Command::StartupProfiler { .. } | Command::ApplyStartupHook { .. } => LOAD_LIMIT,
             _ => ANSWER_LIMIT,
         };
-        self.first_known(std::slice::from_ref(command), limit).await.map(drop)
+        self.only(command.clone(), limit).await
     }
 
     /// Starts a trace session. Its stream is to be read without a pause from now on.
@@ -177,9 +194,9 @@ impl Client {
             let request = legacy::collect(config).map_err(|cause| self.error(code, cause))?;
             return self.in_legacy(code, ANSWER_LIMIT, &request).await;
         }
-        match self.first_known(&config.ladder(), ANSWER_LIMIT).await? {
-            (_, Reply::Session(id), stream) => Ok(Session { id, stream }),
-            (code, ..) => Err(self.error(code, senseless())),
+        match self.first_known(&config.attempts(), ANSWER_LIMIT).await? {
+            (attempt, Reply::Session(id), stream) => Ok(Session { id, losses: attempt.losses.clone(), stream }),
+            (attempt, ..) => Err(self.error(attempt.command.code(), senseless())),
         }
     }
 
@@ -194,7 +211,7 @@ impl Client {
         let _turn = self.turn(code, ANSWER_LIMIT).await?;
         let start = async {
             match self.exchange(&command, Some(data)).await {
-                Ok((Reply::Session(id), stream)) => Ok(Session { id, stream }),
+                Ok((Reply::Session(id), stream)) => Ok(Session { id, losses: Vec::new(), stream }),
                 Ok(_) => Err(senseless()),
                 Err(Cause::Reply(ReplyError::Failure(failure))) if failure.hresult == Hresult::FAIL => Err(Cause::Tracepoints(failure)),
                 Err(cause) => Err(cause),
@@ -212,7 +229,7 @@ impl Client {
         if self.legacy {
             return self.in_legacy(CommandCode::StopTracing, STOP_LIMIT, &LegacyRequest::Stop(session)).await.map(drop);
         }
-        self.first_known(&[Command::StopTracing { session }], STOP_LIMIT).await.map(drop)
+        self.only(Command::StopTracing { session }, STOP_LIMIT).await
     }
 
     async fn in_legacy(&self, code: CommandCode, limit: Duration, request: &LegacyRequest) -> Result<Session, ExchangeError> {
@@ -220,20 +237,26 @@ impl Client {
         let exchange = async {
             let mut stream = self.dial().await?;
             let id = legacy::exchange(&mut stream, &self.endpoint, request).await?;
-            Ok(Session { id, stream })
+            Ok(Session { id, losses: Vec::new(), stream })
         };
         self.within(code, limit, exchange).await
     }
 
-    /// Sends commands in turn until one is not answered with "unknown command". Hands out the connection too.
-    async fn first_known(&self, ladder: &[Command], limit: Duration) -> Result<(CommandCode, Reply, UnixStream), ExchangeError> {
-        let first = ladder.first().map_or(CommandCode::ProcessInfo, Command::code);
+    /// Sends a command that no other can stand for.
+    async fn only(&self, command: Command, limit: Duration) -> Result<(), ExchangeError> {
+        self.first_known(&[Attempt { command, losses: Vec::new() }], limit).await.map(drop)
+    }
+
+    /// Makes attempts in turn until one is not answered with "unknown command". Hands out the connection too.
+    async fn first_known<'a>(&self, attempts: &'a [Attempt], limit: Duration) -> Result<(&'a Attempt, Reply, UnixStream), ExchangeError> {
+        let first = attempts.first().map_or(CommandCode::ProcessInfo, |attempt| attempt.command.code());
         let _turn = self.turn(first, limit).await?;
         let mut last = self.error(first, senseless());
-        for command in ladder {
+        for attempt in attempts {
+            let command = &attempt.command;
             self.forbid_harm(command).map_err(|cause| self.error(command.code(), cause))?;
             match self.within(command.code(), limit, self.exchange(command, None)).await {
-                Ok((reply, stream)) => return Ok((command.code(), reply, stream)),
+                Ok((reply, stream)) => return Ok((attempt, reply, stream)),
                 Err(error) if error.hresult() == Some(Hresult::UNKNOWN_COMMAND) => last = error,
                 Err(error) => return Err(error),
             }
@@ -256,10 +279,15 @@ impl Client {
         result.map_err(|cause| self.error(code, cause))
     }
 
-    /// One connection, one message, a file behind it where one is needed, one reply. What follows the reply is left in the connection.
+    /// One connection, one message, a file behind it where one is needed, one reply. What follows the reply is left in the connection. A command
+    /// that the runtime has declined for good is not sent again: its answer would be the same.
     async fn exchange(&self, command: &Command, data: Option<&UserEventsData>) -> Result<(Reply, UnixStream), Cause> {
         if self.legacy {
             return Err(Cause::NotInLegacy("such command"));
+        }
+        let code = command.code();
+        if let Some(Support::No(hresult)) = self.support().get(code) {
+            return Err(ReplyError::from(Failure::from(hresult)).into());
         }
         let message = command.encode()?;
         let mut stream = match &self.lane {
@@ -272,11 +300,12 @@ impl Client {
             sent = data.hand_over(&stream).await;
         }
         let sent = sent.map_err(|error| Cause::of_stream(error, 0));
-        let reply = read_reply(&mut stream, command.code()).await;
-        match (reply, sent) {
-            (Err(Cause::Closed), Err(cause)) => Err(cause),
-            (reply, _) => Ok((reply?, stream)),
-        }
+        let answer = match (read_answer(&mut stream, code).await, sent) {
+            (Err(Cause::Closed), Err(cause)) => return Err(cause),
+            (answer, _) => answer?,
+        };
+        self.support.lock().unwrap_or_else(PoisonError::into_inner).learn(code, &answer);
+        Ok((answer?, stream))
     }
 
     async fn dial(&self) -> Result<UnixStream, Cause> {
@@ -318,11 +347,11 @@ fn senseless() -> Cause {
 }
 
 /// Reads one message and not a byte more: behind the reply to a start follows the stream.
-async fn read_reply(stream: &mut UnixStream, to: CommandCode) -> Result<Reply, Cause> {
+async fn read_answer(stream: &mut UnixStream, to: CommandCode) -> Result<Result<Reply, ReplyError>, Cause> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES);
     loop {
         if let Some((message, _)) = Message::decode(&bytes)? {
-            return Ok(Reply::decode(to, &message)?);
+            return Ok(Reply::decode(to, &message));
         }
         let whole = match bytes.get(14..16) {
             Some(&[low, high]) if bytes.len() >= HEADER_BYTES => usize::from(u16::from_le_bytes([low, high])),

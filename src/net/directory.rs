@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use super::client::Client;
+use super::client::{Client, SharedSupport};
 use super::discovery::{Scanner, Sources};
 use super::endpoint::{Endpoint, SocketName};
 use super::error::ExchangeError;
@@ -33,6 +33,8 @@ const NAMES: Duration = Duration::from_secs(1);
 pub struct Clients {
     proc: Arc<Proc>,
     known: Arc<Mutex<FxHashMap<ProcessKey, Client>>>,
+    /// What the answers of each process have shown, whichever way they came.
+    support: Arc<Mutex<FxHashMap<ProcessKey, SharedSupport>>>,
     /// Where ports look for who connects to them.
     sources: Arc<Sources>,
     /// The port that we serve. It stays for as long as somebody may talk over it.
@@ -47,7 +49,16 @@ impl Clients {
 
     /// The client that goes over our port, where the process is connected to it.
     fn calling(&self, process: &Process) -> Option<Client> {
-        self.port().as_ref().and_then(|port| port.client(process.key))
+        let client = self.port().as_ref()?.client(process.key)?;
+        Some(client.learning(self.support_of(process.key)))
+    }
+
+    /// What all clients of a process learn together. A socket without a pid may be any process's.
+    fn support_of(&self, key: ProcessKey) -> SharedSupport {
+        if key.pid == 0 {
+            return Arc::default();
+        }
+        Arc::clone(self.support.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default())
     }
 
     fn port(&self) -> MutexGuard<'_, Option<Port>> {
@@ -93,13 +104,17 @@ impl Clients {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         Some(match known.entry(process.key) {
             Entry::Occupied(client) if *client.get().endpoint() == endpoint => client.get().clone(),
-            entry => entry.insert_entry(Client::watched(endpoint, Arc::clone(&self.proc))).get().clone(),
+            entry => {
+                let client = Client::watched(endpoint, Arc::clone(&self.proc)).learning(self.support_of(process.key));
+                entry.insert_entry(client).get().clone()
+            }
         })
     }
 
     /// Forgets processes that are not listed any more. Who holds a client may go on using it.
     fn keep(&self, listed: &FxHashSet<ProcessKey>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));
+        self.support.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));
     }
 }
 
@@ -121,7 +136,13 @@ impl Directory {
     pub fn new(sources: Sources) -> io::Result<Self> {
         let scanner = Scanner::new(sources.clone())?;
         Ok(Self {
-            clients: Clients { proc: scanner.proc(), known: Arc::default(), sources: Arc::new(sources), port: Arc::default() },
+            clients: Clients {
+                proc: scanner.proc(),
+                known: Arc::default(),
+                support: Arc::default(),
+                sources: Arc::new(sources),
+                port: Arc::default(),
+            },
             scanner,
             inquiries: FxHashMap::default(),
             questions: JoinSet::new(),
@@ -293,8 +314,9 @@ impl Directory {
 
     fn tell(&self, row: &mut Process) {
         if let Some(inquiry) = self.inquiries.get(&row.key) {
-            let busy = self.clients.of(row).and_then(|client| client.busy());
-            inquiry.tell(row, busy, Instant::now());
+            let client = self.clients.of(row);
+            row.support = client.as_ref().map(Client::support).unwrap_or_default();
+            inquiry.tell(row, client.and_then(|client| client.busy()), Instant::now());
         }
     }
 }

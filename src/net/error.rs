@@ -131,7 +131,7 @@ impl ExchangeError {
                 format!(" (socket {})", sanitise(&self.endpoint.socket.to_string_lossy()))
             }
             Cause::Reply(ReplyError::Failure(failure)) => match failure.hresult {
-                Hresult::UNKNOWN_COMMAND => format!(": it {}", self.command.needs()),
+                Hresult::UNKNOWN_COMMAND => format!(": {} {}", self.command.purpose(), self.command.needs()),
                 Hresult::FAIL => self.what_failed().to_owned(),
                 _ => String::new(),
             },

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use crate::analysis::{CounterSession, MeterLimits};
-use crate::ipc::{BufferMb, Capabilities, CommandCode, Invalid, Level, Provider, Providers, Rundown, RuntimeVersion, SessionConfig};
+use crate::ipc::{BufferMb, Invalid, Level, Provider, Providers, Rundown, RuntimeVersion, SessionConfig};
 
 /// The provider of all meters, and its keyword for values (TimeSeriesValues).
 const METERS: (&str, u64) = ("System.Diagnostics.Metrics", 2);
@@ -57,7 +57,6 @@ impl CounterRequest {
         &self,
         event_counters: impl Iterator<Item = &'a str>,
         metrics: &str,
-        version: Option<&RuntimeVersion>,
         buffer: BufferMb,
     ) -> Result<SessionConfig, Invalid> {
         let every = format!("EventCounterIntervalSec={}", self.interval.as_secs_f64());
@@ -76,7 +75,7 @@ impl CounterRequest {
         let mut config = SessionConfig::new(Providers::new(providers)?);
         config.buffer = buffer;
         config.rundown = Rundown::None;
-        config.stacks = Capabilities::of(version).missing(CommandCode::CollectTracing3).is_some();
+        config.stacks = false;
         Ok(config)
     }
 }
@@ -106,7 +105,7 @@ mod tests {
         let version = RuntimeVersion::new("9.0.7");
         let request = CounterRequest { client: "C".into(), ..CounterRequest::new(Some(&version), Duration::from_millis(500)) };
         let config = |counters: &[&'static str], metrics: &str| {
-            asked(&request.config(counters.iter().copied(), metrics, Some(&version), BufferMb::new(1).unwrap()).unwrap())
+            asked(&request.config(counters.iter().copied(), metrics, BufferMb::new(1).unwrap()).unwrap())
         };
         let event_counters = |name: &str| (name.to_owned(), "EventCounterIntervalSec=0.5".to_owned());
         let meters = |metrics: &str| {
@@ -115,7 +114,7 @@ mod tests {
         };
         assert_eq!(config(&["System.Runtime"], ""), [event_counters("System.Runtime")]);
         assert_eq!(config(&["App"], r"App\hits,App\lat"), [event_counters("App"), meters(r"App\hits,App\lat")]);
-        assert!(request.config([].into_iter(), "", None, BufferMb::new(1).unwrap()).is_err(), "a session of nothing");
+        assert!(request.config([].into_iter(), "", BufferMb::new(1).unwrap()).is_err(), "a session of nothing");
     }
 
     #[test]

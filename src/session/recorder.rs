@@ -76,14 +76,15 @@ impl Recorder {
         let pump = tokio::task::spawn_blocking(move || pump.run());
 
         let (wish, wishes) = watch::channel(Wish::GoOn);
-        let (publish, published) = watch::channel(plan.starting());
+        let recording = Recording { losses: session.losses, ..plan.starting() };
+        let (publish, published) = watch::channel(recording.clone());
         let mut ticks = interval(Recording::STEP);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let driver = Driver {
             client,
             session: session.id,
             stream,
-            recording: plan.starting(),
+            recording,
             begun,
             limits: Limits { duration: plan.duration, bytes: plan.max_bytes },
             progress,

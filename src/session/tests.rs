@@ -13,10 +13,12 @@ use tokio::time::{sleep, timeout};
 use super::count::Counting;
 use super::progress::Progress;
 use super::pump::Pump;
-use super::{DumpError, Lens, OutputError, Plan, Recorder, StartError, dump, perf_map};
-use crate::analysis::{SampleFilter, Throughput};
+use super::{DumpError, Lens, OutputError, Plan, Recorder, StartError, Watch, dump, perf_map, watch};
+use crate::analysis::{CountersSnapshot, SampleFilter, Throughput};
 use crate::clr::Trigger;
-use crate::ipc::{DumpFlags, DumpKind, DumpRequest, Level, PerfMapKind, Provider, Providers, SessionConfig, TargetPath};
+use crate::ipc::{
+    DumpFlags, DumpKind, DumpRequest, Level, Loss, PerfMapKind, Provider, Providers, RuntimeVersion, SessionConfig, TargetPath,
+};
 use crate::model::{Findings, NameSearch, Outcome, Phase, Process, ProcessKey, Recording, RecordingId, StoppedBy};
 use crate::net::client::Client;
 use crate::net::endpoint::Endpoint;
@@ -312,6 +314,28 @@ async fn perf_map_files_are_found() {
     assert_eq!(files, [bench.dir.path().join("perf-77.map"), bench.dir.path().join("perfinfo-77.map")]);
     perf_map(&bench.client, &bench.process, None).await.unwrap();
     assert!(bench.runtime.is_alive());
+}
+
+#[tokio::test]
+async fn every_version_is_watched_and_says_what_it_cannot_leave_out() {
+    for (version, losses) in [("3.1.23", &[Loss::StacksIncluded][..]), ("8.0.33", &[Loss::StacksIncluded]), ("9.0.7", &[])] {
+        let bench = bench(Spec::new("Web", version, 77));
+        let process = Process { runtime: Some(RuntimeVersion::new(version)), ..bench.process.clone() };
+        let watched = Watch { process, interval: Duration::from_secs(1), meters: false };
+        let (stop, stopped) = tokio::sync::watch::channel(false);
+        let publish = |counters: CountersSnapshot| {
+            let _ = stop.send_replace(!counters.counters.is_empty());
+            std::future::ready(())
+        };
+        assert_eq!(watch(&bench.client, &watched, stopped, publish).await, Ok(()), "{version}");
+        assert!(*stop.borrow(), "{version}: no counter came");
+
+        let mut plan = bench.plan();
+        plan.config.stacks = false;
+        let recorder = bench.start(plan).await;
+        recorder.stop();
+        assert_eq!(recorder.finished().await.losses, losses, "{version}");
+    }
 }
 
 #[tokio::test]

@@ -70,8 +70,8 @@ pub async fn watch<F: Future<Output = ()>>(
     let metrics = if watch.meters { ALL_METERS } else { "" };
     for _ in 0..SESSIONS {
         let buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
-        let config = request.config([RUNTIME].into_iter(), metrics, version, buffer).map_err(|error| error.to_string())?;
-        let Session { id, mut stream } = client.start_session(&config).await.map_err(|error| error.to_string())?;
+        let config = request.config([RUNTIME].into_iter(), metrics, buffer).map_err(|error| error.to_string())?;
+        let Session { id, mut stream, .. } = client.start_session(&config).await.map_err(|error| error.to_string())?;
         let mut tally = CounterTally::new(request.session());
         let over = listen(&mut stream, &mut tally, &mut stop, &publish).await;
         if !matches!(over, Ok(Over::Ended)) {

@@ -102,6 +102,11 @@ async fn every_version_knows_its_commands_and_no_others() {
         }
         assert!(bench.runtime.is_alive());
     }
+    let older = SessionConfig { stacks: false, ..everything() };
+    for (version, knows) in [("8.0.33", false), ("9.0.7", true)] {
+        let answer = start(spec(version)).ask(older.command()).await;
+        assert_eq!(answer.is_ok(), knows, "{version}: {answer:?}");
+    }
 }
 
 #[tokio::test]

@@ -171,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn what_does_not_begin_says_why() {
         for (version, data, why) in
-            [("10.0.9", Err("tracefs is not mounted".to_owned()), "tracefs is not mounted"), ("9.0.7", Ok(()), "it needs .NET 10")]
+            [("10.0.9", Err("tracefs is not mounted".to_owned()), "tracefs is not mounted"), ("9.0.7", Ok(()), "needs .NET 10")]
         {
             let mut bench = bench(version, None, data);
             match bench.inbox.recv().await {

@@ -93,6 +93,10 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
         None => numbers(canvas, tracked, below),
     };
 
+    for loss in &recording.losses {
+        let room = Rect { y, height: area.bottom().saturating_sub(y).min(2), ..area };
+        y += canvas.wrapped(room, &format!("Note: {loss}."), theme.warn);
+    }
     let file = match &recording.phase {
         Phase::Done(Outcome { file, .. }) => file.as_ref(),
         _ => Some(&recording.file).filter(|file| !file.as_os_str().is_empty()),

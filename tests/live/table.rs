@@ -121,10 +121,12 @@ fn inspected(subject: &Subject<'_>) {
     });
     assert_eq!(info["capabilities"], capabilities);
     assert_eq!(info["runtime_version"], subject.runtime.version);
+    // Only this was asked; the rest is expected of the version.
+    assert_eq!(info["capabilities_known"], json!(["process_info"]));
     let text = subject.run("info", &[]).stdout;
     let row = |name: &str| text.lines().find_map(|line| line.trim_start().strip_prefix(name)).unwrap_or_else(|| panic!("{text}")).trim();
     assert_eq!((row("Name"), row("Runtime"), row("Contact")), (subject.name(), subject.runtime.version, "ok"));
-    assert_eq!(row("perf map"), if subject.is("3") { "no: needs .NET 8" } else { "yes" });
+    assert_eq!(row("perf map"), if subject.is("3") { "no: needs .NET 8, expected" } else { "yes, expected" });
 }
 
 fn environment(subject: &Subject<'_>) {

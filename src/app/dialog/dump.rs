@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 
 use crate::app::Now;
-use crate::ipc::{Capabilities, CommandCode, DumpFlags, DumpKind, DumpRequest, TargetPath};
+use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, TargetPath};
 use crate::model::{Age, Bytes, Process, is_elsewhere, seen_here, temporary_folder};
 
 use super::{Form, Purpose, Question, Subject};
@@ -53,7 +53,7 @@ impl Form {
         };
         let subject = Subject { key: process.key, name: process.name.clone() };
         let path = temporary_folder(process).join(format!("{}_{}_{}.dmp", file_name(&process.name), process.key.pid, stamp(now)));
-        let needs = Capabilities::of(process.runtime.as_ref()).missing(CommandCode::GenerateCoreDump2);
+        let needs = process.capabilities().missing(CommandCode::GenerateCoreDump2);
         let questions = vec![
             Question::choice("Type", OPTIONS, 1),
             Question::text("Path", path.to_string_lossy(), ""),

@@ -51,12 +51,11 @@ impl Form {
     /// Asks what to record of a process; what was ordered last stands there already.
     pub(in crate::app) fn trace(process: &Process, order: &Order) -> Self {
         let subject = Subject { key: process.key, name: process.name.clone() };
-        let capabilities = Capabilities::of(process.runtime.as_ref());
+        let capabilities = process.capabilities();
         let needs = |code: CommandCode| capabilities.missing(code).map(str::to_owned);
         let time = |time| humantime::format_duration(time).to_string().replace(' ', "");
         let shown = |option: Option<String>| option.unwrap_or_default();
         let missing_ids = needs(CommandCode::CollectTracing5);
-        let missing_stacks = needs(CommandCode::CollectTracing3);
         let event_ids = if missing_ids.is_some() { String::new() } else { order.event_ids.join(" ") };
         let questions = vec![
             Question::text("Profiles", order.profiles.join(" "), "names of profiles"),
@@ -76,7 +75,7 @@ impl Form {
                 shown(order.rundown.clone()),
                 "full, none, or a keyword such as 0x38 (.NET 9); what the profiles need if empty",
             ),
-            Question::choice("Stacks", STACK_OPTIONS, usize::from(order.no_stacks && missing_stacks.is_none())).refused(missing_stacks),
+            Question::choice("Stacks", STACK_OPTIONS, usize::from(order.no_stacks)),
             Question::choice("When full", FULL_OPTIONS, 0).refused(needs(CommandCode::CollectTracing6)),
             Question::text("Stop after", shown(order.duration.map(time)), "a time such as 30s"),
             Question::text("Stop at", shown(order.max_size.map(format_size)), "a size of the file such as 64MB"),
@@ -211,10 +210,13 @@ impl Form {
         (trace.trouble, trace.warnings) = match order.select() {
             _ if !wrong.is_empty() => (None, Vec::new()),
             Err(trouble) => (Some(trouble), Vec::new()),
-            Ok(selected) => {
-                let missing = order.missing(&trace.capabilities).map(|missing| format!("{missing}; this is {}.", trace.runtime));
-                (missing, selected.warnings)
-            }
+            Ok(selected) => match order.expected_losses(&trace.capabilities) {
+                Err(missing) => (Some(format!("Not on {}: {missing}.", trace.runtime)), selected.warnings),
+                Ok(losses) => {
+                    let expected = losses.iter().map(|loss| format!("On {} {loss}.", trace.runtime));
+                    (None, expected.chain(selected.warnings).collect())
+                }
+            },
         };
     }
 }

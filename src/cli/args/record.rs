@@ -81,7 +81,7 @@ pub(in crate::cli) struct Record {
     /// What the runtime tells of methods and modules at the end: full, none, or a keyword such as 0x38 (.NET 9) [default: what the profiles need]
     #[arg(long, value_name = "full|none|0xHEX")]
     pub(in crate::cli) rundown: Option<String>,
-    /// Record events without their stacks (.NET 8)
+    /// Record events without their stacks (.NET 9; older runtimes send them all the same)
     #[arg(long)]
     pub(in crate::cli) no_stacks: bool,
     /// Have the target wait when the buffer is full, instead of dropping events: a slow reader stalls it (.NET 11)

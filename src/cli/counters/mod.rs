@@ -46,7 +46,7 @@ pub(super) async fn run(arguments: args::Counters) -> Result<Exit, Failure> {
     let deadline = arguments.duration.map(|duration| Instant::now() + duration);
     let mut printer = Printer::new(arguments.format);
     for _ in 0..SESSIONS {
-        let config = asked.config(wanted.event_counters(major), &wanted.metrics(major), version, buffer).map_err(Failure::usage)?;
+        let config = asked.config(wanted.event_counters(major), &wanted.metrics(major), buffer).map_err(Failure::usage)?;
         let mut live = Live::default();
         live.set_counter_session(asked.session());
         let mut listener = Listener::start(client.clone(), &config, live).await.map_err(not_started)?;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::clr::profiles;
-use crate::ipc::{BufferMb, BufferMode, Capabilities, Command, CommandCode, RuntimeVersion};
+use crate::ipc::{BufferMb, BufferMode, Capabilities, CommandCode, RuntimeVersion};
 
 /// What the session turns on, as it is typed.
 fn turned_on(selected: &Selected) -> Vec<String> {
@@ -105,7 +105,7 @@ fn what_does_not_go_together() {
     assert_eq!(select(&[""; 0], &many, None), Err(SelectError::Invalid(Invalid::ProviderCount(1001))));
 }
 
-/// Each profile by itself makes a session that even .NET Core 3.1 takes, by one of the ladder's commands.
+/// Each profile by itself makes a session that even .NET Core 3.1 takes, by one of the commands that can carry it.
 #[test]
 fn every_profile_works_on_every_runtime() {
     let oldest = Capabilities::of(Some(&RuntimeVersion::new("3.1.23")));
@@ -114,8 +114,8 @@ fn every_profile_works_on_every_runtime() {
         assert_eq!(selected.config.providers.len(), profile.providers.len());
         assert_eq!((selected.config.buffer, selected.config.stacks), (BufferMb::DEFAULT, true));
         assert_eq!(selected.config.mode, BufferMode::Drop);
-        let ladder = selected.config.ladder();
-        assert!(ladder.iter().any(|command| oldest.missing(command.code()).is_none()), "{}", profile.name);
-        assert!(ladder.iter().map(Command::encode).all(|bytes| bytes.is_ok()), "{}", profile.name);
+        let attempts = selected.config.attempts();
+        assert!(attempts.iter().any(|attempt| oldest.missing(attempt.command.code()).is_none()), "{}", profile.name);
+        assert!(attempts.iter().all(|attempt| attempt.command.encode().is_ok()), "{}", profile.name);
     }
 }

@@ -64,8 +64,8 @@ fn process_info_byte_for_byte() {
             assert!(matches!(decode(code, &ok(&payload[..end])), Err(ReplyError::Malformed { .. })), "{code} cut at {end}");
         }
     }
-    let ladder: Vec<_> = ProcessInfo::ladder().iter().map(|command| command.code()).collect();
-    assert_eq!(ladder, [Code::ProcessInfo3, Code::ProcessInfo2, Code::ProcessInfo]);
+    let attempts: Vec<_> = ProcessInfo::attempts().iter().map(|attempt| attempt.command.code()).collect();
+    assert_eq!(attempts, [Code::ProcessInfo3, Code::ProcessInfo2, Code::ProcessInfo]);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::ipc::{
-    BufferMb, BufferMode, Cookie, DumpFlags, DumpKind, EventFilter, Failure, Level, MAX_MESSAGE, PerfMapKind, Provider, Providers, Rundown,
-    RuntimeVersion, SessionConfig, TargetPath, TracepointProvider, Tracepoints, Variable as Sent,
+    BufferMb, BufferMode, Cookie, DumpFlags, DumpKind, EventFilter, Failure, Level, Loss, MAX_MESSAGE, PerfMapKind, Provider, Providers,
+    Rundown, RuntimeVersion, SessionConfig, TargetPath, TracepointProvider, Tracepoints, Variable as Sent,
 };
 use crate::model::{ProcessKey, Trouble};
 use crate::net::world::{Fake, World, fake};
@@ -246,9 +246,42 @@ async fn a_session_hands_out_its_stream_from_the_first_byte() {
     let mut bytes = Vec::new();
     session.stream.read_to_end(&mut bytes).await.unwrap();
     assert_eq!(bytes, b"Nettrace");
-    // Without rundown there is no older command that would mean the same.
-    let config = SessionConfig { rundown: crate::ipc::Rundown::None, buffer: BufferMb::new(1).unwrap(), ..SessionConfig::new(provider()) };
-    assert_eq!(server.client.start_session(&config).await.unwrap_err().hresult(), Some(Hresult::UNKNOWN_COMMAND));
+    // That command cannot leave the rundown out.
+    let config = SessionConfig { rundown: Rundown::None, buffer: BufferMb::new(1).unwrap(), ..SessionConfig::new(provider()) };
+    assert_eq!(server.client.start_session(&config).await.unwrap().losses, [Loss::RundownIncluded]);
+}
+
+#[tokio::test]
+async fn what_a_runtime_declined_is_said_and_not_asked_for_again() {
+    let (asked, codes) = tokio::sync::watch::channel(Vec::new());
+    let server = Server::start(move |code, mut stream| {
+        asked.send_modify(|codes| codes.push(code));
+        // As .NET 8 answers.
+        let known = code == CommandCode::CollectTracing2;
+        let answer = if known { ok(&Reply::Session(SessionId(1)), code) } else { no(Hresult::UNKNOWN_COMMAND) };
+        async move { stream.write_all(&answer).await.unwrap() }
+    });
+    let client = &server.client;
+    let bare = SessionConfig { stacks: false, rundown: Rundown::None, ..SessionConfig::new(provider()) };
+    let own = SessionConfig { rundown: Rundown::Keyword(0x38), ..SessionConfig::new(provider()) };
+    let names = SessionConfig { rundown: Rundown::AtLeast(0x38), ..SessionConfig::new(provider()) };
+    for _ in 0..2 {
+        assert_eq!(client.start_session(&bare).await.unwrap().losses, [Loss::StacksIncluded]);
+        let error = client.start_session(&own).await.unwrap_err();
+        assert!(
+            error.to_string().contains("(0x80131385)") && error.to_string().ends_with("a choice of the rundown needs .NET 9"),
+            "{error}"
+        );
+        assert_eq!(client.start_session(&names).await.unwrap().losses, [], "the default rundown holds more");
+        assert_eq!(client.environment().await.unwrap_err().hresult(), Some(Hresult::UNKNOWN_COMMAND));
+    }
+    use CommandCode::{CollectTracing2, CollectTracing3, CollectTracing4, ProcessEnvironment};
+    assert_eq!(
+        *codes.borrow(),
+        [CollectTracing3, CollectTracing2, CollectTracing4, CollectTracing2, ProcessEnvironment, CollectTracing2, CollectTracing2]
+    );
+    let shown = [CollectTracing2, CollectTracing3].map(|code| client.support().get(code));
+    assert_eq!(shown, [Some(Support::Yes), Some(Support::No(Hresult::UNKNOWN_COMMAND))]);
 }
 
 #[tokio::test]
@@ -350,7 +383,7 @@ async fn the_file_for_user_events_goes_right_behind_the_request() {
     let (_old, client) = runtime("9.0.7");
     for _ in 0..20 {
         let error = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap_err();
-        assert!(error.to_string().contains("it needs .NET 10"), "{error}");
+        assert!(error.to_string().contains("needs .NET 10"), "{error}");
     }
 }
 

@@ -3,8 +3,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButto
 use crate::app::action::Context;
 use crate::app::world::{World, fleet, process, variables};
 use crate::app::{Clipboard, Column, Effect, Msg, Overlay, Reply, Tab};
-use crate::ipc::{DumpFlags, DumpKind, DumpRequest, PerfMapKind, TargetPath};
-use crate::model::ProcessKey;
+use crate::ipc::{self, CommandCode, DumpFlags, DumpKind, DumpRequest, Failure, Hresult, PerfMapKind, RuntimeVersion, TargetPath};
+use crate::model::{Process, ProcessKey};
 
 #[test]
 fn keys_lead_from_one_place_to_another() {
@@ -171,8 +171,6 @@ fn what_cannot_be_done_says_why() {
         ("NodeAgent", "t", "it belongs to root"),
         ("NodeAgent", "d", "it belongs to root"),
         ("pwsh", "e", "diagnostics are switched off"),
-        ("LegacyBilling", "e", "needs .NET 5"),
-        ("LegacyBilling", "p", "needs .NET 8"),
         ("ReportWorker", "p", "would crash it"),
         ("no such process", "t", "No process is selected."),
     ] {
@@ -185,6 +183,28 @@ fn what_cannot_be_done_says_why() {
         assert!(world.state.overlay.is_none());
         assert!(world.said_last().contains(reason), "{filter} {key}: {:?}", world.said());
     }
+}
+
+#[test]
+fn an_answer_counts_more_than_the_version() {
+    let opens = |process: Process, key: &str| {
+        let mut world = World::new(120, 40);
+        world.send(Msg::Processes(vec![process]));
+        world.press(key);
+        if world.take_effects().is_empty() && world.state.overlay.is_none() { Err(world.said_last()) } else { Ok(()) }
+    };
+    let of = |version: Option<&str>| Process { runtime: version.map(RuntimeVersion::new), ..process(42, "Web") };
+    assert_eq!(opens(of(None), "p"), Ok(()), "only an answer can show it");
+    assert_eq!(opens(of(Some("3.1.32")), "e"), Err("This needs .NET 5; Web runs 3.1.32.".into()));
+    assert_eq!(opens(of(Some("3.1.32")), "p"), Err("This needs .NET 8; Web runs 3.1.32.".into()));
+    let answered = |version, hresult: Option<Hresult>| {
+        let mut process = of(Some(version));
+        let answer = hresult.map_or(Ok(ipc::Reply::Done), |hresult| Err(Failure::from(hresult).into()));
+        process.support.learn(CommandCode::EnablePerfMap, &answer);
+        opens(process, "p")
+    };
+    assert_eq!(answered("3.1.32", None), Ok(()));
+    assert_eq!(answered("9.0.7", Some(Hresult::UNKNOWN_COMMAND)), Err("This is not supported by this runtime; Web runs 9.0.7.".into()));
 }
 
 #[test]
