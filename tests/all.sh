@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sets a plain machine up and runs every test, those against real .NET runtimes included. Arguments go to `cargo test`.
-# Where a runtime cannot be had, the tests that need it are skipped and say so; with CI=true that is a failure.
+# Where a runtime cannot be had, the tests that need it are skipped and say so; with CI=true that is a failure,
+# but not for what comes from an archive (DN_TOP_RUNTIME_ARCHIVES, see tests/setup.sh).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

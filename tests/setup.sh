@@ -6,18 +6,26 @@
 #
 # Debian's packages apart, it writes to one folder, outside the tree: $DN_TOP_RUNTIMES, by default ~/.cache/dn-top-test-runtimes
 #
-#   3.1.23/dotnet   .NET Core 3.1
-#   9.0.7/dotnet    .NET 9 with ASP.NET Core and createdump
-#   10.0.9/azmcp    a single-file, self-contained .NET 10 program; runs as `azmcp server start` while its standard input is open
-#   programs/       the programs of tests/programs, compiled: net31/NAME.dll, net9/NAME.dll; net9/hook.dll, a start-up hook; profiler.so
+#   3.1.23/dotnet            .NET Core 3.1
+#   8.0.33/dotnet            .NET 8 with ASP.NET Core and createdump, from an archive
+#   8.0.30/Sarif.Multitool   a single-file, self-contained .NET 8 program, which runs any other: with DOTNET_STARTUP_HOOKS=programs/net8/host.dll
+#                            `Sarif.Multitool PROGRAM.dll ARGUMENT..` is that program
+#   9.0.7/dotnet             .NET 9 with ASP.NET Core and createdump
+#   10.0.14/dotnet           .NET 10 with ASP.NET Core and createdump, from an archive
+#   10.0.9/azmcp             a single-file, self-contained .NET 10 program; runs as `azmcp server start` while its standard input is open
+#   aot8/aot8                a NativeAOT program of .NET 8 with event sources, from an archive
+#   programs/                the programs of tests/programs, compiled: net31/NAME.dll, net8/NAME.dll, net9/NAME.dll, net10/NAME.dll;
+#                            net9/hook.dll, a startup hook for all of them; net8/host.dll, see above; profiler.so, a CLR profiler
 #
-# There is no package of a bare runtime in a registry that a plain machine reaches, but there are packages that carry one.
+# No package registry has a bare runtime, but some packages carry one. The three that no package carries come as net8.tar.xz, net10.tar.xz and
+# aot8.xz from the folder that DN_TOP_RUNTIME_ARCHIVES names, and are left out where it is not set.
 # tests/support/runtimes.rs knows this layout too.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 cache=${DN_TOP_RUNTIMES:-${XDG_CACHE_HOME:-$HOME/.cache}/dn-top-test-runtimes}
-net31=3.1.23 net9=9.0.7 net10=10.0.9
+net31=3.1.23 net8=8.0.33 net8_single=8.0.30 net9=9.0.7 net10=10.0.14 net10_single=10.0.9
+archives=${DN_TOP_RUNTIME_ARCHIVES:+$(realpath -m "$DN_TOP_RUNTIME_ARCHIVES")}
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 give_up() { say "$*"; exit 1; }
@@ -25,7 +33,7 @@ give_up() { say "$*"; exit 1; }
 # Debian's packages for the commands that are missing: PACKAGES[command]. A name with a slash is a file.
 declare -A packages=(
   [cc]="gcc libc6-dev" [/etc/ssl/certs/ca-certificates.crt]=ca-certificates [flock]=util-linux [unshare]=util-linux
-  [python3]=python3 [pip]=python3-pip [npm]=npm [mcs]=mono-mcs
+  [python3]=python3 [pip]=python3-pip [npm]=npm [mcs]=mono-mcs [xz]=xz-utils
 )
 is_there() {
   case $1 in
@@ -64,6 +72,16 @@ from_npm() { # NAME VERSION SHA256
   local file
   file=$(npm pack --loglevel error --cache "$partial/npm" --pack-destination "$partial/download" "$1@$2")
   echo "$3  $partial/download/$file" | sha256sum --check --quiet || give_up "$1 $2 is not the package that was pinned"
+}
+
+# Unpacks one of $archives into $partial/result.
+from_archive() { # FILE SHA256
+  echo "$2  $archives/$1" | sha256sum --check --quiet || give_up "$archives/$1 is missing, or not the archive that was pinned"
+  say "unpacking $1"
+  case $1 in
+    *.tar.xz) tar -xJf "$archives/$1" -C "$partial/result" --strip-components 1 ;;
+    *) xz -dc "$archives/$1" >"$partial/result/${1%.xz}" ;;
+  esac
 }
 
 # A whole piece appears in the cache under its name at once, or not at all: `assemble NAME` runs assemble_NAME in a new folder and moves it.
@@ -113,51 +131,73 @@ PYTHON
   chmod +x "$partial/result/shared/Microsoft.NETCore.App/$net9/createdump"
 }
 
+assemble_8.0.33() { from_archive net8.tar.xz 5bcea5f7b03c8cb86e39225a032f3def1c66a3f94208f0ed97d9bbcb39f99986; }
+assemble_10.0.14() { from_archive net10.tar.xz 5f87cb7fb65ab0a2721c7226a24890e006598361fa2b18e2b02a831d3feed574; }
+assemble_aot8() {
+  from_archive aot8.xz 222999f3133f8b184231bc3b34ddf146c2b7a7f63d53758f3d40cdc780e1340f
+  chmod +x "$partial/result/aot8"
+}
+
+assemble_8.0.30() {
+  from_npm @microsoft/sarif-multitool-linux 5.7.0 27d8e3e96dde578a23b7c45035b8d741fece5731e2700aa068015b8c44d1514e
+  tar -xzf "$partial"/download/microsoft-sarif-multitool-linux-5.7.0.tgz -C "$partial"
+  mv "$partial/package/Sarif.Multitool" "$partial/result"
+  chmod +x "$partial/result/Sarif.Multitool"
+}
+
 assemble_10.0.9() {
   from_npm @azure/mcp-linux-x64 2.0.5 59e49713045a8c78c4915a6368bfc7688e7e9032a74d1fdf6caaa24d05a4dbdb
   tar -xzf "$partial"/download/azure-mcp-linux-x64-2.0.5.tgz -C "$partial"
   mv "$partial/package/dist/azmcp" "$partial/result"
 }
 
-# Debian's compiler compiles against the assemblies of 3.1, and .NET 9 runs the result too. What only .NET 9 has is named beside them.
-compile() { # RUNTIME NAME REFERENCE..
-  local sources=(tests/programs/{"$2",lifeline}.cs) kind=exe
-  if [[ $2 == hook ]]; then sources=(tests/programs/hook.cs) kind=library; fi
+# Debian's compiler compiles against the assemblies of 3.1, and every later runtime runs the result too. What 3.1 has not is named beside them.
+compile() { # NAME REFERENCE..
+  local sources=(tests/programs/{"$1",lifeline}.cs) kind=exe
+  if [[ $1 == hook || $1 == host ]]; then sources=("tests/programs/$1.cs") kind=library; fi
   local core=$cache/$net31/shared/Microsoft.NETCore.App/$net31 file references=()
-  for file in "$core"/mscorlib.dll "$core"/System.Private.CoreLib.dll "$core"/System*.dll "${@:3}"; do
+  for file in "$core"/mscorlib.dll "$core"/System.Private.CoreLib.dll "$core"/System*.dll "${@:2}"; do
     case $file in
       "$core"/*DiagnosticSource.dll | "$core"/System.Private.[!C]*) ;;
       *) references+=("-r:$file") ;;
     esac
   done
-  mcs -noconfig -nostdlib -nowarn:1702 -langversion:latest -optimize+ "${references[@]}" -target:$kind -out:"$partial/result/$1/$2.dll" "${sources[@]}"
+  mcs -noconfig -nostdlib -nowarn:1702 -langversion:latest -optimize+ "${references[@]}" -target:$kind -out:"$partial/result/$1.dll" "${sources[@]}"
 }
-runtimeconfig() { # RUNTIME NAME TFM FRAMEWORK:VERSION..
+# Puts a compiled program beside what makes it run on one runtime.
+on() { # RUNTIME TFM VERSION NAME FRAMEWORK..
   local framework frameworks=
-  for framework in "${@:4}"; do
-    frameworks+=${frameworks:+,}"{\"name\":\"${framework%:*}\",\"version\":\"${framework#*:}\"}"
+  for framework in "${@:5}"; do
+    frameworks+=${frameworks:+,}"{\"name\":\"$framework\",\"version\":\"$3.0\"}"
   done
+  cp "$partial/result/$4.dll" "$partial/result/$1"
   # Globalisation would need ICU, another package.
-  echo "{\"runtimeOptions\":{\"tfm\":\"$3\",\"frameworks\":[$frameworks],\"configProperties\":{\"System.Globalization.Invariant\":true}}}" \
-    >"$partial/result/$1/$2.runtimeconfig.json"
+  echo "{\"runtimeOptions\":{\"tfm\":\"$2\",\"frameworks\":[$frameworks],\"configProperties\":{\"System.Globalization.Invariant\":true}}}" \
+    >"$partial/result/$1/$4.runtimeconfig.json"
 }
 assemble_programs() {
   say "compiling tests/programs"
-  mkdir "$partial"/result/{net31,net9}
-  local name
+  mkdir "$partial"/result/net{31,8,9,10}
+  local name version base=Microsoft.NETCore.App web=Microsoft.AspNetCore.App
+  # The oldest that has meters and ASP.NET Core: a runtime takes references to what is older than itself, and no newer ones.
+  local oldest=$net9 from=(9 10)
+  if [[ -d $cache/$net8 ]]; then oldest=$net8 from=(8 9 10); fi
   for name in work known parent; do
-    compile net31 $name
-    runtimeconfig net31 $name netcoreapp3.1 Microsoft.NETCore.App:3.1.0
-    cp "$partial/result/net31/$name.dll" "$partial/result/net9"
-    runtimeconfig net9 $name net9.0 Microsoft.NETCore.App:9.0.0
+    compile $name
+    on net31 netcoreapp3.1 3.1 $name $base
+    for version in 8 9 10; do on net$version net$version.0 $version.0 $name $base; done
   done
   for name in meters store; do
-    compile net9 $name "$cache/$net9/shared/Microsoft.NETCore.App/$net9/System.Diagnostics.DiagnosticSource.dll"
-    runtimeconfig net9 $name net9.0 Microsoft.NETCore.App:9.0.0
+    compile $name "$cache/$oldest/shared/$base/$oldest/System.Diagnostics.DiagnosticSource.dll"
+    for version in "${from[@]}"; do on "net$version" "net$version.0" "$version.0" $name $base; done
   done
-  compile net9 web "$cache/$net9/shared/Microsoft.AspNetCore.App/$net9"/Microsoft.*.dll
-  runtimeconfig net9 web net9.0 Microsoft.NETCore.App:9.0.0 Microsoft.AspNetCore.App:9.0.0
-  compile net9 hook
+  compile web "$cache/$oldest/shared/$web/$oldest"/Microsoft.*.dll
+  for version in "${from[@]}"; do on "net$version" "net$version.0" "$version.0" web $base $web; done
+  rm "$partial"/result/*.dll
+  compile hook
+  compile host
+  mv "$partial/result/hook.dll" "$partial/result/net9"
+  mv "$partial/result/host.dll" "$partial/result/net8"
   cc -shared -fPIC -O1 -o "$partial/result/profiler.so" tests/programs/profiler.c
   cp -r tests/programs "$partial/result/source"
 }
@@ -175,14 +215,21 @@ partial=$cache/partial
 trap 'rm -rf "$partial"' EXIT
 
 [[ -d $cache/$net31 ]] || install /etc/ssl/certs/ca-certificates.crt python3 pip
-[[ -d $cache/$net9 && -d $cache/$net10 ]] || install /etc/ssl/certs/ca-certificates.crt python3 npm
+[[ -d $cache/$net8_single && -d $cache/$net9 && -d $cache/$net10_single ]] || install /etc/ssl/certs/ca-certificates.crt python3 npm
 assemble $net31
 assemble $net9
-# Programs that were compiled from other sources than these go.
-if ! diff -rq tests/programs "$cache/programs/source" >/dev/null 2>&1; then
+assemble $net8_single
+assemble $net10_single
+if [[ -n $archives ]]; then
+  [[ -d $cache/$net8 && -d $cache/$net10 && -d $cache/aot8 ]] || install xz
+  assemble $net8
+  assemble $net10
+  assemble aot8
+fi
+# Programs go that were compiled from other sources than these, or before there was a .NET 8 to compile against.
+if ! diff -rq tests/programs "$cache/programs/source" >/dev/null 2>&1 || [[ -d $cache/$net8 && ! -f $cache/programs/net8/meters.dll ]]; then
   install mcs
   rm -rf "$cache/programs"
   assemble programs
 fi
-assemble $net10
 say "runtimes and programs are ready in $cache"

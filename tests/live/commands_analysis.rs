@@ -64,9 +64,9 @@ fn sampled(partial: &Path) -> u64 {
 #[test]
 fn stacks_are_those_of_every_thread() {
     for runtime in runtimes::all() {
-        let mut program = if runtime.version.starts_with("10") { runtime.any() } else { runtime.program("known") }.start();
+        let mut program = if runtime.is_trimmed() { runtime.any() } else { runtime.program("known") }.start();
         // A program that has just started may not have come to its main method.
-        if !runtime.version.starts_with("10") {
+        if !runtime.is_trimmed() {
             program.carry_out("throw 1");
         }
         let found = || {
@@ -81,13 +81,13 @@ fn stacks_are_those_of_every_thread() {
         let unknown: Vec<_> = frames().filter_map(|frame| u64::from_str_radix(frame.strip_prefix("0x")?, 16).ok()).collect();
         // Where reflection calls a constructor, .NET 10 has a frame of its own: machine code of the runtime, which no rundown names. It is part of the
         // program's file there.
-        let own = if runtime.version.starts_with("10") { code(program.pid(), &runtime.host()) } else { Vec::new() };
+        let own = if runtime.is_trimmed() { code(program.pid(), &runtime.host()) } else { Vec::new() };
         let is_own = |address: &u64| own.iter().any(|range| range.contains(address));
         assert!(frames().count() > 3 && unknown.iter().all(is_own), "{runtime}: {stacks:#}");
         let threads: Vec<_> = groups.iter().flat_map(|group| group["threads"].as_array().unwrap()).collect();
         let main = threads.iter().find(|thread| thread["id"] == program.pid()).unwrap_or_else(|| panic!("{runtime}: {stacks:#}"));
         assert!(main["name"].is_string(), "{runtime}: {stacks:#}");
-        if !runtime.version.starts_with("10") {
+        if !runtime.is_trimmed() {
             assert!(frames().any(|frame| frame == "Known.Main"), "{runtime}: {stacks:#}");
         }
         let mut ids: Vec<_> = threads.iter().map(|thread| thread["id"].as_u64()).collect();
@@ -227,7 +227,7 @@ fn the_heap_has_the_objects_that_the_program_holds() {
         }
         assert!(program.is_alive() && program.answers(), "{runtime}");
     }
-    let Some(net10) = runtimes::net10() else { return };
+    let Some(net10) = runtimes::single_file_net10() else { return };
     let mut program = net10.any().start();
     // It is just starting.
     let heap = || {

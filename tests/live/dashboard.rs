@@ -27,8 +27,7 @@ impl Subject {
 
     /// What stands in the corner of the details when it is selected.
     fn title(&self) -> String {
-        let name = if self.is("10") { "azmcp" } else { "work" };
-        format!("{name} {}", self.program.pid())
+        format!("{} {}", self.runtime.name_of("work"), self.program.pid())
     }
 
     /// Selects it from wherever the keys go, by the palette, and gives the keys to the table.
@@ -147,7 +146,7 @@ fn dump(subject: &Subject, screen: &Screen) {
     screen.keys("d");
     screen.wait_for("The process stops for");
     screen.keys("y");
-    if subject.is("10") {
+    if subject.runtime.is_single_file() {
         screen.wait_for("Only full dumps are supported by");
         return;
     }

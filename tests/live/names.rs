@@ -68,7 +68,7 @@ async fn on_net9() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn on_net10() {
-    if let Some(net10) = runtimes::net10() {
+    if let Some(net10) = runtimes::single_file_net10() {
         named_while_it_goes_on(&net10.any().start(), "System.Threading").await;
     }
 }

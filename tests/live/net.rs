@@ -47,7 +47,7 @@ async fn every_runtime_is_listed_with_its_facts() {
         let program = runtime.any().start();
         let mut list = List::new();
         let row = list.row(program.pid(), is_ok).await;
-        let name = if runtime.host().ends_with("azmcp") { "azmcp" } else { "work" };
+        let name = runtime.name_of("work");
         assert_eq!((row.name.as_str(), row.runtime.as_ref().map(RuntimeVersion::as_str)), (name, Some(runtime.version)));
         assert_eq!((row.run_state, row.ns_pid, row.key.started), (RunState::Running, program.pid(), program.start_time()));
         assert_eq!(row.socket.as_deref(), Some(program.socket().as_path()));

@@ -17,6 +17,11 @@ fn net31_does_what_it_can() {
 }
 
 #[test]
+fn net8_does_everything() {
+    runtimes::net8().iter().for_each(in_turn);
+}
+
+#[test]
 fn net9_does_everything() {
     runtimes::net9().iter().for_each(in_turn);
 }
@@ -24,6 +29,11 @@ fn net9_does_everything() {
 #[test]
 fn net10_does_everything() {
     runtimes::net10().iter().for_each(in_turn);
+}
+
+#[test]
+fn single_files_do_everything() {
+    runtimes::each(runtimes::single_files(), in_turn);
 }
 
 /// One process, and what is known of its runtime.
@@ -58,7 +68,7 @@ impl Subject<'_> {
     }
 
     fn name(&self) -> &'static str {
-        if self.is("10") { "azmcp" } else { "work" }
+        self.runtime.name_of("work")
     }
 
     fn pid(&self) -> String {
@@ -111,6 +121,7 @@ fn inspected(subject: &Subject<'_>) {
     let info = subject.run("info", &["--json"]).json();
     let generations = match subject.runtime.version.split('.').next() {
         Some("3") => (0, false, 1, 2, false),
+        Some("8") => (3, true, 3, 2, true),
         Some("9") => (3, true, 3, 4, true),
         _ => (3, true, 3, 5, true),
     };
@@ -175,7 +186,7 @@ fn dumped(subject: &Subject<'_>) {
     for kind in ["mini", "heap", "triage", "full"] {
         let file = place.path().join(kind);
         let output = subject.run("dump", &["--type", kind, "-o", file.to_str().unwrap(), "--json"]);
-        if subject.is("10") && kind != "full" {
+        if subject.runtime.is_single_file() && kind != "full" {
             let words = "[createdump] Only full dumps are supported by single file apps";
             assert!(output.code == 1 && output.stderr.contains(words), "{}", output.stderr);
             assert!(output.stdout.is_empty() && !file.exists());

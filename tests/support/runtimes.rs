@@ -1,16 +1,19 @@
 //! The real runtimes that `tests/setup.sh` puts into a cache folder, or a loud word that a test was skipped.
 //!
 //! ```ignore
-//! let Some(net9) = runtimes::net9() else { return };
-//! let program = net9.program("known").start();
+//! runtimes::each(runtimes::with("known"), |runtime| {
+//!     let program = runtime.program("known").start();
+//! });
 //! ```
 //!
-//! With `CI=true` a missing runtime fails the test.
+//! With `CI=true` a runtime that is missing fails the test if a package carries it. .NET 8 and 10 as a machine has them installed, in many files, and
+//! NativeAOT are in no package, so that their tests are skipped where there is no archive of them.
 
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 use super::program::Launch;
 
@@ -19,76 +22,219 @@ use super::program::Launch;
 pub(crate) struct Runtime {
     /// Its exact version, as ProcessInfo3 reports it.
     pub(crate) version: &'static str,
-    cache: PathBuf,
-    /// Its folder among the compiled programs; a single-file runtime has none.
-    programs: Option<&'static str>,
+    form: Form,
+    /// The program file that its processes run.
+    host: PathBuf,
+}
+
+/// How a runtime is published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// In many files, with a muxer, `dotnet`, that runs any program.
+    Installed,
+    /// Within a program, which a startup hook replaces by any other.
+    SingleFile,
+    /// Within a program that was trimmed, and runs only itself.
+    Trimmed,
+    /// Within a program that has no other code.
+    NativeAot,
 }
 
 impl Runtime {
+    /// 3, 8, 9 or 10.
+    pub(crate) fn major(&self) -> u32 {
+        self.version.split('.').next().and_then(|major| major.parse().ok()).unwrap()
+    }
+
     /// A program of `tests/programs` by name.
     pub(crate) fn program(&self, name: &str) -> Launch {
-        let Some(programs) = self.programs else { panic!("{self} is a single file and runs only its own program") };
-        let program = self.cache.join("programs").join(programs).join(name).with_extension("dll");
-        assert!(program.is_file(), "{self} has no program {name}: {} is missing", program.display());
-        Launch::new(&self.host()).arg(program)
+        let Some(program) = self.compiled(name) else { panic!("{self} has no program {name}") };
+        match self.form {
+            Form::SingleFile => self.launch().env("DOTNET_STARTUP_HOOKS", programs().join("net8/host.dll")).arg(program),
+            _ => self.launch().arg(program),
+        }
     }
 
     /// A program that goes on until it is stopped: what a test takes that runs on every runtime.
     pub(crate) fn any(&self) -> Launch {
-        match self.programs {
-            Some(_) => self.program("work").arg("1").arg("10"),
-            None => Launch::new(&self.host())
+        match self.form {
+            Form::Installed | Form::SingleFile => self.program("work").arg("1").arg("10"),
+            Form::Trimmed => self
+                .launch()
                 .arg("server")
                 .arg("start")
-                // It unpacks 40 MB of libraries when it starts: once is enough.
-                .env("DOTNET_BUNDLE_EXTRACT_BASE_DIR", self.cache.join("extracted"))
                 // It would talk to its maker.
                 .env("AZURE_MCP_COLLECT_TELEMETRY", "false")
                 .env("AZURE_MCP_COLLECT_TELEMETRY_MICROSOFT", "false")
                 .env("OTEL_SDK_DISABLED", "true"),
+            Form::NativeAot => self.launch(),
         }
     }
 
-    /// A start-up hook (`tests/programs/hook.cs`), for any runtime that knows them.
+    /// The name that processes have that run a program of `tests/programs`, or what [`Self::any`] runs.
+    pub(crate) fn name_of<'a>(&self, program: &'a str) -> &'a str {
+        match self.form {
+            Form::Installed => program,
+            Form::SingleFile => "Sarif.Multitool",
+            Form::Trimmed => "azmcp",
+            Form::NativeAot => "aot8",
+        }
+    }
+
+    /// It runs no program but its own, and no startup hooks.
+    pub(crate) fn is_trimmed(&self) -> bool {
+        self.form == Form::Trimmed
+    }
+
+    /// In one file: it has no createdump beside it, and dumps only all of its memory.
+    pub(crate) fn is_single_file(&self) -> bool {
+        matches!(self.form, Form::SingleFile | Form::Trimmed)
+    }
+
+    pub(crate) fn is_native_aot(&self) -> bool {
+        self.form == Form::NativeAot
+    }
+
+    /// A startup hook (`tests/programs/hook.cs`), for any runtime that knows them.
     pub(crate) fn hook(&self) -> PathBuf {
-        self.cache.join("programs/net9/hook.dll")
+        programs().join("net9/hook.dll")
     }
 
     /// A CLR profiler (`tests/programs/profiler.c`), for any runtime.
     pub(crate) fn profiler(&self) -> PathBuf {
-        self.cache.join("programs/profiler.so")
+        programs().join("profiler.so")
     }
 
     /// The program file that processes of this runtime run: the muxer, or the single file.
     pub(crate) fn host(&self) -> PathBuf {
-        self.cache.join(self.version).join(if self.programs.is_some() { "dotnet" } else { "azmcp" })
+        self.host.clone()
+    }
+
+    fn launch(&self) -> Launch {
+        match self.form {
+            Form::Installed | Form::NativeAot => Launch::new(&self.host),
+            // They unpack 40 MB of libraries when they start: once is enough. Globalisation would need ICU, another package.
+            Form::SingleFile | Form::Trimmed => Launch::new(&self.host)
+                .env("DOTNET_BUNDLE_EXTRACT_BASE_DIR", cache().join("extracted"))
+                .env("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1"),
+        }
+    }
+
+    /// A program of `tests/programs` that runs on this runtime.
+    fn compiled(&self, name: &str) -> Option<PathBuf> {
+        let folder = match (self.form, self.major()) {
+            (Form::Trimmed | Form::NativeAot, _) => return None,
+            (_, 3) => "net31".to_owned(),
+            (_, major) => format!("net{major}"),
+        };
+        Some(programs().join(folder).join(name).with_extension("dll")).filter(|program| program.is_file())
     }
 }
 
 impl std::fmt::Display for Runtime {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, ".NET {}", self.version)
+        let form = match self.form {
+            Form::Installed => "",
+            Form::SingleFile | Form::Trimmed => " (single file)",
+            Form::NativeAot => " (NativeAOT)",
+        };
+        write!(f, ".NET {}{form}", self.version)
     }
 }
 
 /// .NET Core 3.1: no ProcessInfo, no environment, no perf map.
 pub(crate) fn net31() -> Option<Runtime> {
-    find("3.1.23", Some("net31"))
+    packaged("3.1.23", Form::Installed, "dotnet")
+}
+
+/// .NET 8 with ASP.NET Core and createdump; where there is none, in a single file.
+pub(crate) fn net8() -> Option<Runtime> {
+    archived("8.0.33").or_else(single_file_net8)
 }
 
 /// .NET 9, with ASP.NET Core and createdump.
 pub(crate) fn net9() -> Option<Runtime> {
-    find("9.0.7", Some("net9"))
+    packaged("9.0.7", Form::Installed, "dotnet")
 }
 
-/// .NET 10 as a single-file, self-contained program; it has no createdump beside it.
+/// .NET 10 with ASP.NET Core and createdump; where there is none, in a single file that runs nothing else.
 pub(crate) fn net10() -> Option<Runtime> {
-    find("10.0.9", None)
+    archived("10.0.14").or_else(single_file_net10)
 }
 
-/// Those of the three that are there.
+/// .NET 8 as a single-file, self-contained program; it has no createdump beside it.
+pub(crate) fn single_file_net8() -> Option<Runtime> {
+    packaged("8.0.30", Form::SingleFile, "Sarif.Multitool")
+}
+
+/// .NET 10 as a single-file, self-contained and trimmed program; it has no createdump beside it.
+pub(crate) fn single_file_net10() -> Option<Runtime> {
+    packaged("10.0.9", Form::Trimmed, "azmcp")
+}
+
+/// A NativeAOT program of .NET 8: 20 exceptions a second, two threads that contend, an event source and a meter.
+pub(crate) fn native_aot() -> Option<Runtime> {
+    let runtime = Runtime { version: "8.0.33", form: Form::NativeAot, host: cache().join("aot8/aot8") };
+    if runtime.host.is_file() {
+        return Some(runtime);
+    }
+    skip(&format!("{runtime} comes from an archive: {NO_ARCHIVE}"));
+    None
+}
+
+/// One of each version: those of them that are there.
 pub(crate) fn all() -> Vec<Runtime> {
-    [net31(), net9(), net10()].into_iter().flatten().collect()
+    [net31(), net8(), net9(), net10()].into_iter().flatten().collect()
+}
+
+/// .NET 8 and 10 in a single file: those of them that are there.
+pub(crate) fn single_files() -> Vec<Runtime> {
+    [single_file_net8(), single_file_net10()].into_iter().flatten().collect()
+}
+
+/// One of each version that runs this program of `tests/programs`.
+pub(crate) fn with(program: &str) -> Vec<Runtime> {
+    let mut runtimes = all();
+    runtimes.retain(|runtime| {
+        let runs = runtime.compiled(program).is_some();
+        // There is none for 3.1 of what takes newer libraries.
+        if !runs && runtime.major() > 3 {
+            skip(&format!("{runtime} does not run {program}, and one that does comes from an archive: {NO_ARCHIVE}"));
+        }
+        runs
+    });
+    runtimes
+}
+
+/// The same without 3.1, of which little more can be asked than sessions.
+pub(crate) fn modern_with(program: &str) -> Vec<Runtime> {
+    with(program).into_iter().filter(|runtime| runtime.major() > 3).collect()
+}
+
+/// Runs a check on each of these runtimes, all at the same time, and panics after the last if one of them did not pass, with its name.
+pub(crate) fn each(runtimes: Vec<Runtime>, check: impl Fn(&Runtime) + Sync) {
+    let test = thread::current().name().unwrap_or("a test").to_owned();
+    let check = &check;
+    let outcomes: Vec<_> = thread::scope(|scope| {
+        let start =
+            |runtime| thread::Builder::new().name(format!("{test} on {runtime}")).spawn_scoped(scope, move || check(runtime)).unwrap();
+        let running: Vec<_> = runtimes.iter().map(start).collect();
+        running.into_iter().map(thread::ScopedJoinHandle::join).collect()
+    });
+    judge(&runtimes, outcomes);
+}
+
+/// The same one after the other, for checks that a busy machine disturbs.
+pub(crate) fn each_in_turn(runtimes: Vec<Runtime>, check: impl Fn(&Runtime)) {
+    let try_one = |runtime| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(runtime)));
+    let outcomes = runtimes.iter().map(try_one).collect();
+    judge(&runtimes, outcomes);
+}
+
+fn judge(runtimes: &[Runtime], outcomes: Vec<thread::Result<()>>) {
+    let failed: Vec<_> =
+        runtimes.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_err()).map(|(runtime, _)| runtime.to_string()).collect();
+    assert!(failed.is_empty(), "failed on {}", failed.join(", "));
 }
 
 /// Whether programs can be started in pid and mount namespaces of their own, as `Launch::contained` does. Some machines,
@@ -103,24 +249,44 @@ pub(crate) fn namespaces() -> bool {
     possible
 }
 
-fn find(version: &'static str, programs: Option<&'static str>) -> Option<Runtime> {
-    let runtime = Runtime { version, cache: cache(), programs };
-    let missing = if !runtime.host().is_file() {
-        Some(format!("{runtime} is missing: no {}", runtime.host().display()))
-    } else if programs.is_some() && !programs_are_current(&runtime.cache) {
-        Some("the programs of tests/programs are not compiled, or from other sources".to_owned())
+/// What the set-up takes from a package.
+fn packaged(version: &'static str, form: Form, file: &str) -> Option<Runtime> {
+    let runtime = Runtime { version, form, host: cache().join(version).join(file) };
+    let missing = if !runtime.host.is_file() {
+        format!("{runtime} is missing: no {}", runtime.host.display())
+    } else if form != Form::Trimmed && !programs_are_current() {
+        "the programs of tests/programs are not compiled, or from other sources".to_owned()
     } else {
-        None
+        return Some(runtime);
     };
-    match missing {
-        None => Some(runtime),
-        Some(missing) => {
-            let missing = format!("{missing}; run tests/setup.sh");
-            assert!(std::env::var("CI").as_deref() != Ok("true"), "{missing} (with CI=true this is a failure)");
-            skip(&missing);
-            None
-        }
+    let missing = format!("{missing}; run tests/setup.sh");
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{missing} (with CI=true this is a failure)");
+    skip(&missing);
+    None
+}
+
+const NO_ARCHIVE: &str = "set DN_TOP_RUNTIME_ARCHIVES and run tests/setup.sh (it says which)";
+
+/// What the set-up takes from an archive, or the newest of the same major version that the machine has.
+fn archived(version: &'static str) -> Option<Runtime> {
+    let runtime = Runtime { version, form: Form::Installed, host: cache().join(version).join("dotnet") };
+    if runtime.host.is_file() && programs_are_current() {
+        return Some(runtime);
     }
+    let folders = [std::env::var_os("DOTNET_ROOT").map(PathBuf::from), Some("/usr/share/dotnet".into()), Some("/usr/lib/dotnet".into())];
+    let prefix = format!("{}.", runtime.major());
+    let found = folders.into_iter().flatten().filter(|folder| folder.join("dotnet").is_file()).find_map(|folder| {
+        let versions = fs::read_dir(folder.join("shared/Microsoft.NETCore.App")).ok()?;
+        let versions = versions.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        // It is the newest that the muxer takes: of 8.0.9 and 8.0.33, 33.
+        let version = versions.filter(|version| version.starts_with(&prefix)).max_by_key(|version| (version.len(), version.clone()))?;
+        Some(Runtime { version: version.leak(), form: Form::Installed, host: folder.join("dotnet") })
+    });
+    found.filter(|_| programs_are_current())
+}
+
+fn programs() -> PathBuf {
+    cache().join("programs")
 }
 
 fn cache() -> PathBuf {
@@ -132,11 +298,11 @@ fn cache() -> PathBuf {
 }
 
 /// The set-up keeps the sources beside what it compiled from them.
-fn programs_are_current(cache: &Path) -> bool {
+fn programs_are_current() -> bool {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
     fs::read_dir(here).unwrap().all(|source| {
         let source = source.unwrap();
-        fs::read(cache.join("programs/source").join(source.file_name())).is_ok_and(|kept| kept == fs::read(source.path()).unwrap())
+        fs::read(programs().join("source").join(source.file_name())).is_ok_and(|kept| kept == fs::read(source.path()).unwrap())
     })
 }
 
