@@ -10,7 +10,6 @@ use crate::ipc::Hresult;
 use crate::model::{Contact, Process, RunState, Trouble, is_elsewhere};
 use crate::net::client::{ANSWER_LIMIT, Client};
 use crate::net::discovery::Sources;
-use crate::net::endpoint::Endpoint;
 use crate::net::{Directory, ExchangeError, TargetError};
 use crate::session::StartError;
 
@@ -41,27 +40,31 @@ pub(super) async fn find(target: &str) -> Result<Found, Failure> {
 /// The process that is meant, if it can be talked to.
 pub(super) async fn connect(target: &str) -> Result<(Process, Client), Failure> {
     let Found { process, client } = find(target).await?;
-    let name = called(&process);
+    let client = checked(&process, client)?;
+    Ok((process, client))
+}
+
+/// The way to a process, if there is one that may be gone.
+fn checked(process: &Process, client: Option<Client>) -> Result<Client, Failure> {
+    let name = called(process);
     if !process.contact.is_attachable() {
         let reason = process.contact.reason().unwrap_or("it cannot be talked to");
         let exit = match process.contact {
-            Contact::Trouble { kind: Trouble::Denied, .. } => Exit::Denied,
+            Contact::Trouble { kind: Trouble::Denied | Trouble::Unverified, .. } => Exit::Denied,
             Contact::Trouble { kind: Trouble::Stale, .. } => Exit::NoTarget,
             _ => Exit::Failed,
         };
         return Err(Failure::new(exit, anyhow::anyhow!("{name}: {reason}")));
     }
-    match client {
-        Some(client) => Ok((process, client)),
-        None => Err(anyhow::anyhow!("{name} serves no diagnostic socket").into()),
-    }
+    client.ok_or_else(|| anyhow::anyhow!("{name} serves no diagnostic socket").into())
 }
 
 /// A process that is said to be a preview of .NET Core 3.0, which is asked nothing in a protocol that it does not speak.
-pub(super) fn connect_legacy(target: &str) -> Result<(Process, Client), Failure> {
-    let process = directory()?.locate(target).map_err(|error| Failure::new(Exit::NoTarget, error))?;
-    let endpoint = Endpoint::of(&process).ok_or_else(|| anyhow::anyhow!("{} serves no diagnostic socket", called(&process)))?;
-    Ok((process, Client::legacy(endpoint)))
+pub(super) async fn connect_legacy(target: &str) -> Result<(Process, Client), Failure> {
+    let mut directory = directory()?;
+    let process = directory.locate(target).await.map_err(|error| Failure::new(Exit::NoTarget, error))?;
+    let client = checked(&process, directory.clients().of(&process))?;
+    Ok((process, client.legacy()))
 }
 
 /// The process that is meant, if its program runs: one that is suspended at start-up sends nothing.
@@ -111,7 +114,7 @@ pub(super) fn declined(process: &Process, error: ExchangeError) -> Failure {
 }
 
 pub(super) fn exit_of(error: &ExchangeError) -> Exit {
-    if error.trouble() == Some(Trouble::Denied) { Exit::Denied } else { Exit::Failed }
+    if matches!(error.trouble(), Some(Trouble::Denied | Trouble::Unverified)) { Exit::Denied } else { Exit::Failed }
 }
 
 /// A relative path is meant from where the person stands, which the target does not know.

@@ -13,7 +13,7 @@ pub(super) async fn run(arguments: args::Trace) -> Result<Exit, Failure> {
     }
     let order = Order::new(arguments.record)?;
     let target = &arguments.target.target;
-    let (process, client) = if arguments.legacy { connect_legacy(target)? } else { connect(target).await? };
+    let (process, client) = if arguments.legacy { connect_legacy(target).await? } else { connect(target).await? };
     let mut interrupts = Interrupts::new()?;
     let recorder = order.begin(client, process.key, &process.name).await?;
     print::say(format_args!("recording {}; Ctrl-C stops it", called(&process)));

@@ -86,6 +86,11 @@ impl Process {
     pub fn capabilities(&self) -> Capabilities {
         Capabilities::new(self.runtime.as_ref(), self.support)
     }
+
+    /// Whether this is no process but a socket that one left behind when it was killed.
+    pub fn is_stale_socket(&self) -> bool {
+        matches!(self.contact, Contact::Trouble { kind: Trouble::Stale, .. })
+    }
 }
 
 /// What a process uses of the machine, from /proc.
@@ -135,6 +140,8 @@ pub enum Trouble {
     Denied,
     /// The socket is there, its process is not.
     Stale,
+    /// The socket is not the process's own, or that cannot be checked: it is never connected to, or nothing was sent to it.
+    Unverified,
     /// A runtime is in the process but it serves no socket.
     Disabled,
     /// The socket refused the connection, or closed it without an answer.
@@ -152,6 +159,7 @@ impl Trouble {
             Self::Slow => "slow",
             Self::Denied => "denied",
             Self::Stale => "stale",
+            Self::Unverified => "unverified",
             Self::Disabled => "disabled",
             Self::Refused => "refused",
             Self::Timeout => "timeout",

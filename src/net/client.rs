@@ -3,21 +3,21 @@
 //! Each command has a connection of its own. The message is made before the connection, and sent at once in one write: a runtime serves one client at
 //! a time and would wait for the bytes, and a 3.x runtime takes no message in pieces. We always close first; dropping a call closes too.
 
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
-use super::endpoint::{Endpoint, connect};
+use super::endpoint::Endpoint;
 use super::error::{Cause, ExchangeError};
 use super::gate::{Busy, Gate};
 use super::hook;
 use super::lane::Lane;
 use super::legacy;
+use super::peer::{self, PeerError, VerifiedStream};
 use super::proc::Proc;
 use super::user_events::UserEventsData;
 use crate::ipc::{
@@ -32,8 +32,6 @@ pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 pub const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// How long a profiler may take to load, a hook to run, and tracepoints to be registered.
 const LOAD_LIMIT: Duration = Duration::from_secs(60);
-/// How long to wait before knocking again at a server whose queue of 255 clients is full.
-const QUEUE_PAUSE: Duration = Duration::from_millis(50);
 
 /// What the answers of a runtime have shown, shared by all who talk to it.
 pub(super) type SharedSupport = Arc<Mutex<CommandSupport>>;
@@ -65,18 +63,20 @@ pub struct Session {
 }
 
 impl Client {
-    /// A client that shares its turn with nobody but its clones.
+    /// A client for a process that is simulated: what listens must be of our own user, and no more is known of it.
     pub fn new(endpoint: Endpoint) -> Self {
         Self { endpoint, gate: Arc::default(), support: Arc::default(), proc: None, lane: None, legacy: false }
     }
 
-    /// A client for a preview of .NET Core 3.0, 4 or 5. It can start and stop trace sessions. No other runtime understands it, and one that does not
+    /// The same process as a preview of .NET Core 3.0, 4 or 5. It can start and stop trace sessions. No other runtime understands it, and one that does not
     /// serves nobody else until this gives up: never try it on an unknown one.
-    pub fn legacy(endpoint: Endpoint) -> Self {
-        Self { legacy: true, ..Self::new(endpoint) }
+    #[must_use]
+    pub fn legacy(self) -> Self {
+        Self { legacy: true, ..self }
     }
 
-    /// A client for a process that `proc` shows, which it looks at before a command that could harm it.
+    /// A client for a process that `proc` shows, or for one of another pid namespace. It looks at the process before each connection, and before a
+    /// command that could harm it.
     pub(super) fn watched(endpoint: Endpoint, proc: Arc<Proc>) -> Self {
         Self { proc: Some(proc), ..Self::new(endpoint) }
     }
@@ -121,8 +121,18 @@ impl Client {
     /// Where /proc shows this very process. Over a shared directory comes a pid of a namespace that we cannot see, and ours of that number is
     /// another process.
     fn own_proc(&self) -> Option<&Proc> {
-        let ProcessKey { pid, started } = self.endpoint.key;
-        self.proc.as_deref().filter(|proc| proc.stat(pid).is_ok_and(|stat| stat.starttime == started))
+        self.proc.as_deref().filter(|proc| proc.shows(self.endpoint.key))
+    }
+
+    /// The pid that the process has in its own pid namespace; `None` where nothing shows it.
+    fn inner_pid(&self) -> Option<u64> {
+        let proc = self.proc.as_deref()?;
+        let ProcessKey { pid, .. } = self.endpoint.key;
+        match self.own_proc() {
+            Some(proc) => proc.identity(pid).ok().map(|identity| identity.ns_pid.into()),
+            // Of another namespace, where the name of its socket has it.
+            None => (proc.is_of_kernel() && pid > 0).then_some(pid.into()),
+        }
     }
 
     /// Who the process is; `None` from a 3.x runtime, which cannot say.
@@ -131,7 +141,10 @@ impl Client {
     /// [`ExchangeError`] says what came instead.
     pub async fn process_info(&self) -> Result<Option<ProcessInfo>, ExchangeError> {
         match self.first_known(&ProcessInfo::attempts(), ANSWER_LIMIT).await {
-            Ok((_, Reply::Info(info), _)) => Ok(Some(*info)),
+            Ok((attempt, Reply::Info(info), _)) => match self.inner_pid() {
+                Some(is) if is != info.pid => Err(self.error(attempt.command.code(), PeerError::Pid { said: info.pid, is }.into())),
+                _ => Ok(Some(*info)),
+            },
             Ok((attempt, ..)) => Err(self.error(attempt.command.code(), senseless())),
             Err(error) if error.hresult() == Some(Hresult::UNKNOWN_COMMAND) => Ok(None),
             Err(error) => Err(error),
@@ -195,7 +208,7 @@ impl Client {
             return self.in_legacy(code, ANSWER_LIMIT, &request).await;
         }
         match self.first_known(&config.attempts(), ANSWER_LIMIT).await? {
-            (attempt, Reply::Session(id), stream) => Ok(Session { id, losses: attempt.losses.clone(), stream }),
+            (attempt, Reply::Session(id), stream) => Ok(Session { id, losses: attempt.losses.clone(), stream: stream.into_stream() }),
             (attempt, ..) => Err(self.error(attempt.command.code(), senseless())),
         }
     }
@@ -211,7 +224,7 @@ impl Client {
         let _turn = self.turn(code, ANSWER_LIMIT).await?;
         let start = async {
             match self.exchange(&command, Some(data)).await {
-                Ok((Reply::Session(id), stream)) => Ok(Session { id, losses: Vec::new(), stream }),
+                Ok((Reply::Session(id), stream)) => Ok(Session { id, losses: Vec::new(), stream: stream.into_stream() }),
                 Ok(_) => Err(senseless()),
                 Err(Cause::Reply(ReplyError::Failure(failure))) if failure.hresult == Hresult::FAIL => Err(Cause::Tracepoints(failure)),
                 Err(cause) => Err(cause),
@@ -237,7 +250,7 @@ impl Client {
         let exchange = async {
             let mut stream = self.dial().await?;
             let id = legacy::exchange(&mut stream, &self.endpoint, request).await?;
-            Ok(Session { id, losses: Vec::new(), stream })
+            Ok(Session { id, losses: Vec::new(), stream: stream.into_stream() })
         };
         self.within(code, limit, exchange).await
     }
@@ -248,7 +261,7 @@ impl Client {
     }
 
     /// Makes attempts in turn until one is not answered with "unknown command". Hands out the connection too.
-    async fn first_known<'a>(&self, attempts: &'a [Attempt], limit: Duration) -> Result<(&'a Attempt, Reply, UnixStream), ExchangeError> {
+    async fn first_known<'a>(&self, attempts: &'a [Attempt], limit: Duration) -> Result<(&'a Attempt, Reply, VerifiedStream), ExchangeError> {
         let first = attempts.first().map_or(CommandCode::ProcessInfo, |attempt| attempt.command.code());
         let _turn = self.turn(first, limit).await?;
         let mut last = self.error(first, senseless());
@@ -281,7 +294,7 @@ impl Client {
 
     /// One connection, one message, a file behind it where one is needed, one reply. What follows the reply is left in the connection. A command
     /// that the runtime has declined for good is not sent again: its answer would be the same.
-    async fn exchange(&self, command: &Command, data: Option<&UserEventsData>) -> Result<(Reply, UnixStream), Cause> {
+    async fn exchange(&self, command: &Command, data: Option<&UserEventsData>) -> Result<(Reply, VerifiedStream), Cause> {
         if self.legacy {
             return Err(Cause::NotInLegacy("such command"));
         }
@@ -308,20 +321,15 @@ impl Client {
         Ok((answer?, stream))
     }
 
-    async fn dial(&self) -> Result<UnixStream, Cause> {
-        loop {
-            match connect(&self.endpoint.socket).await {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(QUEUE_PAUSE).await,
-                connected => return connected.map_err(Cause::of_connect),
-            }
-        }
+    /// A new connection, whose other end is the process that this client is for.
+    async fn dial(&self) -> Result<VerifiedStream, Cause> {
+        peer::connect(&self.endpoint, self.proc.as_deref()).await
     }
 
     /// Refuses what is known to end a target in the state that this one is in.
     fn forbid_harm(&self, command: &Command) -> Result<(), Cause> {
-        let ProcessKey { pid, started } = self.endpoint.key;
-        // Over a shared directory comes a pid of a namespace that we cannot see, and ours of that number is another process.
-        let seen = self.proc.as_ref().filter(|proc| proc.stat(pid).is_ok_and(|stat| stat.starttime == started));
+        let ProcessKey { pid, .. } = self.endpoint.key;
+        let seen = self.own_proc();
         let suspended = || seen.is_some_and(|proc| proc.threads(pid).is_ok_and(|threads| threads.waits()));
         if !command.code().may_be_sent_while_suspended() && suspended() {
             return Err(Cause::Suspended);
@@ -347,7 +355,7 @@ fn senseless() -> Cause {
 }
 
 /// Reads one message and not a byte more: behind the reply to a start follows the stream.
-async fn read_answer(stream: &mut UnixStream, to: CommandCode) -> Result<Result<Reply, ReplyError>, Cause> {
+async fn read_answer(stream: &mut VerifiedStream, to: CommandCode) -> Result<Result<Reply, ReplyError>, Cause> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES);
     loop {
         if let Some((message, _)) = Message::decode(&bytes)? {

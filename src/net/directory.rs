@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,15 +12,16 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-use super::client::{Client, SharedSupport};
+use super::client::{ANSWER_LIMIT, Client, SharedSupport};
 use super::discovery::{Scanner, Sources};
 use super::endpoint::{Endpoint, SocketName};
-use super::error::ExchangeError;
+use super::error::{Cause, ExchangeError};
 use super::inquiry::Inquiry;
-use super::port::{Guest, Port, PortError};
+use super::peer;
+use super::port::{Port, PortError};
 use super::proc::{Proc, Threads, entry_name};
 use super::target::{self, TargetError};
-use crate::ipc::{Command, ProcessInfo};
+use crate::ipc::{Command, CommandCode, ProcessInfo};
 use crate::model::{Contact, Process, ProcessKey, RunState, sanitise_bytes};
 
 /// How many processes are asked at the same time.
@@ -118,13 +119,22 @@ impl Clients {
     }
 }
 
-/// Keeps the list of .NET processes: scans, asks each new one once who it is, and remembers.
+/// What is asked for its ProcessInfo. A socket that a killed process left behind has the same key as the process had, and none of its answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Subject {
+    key: ProcessKey,
+    leftover: bool,
+}
+
+/// Keeps the list of .NET processes: scans, asks each new one once for its ProcessInfo, and keeps the answer for as long as the process lives.
 #[derive(Debug)]
 pub struct Directory {
     scanner: Scanner,
     clients: Clients,
-    inquiries: FxHashMap<ProcessKey, Inquiry>,
-    questions: JoinSet<(ProcessKey, Result<Option<ProcessInfo>, ExchangeError>)>,
+    /// Rows of the last scan that are sockets without a process.
+    leftovers: FxHashSet<ProcessKey>,
+    inquiries: FxHashMap<Subject, Inquiry>,
+    questions: JoinSet<(Subject, Result<Option<ProcessInfo>, ExchangeError>)>,
     slots: Arc<Semaphore>,
 }
 
@@ -144,6 +154,7 @@ impl Directory {
                 port: Arc::default(),
             },
             scanner,
+            leftovers: FxHashSet::default(),
             inquiries: FxHashMap::default(),
             questions: JoinSet::new(),
             slots: Arc::new(Semaphore::new(ASKED_AT_ONCE)),
@@ -175,9 +186,9 @@ impl Directory {
         while let Some(heard) = self.questions.try_join_next() {
             self.hear(heard);
         }
-        let listed: FxHashSet<_> = rows.iter().map(|row| row.key).collect();
-        self.clients.keep(&listed);
-        self.inquiries.retain(|key, _| listed.contains(key));
+        let listed: FxHashSet<_> = rows.iter().map(|row| self.subject(row.key)).collect();
+        self.clients.keep(&rows.iter().map(|row| row.key).collect());
+        self.inquiries.retain(|subject, _| listed.contains(subject));
         if self.ask(&rows) {
             self.listen(patience, None).await;
         }
@@ -185,13 +196,18 @@ impl Directory {
         Ok(rows)
     }
 
-    /// The process that a person means by `text`, as [`resolve`](Self::resolve) finds it, but nobody is asked anything: names are those of /proc.
+    /// Sockets of dead processes that the last list has no room for.
+    pub fn more_stale_sockets(&self) -> usize {
+        self.scanner.more_stale_sockets()
+    }
+
+    /// The process that a person means by `text`, as [`resolve`](Self::resolve) finds it, but nothing is sent: names are those of /proc.
     ///
     /// # Errors
     /// [`TargetError`] says why it is none, or which there are.
-    pub fn locate(&mut self, text: &str) -> Result<Process, TargetError> {
+    pub async fn locate(&mut self, text: &str) -> Result<Process, TargetError> {
         let rows = self.scan().map_err(TargetError::List)?;
-        self.pick(text, &rows)
+        self.pick(text, &rows).await
     }
 
     /// The process that a person means by `text`: a pid, the name of an entry assembly, or the path of a socket, listed or not, alone or as `PATH,connect`. It is asked who it
@@ -206,18 +222,53 @@ impl Directory {
             self.listen(NAMES.min(patience), None).await;
             rows.iter_mut().for_each(|row| self.tell(row));
         }
-        let row = self.pick(text, &rows)?;
+        let row = self.pick(text, &rows).await?;
         Ok(self.meet(row, patience).await)
     }
 
-    /// Which of the rows is meant, or who listens at a path that none of them has.
-    fn pick(&self, text: &str, rows: &[Process]) -> Result<Process, TargetError> {
+    /// Which of the rows is meant, or what listens at a path that none of them has.
+    async fn pick(&self, text: &str, rows: &[Process]) -> Result<Process, TargetError> {
         // As DOTNET_DiagnosticPorts writes the path of a socket that we dial.
         let text = text.strip_suffix(",connect").filter(|path| path.contains('/')).unwrap_or(text);
+        if text.contains('/') {
+            return self.at_path(Path::new(text), rows).await;
+        }
         match target::find(text, rows) {
             Err(TargetError::NotDotnet(pid)) if self.clients.proc.stat(pid).is_err() => Err(TargetError::NoProcess(pid)),
-            Err(TargetError::NoSocket(path)) if path.exists() => Ok(unlisted(path)),
             found => found.cloned(),
+        }
+    }
+
+    /// The process whose socket is at a path: that of a row, or else the process that listens there.
+    async fn at_path(&self, path: &Path, rows: &[Process]) -> Result<Process, TargetError> {
+        let proc = &self.clients.proc;
+        let socket = std::path::absolute(path).map_err(|_| TargetError::NoSocket(path.to_owned()))?;
+        let metadata = socket.symlink_metadata().map_err(|_| TargetError::NoSocket(path.to_owned()))?;
+        let file = peer::open(&socket, Some(proc)).ok().map(|found| found.id());
+        let is_it = |listed: &Path| file.is_some_and(|file| listed.symlink_metadata().is_ok_and(|at| (at.dev(), at.ino()) == file));
+        if let Some(row) = rows.iter().find(|row| row.socket.as_deref().is_some_and(is_it)) {
+            return Ok(row.clone());
+        }
+        let named = socket.file_name().and_then(|name| SocketName::parse(name.as_encoded_bytes()));
+        let named = named.map(|name| ProcessKey { pid: name.pid, started: name.key });
+        let listens = timeout(ANSWER_LIMIT, peer::identify(&socket, named, proc)).await;
+        match listens.unwrap_or(Err(Cause::Timeout(ANSWER_LIMIT))) {
+            Ok(key) => {
+                let mut row =
+                    rows.iter().find(|row| row.key == key).cloned().unwrap_or_else(|| self.unlisted(key, key.pid, metadata.uid()));
+                row.socket = Some(socket);
+                if !row.contact.is_attachable() {
+                    row.contact = Contact::Unknown;
+                }
+                Ok(row)
+            }
+            Err(cause) => {
+                let key = named.unwrap_or(ProcessKey { pid: 0, started: 0 });
+                let endpoint = Endpoint { key, socket: socket.clone() };
+                let error = ExchangeError { command: CommandCode::ProcessInfo3, endpoint, cause };
+                let contact = error.trouble().map_or(Contact::Unknown, |kind| Contact::Trouble { kind, reason: error.reason() });
+                Ok(Process { socket: Some(socket), uid: metadata.uid(), contact, ..Process::new(key) })
+            }
         }
     }
 
@@ -233,6 +284,7 @@ impl Directory {
     /// and wake this one again, for nothing.
     fn scan(&mut self) -> io::Result<Vec<Process>> {
         let mut rows = self.scanner.scan(std::time::Instant::now())?;
+        self.leftovers = rows.iter().filter(|row| row.is_stale_socket()).map(|row| row.key).collect();
         self.add_guests(&mut rows);
         Ok(rows)
     }
@@ -244,7 +296,7 @@ impl Directory {
         for guest in port.guests() {
             let key = guest.key();
             let at = rows.binary_search_by_key(&key, |row| row.key).unwrap_or_else(|at| {
-                rows.insert(at, self.guest_row(&guest));
+                rows.insert(at, self.unlisted(key, guest.ns_pid, 0));
                 at
             });
             let row = &mut rows[at];
@@ -256,16 +308,20 @@ impl Directory {
         }
     }
 
-    /// What is known of a process that only our port shows.
-    fn guest_row(&self, guest: &Guest) -> Process {
-        let (key, proc) = (guest.key(), &self.clients.proc);
+    /// What is known of a process that the scan did not find, or of one of another pid namespace, which has that id there and a socket of that user's.
+    fn unlisted(&self, key: ProcessKey, ns_pid: u32, owner: u32) -> Process {
+        let proc = &self.clients.proc;
+        if !proc.shows(key) {
+            return Process { ns_pid, uid: owner, ..Process::new(key) };
+        }
+        let identity = proc.identity(key.pid).ok();
         let arguments = proc.arguments(key.pid).unwrap_or_default();
         let waits = proc.threads(key.pid).is_ok_and(Threads::waits);
         Process {
-            ns_pid: guest.ns_pid,
+            ns_pid: identity.map_or(ns_pid, |identity| identity.ns_pid),
             name: sanitise_bytes(entry_name(&arguments).unwrap_or_default()),
             command_line: sanitise_bytes(&arguments.join(&b' ')),
-            uid: proc.identity(key.pid).map_or(0, |identity| identity.uid),
+            uid: identity.map_or(owner, |identity| identity.uid),
             run_state: if waits { RunState::Suspended } else { RunState::Running },
             ..Process::new(key)
         }
@@ -277,14 +333,15 @@ impl Directory {
         let mut any = false;
         for row in rows {
             let Some(client) = self.clients.of(row) else { continue };
-            let inquiry = self.inquiries.entry(row.key).or_insert_with(|| Inquiry::new(now));
+            let subject = self.subject(row.key);
+            let inquiry = self.inquiries.entry(subject).or_insert_with(|| Inquiry::new(subject.leftover, now));
             if inquiry.is_due(row, client.busy().is_some(), now) {
                 inquiry.ask(now);
                 any = true;
-                let (key, slots) = (row.key, Arc::clone(&self.slots));
+                let slots = Arc::clone(&self.slots);
                 self.questions.spawn(async move {
                     let _slot = slots.acquire().await;
-                    (key, client.process_info().await)
+                    (subject, client.process_info().await)
                 });
             }
         }
@@ -293,8 +350,9 @@ impl Directory {
 
     /// Waits for the answers to all open questions, or to those to one process.
     async fn listen(&mut self, patience: Duration, to: Option<ProcessKey>) {
+        let to = to.map(|key| self.subject(key));
         let answers = async {
-            while to.is_none_or(|key| self.inquiries.get(&key).is_some_and(Inquiry::is_open))
+            while to.is_none_or(|subject| self.inquiries.get(&subject).is_some_and(Inquiry::is_open))
                 && let Some(heard) = self.questions.join_next().await
             {
                 self.hear(heard);
@@ -304,30 +362,25 @@ impl Directory {
         let _ = timeout(patience, answers).await;
     }
 
-    fn hear(&mut self, heard: Result<(ProcessKey, Result<Option<ProcessInfo>, ExchangeError>), tokio::task::JoinError>) {
-        if let Ok((key, answer)) = heard
-            && let Some(inquiry) = self.inquiries.get_mut(&key)
+    fn subject(&self, key: ProcessKey) -> Subject {
+        Subject { key, leftover: self.leftovers.contains(&key) }
+    }
+
+    fn hear(&mut self, heard: Result<(Subject, Result<Option<ProcessInfo>, ExchangeError>), tokio::task::JoinError>) {
+        if let Ok((subject, answer)) = heard
+            && let Some(inquiry) = self.inquiries.get_mut(&subject)
         {
             inquiry.hear(answer);
         }
     }
 
     fn tell(&self, row: &mut Process) {
-        if let Some(inquiry) = self.inquiries.get(&row.key) {
+        if let Some(inquiry) = self.inquiries.get(&self.subject(row.key)) {
             let client = self.clients.of(row);
             row.support = client.as_ref().map(Client::support).unwrap_or_default();
             inquiry.tell(row, client.and_then(|client| client.busy()), Instant::now());
         }
     }
-}
-
-/// Whoever listens on a socket that no directory lists.
-fn unlisted(socket: PathBuf) -> Process {
-    let name = socket.file_name().and_then(|name| SocketName::parse(name.as_encoded_bytes()));
-    let key = name.map_or(ProcessKey { pid: 0, started: 0 }, |name| ProcessKey { pid: name.pid, started: name.key });
-    // Its owner is the user whose process made it.
-    let uid = socket.metadata().map_or(0, |metadata| metadata.uid());
-    Process { socket: Some(socket), uid, ..Process::new(key) }
 }
 
 #[cfg(test)]

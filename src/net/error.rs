@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::endpoint::{Endpoint, LONGEST_PATH};
+use super::endpoint::Endpoint;
+use super::peer::PeerError;
 use crate::ipc::{CommandCode, EnvironmentError, Failure, FrameError, Hresult, ReplyError, TooLong};
 use crate::model::{Trouble, sanitise};
 
@@ -30,9 +31,9 @@ pub enum Cause {
     /// The socket is another user's.
     #[error("only the owner of its socket and root may attach: run dn-top as that user, or with sudo")]
     Denied,
-    /// The file name alone does not fit a socket address.
-    #[error("the path is too long: that of a socket has {LONGEST_PATH} bytes at most")]
-    PathTooLong,
+    /// Not sent: the socket, or the process at its other end, is not that of the process.
+    #[error("not sent, because {0}")]
+    Peer(PeerError),
     /// Another command of ours was under way all the time.
     #[error("not sent, because {} has been under way for {} s: try again when it is over", .with.name(), .elapsed.as_secs())]
     Busy {
@@ -105,7 +106,8 @@ impl ExchangeError {
             Cause::Busy { .. } => Trouble::Slow,
             Cause::Timeout(_) => Trouble::Timeout,
             Cause::Closed | Cause::Io(_) => Trouble::Refused,
-            Cause::PathTooLong | Cause::CutOff(_) | Cause::Frame(_) | Cause::Environment(_) => Trouble::Unsupported,
+            Cause::Peer(_) => Trouble::Unverified,
+            Cause::CutOff(_) | Cause::Frame(_) | Cause::Environment(_) => Trouble::Unsupported,
             Cause::Reply(ReplyError::NotAReply { .. } | ReplyError::Malformed { .. }) => Trouble::Unsupported,
             Cause::Reply(ReplyError::Failure(_))
             | Cause::Tracepoints(_)
@@ -127,7 +129,7 @@ impl ExchangeError {
     /// answers `E_FAIL`, its code for all that has no other.
     fn remark(&self) -> String {
         match &self.cause {
-            Cause::Gone | Cause::Denied | Cause::PathTooLong | Cause::Closed | Cause::CutOff(_) | Cause::Io(_) | Cause::Frame(_) => {
+            Cause::Gone | Cause::Denied | Cause::Peer(_) | Cause::Closed | Cause::CutOff(_) | Cause::Io(_) | Cause::Frame(_) => {
                 format!(" (socket {})", sanitise(&self.endpoint.socket.to_string_lossy()))
             }
             Cause::Reply(ReplyError::Failure(failure)) => match failure.hresult {
@@ -174,7 +176,6 @@ impl Cause {
         match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Self::Gone,
             io::ErrorKind::PermissionDenied => Self::Denied,
-            io::ErrorKind::InvalidInput => Self::PathTooLong,
             _ => Self::of_stream(error, 0),
         }
     }

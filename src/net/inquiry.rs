@@ -1,6 +1,7 @@
 //! What one process said of itself, and when to ask it again.
 //!
-//! A runtime's only server thread is not to be kept busy by a dashboard: who has answered is not asked again, and nobody more than once in five seconds.
+//! A runtime's only server thread is not to be kept busy by a dashboard: one that has answered is not asked again, unless nothing but an answer shows that
+//! it lives, and none more than once in five seconds.
 
 use std::time::Duration;
 
@@ -15,47 +16,51 @@ use crate::model::{Contact, Process, RunState, Trouble, sanitise};
 const PAUSE: Duration = Duration::from_secs(5);
 /// The most that the time between two questions to a silent process grows to.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// The time between two questions to a process of a pid namespace that we cannot see.
+const UNSEEN_PAUSE: Duration = Duration::from_secs(10);
 /// After this long without an answer a process is called slow.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// What is known from asking one process who it is.
+/// What is known from asking one process for its ProcessInfo.
 #[derive(Debug)]
 pub(super) struct Inquiry {
+    /// Whether what is asked is a socket without a process that we see: one that was left behind, or one of another pid namespace.
+    leftover: bool,
     asked: Instant,
     /// Whether the question is open.
     open: bool,
     /// How many times in a row there was no answer.
     failures: u32,
-    last: Last,
+    /// The last answer.
+    answer: Option<Answer>,
+    /// What came of the last question, if it was no answer.
+    failure: Option<(Trouble, String)>,
 }
 
-#[derive(Debug)]
-enum Last {
-    Nothing,
-    /// `None` from a runtime that answers and cannot say: 3.x, or one whose answer does not fit a message.
-    Answer(Option<Box<ProcessInfo>>),
-    Failure(Trouble, String),
-}
+/// `None` from a runtime that answers and has no ProcessInfo: 3.x, or one whose answer does not fit a message.
+type Answer = Option<Box<ProcessInfo>>;
 
 impl Inquiry {
     /// Before the first question.
-    pub(super) fn new(now: Instant) -> Self {
-        Self { asked: now, open: false, failures: 0, last: Last::Nothing }
+    pub(super) fn new(leftover: bool, now: Instant) -> Self {
+        Self { leftover, asked: now, open: false, failures: 0, answer: None, failure: None }
     }
 
     /// Whether to ask now.
     pub(super) fn is_due(&self, row: &Process, busy: bool, now: Instant) -> bool {
-        let stale = is_stale(row);
-        if self.open || busy || !(stale || row.contact.is_attachable()) {
+        if self.open || busy || !(self.leftover || row.contact.is_attachable()) {
             return false;
         }
-        let pause = match &self.last {
-            Last::Nothing => return true,
+        let pause = match (&self.failure, &self.answer) {
+            (None, None) => return true,
+            // A stale socket without an answer is what it seems.
+            (Some(_), None) if self.leftover => return false,
+            (Some(_), _) => (PAUSE * 2_u32.saturating_pow(self.failures - 1)).min(LONGEST_PAUSE),
             // It learns its arguments when it is resumed.
-            Last::Answer(Some(info)) if is_early(info, row) && row.run_state == RunState::Running => PAUSE,
-            // A stale socket that nobody answers on is what it seems.
-            Last::Failure(..) if !stale => (PAUSE * 2_u32.saturating_pow(self.failures - 1)).min(LONGEST_PAUSE),
-            Last::Answer(_) | Last::Failure(..) => return false,
+            (None, Some(Some(info))) if is_early(info, row) && row.run_state == RunState::Running => PAUSE,
+            // Nothing else shows whether it still lives.
+            (None, Some(_)) if self.leftover => UNSEEN_PAUSE,
+            (None, Some(_)) => return false,
         };
         now.duration_since(self.asked) >= pause
     }
@@ -73,42 +78,43 @@ impl Inquiry {
     /// Takes the answer.
     pub(super) fn hear(&mut self, answer: Result<Option<ProcessInfo>, ExchangeError>) {
         self.open = false;
-        let failure = |error: ExchangeError| error.trouble().map(|trouble| Last::Failure(trouble, error.reason()));
-        // A runtime that says no is a runtime that answers.
-        self.last = answer.map_or_else(|error| failure(error).unwrap_or(Last::Answer(None)), |info| Last::Answer(info.map(Box::new)));
-        self.failures = if matches!(self.last, Last::Failure(..)) { self.failures + 1 } else { 0 };
+        let failed = answer.as_ref().err().and_then(|error| Some((error.trouble()?, error.reason())));
+        self.failures = if failed.is_some() { self.failures + 1 } else { 0 };
+        match &failed {
+            // A runtime that says no is a runtime that answers.
+            None => self.answer = Some(answer.unwrap_or_default().map(Box::new)),
+            // It was in another pid namespace, and has ended.
+            Some((Trouble::Stale, _)) if self.leftover => self.answer = None,
+            Some(_) => {}
+        }
+        self.failure = failed;
     }
 
     /// Adds to the row what is known, and how the process can be talked to.
     pub(super) fn tell(&self, row: &mut Process, busy: Option<Busy>, now: Instant) {
-        let stale = is_stale(row);
-        if !(stale || row.contact.is_attachable()) {
+        let is_known = if self.leftover { self.answer.is_some() } else { row.contact.is_attachable() };
+        if !is_known {
             return;
         }
-        if let Last::Answer(Some(info)) = &self.last {
+        if let Some(Some(info)) = &self.answer {
             adopt(row, info);
         }
         let silent_for = now.duration_since(self.asked);
         let slow = |reason: String| Contact::Trouble { kind: Trouble::Slow, reason };
-        row.contact = match (&self.last, busy.map(|busy| (busy.command, now.duration_since(busy.since)))) {
+        row.contact = match (&self.failure, busy.map(|busy| (busy.command, now.duration_since(busy.since)))) {
             // Our own question is no news to anybody; its silence is.
             (_, Some((command, span))) if span >= SLOW && !self.open => {
                 slow(format!("{} has been under way for {} s", command.name(), span.as_secs()))
             }
-            (Last::Answer(_), _) => Contact::Ok,
-            _ if stale => return,
-            (Last::Failure(kind, reason), _) => Contact::Trouble { kind: *kind, reason: reason.clone() },
-            (Last::Nothing, _) if self.open && silent_for >= SLOW => slow(format!(
+            (Some((kind, reason)), _) => Contact::Trouble { kind: *kind, reason: reason.clone() },
+            (None, _) if self.answer.is_some() => Contact::Ok,
+            (None, _) if self.open && silent_for >= SLOW => slow(format!(
                 "it has not answered for {} s: its diagnostic server serves one client at a time and may be busy",
                 silent_for.as_secs()
             )),
-            (Last::Nothing, _) => Contact::Unknown,
+            (None, _) => Contact::Unknown,
         };
     }
-}
-
-fn is_stale(row: &Process) -> bool {
-    matches!(row.contact, Contact::Trouble { kind: Trouble::Stale, .. })
 }
 
 /// Whether the answer is from before the runtime knew its arguments: it is the program's path alone, while /proc shows more.

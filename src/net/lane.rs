@@ -6,9 +6,10 @@
 use std::io;
 use std::time::Duration;
 
-use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
+
+use super::peer::VerifiedStream;
 
 /// How often to look whether the process lives while no connection of its is there to say so: during a command.
 const LOOK: Duration = Duration::from_secs(1);
@@ -18,14 +19,14 @@ const MOST_OFFERED: usize = 4;
 /// The way to a runtime that connects to us.
 #[derive(Debug, Clone)]
 pub(super) struct Lane {
-    wanted: mpsc::Sender<oneshot::Sender<UnixStream>>,
-    offered: mpsc::Sender<UnixStream>,
+    wanted: mpsc::Sender<oneshot::Sender<VerifiedStream>>,
+    offered: mpsc::Sender<VerifiedStream>,
 }
 
 /// The other end of a lane: what its task needs.
 pub(super) struct Parking {
-    wanted: mpsc::Receiver<oneshot::Sender<UnixStream>>,
-    offered: mpsc::Receiver<UnixStream>,
+    wanted: mpsc::Receiver<oneshot::Sender<VerifiedStream>>,
+    offered: mpsc::Receiver<VerifiedStream>,
 }
 
 impl Lane {
@@ -36,14 +37,14 @@ impl Lane {
     }
 
     /// The next connection, for one command; waits for it. `None` when the runtime has gone.
-    pub(super) async fn next(&self) -> Option<UnixStream> {
+    pub(super) async fn next(&self) -> Option<VerifiedStream> {
         let (ask, answer) = oneshot::channel();
         self.wanted.send(ask).await.ok()?;
         answer.await.ok()
     }
 
     /// Takes what a runtime offers; `false` if this lane is at its end.
-    pub(super) fn offer(&self, stream: UnixStream) -> bool {
+    pub(super) fn offer(&self, stream: VerifiedStream) -> bool {
         !matches!(self.offered.try_send(stream), Err(mpsc::error::TrySendError::Closed(_)))
     }
 
@@ -55,7 +56,7 @@ impl Lane {
 impl Parking {
     /// Holds connections until the runtime has gone: its parked connection ends, or there is none and the process does not live.
     pub(super) async fn hold(mut self, lives: impl Fn() -> bool) {
-        let mut parked: Option<UnixStream> = None;
+        let mut parked: Option<VerifiedStream> = None;
         loop {
             tokio::select! {
                 // A newer connection of a runtime means that it has given the older one up.
@@ -75,7 +76,7 @@ impl Parking {
     }
 }
 
-async fn ended(parked: Option<&UnixStream>) {
+async fn ended(parked: Option<&VerifiedStream>) {
     let Some(stream) = parked else { return };
     while stream.readable().await.is_ok() {
         // Nothing comes but the end; what comes all the same is not the protocol.

@@ -1,10 +1,10 @@
 //! Sessions with a preview of .NET Core 3.0, over the protocol of its own.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
 
 use super::endpoint::{Endpoint, SocketName};
 use super::error::Cause;
+use super::peer::VerifiedStream;
 use crate::ipc::{BufferMode, LEGACY_REPLY_BYTES, LegacyRequest, Rundown, SessionConfig, SessionId};
 
 /// How the answer of every other runtime begins.
@@ -26,7 +26,7 @@ pub(super) fn collect(config: &SessionConfig) -> Result<LegacyRequest, Cause> {
 }
 
 /// Sends a request over a new connection and reads the session that it answers with. What follows is left in the connection.
-pub(super) async fn exchange(stream: &mut UnixStream, to: &Endpoint, request: &LegacyRequest) -> Result<SessionId, Cause> {
+pub(super) async fn exchange(stream: &mut VerifiedStream, to: &Endpoint, request: &LegacyRequest) -> Result<SessionId, Cause> {
     // As the process counts itself, if its socket's name says so.
     let name = to.socket.file_name().and_then(|name| SocketName::parse(name.as_encoded_bytes()));
     let bytes = request.encode(name.map_or(to.key.pid, |name| name.pid));

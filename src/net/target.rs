@@ -1,13 +1,11 @@
 //! Which process a person means.
 
-use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::model::{Contact, Process, Trouble, sanitise};
+use crate::model::{Process, sanitise};
 
 /// Why a word names no single process.
 #[derive(Debug, Error)]
@@ -42,21 +40,16 @@ pub(super) fn is_name(text: &str) -> bool {
     !text.contains('/') && text.parse::<u32>().is_err()
 }
 
-/// Finds the process among `rows` that `text` means: a path has a slash in it, a pid is a number, all else is a name.
+/// Finds the process among `rows` that `text` means: a pid is a number, all else is a name.
 ///
 /// A name must be exact; where none is, upper and lower case count as equal. Stale sockets have a pid and no name.
 pub(super) fn find<'a>(text: &str, rows: &'a [Process]) -> Result<&'a Process, TargetError> {
-    if text.contains('/') {
-        let path = Path::new(text);
-        let same = |row: &&Process| row.socket.as_deref().is_some_and(|socket| socket == path || is_same_file(socket, path));
-        return rows.iter().find(same).ok_or_else(|| TargetError::NoSocket(path.to_owned()));
-    }
     if let Ok(pid) = text.parse() {
         // A socket that was left behind does not stand in the way of who has the pid now.
         let of_pid = || rows.iter().filter(|row| row.key.pid == pid);
-        return of_pid().find(|row| !is_stale(row)).or_else(|| of_pid().next()).ok_or(TargetError::NotDotnet(pid));
+        return of_pid().find(|row| !row.is_stale_socket()).or_else(|| of_pid().next()).ok_or(TargetError::NotDotnet(pid));
     }
-    let named = |same: &dyn Fn(&str) -> bool| rows.iter().filter(|row| !is_stale(row) && same(&row.name)).collect::<Vec<_>>();
+    let named = |same: &dyn Fn(&str) -> bool| rows.iter().filter(|row| !row.is_stale_socket() && same(&row.name)).collect::<Vec<_>>();
     let exact = named(&|name| name == text);
     let matches = if exact.is_empty() { named(&|name| name.to_lowercase() == text.to_lowercase()) } else { exact };
     match matches.as_slice() {
@@ -66,15 +59,6 @@ pub(super) fn find<'a>(text: &str, rows: &'a [Process]) -> Result<&'a Process, T
     }
 }
 
-fn is_stale(row: &Process) -> bool {
-    matches!(row.contact, Contact::Trouble { kind: Trouble::Stale, .. })
-}
-
-fn is_same_file(a: &Path, b: &Path) -> bool {
-    let id = |path: &Path| fs::metadata(path).map(|metadata| (metadata.dev(), metadata.ino()));
-    matches!((id(a), id(b)), (Ok(a), Ok(b)) if a == b)
-}
-
 fn pids(matches: &[Process]) -> String {
     matches.iter().map(|row| row.key.pid.to_string()).collect::<Vec<_>>().join(", ")
 }
@@ -82,7 +66,7 @@ fn pids(matches: &[Process]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ProcessKey;
+    use crate::model::{Contact, ProcessKey, Trouble};
 
     fn row(pid: u32, name: &str) -> Process {
         Process { name: name.to_owned(), ..Process::new(ProcessKey { pid, started: 1 }) }
@@ -93,10 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn pids_names_and_paths_find_their_process() {
-        let folder = tempfile::tempdir().unwrap();
-        let socket = folder.path().join("s");
-        std::fs::write(&socket, "").unwrap();
+    fn pids_and_names_find_their_process() {
         let rows = [
             stale(7, "(gone)"),
             row(7, "Shop"),
@@ -104,21 +85,19 @@ mod tests {
             row(9, "worker"),
             row(10, "Worker"),
             stale(11, "(gone)"),
-            Process { socket: Some(socket.clone()), ..row(12, "4242") },
+            row(12, "4242"),
         ];
         let pid = |text: &str| find(text, &rows).map(|row| row.key.pid).map_err(|error| error.to_string());
-        let roundabout = folder.path().join(".").join("s");
-        for (text, found) in [("7", 7), ("Shop", 7), ("shop", 7), ("Worker", 10), ("11", 11), (roundabout.to_str().unwrap(), 12)] {
+        for (text, found) in [("7", 7), ("Shop", 7), ("shop", 7), ("Worker", 10), ("11", 11)] {
             assert_eq!(pid(text), Ok(found), "{text}");
         }
-        assert!(!is_stale(find("7", &rows).unwrap()));
+        assert!(!find("7", &rows).unwrap().is_stale_socket());
         for (text, words) in [
             ("4242", "process 4242 is not a .NET process: "),
             ("worker", "'worker' names 2 processes (8, 9): give a pid"),
             ("WORKER", "'WORKER' names 3 processes (8, 9, 10): give a pid"),
             ("(gone)", "there is no .NET process named '(gone)': "),
             ("\x1b[2J", "there is no .NET process named '\u{fffd}[2J': "),
-            ("/no/such", "there is no socket /no/such"),
         ] {
             assert!(pid(text).unwrap_err().starts_with(words), "{text}: {:?}", pid(text));
         }

@@ -7,6 +7,7 @@ use super::*;
 use crate::ipc::{CommandCode, Cookie, Failure, HEADER_BYTES, Hresult, Reply, RuntimeVersion};
 use crate::model::{Contact, Trouble};
 use crate::net::world::{Fake, OLD, World, fake};
+use crate::sim::{ConnectPort, Simulated, Spec};
 
 /// How often a server was asked.
 type Asked = Arc<AtomicUsize>;
@@ -162,14 +163,68 @@ async fn targets_are_found_listed_or_not() {
     let found = directory.resolve(&format!("{},connect", world.path("elsewhere").join(&name).display()), PATIENT).await.unwrap();
     assert_eq!((found.key.pid, found.contact), (50, Contact::Ok));
     std::fs::write(world.path("elsewhere/file"), "").unwrap();
-    let found = directory.resolve(world.path("elsewhere/file").to_str().unwrap(), PATIENT).await.unwrap();
-    assert!(matches!(found.contact, Contact::Trouble { kind: Trouble::Stale, .. }), "{:?}", found.contact);
+    drop(UnixListener::bind(world.path("elsewhere/dead")).unwrap());
+    for (path, trouble, words) in [
+        ("elsewhere/file", Trouble::Unverified, "not sent, because the file is no socket"),
+        ("elsewhere/dead", Trouble::Stale, "nobody listens: the process has ended"),
+    ] {
+        let found = directory.resolve(world.path(path).to_str().unwrap(), PATIENT).await.unwrap();
+        let Contact::Trouble { kind, reason } = &found.contact else { panic!("{found:?}") };
+        assert!(*kind == trouble && reason.starts_with(words), "{path}: {reason}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_dies_with_its_process() {
+    let world = World::new();
+    let (lives, dies) = (100_u32, 1..100_u32);
+    let kill = |pid: u32| std::fs::remove_dir_all(world.path(&format!("proc/{pid}"))).unwrap();
+    let start = |pid: u32| {
+        world.add(&fake(pid));
+        Simulated::start(world.path("tmp").join(SocketName { pid, key: OLD }.to_string()), Spec::new("Shop", "9.0.7", pid)).unwrap()
+    };
+    let mut directory = Directory::new(world.sources()).unwrap();
+    let _lives = start(lives);
+    for pid in dies.clone() {
+        let dies = start(pid);
+        let rows = directory.refresh(PATIENT).await.unwrap();
+        assert_eq!(row(&rows, pid).contact, Contact::Ok);
+        // It is killed while it is asked, too.
+        let client = directory.clients().of(row(&rows, pid)).unwrap();
+        let late = tokio::spawn(async move { client.process_info().await.is_ok() });
+        kill(pid);
+        dies.kill();
+        let rows = directory.refresh(PATIENT).await.unwrap();
+        let gone = row(&rows, pid);
+        assert!(gone.is_stale_socket() && gone.cookie.is_none() && gone.runtime.is_none(), "{gone:#?}");
+        late.await.unwrap();
+        let attachable: Vec<_> = rows.iter().filter(|row| row.contact.is_attachable()).map(|row| row.key.pid).collect();
+        assert_eq!(attachable, [lives]);
+    }
+    let listed = directory.refresh(PATIENT).await.unwrap().len();
+    assert_eq!(listed + directory.more_stale_sockets(), 100);
+    assert!(listed < 100 && directory.inquiries.len() <= listed && directory.clients.known.lock().unwrap().len() <= listed);
+}
+
+#[tokio::test]
+async fn stale_sockets_are_counted_and_not_all_listed() {
+    let world = World::new();
+    world.add(&fake(1));
+    let asked = serve(&world, 1, Some("9.0.7"), true);
+    for pid in 2..3002 {
+        world.socket("tmp", pid, OLD);
+    }
+    let mut directory = Directory::new(world.sources()).unwrap();
+    for _ in 0..3 {
+        let rows = directory.refresh(PATIENT).await.unwrap();
+        assert!(rows.len() < 100 && row(&rows, 1).contact == Contact::Ok, "{}", rows.len());
+        assert_eq!(rows.len() - 1 + directory.more_stale_sockets(), 3000);
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
 async fn who_is_connected_to_our_port_is_listed_and_talked_to_over_it() {
-    use crate::sim::{ConnectPort, Simulated, Spec};
-
     let world = World::new();
     let port = world.path("port");
     let connect = |pid, suspend| Spec { port: Some(ConnectPort { path: port.clone(), suspend }), ..Spec::new("Web", "9.0.7", pid) };

@@ -1,7 +1,6 @@
 //! Which processes there are, and where each would put a diagnostic socket.
 
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use super::moment::Moment;
 use crate::model::ProcessKey;
 use crate::net::endpoint::SocketName;
 use crate::net::proc::{Environ, Proc, Threads};
+use crate::net::resolve::{self, OpenError};
 
 /// A process younger than this may still become another program, so it is looked at every time.
 const YOUNG: Duration = Duration::from_secs(5);
@@ -23,11 +23,8 @@ const KERNEL_THREAD: u32 = 0x0020_0000;
 /// A directory, whatever path leads to it: device and inode.
 pub(super) type DirectoryId = (u64, u64);
 
-/// The id of the directory at `path`.
-pub(super) fn directory_id(path: &Path) -> io::Result<DirectoryId> {
-    let metadata = std::fs::metadata(path)?;
-    Ok((metadata.dev(), metadata.ino()))
-}
+/// Ids of directories under paths of our own, for one round of looks.
+type OurDirectories = FxHashMap<PathBuf, Option<DirectoryId>>;
 
 /// Where a process keeps its temporary files, and so its socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +33,8 @@ pub(super) enum Home {
     Directory { id: DirectoryId, path: PathBuf, as_it_sees: PathBuf },
     /// A directory that is not there.
     Missing { as_it_sees: PathBuf },
+    /// The way there is a link that an untrusted user could have written.
+    Linked { as_it_sees: PathBuf, link: PathBuf },
     /// We may not know.
     Hidden,
 }
@@ -87,13 +86,23 @@ impl Census {
         Ok(())
     }
 
-    /// Looks closer at the new, the young, and in turn all the others. Of those whose socket is found less is to be known.
-    pub(super) fn look(&mut self, proc: &Proc, tmp: &Path, at: Moment, is_found: impl Fn(ProcessKey) -> bool) {
-        self.known.retain(|_, known| known.kernel || known.look_next > at.now || known.look(proc, tmp, at, is_found(known.key)));
+    /// Looks closer at the new, the young, and in turn all the others.
+    pub(super) fn look(&mut self, proc: &Proc, tmp: &Path, at: Moment) {
+        let mut ours = OurDirectories::default();
+        self.known.retain(|_, known| known.kernel || known.look_next > at.now || known.look(proc, tmp, at, &mut ours));
     }
 
     pub(super) fn get(&self, pid: u32) -> Option<&Known> {
         self.known.get(&pid)
+    }
+
+    /// Every process but the kernel's, by the name that its socket would have. Processes of several pid namespaces may share one.
+    pub(super) fn by_socket_name(&self) -> FxHashMap<SocketName, Vec<&Known>> {
+        let mut names: FxHashMap<_, Vec<_>> = FxHashMap::default();
+        for known in self.iter() {
+            names.entry(known.socket_name()).or_default().push(known);
+        }
+        names
     }
 
     /// Every process but the kernel's.
@@ -155,7 +164,7 @@ impl Known {
     }
 
     /// Looks at what an exec changes. Whether the process is still there.
-    fn look(&mut self, proc: &Proc, tmp: &Path, at: Moment, is_found: bool) -> bool {
+    fn look(&mut self, proc: &Proc, tmp: &Path, at: Moment, ours: &mut OurDirectories) -> bool {
         let pid = self.key.pid;
         if self.met.is_none() && !self.check(proc) {
             return false;
@@ -163,11 +172,9 @@ impl Known {
         if self.has_threads && !self.threads.started {
             self.threads = proc.threads(pid).unwrap_or_default();
         }
-        if !is_found || self.threads.waits() {
-            let environ = proc.environ(pid).ok();
-            self.asks_to_suspend = environ.as_ref().is_some_and(Environ::asks_to_suspend);
-            self.home = environ.map_or(Home::Hidden, |environ| home(proc, pid, environ.tmpdir().unwrap_or(tmp)));
-        }
+        let environ = proc.environ(pid).ok();
+        self.asks_to_suspend = environ.as_ref().is_some_and(Environ::asks_to_suspend);
+        self.home = environ.map_or(Home::Hidden, |environ| home(proc, pid, environ.tmpdir().unwrap_or(tmp), ours));
         // Rounds of different lengths, so that the looks spread over time.
         let unsettled = at.age(self.key) < YOUNG || self.threads.waits();
         self.look_next = if unsettled { at.now } else { at.now + ROUND + Duration::from_secs(u64::from(pid % 20)) };
@@ -182,20 +189,24 @@ impl Known {
     }
 }
 
-/// Finds the directory that a process calls `as_it_sees`, through its own root or working directory where those are not ours.
-fn home(proc: &Proc, pid: u32, as_it_sees: &Path) -> Home {
-    let as_it_sees = as_it_sees.to_owned();
-    let through = match as_it_sees.strip_prefix("/") {
-        Ok(below_root) => proc.path_of(pid, "root").join(below_root),
-        Err(_) => proc.path_of(pid, "cwd").join(&as_it_sees),
+/// Finds the directory that a process has in its `TMPDIR`, through its own root.
+fn home(proc: &Proc, pid: u32, tmpdir: &Path, ours: &mut OurDirectories) -> Home {
+    // Where the kernel does not say what a relative path is relative to, nothing is known.
+    let Ok(as_it_sees) = (if tmpdir.is_absolute() { Ok(tmpdir.to_owned()) } else { proc.working_directory(pid).map(|at| at.join(tmpdir)) })
+    else {
+        return Home::Hidden;
     };
+    let root = proc.path_of(pid, "root");
+    let through = resolve::root_at(&root).map_err(OpenError::Io).and_then(|root| resolve::find(root, &as_it_sees));
     // The same directory under our own path is the same namespace, or a share: the short path is the better one.
-    let ours = if as_it_sees.is_absolute() { directory_id(&as_it_sees).ok() } else { None };
-    match (directory_id(&through), ours) {
-        (Ok(id), ours) => Home::Directory { id, path: if ours == Some(id) { as_it_sees.clone() } else { through }, as_it_sees },
-        (Err(error), _) if error.kind() == io::ErrorKind::PermissionDenied => Home::Hidden,
+    let ours = *ours.entry(as_it_sees.clone()).or_insert_with(|| Some(resolve::locate(&as_it_sees, None).ok()?.id()));
+    match (through.map(|found| found.id()), ours) {
+        (Ok(id), ours) if ours == Some(id) => Home::Directory { id, path: as_it_sees.clone(), as_it_sees },
+        (Ok(id), _) => Home::Directory { id, path: root.join(as_it_sees.strip_prefix("/").unwrap_or(&as_it_sees)), as_it_sees },
+        (Err(OpenError::Io(error)), _) if error.kind() == io::ErrorKind::PermissionDenied => Home::Hidden,
+        (Err(OpenError::Link { link, .. }), _) => Home::Linked { as_it_sees, link },
         // A tree that only looks like /proc has no links to roots.
-        (Err(_), Some(id)) => Home::Directory { id, path: as_it_sees.clone(), as_it_sees },
-        (Err(_), None) => Home::Missing { as_it_sees },
+        (Err(_), Some(id)) if !proc.is_of_kernel() => Home::Directory { id, path: as_it_sees.clone(), as_it_sees },
+        (Err(_), _) => Home::Missing { as_it_sees },
     }
 }

@@ -1,7 +1,8 @@
 //! Discovery: every .NET process that can be seen, whether or not it can be attached to.
 //!
-//! A scan lists /proc and the directories where runtimes put their sockets, pairs the two by pid and start time, and says of what does not pair why:
-//! a socket without a process is stale, a runtime without a socket has its diagnostics switched off, or is not ours to see. It opens no connection.
+//! A scan lists /proc and the directories where runtimes put their sockets, pairs the two by pid, start time and owner, and says of what does not pair
+//! why: a socket without a process is stale, a runtime without a socket has its diagnostics switched off, or is not ours to see, or another user has put
+//! something in the socket's place. It opens no connection.
 
 mod census;
 mod moment;
@@ -10,16 +11,17 @@ mod tenants;
 mod users;
 mod verdict;
 
+use std::cmp::Reverse;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::census::{Census, Home};
+use self::census::{Census, Home, Known};
 use self::moment::{Moment, since_boot};
-use self::sockets::Sockets;
+use self::sockets::{Candidate, Sockets};
 use self::tenants::Tenants;
 use crate::model::{Process, ProcessKey};
 use crate::net::endpoint::SocketName;
@@ -29,6 +31,8 @@ use crate::net::proc::Proc;
 const SETTLED: Duration = Duration::from_secs(2);
 /// How much of a scan may go to reading memory maps, the one costly read. What is left over waits for the next scan.
 const MAPS_TIME: Duration = Duration::from_millis(10);
+/// The most sockets of dead processes that are listed; the others are counted. Our own user's go first, then the newest.
+const MOST_STALE: usize = 64;
 
 /// Where to look for processes. [`Sources::machine`] is the real thing; tests and the demo give trees that look like it.
 #[derive(Debug, Clone)]
@@ -65,6 +69,23 @@ impl Sources {
     }
 }
 
+/// What lies about under the name of a process's socket.
+#[derive(Debug)]
+enum Socket {
+    /// A socket of the user of the process. Whether the process listens on it shows when it is connected to.
+    Own { path: PathBuf, candidate: Candidate },
+    /// Something of another user, or no socket.
+    Foreign { path: PathBuf, candidate: Candidate },
+}
+
+/// A socket whose name is that of no process.
+#[derive(Debug)]
+struct Stray {
+    name: SocketName,
+    path: PathBuf,
+    candidate: Candidate,
+}
+
 /// Finds .NET processes again and again; what it learned it keeps from scan to scan.
 #[derive(Debug)]
 pub struct Scanner {
@@ -72,8 +93,9 @@ pub struct Scanner {
     proc: Arc<Proc>,
     census: Census,
     tenants: Tenants,
-    /// Where sockets lay at the last scan: a directory that nobody names any more may still have those of the dead.
-    directories: Vec<PathBuf>,
+    /// What lay where at the last scan: a directory that no process names any more may still have sockets of the dead.
+    sockets: Sockets,
+    more_stale: usize,
 }
 
 impl Scanner {
@@ -85,12 +107,17 @@ impl Scanner {
         let name = |error: io::Error| io::Error::new(error.kind(), format!("cannot read {}: {error}", sources.proc.display()));
         let proc = Arc::new(Proc::open(&sources.proc).map_err(name)?);
         let tenants = Tenants::new(&sources.passwd, proc.uptime().map_err(name)?);
-        Ok(Self { sources, proc, census: Census::default(), tenants, directories: Vec::new() })
+        Ok(Self { sources, proc, census: Census::default(), tenants, sockets: Sockets::default(), more_stale: 0 })
     }
 
     /// The proc file system that it looks at.
     pub(super) fn proc(&self) -> Arc<Proc> {
         Arc::clone(&self.proc)
+    }
+
+    /// Sockets of dead processes at the last scan that have no row.
+    pub(super) fn more_stale_sockets(&self) -> usize {
+        self.more_stale
     }
 
     /// Looks now. `now` only measures the time between two scans, for processor time. Blocks on the file system.
@@ -103,68 +130,94 @@ impl Scanner {
         let (mut sockets, mut strays) = self.pair(at);
         self.look_for_libraries(&sockets, at);
 
-        let mut rows = Vec::with_capacity(sockets.len() + strays.len());
+        let mut rows = Vec::with_capacity(sockets.len());
         for known in self.census.iter() {
             let socket = sockets.remove(&known.key);
-            if socket.is_none() && !(known.has_runtime() && at.age(known.key) > SETTLED) {
+            let has_socket = matches!(socket, Some(Socket::Own { .. }));
+            if !(has_socket || known.has_runtime() && at.age(known.key) > SETTLED) {
                 continue;
             }
-            match known.stat(&self.proc) {
-                Some(stat) => rows.push(self.tenants.row(&self.proc, known, socket, &stat, at)),
-                None => strays.extend(socket.map(|path| (known.socket_name(), path))),
+            match (known.stat(&self.proc), socket) {
+                (Some(stat), socket) => rows.push(self.tenants.row(&self.proc, known, socket, &stat, at)),
+                (None, Some(Socket::Own { path, candidate })) => strays.push(Stray { name: known.socket_name(), path, candidate }),
+                (None, _) => {}
             }
         }
-        for (name, path) in strays {
-            if is_settled(name, at.uptime) {
-                let lives_on = self.census.get(name.pid).is_some_and(|known| known.key.started != name.key);
-                rows.extend(self.tenants.stale_row(name, path, lives_on));
-            }
-        }
+        rows.extend(self.stale_rows(strays, at));
         rows.sort_unstable_by_key(|row| row.key);
         self.tenants.keep(&rows);
         Ok(rows)
     }
 
-    /// Pairs sockets and processes by pid and start time; what is left over has no process that we see.
-    fn pair(&mut self, at: Moment) -> (FxHashMap<ProcessKey, PathBuf>, Vec<(SocketName, PathBuf)>) {
+    /// The rows of sockets without a process, of which whoever can write to a directory can make as many as there is room for.
+    fn stale_rows(&mut self, mut strays: Vec<Stray>, at: Moment) -> Vec<Process> {
+        let our_uid = rustix::process::geteuid().as_raw();
+        // Of others we cannot know what we cannot see.
+        strays.retain(|stray| {
+            let ours = our_uid == stray.candidate.uid;
+            stray.candidate.is_socket && (ours || our_uid == 0) && is_settled(stray.name, at.uptime)
+        });
+        if strays.len() > MOST_STALE {
+            strays.sort_unstable_by_key(|stray| (stray.candidate.uid != our_uid, Reverse(stray.candidate.made), stray.name.pid));
+        }
+        self.more_stale = strays.len().saturating_sub(MOST_STALE);
+        strays.truncate(MOST_STALE);
+        let lives_on = |name: SocketName| self.census.get(name.pid).is_some_and(|known| known.key.started != name.key);
+        strays.into_iter().map(|stray| self.tenants.stale_row(&stray, lives_on(stray.name))).collect()
+    }
+
+    /// Pairs sockets and processes by pid, start time and owner; what is left over has no process that we see. The directory that the process itself
+    /// names goes first: any other may have something of the same name that another user has put there.
+    fn pair(&mut self, at: Moment) -> (FxHashMap<ProcessKey, Socket>, Vec<Stray>) {
+        let before = std::mem::take(&mut self.sockets);
+        self.census.look(&self.proc, &self.sources.tmp, at);
         let mut sockets = Sockets::default();
-        sockets.list(self.sources.usual_directories().chain(self.directories.iter().map(PathBuf::as_path)));
-        let mut pairs = FxHashMap::default();
-        // Outside of pid namespaces a name is one process's, and nothing else need be known of it.
-        for known in self.census.iter().filter(|known| known.ns_pid == known.key.pid) {
-            if let Some((directory, path)) = sockets.take_anywhere(known.socket_name()) {
-                pairs.insert(known.key, known.path_in(directory).unwrap_or(path));
-            }
-        }
-        self.census.look(&self.proc, &self.sources.tmp, at, |key| pairs.contains_key(&key));
-        sockets.list_homes(&self.census);
+        sockets.list(self.sources.usual_directories().chain(before.directories()), &self.proc, &before);
+        sockets.list_homes(&self.census, &self.proc, &before);
+
+        let owns = |known: &Known, candidate: Candidate| candidate.is_socket && candidate.uid == self.proc.owner_of_sockets(known.uid);
+        let (mut pairs, mut taken) = (FxHashMap::default(), FxHashSet::default());
         for known in self.census.iter() {
-            if let Home::Directory { id, .. } = known.home
-                && let Some(path) = sockets.take(id, known.socket_name())
+            let name = known.socket_name();
+            if let Home::Directory { id, path, .. } = &known.home
+                && let Some(candidate) = sockets.get(*id, name).filter(|candidate| owns(known, *candidate))
             {
-                pairs.insert(known.key, known.path_in(id).unwrap_or(path));
+                pairs.insert(known.key, Socket::Own { path: path.join(name.to_string()), candidate });
+                taken.insert((*id, name));
             }
         }
-        self.directories = sockets.directories();
         // A socket may lie elsewhere than its process's environment says, or we may not read that.
         let mut strays = Vec::new();
-        for (name, path) in sockets.into_rest() {
-            match self.census.iter().find(|known| known.socket_name() == name && !pairs.contains_key(&known.key)) {
-                Some(known) => drop(pairs.insert(known.key, path)),
-                None => strays.push((name, path)),
+        let mut rest = sockets.iter().filter(|(directory, name, _)| !taken.contains(&(*directory, *name))).peekable();
+        let names = rest.peek().map(|_| self.census.by_socket_name()).unwrap_or_default();
+        for (directory, name, candidate) in rest {
+            let Some(path) = sockets.path_of(directory).map(|path| path.join(name.to_string())) else { continue };
+            let Some(named) = names.get(&name) else {
+                strays.push(Stray { name, path, candidate });
+                continue;
+            };
+            let without: Vec<_> = named.iter().filter(|known| !matches!(pairs.get(&known.key), Some(Socket::Own { .. }))).collect();
+            if let Some(known) = without.iter().find(|known| owns(known, candidate)) {
+                let path = known.path_in(directory).unwrap_or(path);
+                pairs.insert(known.key, Socket::Own { path, candidate });
+                continue;
+            }
+            for known in without {
+                pairs.entry(known.key).or_insert_with(|| Socket::Foreign { path: path.clone(), candidate });
             }
         }
+        self.sockets = sockets;
         (pairs, strays)
     }
 
     /// Looks for a runtime in the memory maps of processes that show no other sign of one. Versions before 6.0 name no threads.
-    fn look_for_libraries(&mut self, sockets: &FxHashMap<ProcessKey, PathBuf>, at: Moment) {
+    fn look_for_libraries(&mut self, sockets: &FxHashMap<ProcessKey, Socket>, at: Moment) {
         let deadline = Instant::now() + MAPS_TIME;
         let candidates = self.census.iter_mut().filter(|known| {
             known.library.is_none()
                 && known.has_threads
                 && !known.threads.runtime
-                && !sockets.contains_key(&known.key)
+                && !matches!(sockets.get(&known.key), Some(Socket::Own { .. }))
                 && at.age(known.key) > SETTLED
         });
         for known in candidates {

@@ -2,77 +2,109 @@
 
 use std::collections::hash_map::Entry;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustc_hash::FxHashMap;
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, statat};
 
-use super::census::{Census, DirectoryId, Home, directory_id};
+use super::census::{Census, DirectoryId, Home};
 use crate::net::endpoint::SocketName;
-use crate::net::proc::for_each_entry;
+use crate::net::proc::{Proc, for_each_entry};
+use crate::net::resolve;
 
-/// Every diagnostic socket that lies about.
+/// A file with the name of a diagnostic socket.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    inode: u64,
+    /// Whether it is a socket, and no link to one.
+    pub(super) is_socket: bool,
+    /// Owner of the file.
+    pub(super) uid: u32,
+    /// When it was made, as time since the Unix epoch.
+    pub(super) made: Duration,
+}
+
+impl Candidate {
+    fn new(inode: u64, stat: &Stat) -> Self {
+        let made = Duration::from_secs(stat.st_mtime.try_into().unwrap_or(0)) + Duration::from_nanos(stat.st_mtime_nsec);
+        Self { inode, is_socket: FileType::from_raw_mode(stat.st_mode) == FileType::Socket, uid: stat.st_uid, made }
+    }
+}
+
+/// Every file with the name of a diagnostic socket, by directory.
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
-    /// Paths by directory and name.
-    paths: FxHashMap<(DirectoryId, SocketName), PathBuf>,
+    files: FxHashMap<(DirectoryId, SocketName), Candidate>,
     /// Directories that were listed, and whether they have any.
     listed: FxHashMap<DirectoryId, (PathBuf, bool)>,
 }
 
 impl Sockets {
-    /// Lists directories, each once whatever paths lead to it. One that cannot be listed has none to show.
-    pub(super) fn list<'a>(&mut self, directories: impl IntoIterator<Item = &'a Path>) {
+    /// Lists directories, each once whatever paths lead to it. One that cannot be listed has none to show. What is known of a file `before` is not
+    /// looked up again.
+    pub(super) fn list<'a>(&mut self, directories: impl IntoIterator<Item = &'a Path>, proc: &Proc, before: &Self) {
         for path in directories {
-            if let Ok(id) = directory_id(path) {
-                self.list_one(id, path);
+            if let Ok(found) = resolve::locate(path, Some(proc)) {
+                self.list_one(found.id(), path, before, || Some(found.handle));
             }
         }
     }
 
     /// Lists the homes of processes.
-    pub(super) fn list_homes(&mut self, census: &Census) {
+    pub(super) fn list_homes(&mut self, census: &Census, proc: &Proc, before: &Self) {
         for known in census.iter() {
             if let Home::Directory { id, path, .. } = &known.home {
-                self.list_one(*id, path);
+                self.list_one(*id, path, before, || resolve::locate(path, Some(proc)).ok().map(|found| found.handle));
             }
         }
     }
 
-    fn list_one(&mut self, id: DirectoryId, directory: &Path) {
+    fn list_one(&mut self, id: DirectoryId, path: &Path, before: &Self, open: impl FnOnce() -> Option<OwnedFd>) {
         if let Entry::Vacant(vacant) = self.listed.entry(id) {
-            let before = self.paths.len();
-            let _ = read(&mut self.paths, id, directory);
-            vacant.insert((directory.to_owned(), self.paths.len() > before));
+            let known = self.files.len();
+            if let Some(directory) = open() {
+                let _ = read(&mut self.files, id, &directory, before);
+            }
+            vacant.insert((path.to_owned(), self.files.len() > known));
         }
     }
 
     /// The directories that have any.
-    pub(super) fn directories(&self) -> Vec<PathBuf> {
-        self.listed.values().filter(|(_, any)| *any).map(|(path, _)| path.clone()).collect()
+    pub(super) fn directories(&self) -> impl Iterator<Item = &Path> {
+        self.listed.values().filter(|(_, any)| *any).map(|(path, _)| path.as_path())
     }
 
-    /// Takes the socket of that name in that directory.
-    pub(super) fn take(&mut self, directory: DirectoryId, name: SocketName) -> Option<PathBuf> {
-        self.paths.remove(&(directory, name))
+    /// The path of a directory that was listed.
+    pub(super) fn path_of(&self, directory: DirectoryId) -> Option<&Path> {
+        self.listed.get(&directory).map(|(path, _)| path.as_path())
     }
 
-    /// Takes the socket of that name wherever it is, and says where.
-    pub(super) fn take_anywhere(&mut self, name: SocketName) -> Option<(DirectoryId, PathBuf)> {
-        self.listed.keys().find_map(|directory| Some((*directory, self.paths.remove(&(*directory, name))?)))
+    /// The file of that name in that directory.
+    pub(super) fn get(&self, directory: DirectoryId, name: SocketName) -> Option<Candidate> {
+        self.files.get(&(directory, name)).copied()
     }
 
-    /// Those that nobody took.
-    pub(super) fn into_rest(self) -> impl Iterator<Item = (SocketName, PathBuf)> {
-        self.paths.into_iter().map(|((_, name), path)| (name, path))
+    /// All files.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (DirectoryId, SocketName, Candidate)> {
+        self.files.iter().map(|((directory, name), candidate)| (*directory, *name, *candidate))
     }
 }
 
-fn read(paths: &mut FxHashMap<(DirectoryId, SocketName), PathBuf>, id: DirectoryId, directory: &Path) -> io::Result<()> {
-    let handle = openat(CWD, directory, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    for_each_entry(handle, |name, _| {
+fn read(
+    files: &mut FxHashMap<(DirectoryId, SocketName), Candidate>,
+    id: DirectoryId,
+    directory: &OwnedFd,
+    before: &Sockets,
+) -> io::Result<()> {
+    let listing = openat(directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    for_each_entry(listing, |name, inode| {
         if let Some(socket) = SocketName::parse(name) {
-            paths.insert((id, socket), directory.join(socket.to_string()));
+            let known = before.get(id, socket).filter(|candidate| candidate.inode == inode);
+            // It may just have been removed.
+            let found = known.or_else(|| statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| Candidate::new(inode, &stat)));
+            files.extend(found.map(|candidate| ((id, socket), candidate)));
         }
         true
     })

@@ -1,7 +1,5 @@
 //! The rows: facts of .NET processes that stay from scan to scan, and processor time between two scans.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -12,10 +10,9 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use super::census::Known;
 use super::moment::{Moment, since_boot};
 use super::users::Users;
-use super::verdict;
+use super::{Socket, Stray, verdict};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Process, ProcessKey, RunState, Usage, sanitise_bytes};
-use crate::net::endpoint::SocketName;
 use crate::net::proc::{Proc, entry_name, version_of};
 
 /// Processor time is counted in ticks of 10 ms: over a shorter span than this a percentage would be noise.
@@ -41,8 +38,15 @@ struct Tenant {
     runtime: Option<RuntimeVersion>,
     container: Option<String>,
     cpu: Cpu,
-    /// Its socket and whether it may be attached to, once that was judged.
-    judged: Option<(Option<PathBuf>, Contact)>,
+    judged: Option<Judged>,
+}
+
+/// Whether a process may be attached to.
+#[derive(Debug)]
+struct Judged {
+    /// By the path of its socket, and of what lies in its socket's place.
+    of: (Option<PathBuf>, Option<PathBuf>),
+    contact: Contact,
 }
 
 #[derive(Debug)]
@@ -64,17 +68,25 @@ impl Tenants {
     }
 
     /// The row of a process with a runtime in it, and its socket where it has one.
-    pub(super) fn row(&mut self, proc: &Proc, known: &Known, socket: Option<PathBuf>, stat: &Stat, at: Moment) -> Process {
+    pub(super) fn row(&mut self, proc: &Proc, known: &Known, socket: Option<Socket>, stat: &Stat, at: Moment) -> Process {
         let user = self.users.name(known.uid);
-        let tenant = self.known.entry(known.key).or_insert_with(|| Tenant::meet(proc, known, socket.is_some(), stat, at.now));
-        let judged = tenant.judged.take().filter(|(of, _)| *of == socket);
-        let (socket, contact) = tenant.judged.insert(judged.unwrap_or_else(|| {
-            let contact = match &socket {
-                Some(path) if may_connect(path) => Contact::Unknown,
-                Some(_) => verdict::denied(known.uid, user),
-                None => verdict::without_socket(proc, known, self.our_uid, user),
+        let has_socket = matches!(socket, Some(Socket::Own { .. }));
+        let tenant = self.known.entry(known.key).or_insert_with(|| Tenant::meet(proc, known, has_socket, stat, at.now));
+        let (path, foreign) = match socket {
+            Some(Socket::Own { path, .. }) => (Some(path), None),
+            Some(Socket::Foreign { path, candidate }) => (None, Some((path, candidate))),
+            None => (None, None),
+        };
+        let of = (path, foreign.as_ref().map(|(path, _)| path.clone()));
+        let judged = tenant.judged.take().filter(|judged| judged.of == of);
+        let Judged { of: (socket, _), contact } = tenant.judged.insert(judged.unwrap_or_else(|| {
+            let contact = match (&of.0, foreign) {
+                (Some(path), _) if may_connect(path) => Contact::Unknown,
+                (Some(_), _) => verdict::denied(known.uid, user),
+                (None, Some((path, candidate))) => verdict::foreign(&path, candidate, known.uid),
+                (None, None) => verdict::without_socket(proc, known, self.our_uid, user),
             };
-            (socket, contact)
+            Judged { of, contact }
         }));
         let waits = known.threads.waits() && (known.asks_to_suspend || at.age(known.key) > LONGEST_START);
         Process {
@@ -94,23 +106,18 @@ impl Tenants {
         }
     }
 
-    /// The row of a socket without a process. `None` unless it is ours to clear away; of others we cannot know what we cannot see.
-    pub(super) fn stale_row(&self, name: SocketName, path: PathBuf, pid_lives_on: bool) -> Option<Process> {
-        let metadata = fs::metadata(&path).ok()?;
-        let uid = metadata.uid();
-        if self.our_uid != uid && self.our_uid != 0 {
-            return None;
-        }
-        Some(Process {
+    /// The row of a socket without a process.
+    pub(super) fn stale_row(&self, Stray { name, path, candidate }: &Stray, pid_lives_on: bool) -> Process {
+        Process {
             name: "(gone)".to_owned(),
-            uid,
-            user: self.users.name(uid).map(str::to_owned),
-            socket: Some(path),
+            uid: candidate.uid,
+            user: self.users.name(candidate.uid).map(str::to_owned),
+            socket: Some(path.clone()),
             // The key may be one of an earlier boot; the file was made when its process started.
-            started_unix_ms: metadata.modified().ok()?.duration_since(SystemTime::UNIX_EPOCH).map_or(0, millis),
-            contact: verdict::stale(name, pid_lives_on),
+            started_unix_ms: millis(candidate.made),
+            contact: verdict::stale(*name, pid_lives_on),
             ..Process::new(ProcessKey { pid: name.pid, started: name.key })
-        })
+        }
     }
 
     /// Forgets who is not listed any more.

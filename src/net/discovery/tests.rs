@@ -93,7 +93,7 @@ fn tmpdirs_roots_and_inner_pids_are_followed() {
     let in_own = world.socket("own", 1, OLD);
     world.add(&Fake { environ: &format!("TMPDIR={relative}"), ..fake(2) });
     symlink(world.path("cwd"), world.path("proc/2/cwd")).unwrap();
-    world.socket("cwd/inner", 2, OLD);
+    let in_cwd = world.socket("cwd/inner", 2, OLD);
     // Two containers that started at the same tick, pid 1 in each, under a path too long for an address from here.
     for pid in [300, 301] {
         world.add(&Fake { status: format!("Uid:\t5\t5\t5\t5\nNSpid:\t{pid}\t1\n"), environ: &format!("TMPDIR=/{deep}"), ..fake(pid) });
@@ -110,7 +110,7 @@ fn tmpdirs_roots_and_inner_pids_are_followed() {
         (pid, inner, world.path(&format!("proc/{pid}/{directory}")).join(SocketName { pid: inner, key }.to_string()))
     };
     let (a, b) = (inside(300, &format!("root/{deep}"), 1, OLD), inside(301, &format!("root/{deep}"), 1, OLD));
-    assert_eq!(found, [(1, 1, in_own), inside(2, "cwd/inner", 2, OLD), a, b, (400, 7, shared)]);
+    assert_eq!(found, [(1, 1, in_own), (2, 2, in_cwd), a, b, (400, 7, shared)]);
     assert!(rows.iter().all(|row| row.contact == Contact::Unknown), "{rows:#?}");
 }
 
@@ -285,4 +285,56 @@ fn a_runtime_that_waits_for_its_resume_is_suspended() {
     assert_eq!(scanner.scan(Instant::now()).unwrap()[0].run_state, RunState::Suspended);
     world.add(&fake(5));
     assert_eq!(scanner.scan(Instant::now()).unwrap()[0].run_state, RunState::Running);
+}
+
+#[test]
+fn what_another_user_puts_under_the_name_of_a_socket_is_not_taken_for_it() {
+    if us() != 0 {
+        return;
+    }
+    let world = World::new();
+    fs::create_dir(world.path("own")).unwrap();
+    let theirs = |pid| {
+        let path = world.socket("tmp", pid, OLD);
+        std::os::unix::fs::chown(&path, Some(65533), None).unwrap();
+        path
+    };
+    // One whose own socket is elsewhere, one that has none, one that is no runtime, and one whose socket is a link.
+    world.add(&Fake { environ: &format!("TMPDIR={}", world.path("own").display()), ..fake(1) });
+    let own = world.socket("own", 1, OLD);
+    theirs(1);
+    world.add(&fake(2));
+    let planted = theirs(2);
+    world.add(&Fake { threads: &["sleep"], ..fake(3) });
+    theirs(3);
+    world.add(&fake(4));
+    symlink(&own, world.path("tmp").join(SocketName { pid: 4, key: OLD }.to_string())).unwrap();
+    let mut scanner = Scanner::new(world.sources()).unwrap();
+    for _ in 0..2 {
+        let rows = scanner.scan(Instant::now()).unwrap();
+        assert_eq!(
+            rows.iter().map(|row| (row.key.pid, row.socket.clone())).collect::<Vec<_>>(),
+            [(1, Some(own.clone())), (2, None), (4, None)]
+        );
+        assert_eq!(rows[0].contact, Contact::Unknown);
+        let words = "the socket is not owned by its process: the file belongs to user 65533, the process to user 0";
+        assert_eq!(only_trouble(&rows[1..2]), (Trouble::Unverified, &*format!("{words} (socket {})", planted.display())));
+        let (kind, reason) = only_trouble(&rows[2..]);
+        assert!(kind == Trouble::Unverified && reason.starts_with("the file is no socket"), "{reason}");
+    }
+}
+
+#[test]
+fn of_stale_sockets_our_own_and_the_newest_are_listed() {
+    let world = World::new();
+    for pid in 1..=100 {
+        let path = world.socket("tmp", pid, OLD);
+        if us() == 0 && pid > 10 {
+            std::os::unix::fs::chown(&path, Some(65533), None).unwrap();
+        }
+    }
+    let mut scanner = Scanner::new(world.sources()).unwrap();
+    let rows = scanner.scan(Instant::now()).unwrap();
+    assert_eq!((rows.len(), scanner.more_stale_sockets()), (MOST_STALE, 100 - MOST_STALE));
+    assert_eq!(rows.iter().take(10).map(|row| row.key.pid).collect::<Vec<_>>(), (1..=10).collect::<Vec<_>>());
 }

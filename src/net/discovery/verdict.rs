@@ -1,8 +1,12 @@
 //! Why a process cannot be attached to, in words: what is the matter and what would help.
 
+use std::path::Path;
+
 use super::census::{Home, Known};
+use super::sockets::Candidate;
 use crate::model::{Contact, Trouble, sanitise, sanitise_bytes};
 use crate::net::endpoint::{LONGEST_PATH, SocketName};
+use crate::net::peer::PeerError;
 use crate::net::proc::Proc;
 
 fn trouble(kind: Trouble, reason: String) -> Contact {
@@ -41,6 +45,12 @@ pub(super) fn stale(name: SocketName, pid_lives_on: bool) -> Contact {
     trouble(Trouble::Stale, format!("{what}; this socket was left behind by one that was killed, and its file can be deleted"))
 }
 
+/// What has the name of its socket is of another user, or no socket.
+pub(super) fn foreign(path: &Path, candidate: Candidate, uid: u32) -> Contact {
+    let why = if candidate.is_socket { PeerError::File { file: candidate.uid, process: uid } } else { PeerError::NotASocket };
+    trouble(Trouble::Unverified, format!("{why} (socket {})", sanitise(&path.to_string_lossy())))
+}
+
 /// A runtime is in the process, and none of the sockets is its own.
 pub(super) fn without_socket(proc: &Proc, known: &Known, our_uid: u32, user: Option<&str>) -> Contact {
     let (directory, missing) = match &known.home {
@@ -48,6 +58,13 @@ pub(super) fn without_socket(proc: &Proc, known: &Known, our_uid: u32, user: Opt
         Home::Hidden => return out_of_reach(known.key.pid, our_uid),
         Home::Directory { as_it_sees, .. } => (as_it_sees.as_path(), false),
         Home::Missing { as_it_sees } => (as_it_sees.as_path(), true),
+        Home::Linked { as_it_sees, link } => {
+            let [directory, link] = [as_it_sees, link].map(|path| sanitise(&path.to_string_lossy()));
+            let reason = format!(
+                "its temporary directory {directory} is not looked into, because users other than root could have put the link {link} there"
+            );
+            return trouble(Trouble::Unverified, reason);
+        }
     };
     let shown = sanitise(&directory.to_string_lossy());
     if let Some(switch) = proc.environ(known.key.pid).ok().and_then(|environ| environ.diagnostics_off()) {

@@ -48,7 +48,7 @@ fn trouble(row: &Process, is: Trouble) -> &str {
 #[test]
 fn an_answer_is_asked_for_once() {
     let start = Instant::now();
-    let mut inquiry = Inquiry::new(start);
+    let mut inquiry = Inquiry::new(false, start);
     assert!(inquiry.is_due(&row(), false, start));
     assert!(!inquiry.is_due(&row(), true, start), "never a second command while one is under way");
     let denied = Process { contact: Contact::Trouble { kind: Trouble::Denied, reason: String::new() }, ..row() };
@@ -71,7 +71,7 @@ fn an_early_answer_is_asked_for_again() {
     for (line, early) in
         [("/usr/bin/dotnet", true), ("dotnet", true), ("/usr/bin/mydotnet", false), ("/usr/bin/dotnet /srv/shop.dll", false)]
     {
-        let mut inquiry = Inquiry::new(start);
+        let mut inquiry = Inquiry::new(false, start);
         inquiry.ask(start);
         inquiry.hear(Ok(Some(info(line))));
         assert!(!inquiry.is_due(&row(), false, start + PAUSE / 2));
@@ -79,7 +79,7 @@ fn an_early_answer_is_asked_for_again() {
         assert_eq!(told(&inquiry, row(), None, start).command_line == LINE, early, "{line}");
     }
     let bare = Process { command_line: "./shop".into(), run_state: RunState::Suspended, ..row() };
-    let mut inquiry = Inquiry::new(start);
+    let mut inquiry = Inquiry::new(false, start);
     inquiry.hear(Ok(Some(info("/srv/shop"))));
     assert!(!inquiry.is_due(&bare, false, start + PAUSE), "there are no arguments to wait for");
 }
@@ -87,7 +87,7 @@ fn an_early_answer_is_asked_for_again() {
 #[test]
 fn failures_are_asked_again_less_and_less() {
     let start = Instant::now();
-    let mut inquiry = Inquiry::new(start);
+    let mut inquiry = Inquiry::new(false, start);
     let mut now = start;
     for pause in [5, 10, 20, 40, 60, 60] {
         inquiry.ask(now);
@@ -107,7 +107,7 @@ fn failures_are_asked_again_less_and_less() {
 
 #[test]
 fn a_runtime_that_says_no_answers() {
-    let mut inquiry = Inquiry::new(Instant::now());
+    let mut inquiry = Inquiry::new(false, Instant::now());
     for answer in [Ok(None), Err(failure(Cause::Reply(Failure::from(Hresult::FAIL).into())))] {
         inquiry.hear(answer);
         assert_eq!(told(&inquiry, row(), None, Instant::now()), Process { contact: Contact::Ok, ..row() });
@@ -118,7 +118,7 @@ fn a_runtime_that_says_no_answers() {
 #[test]
 fn silence_is_slow_before_it_is_a_timeout() {
     let start = Instant::now();
-    let mut inquiry = Inquiry::new(start);
+    let mut inquiry = Inquiry::new(false, start);
     inquiry.ask(start);
     assert_eq!(told(&inquiry, row(), None, start + SLOW / 2).contact, Contact::Unknown);
     let late = told(&inquiry, row(), None, start + 3 * SLOW);
@@ -132,15 +132,30 @@ fn silence_is_slow_before_it_is_a_timeout() {
 #[test]
 fn a_stale_socket_gets_one_chance() {
     let start = Instant::now();
-    let mut inquiry = Inquiry::new(start);
+    let mut inquiry = Inquiry::new(true, start);
     assert!(inquiry.is_due(&stale(), false, start));
     inquiry.ask(start);
     assert_eq!(told(&inquiry, stale(), None, start + 3 * SLOW), stale());
     inquiry.hear(Err(failure(Cause::Gone)));
     assert_eq!(told(&inquiry, stale(), None, start), stale());
     assert!(!inquiry.is_due(&stale(), false, start + LONGEST_PAUSE));
-    // A process of a pid namespace that we cannot see, over a directory that we share.
+}
+
+#[test]
+fn a_process_of_a_namespace_that_is_not_seen_lives_as_long_as_it_answers() {
+    let start = Instant::now();
+    let mut inquiry = Inquiry::new(true, start);
     inquiry.hear(Ok(Some(info(LINE))));
     let found = told(&inquiry, stale(), None, start);
     assert_eq!((found.contact, found.name.as_str()), (Contact::Ok, "Shop"));
+    assert!(!inquiry.is_due(&stale(), false, start + UNSEEN_PAUSE / 2) && inquiry.is_due(&stale(), false, start + UNSEEN_PAUSE));
+    // Busy is not dead.
+    inquiry.ask(start);
+    inquiry.hear(Err(failure(Cause::Timeout(PAUSE))));
+    let busy = told(&inquiry, stale(), None, start);
+    assert_eq!((trouble(&busy, Trouble::Timeout).is_empty(), busy.name.as_str()), (false, "Shop"));
+    assert!(inquiry.is_due(&stale(), false, start + PAUSE));
+    inquiry.hear(Err(failure(Cause::Gone)));
+    assert_eq!(told(&inquiry, stale(), None, start), stale());
+    assert!(!inquiry.is_due(&stale(), false, start + 10 * LONGEST_PAUSE));
 }

@@ -25,6 +25,7 @@ use super::client::Client;
 use super::discovery::Sources;
 use super::endpoint::Endpoint;
 use super::lane::Lane;
+use super::peer::{self, VerifiedStream};
 use super::proc::Proc;
 use crate::ipc::{ADVERTISE_BYTES, Advertise, Command, Cookie};
 use crate::model::ProcessKey;
@@ -137,10 +138,11 @@ struct Register {
     changes: watch::Sender<()>,
 }
 
-/// Someone who connected and said who it is.
+/// A process that connected, once it was checked.
 struct Caller {
+    key: ProcessKey,
     advertise: Advertise,
-    stream: UnixStream,
+    stream: VerifiedStream,
 }
 
 impl Register {
@@ -154,7 +156,7 @@ impl Register {
         loop {
             tokio::select! {
                 accepted = listener.accept(), if greetings.len() < MOST_GREETINGS => match accepted {
-                    Ok((stream, _)) => drop(greetings.spawn(greet(stream))),
+                    Ok((stream, _)) => drop(greetings.spawn(greet(stream, Arc::clone(&self.proc)))),
                     Err(_) => sleep(PAUSE).await,
                 },
                 Some(greeted) = greetings.join_next() => if let Ok(Some(caller)) = greeted {
@@ -167,13 +169,8 @@ impl Register {
         }
     }
 
-    fn admit(&self, Caller { advertise, stream }: Caller, lanes: &mut JoinSet<GuestId>) {
-        // What the kernel says of the other end counts in our pids, what the runtime says in its own. Simulated processes have the pid of who
-        // simulates them, which their own tree does not show; of a namespace that we do not see the kernel says 0.
-        let started = |pid: u32| self.proc.stat(pid).ok().map(|stat| ProcessKey { pid, started: stat.starttime });
+    fn admit(&self, Caller { key, advertise, stream }: Caller, lanes: &mut JoinSet<GuestId>) {
         let ns_pid = u32::try_from(advertise.pid).unwrap_or(0);
-        let peer = stream.peer_cred().ok().and_then(|peer| u32::try_from(peer.pid()?).ok()).filter(|pid| *pid > 0);
-        let key = peer.and_then(|pid| started(pid).or_else(|| started(ns_pid))).unwrap_or(ProcessKey { pid: ns_pid, started: 0 });
         let id = (key, advertise.cookie);
         let mut guests = self.lock();
         if guests.get(&id).is_some_and(|guest| guest.lane.is_open()) {
@@ -206,8 +203,8 @@ impl Register {
     }
 }
 
-/// Reads who it is; `None` from what is no runtime, or takes too long to say so.
-async fn greet(mut stream: UnixStream) -> Option<Caller> {
+/// Reads the advertise and checks it; `None` from what is no runtime, takes too long, or is another process than it says.
+async fn greet(mut stream: UnixStream, proc: Arc<Proc>) -> Option<Caller> {
     let mut bytes = Vec::with_capacity(ADVERTISE_BYTES);
     let read = async {
         loop {
@@ -221,7 +218,8 @@ async fn greet(mut stream: UnixStream) -> Option<Caller> {
         }
     };
     let advertise = timeout(GREETING, read).await.ok()??;
-    Some(Caller { advertise, stream })
+    let (key, stream) = peer::accept(stream, &advertise, &proc).ok()?;
+    Some(Caller { key, advertise, stream })
 }
 
 #[cfg(test)]

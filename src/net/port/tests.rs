@@ -10,28 +10,30 @@ use tokio::time::Instant;
 use super::*;
 use crate::ipc::{EnvironmentName, EnvironmentValue, Level, Provider, SessionConfig};
 use crate::net::Cause;
+use crate::net::world::{OLD, World, fake};
 use crate::sim::{ConnectPort, Fault, Simulated, Spec};
 
+/// A port, and simulated processes that connect to it.
 struct Bench {
-    dir: tempfile::TempDir,
+    world: World,
     port: Option<Port>,
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn bench() -> Bench {
-    let mut bench = Bench { dir: tempfile::tempdir().unwrap(), port: None };
+    let mut bench = Bench { world: World::new(), port: None };
     bench.serve();
     bench
 }
 
 impl Bench {
     fn path(&self) -> PathBuf {
-        self.dir.path().join("port")
+        self.world.path("port")
     }
 
     fn serve(&mut self) {
-        self.port = Some(Port::serve(&self.path(), &Sources::machine()).unwrap());
+        self.port = Some(Port::serve(&self.path(), &self.world.sources()).unwrap());
     }
 
     fn port(&self) -> &Port {
@@ -44,7 +46,8 @@ impl Bench {
     }
 
     fn start_as(&self, spec: Spec) -> Simulated {
-        Simulated::start(self.dir.path().join(spec.pid.to_string()), spec).unwrap()
+        self.world.add(&fake(spec.pid));
+        Simulated::start(self.world.path(&spec.pid.to_string()), spec).unwrap()
     }
 
     /// Waits until exactly these are connected, and gives them in this order.
@@ -61,7 +64,7 @@ impl Bench {
         }
     }
 
-    /// Waits until each of these has a connection that waits: without one its end is that of the process, which is ours and lives on.
+    /// Waits until each of these has a connection that waits: without one its end is that of the process, which stays in the tree.
     async fn parked(&self, pids: &[u32]) {
         for guest in self.guests(pids).await {
             let stream = guest.lane.next().await.unwrap();
@@ -93,7 +96,7 @@ async fn every_runtime_is_talked_to_over_connections_of_its_own() {
         assert_eq!((info.pid, info.cookie), (guest.ns_pid.into(), guest.cookie));
         let variables = guest.client.environment().await.unwrap();
         assert_eq!(variables.iter().find(|variable| variable.name == "WHO").unwrap().value, guest.ns_pid.to_string());
-        assert_eq!(guest.key().pid, std::process::id(), "the pid is the one that the kernel says");
+        assert_eq!(guest.key(), ProcessKey { pid: guest.ns_pid, started: OLD });
     }
     bench.parked(&[1, 2, 3]).await;
     let mut changes = bench.port().changes();
@@ -225,6 +228,29 @@ async fn a_command_waits_for_the_next_connection_and_not_for_the_dead() {
     let error = client.process_info().await.unwrap_err();
     assert!(matches!(error.cause, Cause::Closed), "{error}");
     dies.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_process_that_says_that_it_is_another_one_is_not_let_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("port");
+    let port = Port::serve(&path, &Sources::machine()).unwrap();
+    let us = std::process::id();
+    let knock = |pid: u64| {
+        let mut stream = Stream::connect(&path).unwrap();
+        stream.write_all(&Advertise { cookie: Cookie([9; 16]), pid }.encode()).unwrap();
+        stream
+    };
+    for pid in [1, u64::from(us) + 1, u64::from(us) | 1 << 32, 0] {
+        let mut stream = knock(pid);
+        let ended = tokio::task::spawn_blocking(move || matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
+        assert!(ended.await.unwrap() && port.guests().is_empty(), "{pid}");
+    }
+    let mut changes = port.changes();
+    let _stream = knock(us.into());
+    changes.changed().await.unwrap();
+    let key = port.guests()[0].key();
+    assert!(key.pid == us && key.started > 0, "{key:?}");
 }
 
 #[tokio::test]

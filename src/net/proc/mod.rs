@@ -13,13 +13,16 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use procfs::FromRead;
 use procfs::process::Stat;
-use rustix::fs::{CWD, Mode, OFlags, RawDir, openat};
+use rustix::fs::{CWD, Mode, OFlags, PROC_SUPER_MAGIC, RawDir, fstatfs, openat, readlinkat};
+use rustix::process::geteuid;
+
+use crate::model::ProcessKey;
 
 pub(crate) use entry::{entry_name, version_of};
 pub(crate) use environ::Environ;
@@ -37,6 +40,7 @@ const LONGEST_MAPS: u64 = 16 << 20;
 pub(crate) struct Proc {
     path: PathBuf,
     directory: OwnedFd,
+    of_kernel: bool,
 }
 
 /// Who a process is, from `/proc/PID/status`.
@@ -52,7 +56,26 @@ impl Proc {
     /// Opens the proc file system mounted at `path`.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let directory = openat(CWD, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok(Self { path: path.to_owned(), directory })
+        let of_kernel = fstatfs(&directory).is_ok_and(|system| system.f_type == PROC_SUPER_MAGIC);
+        Ok(Self { path: path.to_owned(), directory, of_kernel })
+    }
+
+    /// Whether the kernel made it. Processes of a tree that only looks like it are simulated.
+    pub(crate) fn is_of_kernel(&self) -> bool {
+        self.of_kernel
+    }
+
+    /// Whether a process is there.
+    pub(crate) fn shows(&self, key: ProcessKey) -> bool {
+        self.stat(key.pid).is_ok_and(|stat| stat.starttime == key.started)
+    }
+
+    /// Splits a path through the root directory of a process, `/proc/PID/root/..`, into that directory and the path below it. Resolved as a whole it
+    /// would leave the process's mount namespace at the first absolute link.
+    pub(crate) fn split_root(&self, path: &Path) -> Option<(PathBuf, PathBuf)> {
+        let mut below = path.strip_prefix(&self.path).ok()?.components();
+        let pid = parse::<u32>(below.next()?.as_os_str().as_bytes())?;
+        (below.next()?.as_os_str() == "root").then(|| (self.path_of(pid, "root"), below.as_path().to_owned()))
     }
 
     /// The path of a file of a process.
@@ -105,6 +128,17 @@ impl Proc {
     /// The environment as the process was started with it; its owner and root may read it. Empty between fork and exec.
     pub(crate) fn environ(&self, pid: u32) -> io::Result<Environ> {
         self.read(&format!("{pid}/environ"), LONGEST_FILE).map(Environ::new)
+    }
+
+    /// The working directory, as the process sees files.
+    pub(crate) fn working_directory(&self, pid: u32) -> io::Result<PathBuf> {
+        let target = readlinkat(&self.directory, format!("{pid}/cwd"), Vec::new())?;
+        Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
+    }
+
+    /// The owner of the socket of a process of that user. All simulated processes are served by our own.
+    pub(crate) fn owner_of_sockets(&self, uid: u32) -> u32 {
+        if self.of_kernel { uid } else { geteuid().as_raw() }
     }
 
     /// The arguments, the program's name first. Empty for a zombie.

@@ -1,0 +1,270 @@
+//! Which process is at the other end of a diagnostic socket, checked before a byte is sent.
+//!
+//! The name of a socket is only a claim: whoever can write to a directory can put a socket, or a link to the socket of somebody else, under any
+//! name. What counts is what the kernel says: the owner of the file, and the process that called `listen` (or `connect`, where a runtime connects to
+//! us), by `SO_PEERCRED`, which the kernel translates into our pid and user namespaces. Both must be those of the process that /proc shows.
+
+use std::io;
+use std::ops::Deref;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rustix::process::geteuid;
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::UnixStream;
+use tokio::time::sleep;
+
+use super::endpoint::Endpoint;
+use super::error::Cause;
+use super::proc::Proc;
+use super::resolve::{self, Found, OpenError};
+use crate::ipc::Advertise;
+use crate::model::{ProcessKey, sanitise};
+
+/// What the kernel shows instead of a user id that our user namespace does not have (`/proc/sys/kernel/overflowuid`).
+const OVERFLOW_UID: u32 = 65_534;
+
+/// How long to wait before another attempt at a server whose queue of 255 clients is full.
+const QUEUE_PAUSE: Duration = Duration::from_millis(50);
+
+/// Why a socket, or a connection, is not taken for that of its process.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PeerError {
+    /// The path leads through a link that an untrusted user could have written.
+    #[error(
+        "{} is a link that is not followed: it belongs to user {owner}, or lies where users other than root may put one",
+        sanitise(link)
+    )]
+    Link {
+        /// The link, as the process sees files.
+        link: String,
+        /// Whose link it is.
+        owner: u32,
+    },
+    /// The file is something else.
+    #[error("the file is no socket")]
+    NotASocket,
+    /// The file belongs to one user, and the process to another.
+    #[error("the socket is not owned by its process: the file belongs to user {file}, the process to user {process}")]
+    File {
+        /// Owner of the file.
+        file: u32,
+        /// Effective user of the process.
+        process: u32,
+    },
+    /// Another process listens, or connected.
+    #[error("the socket is not owned by its process: process {pid} of user {uid} is at the other end")]
+    Process {
+        /// Its id, as we see it.
+        pid: u32,
+        /// Its effective user when it began to listen, or connected.
+        uid: u32,
+    },
+    /// What is there is in a pid namespace that is not seen from here.
+    #[error(
+        "the socket is not owned by its process: a process of user {uid} is at the other end, in a pid namespace that cannot be seen from here; \
+         run dn-top on the host, or share the pid namespace (`docker run --pid container:..`, Kubernetes `shareProcessNamespace: true`)"
+    )]
+    Unseen {
+        /// Its effective user when it began to listen, or connected.
+        uid: u32,
+    },
+    /// The runtime says that it is another process.
+    #[error(
+        "the socket is not owned by its process: the runtime says that it is process {said}, and its process is {is} in its pid namespace"
+    )]
+    Pid {
+        /// What the runtime says.
+        said: u64,
+        /// What the kernel says, in the pid namespace of the process.
+        is: u64,
+    },
+}
+
+/// A connection whose other end is the process that it is for. Only the checks in here make one, and commands go over nothing else.
+#[derive(Debug)]
+pub(super) struct VerifiedStream(UnixStream);
+
+impl VerifiedStream {
+    /// The connection alone, for what the runtime sends over it from now on.
+    pub(super) fn into_stream(self) -> UnixStream {
+        self.0
+    }
+}
+
+impl Deref for VerifiedStream {
+    type Target = UnixStream;
+
+    fn deref(&self) -> &UnixStream {
+        &self.0
+    }
+}
+
+impl AsyncRead for VerifiedStream {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for VerifiedStream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
+
+/// The other end of a connection, by `SO_PEERCRED`.
+#[derive(Debug, Clone, Copy)]
+struct Credentials {
+    /// `None` where our pid namespace does not have the process.
+    pid: Option<u32>,
+    uid: u32,
+}
+
+impl Credentials {
+    fn of(stream: &UnixStream) -> Result<Self, Cause> {
+        let peer = stream.peer_cred().map_err(Cause::Io)?;
+        Ok(Self { pid: peer.pid().and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0), uid: peer.uid() })
+    }
+
+    /// The other end is another one than it should be.
+    fn wrong(self) -> PeerError {
+        match self.pid {
+            Some(pid) => PeerError::Process { pid, uid: self.uid },
+            None => PeerError::Unseen { uid: self.uid },
+        }
+    }
+
+    /// Simulated runtimes have pids that no kernel knows, and are all served by our own user.
+    fn check_simulated(self) -> Result<(), PeerError> {
+        if self.uid == geteuid().as_raw() { Ok(()) } else { Err(self.wrong()) }
+    }
+}
+
+/// Opens the file of a socket, without following links of others, and without connecting.
+pub(super) fn open(path: &Path, proc: Option<&Proc>) -> Result<Found, Cause> {
+    let found = resolve::locate(path, proc).map_err(Cause::of_open)?;
+    if found.is_socket() { Ok(found) } else { Err(PeerError::NotASocket.into()) }
+}
+
+/// Connects to the very file that was opened, wherever its name leads by now. This also fits every path into the 108 bytes of an address.
+async fn connect_to(socket: &Found) -> Result<UnixStream, Cause> {
+    let address = format!("/proc/self/fd/{}", socket.handle.as_raw_fd());
+    loop {
+        match UnixStream::connect(&address).await {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => sleep(QUEUE_PAUSE).await,
+            connected => return connected.map_err(Cause::of_connect),
+        }
+    }
+}
+
+/// Connects to the socket of a process, and checks that the process is at its other end. Without a `proc`, or with one that is not the kernel's, the
+/// process is a simulated one.
+pub(super) async fn connect(to: &Endpoint, proc: Option<&Proc>) -> Result<VerifiedStream, Cause> {
+    let socket = open(&to.socket, proc)?;
+    let stream = connect_to(&socket).await?;
+    let credentials = Credentials::of(&stream)?;
+    match proc.filter(|proc| proc.is_of_kernel()) {
+        Some(proc) => check(to.key, socket.stat.st_uid, credentials, proc)?,
+        None => credentials.check_simulated()?,
+    }
+    Ok(VerifiedStream(stream))
+}
+
+/// Whether the process owns the file, and is at the other end.
+fn check(key: ProcessKey, file: u32, credentials: Credentials, proc: &Proc) -> Result<(), PeerError> {
+    match (user_of(key, proc), credentials.pid) {
+        (Some(uid), _) if uid != file => Err(PeerError::File { file, process: uid }),
+        (Some(uid), Some(pid)) if pid == key.pid && uid == credentials.uid => Ok(()),
+        // Of a process that we cannot see only the user can be checked, so it goes by that alone.
+        (None, None) => check_unseen(file, credentials),
+        _ => Err(credentials.wrong()),
+    }
+}
+
+/// Containers may share a directory and no pid namespace. What is there is what it looks like as far as its user goes: the one who owns the file.
+fn check_unseen(file: u32, credentials: Credentials) -> Result<(), PeerError> {
+    let known = credentials.uid != OVERFLOW_UID || geteuid().as_raw() == OVERFLOW_UID;
+    if known && credentials.uid == file { Ok(()) } else { Err(credentials.wrong()) }
+}
+
+/// The effective user of a process that /proc shows.
+fn user_of(key: ProcessKey, proc: &Proc) -> Option<u32> {
+    let identity = proc.identity(key.pid).ok()?;
+    proc.shows(key).then_some(identity.uid)
+}
+
+/// The process that listens on the socket at a path, when nothing else is known of it, and the owner of the file. Its pid is that in the name of the
+/// socket, or 0, where the process is not seen from here.
+pub(super) async fn identify(path: &Path, named: Option<ProcessKey>, proc: &Proc) -> Result<ProcessKey, Cause> {
+    let socket = open(path, Some(proc))?;
+    let named = named.unwrap_or(ProcessKey { pid: 0, started: 0 });
+    if !proc.is_of_kernel() {
+        return Ok(named);
+    }
+    let stream = connect_to(&socket).await?;
+    let credentials = Credentials::of(&stream)?;
+    let started = |pid: u32| proc.stat(pid).ok().map(|stat| ProcessKey { pid, started: stat.starttime });
+    let key = credentials.pid.and_then(started).unwrap_or(named);
+    check(key, socket.stat.st_uid, credentials, proc)?;
+    Ok(key)
+}
+
+/// Checks who connected to a port of ours and what it says of itself, and gives the process as we see it.
+pub(super) fn accept(stream: UnixStream, said: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
+    let credentials = Credentials::of(&stream)?;
+    let named = u32::try_from(said.pid).map_err(|_| PeerError::Pid { said: said.pid, is: 0 })?;
+    let started = |pid: u32| proc.stat(pid).ok().map(|stat| ProcessKey { pid, started: stat.starttime });
+    let unseen = ProcessKey { pid: named, started: 0 };
+    let key = match credentials.pid {
+        _ if !proc.is_of_kernel() => {
+            credentials.check_simulated()?;
+            started(named).unwrap_or(unseen)
+        }
+        Some(pid) => {
+            let identity = proc.identity(pid).map_err(|_| Cause::Gone)?;
+            if identity.uid != credentials.uid {
+                return Err(credentials.wrong().into());
+            }
+            if identity.ns_pid != named {
+                return Err(PeerError::Pid { said: said.pid, is: identity.ns_pid.into() }.into());
+            }
+            started(pid).ok_or(Cause::Gone)?
+        }
+        // The port's file lets in nobody but its owner and root.
+        None if [0, geteuid().as_raw()].contains(&credentials.uid) => unseen,
+        None => return Err(credentials.wrong().into()),
+    };
+    Ok((key, VerifiedStream(stream)))
+}
+
+impl From<PeerError> for Cause {
+    fn from(error: PeerError) -> Self {
+        Self::Peer(error)
+    }
+}
+
+impl Cause {
+    /// What opening the file of a socket came to.
+    fn of_open(error: OpenError) -> Self {
+        match error {
+            OpenError::Link { link, owner } => PeerError::Link { link: link.to_string_lossy().into_owned(), owner }.into(),
+            OpenError::Io(error) if error.kind() == io::ErrorKind::NotADirectory => Self::Gone,
+            OpenError::Io(error) => Self::of_connect(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

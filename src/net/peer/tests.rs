@@ -1,0 +1,130 @@
+use std::io::Read;
+use std::os::unix::fs::{chown, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+
+use super::*;
+
+/// A socket that this very process serves, as it serves all here.
+struct Served {
+    folder: tempfile::TempDir,
+    listener: UnixListener,
+}
+
+impl Served {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join("s")).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        Self { folder, listener }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("s")
+    }
+
+    /// What connecting to it as to the socket of that process comes to. Nothing may have been sent.
+    async fn connect(&self, key: ProcessKey, path: &Path) -> Result<(), Cause> {
+        let connected = connect(&Endpoint { key, socket: path.to_owned() }, Some(&kernel())).await.map(drop);
+        while let Ok((mut client, _)) = self.listener.accept() {
+            assert_eq!(client.read(&mut [0]).unwrap(), 0);
+        }
+        connected
+    }
+
+    async fn refused(&self, key: ProcessKey, path: &Path) -> PeerError {
+        match self.connect(key, path).await {
+            Err(Cause::Peer(error)) => error,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn kernel() -> Proc {
+    Proc::open("/proc".as_ref()).unwrap()
+}
+
+fn key(pid: u32) -> ProcessKey {
+    ProcessKey { pid, started: kernel().stat(pid).unwrap().starttime }
+}
+
+fn us() -> ProcessKey {
+    key(std::process::id())
+}
+
+fn uid() -> u32 {
+    geteuid().as_raw()
+}
+
+#[tokio::test]
+async fn only_the_process_itself_is_taken_for_it() {
+    let served = Served::new();
+    served.connect(us(), &served.path()).await.unwrap();
+    let parent = key(std::os::unix::process::parent_id());
+    let earlier = ProcessKey { started: us().started - 1, ..us() };
+    for other in [parent, earlier, ProcessKey { pid: 0, started: 0 }] {
+        let error = served.refused(other, &served.path()).await;
+        // The parent may be a process of another user.
+        let listens = error == PeerError::Process { pid: us().pid, uid: uid() };
+        assert!(listens || matches!(error, PeerError::File { .. }), "{other:?}: {error}");
+    }
+    assert_eq!(identify(&served.path(), None, &kernel()).await.unwrap(), us());
+    let named = Some(ProcessKey { pid: 1, started: 1 });
+    assert_eq!(identify(&served.path(), named, &kernel()).await.unwrap(), us(), "the name is a claim");
+}
+
+#[tokio::test]
+async fn the_file_must_be_a_socket_of_the_user() {
+    let served = Served::new();
+    let at = |name: &str| served.folder.path().join(name);
+    std::fs::write(at("file"), "").unwrap();
+    assert_eq!(served.refused(us(), &at("file")).await, PeerError::NotASocket);
+    assert_eq!(served.refused(us(), served.folder.path()).await, PeerError::NotASocket);
+    assert!(matches!(served.connect(us(), &at("absent")).await, Err(Cause::Gone)));
+    assert!(matches!(served.connect(us(), &at("file/s")).await, Err(Cause::Gone)));
+    // A link of our own where only we can write is as good as the path that it leads to.
+    symlink(at("s"), at("link")).unwrap();
+    served.connect(us(), &at("link")).await.unwrap();
+    if geteuid().is_root() {
+        std::os::unix::fs::lchown(at("link"), Some(65533), None).unwrap();
+        assert!(matches!(served.refused(us(), &at("link")).await, PeerError::Link { owner: 65533, .. }));
+        chown(at("s"), Some(65533), None).unwrap();
+        assert_eq!(served.refused(us(), &at("s")).await, PeerError::File { file: 65533, process: 0 });
+        assert!(matches!(identify(&at("s"), None, &kernel()).await, Err(Cause::Peer(PeerError::File { .. }))));
+    }
+}
+
+#[tokio::test]
+async fn no_path_is_too_long_and_none_is_looked_up_twice() {
+    let served = Served::new();
+    let deep = served.folder.path().join("d".repeat(200));
+    std::fs::create_dir(&deep).unwrap();
+    let path = deep.join("n".repeat(200));
+    std::fs::rename(served.path(), &path).unwrap();
+    served.connect(us(), &path).await.unwrap();
+    // Whatever takes the name after the file was opened, it is the file that is connected to.
+    let socket = open(&path, None).unwrap();
+    std::fs::rename(&path, served.path()).unwrap();
+    let _other = Served::new();
+    symlink(_other.path(), &path).unwrap();
+    connect_to(&socket).await.unwrap();
+    assert!(served.listener.accept().is_ok() && _other.listener.accept().is_err());
+}
+
+#[test]
+fn a_process_that_is_not_seen_is_of_the_user_who_owns_the_file() {
+    let kernel = kernel();
+    let unseen = ProcessKey { pid: u32::MAX, started: 1 };
+    let of = |uid: u32| Credentials { pid: None, uid };
+    assert_eq!(check(unseen, 1654, of(1654), &kernel), Ok(()));
+    assert_eq!(check(unseen, 0, of(1654), &kernel), Err(PeerError::Unseen { uid: 1654 }));
+    assert_eq!(check(unseen, 1654, of(0), &kernel), Err(PeerError::Unseen { uid: 0 }));
+    assert_eq!(check(unseen, OVERFLOW_UID, of(OVERFLOW_UID), &kernel), Err(PeerError::Unseen { uid: OVERFLOW_UID }));
+    // One that is seen is not at the other end of a connection to one that is not.
+    assert_eq!(check(us(), uid(), of(uid()), &kernel), Err(PeerError::Unseen { uid: uid() }));
+    let seen = Credentials { pid: Some(us().pid), uid: uid() };
+    assert_eq!(check(unseen, uid(), seen, &kernel), Err(PeerError::Process { pid: us().pid, uid: uid() }));
+    // The user has changed since, or is another one than the process of that pid.
+    assert!(check(us(), uid(), Credentials { uid: uid() + 1, ..seen }, &kernel).is_err());
+    assert_eq!(check(us(), uid(), seen, &kernel), Ok(()));
+}

@@ -1,0 +1,219 @@
+//! Opening files by path without following a link that an untrusted user could have written.
+//!
+//! A path is resolved one component at a time below a root directory that is held open, as `openat2` does with `RESOLVE_IN_ROOT` and
+//! `RESOLVE_NO_SYMLINKS`, with one difference: a link counts as part of the machine's own layout (`/tmp -> /private/tmp`) if root or our own user
+//! wrote it, into a directory that nobody else can write to. Nothing here needs Linux 5.6, so no kernel goes unchecked.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
+use rustix::process::geteuid;
+
+use super::proc::Proc;
+
+/// The most links in one path. Linux itself follows 40.
+const MOST_LINKS: usize = 16;
+/// The most directories below one another, each of which is held open for a moment. The path of a socket has 107 bytes.
+const DEEPEST: usize = 64;
+/// Write permission for the group or for others. An access control list that grants more shows in the group's bits.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// Why a path was not opened.
+#[derive(Debug)]
+pub(super) enum OpenError {
+    /// One of its components is a link of that user's, or in a directory where users other than root and ours may put one.
+    Link { link: PathBuf, owner: u32 },
+    /// The reason of the operating system.
+    Io(io::Error),
+}
+
+impl From<rustix::io::Errno> for OpenError {
+    fn from(error: rustix::io::Errno) -> Self {
+        Self::Io(error.into())
+    }
+}
+
+/// A file that was found, whatever it is but a link. The handle is good for looking at it and for connecting to it, not for reading.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) handle: OwnedFd,
+    pub(super) stat: Stat,
+}
+
+impl Found {
+    /// Which file: device and inode.
+    pub(super) fn id(&self) -> (u64, u64) {
+        (self.stat.st_dev, self.stat.st_ino)
+    }
+
+    pub(super) fn is_socket(&self) -> bool {
+        FileType::from_raw_mode(self.stat.st_mode) == FileType::Socket
+    }
+}
+
+/// The root directory of the mount namespace and change of root that we are in ourselves.
+pub(super) fn our_root() -> io::Result<OwnedFd> {
+    root_at(Path::new("/"))
+}
+
+/// The directory at a path that is trusted, links included: `/`, or `/proc/PID/root`.
+pub(super) fn root_at(path: &Path) -> io::Result<OwnedFd> {
+    Ok(openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Finds the file at a path as we see it. One through `/proc/PID/root` is resolved as the process sees it.
+pub(super) fn locate(path: &Path, proc: Option<&Proc>) -> Result<Found, OpenError> {
+    let (root, below) = match proc.and_then(|proc| proc.split_root(path)) {
+        Some((root, below)) => (root_at(&root), below),
+        None => (our_root(), path.to_owned()),
+    };
+    find(root.map_err(OpenError::Io)?, &below)
+}
+
+/// Finds what `path` means below the directory `root`, which no part of it leads out of: neither `..` nor an absolute link.
+pub(super) fn find(root: OwnedFd, path: &Path) -> Result<Found, OpenError> {
+    let stat = fstat(&root)?;
+    let mut opened = vec![(Found { handle: root, stat }, OsString::new())];
+    let mut ahead = components(path);
+    let mut links = 0;
+    while let (Some(name), Some((parent, _))) = (ahead.pop(), opened.last()) {
+        if name == ".." {
+            opened.truncate((opened.len() - 1).max(1));
+            continue;
+        }
+        let handle = openat(&parent.handle, &name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        let found = Found { stat: fstat(&handle)?, handle };
+        if FileType::from_raw_mode(found.stat.st_mode) != FileType::Symlink {
+            if opened.len() > DEEPEST {
+                return Err(rustix::io::Errno::NAMETOOLONG.into());
+            }
+            opened.push((found, name));
+            continue;
+        }
+        links += 1;
+        if links > MOST_LINKS {
+            return Err(rustix::io::Errno::LOOP.into());
+        }
+        if !is_of_the_machine(&found.stat, &parent.stat) {
+            let link = opened.iter().map(|(_, name)| name).chain([&name]).fold(PathBuf::from("/"), |path, name| path.join(name));
+            return Err(OpenError::Link { link, owner: found.stat.st_uid });
+        }
+        let target = target(found.handle.as_fd())?;
+        if target.is_absolute() {
+            opened.truncate(1);
+        }
+        ahead.extend(components(&target));
+    }
+    opened.pop().map(|(found, _)| found).ok_or_else(|| rustix::io::Errno::NOENT.into())
+}
+
+/// Names and `..`, the first one last.
+fn components(path: &Path) -> Vec<OsString> {
+    let names = path.components().filter_map(|component| match component {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some(OsString::from("..")),
+        Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+    });
+    names.rev().collect()
+}
+
+/// Whether only root or our own user can have written a link with these facts in a directory with those.
+fn is_of_the_machine(link: &Stat, directory: &Stat) -> bool {
+    let trusted = [0, geteuid().as_raw()];
+    trusted.contains(&link.st_uid) && trusted.contains(&directory.st_uid) && directory.st_mode & WRITABLE_BY_OTHERS == 0
+}
+
+fn target(link: impl AsFd) -> Result<PathBuf, OpenError> {
+    Ok(PathBuf::from(OsStr::from_bytes(readlinkat(link, "", Vec::new())?.as_bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
+
+    /// A directory that only we can write to, and a root below it.
+    fn tree() -> tempfile::TempDir {
+        let tree = tempfile::tempdir().unwrap();
+        fs::create_dir_all(tree.path().join("root/private/tmp")).unwrap();
+        fs::create_dir_all(tree.path().join("root/open")).unwrap();
+        fs::set_permissions(tree.path().join("root/open"), fs::Permissions::from_mode(0o1777)).unwrap();
+        fs::write(tree.path().join("root/private/tmp/file"), "inside").unwrap();
+        fs::write(tree.path().join("file"), "outside").unwrap();
+        tree
+    }
+
+    fn find_in(tree: &tempfile::TempDir, path: &str) -> Result<(u64, u64), String> {
+        let found = find(root_at(&tree.path().join("root")).unwrap(), Path::new(path));
+        found.map(|found| found.id()).map_err(|error| match error {
+            OpenError::Link { link, owner } => format!("{} {owner}", link.display()),
+            OpenError::Io(error) => format!("{:?}", error.kind()),
+        })
+    }
+
+    fn id(path: &Path) -> (u64, u64) {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = fs::symlink_metadata(path).unwrap();
+        (metadata.dev(), metadata.ino())
+    }
+
+    #[test]
+    fn nothing_leads_out_of_the_root() {
+        let tree = tree();
+        let at = |path: &str| tree.path().join("root").join(path);
+        let inside = id(&at("private/tmp/file"));
+        symlink("/private/tmp", at("tmp")).unwrap();
+        symlink("../../..", at("private/up")).unwrap();
+        symlink("loop", at("loop")).unwrap();
+        for path in
+            ["private/tmp/file", "/private/./tmp/file", "/private/../../private/tmp/file", "/tmp/file", "/private/up/private/tmp/file"]
+        {
+            assert_eq!(find_in(&tree, path), Ok(inside), "{path}");
+        }
+        assert_eq!(find_in(&tree, "/tmp"), Ok(id(&at("private/tmp"))));
+        assert_eq!(find_in(&tree, "/"), Ok(id(&at(""))));
+        assert_eq!(find_in(&tree, "../file"), Err("NotFound".to_owned()));
+        assert_eq!(find_in(&tree, "/private/up/file"), Err("NotFound".to_owned()));
+        assert_eq!(find_in(&tree, "/private/tmp/file/x"), Err("NotADirectory".to_owned()));
+        assert!(find_in(&tree, "/loop").is_err());
+        assert!(find_in(&tree, &"a/../".repeat(3)).is_err(), "a directory that is not there has no parent");
+        let deep = "d/".repeat(DEEPEST + 1);
+        fs::create_dir_all(at(&deep)).unwrap();
+        assert!(find_in(&tree, &deep).is_err());
+    }
+
+    #[test]
+    fn a_link_in_a_directory_that_others_can_write_to_is_not_followed() {
+        let tree = tree();
+        let at = |path: &str| tree.path().join("root").join(path);
+        symlink("/private/tmp", at("open/tmp")).unwrap();
+        let us = geteuid().as_raw();
+        assert_eq!(find_in(&tree, "/open/tmp/file"), Err(format!("/open/tmp {us}")));
+        assert_eq!(find_in(&tree, "/open/tmp"), Err(format!("/open/tmp {us}")));
+        // What is not a link may lie there.
+        fs::write(at("open/file"), "").unwrap();
+        assert_eq!(find_in(&tree, "/open/file"), Ok(id(&at("open/file"))));
+    }
+
+    #[test]
+    fn a_link_of_another_user_is_not_followed() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let tree = tree();
+        let at = |path: &str| tree.path().join("root").join(path);
+        symlink("/private/tmp", at("theirs")).unwrap();
+        std::os::unix::fs::lchown(at("theirs"), Some(65533), None).unwrap();
+        assert_eq!(find_in(&tree, "/theirs/file"), Err("/theirs 65533".to_owned()));
+        // A link of ours in a directory of theirs, who could put another one in its place.
+        fs::create_dir(at("home")).unwrap();
+        symlink("/private/tmp", at("home/link")).unwrap();
+        chown(at("home"), Some(65533), None).unwrap();
+        assert_eq!(find_in(&tree, "/home/link/file"), Err("/home/link 0".to_owned()));
+    }
+}
