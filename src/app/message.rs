@@ -46,6 +46,8 @@ pub enum Msg {
     Tick,
     /// All processes, as they are now.
     Processes(Vec<Process>),
+    /// How many sockets killed processes left behind. None of them is among the processes.
+    StaleSockets(usize),
     /// A process's environment.
     Environment {
         /// The question.

@@ -47,6 +47,8 @@ pub struct State {
     pub(crate) size: (u16, u16),
     pub(crate) now: Now,
     pub(crate) list: ProcessList,
+    /// Sockets that killed processes left behind.
+    pub(crate) stale_sockets: usize,
     pub(crate) focus: Focus,
     pub(crate) tab: Tab,
     pub(crate) zoomed: bool,
@@ -128,6 +130,7 @@ impl State {
         let files = std::mem::take(&mut options.files);
         let mut state = Self {
             list: ProcessList::new(&options.filter),
+            stale_sockets: 0,
             last_profiles: DEFAULT_PROFILES.map(str::to_owned).to_vec(),
             flights: Vec::new(),
             last_order: Order::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)),

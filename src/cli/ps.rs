@@ -16,11 +16,17 @@ pub(super) async fn ps(json: bool) -> Result<Exit, Failure> {
     directory.refresh(PATIENCE).await.map_err(anyhow::Error::from)?;
     tokio::time::sleep(LOOK).await;
     let rows = directory.refresh(PATIENCE).await.map_err(anyhow::Error::from)?;
+    let more_stale = directory.more_stale_sockets();
     if json {
         print::json(&rows.iter().map(ProcessDocument::new).collect::<Vec<_>>())?;
+        if more_stale > 0 {
+            print::say(format_args!("{} more are not listed", stale_sockets(more_stale)));
+        }
         return Ok(Exit::Done);
     }
-    if rows.is_empty() {
+    let (stale, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(Process::is_stale_socket);
+    let stale = stale.len() + more_stale;
+    if rows.is_empty() && stale == 0 {
         print::say("no .NET process can be seen by this user; `sudo dn-top ps` sees those of others and of containers");
         return Ok(Exit::Done);
     }
@@ -39,6 +45,9 @@ pub(super) async fn ps(json: bool) -> Result<Exit, Failure> {
             let seen = |fact: String| if is_seen(row) { fact } else { "-".to_owned() };
             let (memory, threads) = (seen(Bytes(row.usage.rss_bytes).to_string()), seen(row.usage.threads.to_string()));
             writeln!(out, "{pid:>7}  {name:<24} {runtime:<10} {cpu:>5} {memory:>7} {threads:>4}  {user:<10} {:>8}  {state}", age(row))?;
+        }
+        if stale > 0 {
+            writeln!(out, "{} of processes that were killed (`dn-top ps --json` lists them)", stale_sockets(stale))?;
         }
         Ok(())
     })?;
@@ -89,6 +98,10 @@ fn facts(process: &Process) -> [(&'static str, String); 14] {
         ("State", state(process).to_owned()),
         ("Contact", process.contact.reason().unwrap_or("ok").to_owned()),
     ]
+}
+
+fn stale_sockets(count: usize) -> String {
+    if count == 1 { "1 stale socket".to_owned() } else { format!("{count} stale sockets") }
 }
 
 fn age(process: &Process) -> String {

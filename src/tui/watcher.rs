@@ -16,15 +16,21 @@ const PATIENCE: Duration = Duration::from_millis(40);
 pub(super) async fn watch(mut directory: Directory, refresh: Duration, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) {
     let mut ticks = interval(refresh);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut failed = false;
+    let (mut failed, mut stale) = (false, 0);
     // The first list is shown at once, with what /proc says; the second follows on its heels, with what the processes say.
     let mut patience = Duration::ZERO;
     ticks.tick().await;
     let mut guests = None;
     loop {
         let msg = match directory.refresh(patience).await {
-            Ok(rows) => {
+            Ok(mut rows) => {
                 failed = false;
+                let listed = rows.len();
+                rows.retain(|row| !row.is_stale_socket());
+                let count = listed - rows.len() + directory.more_stale_sockets();
+                if std::mem::replace(&mut stale, count) != count && inbox.send(Msg::StaleSockets(count)).await.is_err() {
+                    return;
+                }
                 Some(Msg::Processes(rows))
             }
             // Said once, not every second.

@@ -53,7 +53,13 @@ fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<
     let room = layout.frame.width.saturating_sub(4);
     let style = if state.focus == Focus::List { theme.strong } else { theme.text };
     let count = if list.filter().is_empty() { format!("{} ", list.len()) } else { format!("{} of {} ", list.len(), list.rows().len()) };
-    let used = canvas.pieces(x, y, room, &[(if state.shows_files() { " Files " } else { " Processes " }, style), (&count, theme.dim)]);
+    let stale = match state.stale_sockets {
+        0 => String::new(),
+        1 => "+ 1 stale socket ".to_owned(),
+        count => format!("+ {count} stale sockets "),
+    };
+    let heading = if state.shows_files() { " Files " } else { " Processes " };
+    let used = canvas.pieces(x, y, room, &[(heading, style), (&count, theme.dim), (&stale, theme.dim)]);
     let text = typing.map_or(list.filter().text(), |line| line.input.value());
     if text.is_empty() && typing.is_none() {
         return None;

@@ -39,6 +39,10 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         }
         Msg::Tick => Vec::new(),
         Msg::Processes(processes) => replies::processes(state, processes),
+        Msg::StaleSockets(count) => {
+            state.dirty |= std::mem::replace(&mut state.stale_sockets, count) != count;
+            Vec::new()
+        }
         Msg::Environment { ticket, result } => replies::environment(state, ticket, result),
         Msg::TracepointsMissing { key, missing } => replies::tracepoints_missing(state, key, missing),
         Msg::Recording(recording) => replies::recording(state, *recording),
