@@ -261,7 +261,11 @@ impl Client {
     }
 
     /// Makes attempts in turn until one is not answered with "unknown command". Hands out the connection too.
-    async fn first_known<'a>(&self, attempts: &'a [Attempt], limit: Duration) -> Result<(&'a Attempt, Reply, VerifiedStream), ExchangeError> {
+    async fn first_known<'a>(
+        &self,
+        attempts: &'a [Attempt],
+        limit: Duration,
+    ) -> Result<(&'a Attempt, Reply, VerifiedStream), ExchangeError> {
         let first = attempts.first().map_or(CommandCode::ProcessInfo, |attempt| attempt.command.code());
         let _turn = self.turn(first, limit).await?;
         let mut last = self.error(first, senseless());

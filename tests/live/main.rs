@@ -19,6 +19,7 @@ mod ports;
 mod refusals;
 mod run;
 mod runtimes;
+mod second_user;
 mod signals;
 mod table;
 mod terminal;

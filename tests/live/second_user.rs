@@ -1,0 +1,401 @@
+//! What a second user can do to a dn-top that root runs on the same machine: nothing. Each test is an attack by the user id 65533; what is attacked is
+//! a real runtime of root, or a process of root that is no runtime. Skipped where this is not root, who alone can become another user.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use dn_top::ipc::{Advertise, CommandCode, Cookie, ProcessInfo, Reply, RuntimeVersion};
+use dn_top::net::discovery::Sources;
+use dn_top::net::port::Port;
+use serde_json::{Value, json};
+
+use crate::support::runtimes::{self, Runtime};
+use crate::support::{Invocation, Output, PATIENCE, Program, folder, poll};
+
+const UID: u32 = 65533;
+/// How the process of the second user ends that may not connect.
+const DENIED: i32 = 7;
+
+/// A user whom root does not trust, with a folder of their own.
+struct SecondUser {
+    home: tempfile::TempDir,
+}
+
+impl SecondUser {
+    fn new() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            runtimes::skip("only root can run programs as a second user");
+            return None;
+        }
+        let home = folder();
+        chown(home.path(), Some(UID), Some(UID)).unwrap();
+        Some(Self { home })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// A program of this user, which puts its socket, if it makes one, into that folder.
+    fn run(&self, program: &str, arguments: &[&str], tmpdir: &Path) -> Process {
+        self.start(Command::new(program).args(arguments), tmpdir)
+    }
+
+    fn start(&self, command: &mut Command, tmpdir: &Path) -> Process {
+        let command = command.env("TMPDIR", tmpdir).uid(UID).gid(UID).current_dir("/");
+        Process(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap())
+    }
+
+    /// A link of this user's.
+    fn link(&self, to: &Path, at: &Path) {
+        let made = self.run("ln", &["-sfn", to.to_str().unwrap(), at.to_str().unwrap()], self.home.path()).0.wait().unwrap();
+        assert!(made.success(), "{}", at.display());
+    }
+
+    /// A process of this user that listens at a path, answers as a runtime does, and keeps all that it is sent.
+    fn serve(&self, path: &Path) -> Served {
+        let log = self.path("log");
+        let process =
+            self.helper(path.parent().unwrap(), &[("SECOND_USER_SERVES", path.as_os_str()), ("SECOND_USER_LOG", log.as_os_str())]);
+        poll(PATIENCE, || UnixStream::connect(path).ok()).expect("it does not serve");
+        Served { _process: process, log }
+    }
+
+    /// A process of this user whose threads have the names of a runtime's.
+    fn looks_like_a_runtime(&self, tmpdir: &Path) -> Process {
+        let process = self.helper(tmpdir, &[]);
+        let threads = || {
+            let tasks = fs::read_dir(format!("/proc/{}/task", process.pid())).unwrap();
+            let names = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default());
+            names.into_iter().find(|name| name == ".NET EventPipe\n")
+        };
+        poll(PATIENCE, threads).expect("its thread does not start");
+        process
+    }
+
+    /// This very program as a process of this user: see [`second_users_process`].
+    fn helper(&self, tmpdir: &Path, environment: &[(&str, &OsStr)]) -> Process {
+        let mut command = Command::new("/proc/self/exe");
+        command.args(["--exact", "second_user::second_users_process", "--ignored"]).env("SECOND_USER", "1");
+        self.start(command.envs(environment.iter().copied()), tmpdir)
+    }
+}
+
+#[test]
+#[ignore = "no test: what a process of the second user does"]
+fn second_users_process() {
+    if std::env::var_os("SECOND_USER").is_none() {
+        return;
+    }
+    if let Some(path) = std::env::var_os("SECOND_USER_CONNECTS") {
+        let Ok(mut stream) = UnixStream::connect(path) else { std::process::exit(DENIED) };
+        let pid = std::env::var("SECOND_USER_SAYS").unwrap().parse().unwrap();
+        stream.write_all(&Advertise { cookie: Cookie([6; 16]), pid }.encode()).unwrap();
+        // Until it is closed, or a command comes.
+        let _ = stream.read(&mut [0]);
+        return;
+    }
+    let thread = std::thread::Builder::new().name(".NET EventPipe".to_owned());
+    let thread = thread.spawn(|| match std::env::var_os("SECOND_USER_SERVES") {
+        Some(path) => serve(&UnixListener::bind(path).unwrap()),
+        None => std::thread::sleep(Duration::from_secs(600)),
+    });
+    thread.unwrap().join().unwrap();
+}
+
+fn serve(listener: &UnixListener) {
+    let mut log = fs::File::create(std::env::var_os("SECOND_USER_LOG").unwrap()).unwrap();
+    for stream in listener.incoming() {
+        let (mut stream, mut bytes) = (stream.unwrap(), [0; 4096]);
+        let count = stream.read(&mut bytes).unwrap_or(0);
+        log.write_all(&bytes[..count]).unwrap();
+        let _ = stream.write_all(&answer());
+    }
+}
+
+fn answer() -> Vec<u8> {
+    let info = ProcessInfo {
+        pid: std::process::id().into(),
+        cookie: Cookie([6; 16]),
+        command_line: "dotnet planted.dll".to_owned(),
+        os: "Linux".to_owned(),
+        arch: "x64".to_owned(),
+        entry_assembly: Some("planted".to_owned()),
+        clr_version: Some(RuntimeVersion::new("9.0.7")),
+        rid: None,
+    };
+    Reply::Info(Box::new(info)).encode(CommandCode::ProcessInfo3).unwrap()
+}
+
+struct Process(Child);
+
+impl Process {
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let group = rustix::process::Pid::from_raw(self.0.id() as i32).unwrap();
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        let _ = self.0.wait();
+    }
+}
+
+/// A socket that the second user serves.
+struct Served {
+    _process: Process,
+    log: PathBuf,
+}
+
+impl Served {
+    fn assert_nothing_came(&self) {
+        assert_eq!(fs::read(&self.log).unwrap(), b"", "the second user was sent something");
+    }
+}
+
+/// A real runtime of root.
+struct Victim<'a> {
+    runtime: &'a Runtime,
+    program: Program,
+    /// Where its start-up hook and its perf map would write.
+    place: tempfile::TempDir,
+}
+
+impl<'a> Victim<'a> {
+    fn new(runtime: &'a Runtime) -> Self {
+        let place = folder();
+        let program = runtime.any().env("DN_TOP_HOOK", place.path().join("hooked")).env("DOTNET_PerfMapJitDumpPath", place.path()).start();
+        Self { runtime, program, place }
+    }
+
+    fn pid(&self) -> u32 {
+        self.program.pid()
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.program.socket()
+    }
+
+    fn folder(&self) -> &Path {
+        self.program.folder()
+    }
+
+    fn assert_untouched(&mut self) {
+        let runtime = self.runtime;
+        assert!(self.program.is_alive() && self.program.answers(), "{runtime}");
+        assert_eq!(fs::read_dir(self.place.path()).unwrap().count(), 0, "{runtime} ran a hook, or writes a perf map");
+        let environment = root_runs(&["env", &self.pid().to_string(), "--json"], self.folder());
+        assert!(!environment.stdout.contains("DN_TOP_SET"), "{runtime} was changed: {}", environment.stdout);
+    }
+}
+
+/// The name of the socket of a process, were it a runtime, by the pid in its own namespace and the start time in ours.
+fn socket_name(pid: u32) -> String {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let started = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap().to_owned();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let inner = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap().split_whitespace().last().unwrap().to_owned();
+    format!("dotnet-diagnostic-{inner}-{started}-socket")
+}
+
+/// A folder for sockets that everybody may write to, as `/tmp`.
+fn shared() -> tempfile::TempDir {
+    let shared = folder();
+    fs::set_permissions(shared.path(), PermissionsExt::from_mode(0o1777)).unwrap();
+    shared
+}
+
+/// A process of root that is no runtime.
+fn roots_sleep(tmpdir: &Path) -> Process {
+    Process(Command::new("sleep").arg("600").env("TMPDIR", tmpdir).process_group(0).spawn().unwrap())
+}
+
+/// dn-top as root, which also looks into that folder for sockets.
+fn root_runs(words: &[&str], tmpdir: &Path) -> Output {
+    Invocation::new(words).env("TMPDIR", tmpdir).run()
+}
+
+fn rows(tmpdir: &Path) -> Vec<Value> {
+    root_runs(&["ps", "--json"], tmpdir).json().as_array().unwrap().clone()
+}
+
+/// Does all that can be done to a process, to one that the second user wants to be taken for another. None of it may be done.
+fn assert_nothing_is_done_to(target: &str, victim: &mut Victim, code: i32, words: &str) {
+    let (place, hook) = (folder(), victim.runtime.hook());
+    let [core, dump, trace] = ["core", "heap.gcdump", "a.nettrace"].map(|name| place.path().join(name).to_str().unwrap().to_owned());
+    for command in [
+        &["set-env", target, "DN_TOP_SET=by the second user"][..],
+        &["startup-hook", target, hook.to_str().unwrap()],
+        &["perfmap", target, "on"],
+        &["dump", target, "-o", &core, "--type", "mini"],
+        &["trace", target, "-o", &trace, "--duration", "100ms"],
+        &["heap", target, "--yes", "-o", &dump],
+        &["stacks", target],
+        &["counters", target, "--duration", "1s"],
+        &["resume", target],
+        &["env", target, "--json"],
+    ] {
+        root_runs(command, victim.folder()).assert_refused(code, words);
+    }
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "something was written");
+    victim.assert_untouched();
+}
+
+#[test]
+fn a_link_under_the_users_own_pid_leads_to_no_runtime_of_root() {
+    let Some(user) = SecondUser::new() else { return };
+    for runtime in runtimes::all() {
+        let mut victim = Victim::new(&runtime);
+        let sleeps = user.run("sleep", &["600"], user.home.path());
+        user.link(&victim.socket(), &user.path(&socket_name(sleeps.pid())));
+        let pid = sleeps.pid().to_string();
+        assert_nothing_is_done_to(&pid, &mut victim, 3, &format!("process {pid} is not a .NET process"));
+        // By the path of the link.
+        let link = user.path(&socket_name(sleeps.pid()));
+        assert_nothing_is_done_to(link.to_str().unwrap(), &mut victim, 4, "is a link that is not followed");
+        // One that looks like a runtime is listed, with the reason.
+        let looks = user.looks_like_a_runtime(user.home.path());
+        user.link(&victim.socket(), &user.path(&socket_name(looks.pid())));
+        let row = poll(PATIENCE, || rows(victim.folder()).into_iter().find(|row| row["pid"] == looks.pid())).unwrap();
+        assert_eq!((&row["contact"], &row["socket"]), (&json!("unverified"), &Value::Null), "{runtime}: {row}");
+        assert_nothing_is_done_to(&looks.pid().to_string(), &mut victim, 4, "the file is no socket");
+    }
+}
+
+#[test]
+fn a_folder_that_is_a_link_leads_to_no_runtime_of_root() {
+    let Some(user) = SecondUser::new() else { return };
+    let Some(runtime) = runtimes::all().into_iter().next() else { return };
+    let victim = Victim::new(&runtime);
+    user.link(victim.folder(), &user.path("tmp"));
+    let looks = user.looks_like_a_runtime(&user.path("tmp"));
+    let row = poll(PATIENCE, || rows(victim.folder()).into_iter().find(|row| row["pid"] == looks.pid())).unwrap();
+    assert_eq!(row["contact"], "unverified", "{row}");
+    let reason = row["reason"].as_str().unwrap();
+    assert!(reason.contains("users other than root could have put the link"), "{reason}");
+    let through = user.path("tmp").join(victim.socket().file_name().unwrap());
+    root_runs(&["env", through.to_str().unwrap()], victim.folder()).assert_refused(4, "is a link that is not followed");
+}
+
+#[test]
+fn an_absolute_link_in_a_rootless_container_leads_to_no_runtime_of_root() {
+    let Some(user) = SecondUser::new() else { return };
+    let private = user.path("private");
+    fs::create_dir(&private).unwrap();
+    let script = r#"mount -t tmpfs tmpfs "$TMPDIR" && exec sleep 600"#;
+    let arguments = ["--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script];
+    let unshare = user.run("unshare", &arguments, &private);
+    let inside = || {
+        let child = fs::read_to_string(format!("/proc/{0}/task/{0}/children", unshare.pid())).ok()?;
+        let pid: u32 = child.split_whitespace().next()?.parse().ok()?;
+        (fs::read(format!("/proc/{pid}/comm")).ok()? == b"sleep\n").then_some(pid)
+    };
+    let Some(pid) = poll(Duration::from_secs(5), inside) else {
+        return runtimes::skip("users may not make user namespaces here");
+    };
+    let seen_here = PathBuf::from(format!("/proc/{pid}/root")).join(private.strip_prefix("/").unwrap()).join(socket_name(pid));
+    for runtime in runtimes::all() {
+        let mut victim = Victim::new(&runtime);
+        user.link(&victim.socket(), &seen_here);
+        assert_nothing_is_done_to(&pid.to_string(), &mut victim, 3, &format!("process {pid} is not a .NET process"));
+        assert_nothing_is_done_to(seen_here.to_str().unwrap(), &mut victim, 4, "is a link that is not followed");
+    }
+}
+
+#[test]
+fn a_socket_under_the_pid_of_a_process_of_root_is_not_its_own() {
+    let Some(user) = SecondUser::new() else { return };
+    let shared = shared();
+    let sleeps = roots_sleep(shared.path());
+    let planted = shared.path().join(socket_name(sleeps.pid()));
+    let served = user.serve(&planted);
+    let pid = sleeps.pid().to_string();
+    assert!(rows(shared.path()).iter().all(|row| row["pid"] != sleeps.pid()), "sleep is no .NET process");
+    root_runs(&["set-env", &pid, "DB_PASSWORD=secret"], shared.path()).assert_refused(3, &format!("process {pid} is not a .NET process"));
+    served.assert_nothing_came();
+    // By its path it is what it is: a socket of the second user, who serves it.
+    let info = root_runs(&["info", planted.to_str().unwrap(), "--json"], shared.path()).json();
+    assert_eq!((&info["contact"], &info["pid"], &info["uid"]), (&json!("ok"), &json!(served._process.pid()), &json!(UID)), "{info}");
+    // Unless the file is said to be root's.
+    chown(&planted, Some(0), None).unwrap();
+    fs::write(&served.log, "").unwrap();
+    for target in [pid.as_str(), planted.to_str().unwrap()] {
+        let output = root_runs(&["set-env", target, "DB_PASSWORD=secret"], shared.path());
+        output.assert_refused(4, "the socket is not owned by its process");
+    }
+    served.assert_nothing_came();
+}
+
+#[test]
+fn a_planted_socket_does_not_win_over_the_real_one() {
+    let Some(user) = SecondUser::new() else { return };
+    for runtime in runtimes::all() {
+        let (shared, victim) = (shared(), Victim::new(&runtime));
+        let served = user.serve(&shared.path().join(victim.socket().file_name().unwrap()));
+        let info = root_runs(&["info", &victim.pid().to_string(), "--json"], shared.path()).json();
+        assert_eq!(info["contact"], "ok", "{runtime}: {info}");
+        assert_eq!(info["socket"], victim.socket().to_str().unwrap(), "{runtime}");
+        let row = rows(shared.path()).into_iter().filter(|row| row["ns_pid"] == victim.pid()).collect::<Vec<_>>();
+        assert!(row.len() == 1 && row[0]["contact"] == "ok", "{runtime}: {row:?}");
+        served.assert_nothing_came();
+    }
+}
+
+#[test]
+fn a_process_that_another_one_serves_for_is_not_attached() {
+    let Some(user) = SecondUser::new() else { return };
+    let looks = user.looks_like_a_runtime(user.home.path());
+    let served = user.serve(&user.path(&socket_name(looks.pid())));
+    let pid = looks.pid().to_string();
+    let info = root_runs(&["info", &pid, "--json"], user.home.path()).json();
+    assert_eq!(info["contact"], "unverified", "{info}");
+    let words = format!("the socket is not owned by its process: process {} of user {UID} is at the other end", served._process.pid());
+    assert!(info["reason"].as_str().unwrap().contains(&words), "{info}");
+    root_runs(&["set-env", &pid, "DB_PASSWORD=secret"], user.home.path()).assert_refused(4, &words);
+    served.assert_nothing_came();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_port_of_root_takes_no_process_for_another_one() {
+    let Some(user) = SecondUser::new() else { return };
+    let place = folder();
+    fs::set_permissions(place.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let path = place.path().join("port");
+    let port = Port::serve(&path, &Sources::machine()).unwrap();
+    let sleeps = roots_sleep(place.path());
+    let says = sleeps.pid().to_string();
+    let connect = || {
+        let mut process = user.helper(place.path(), &[("SECOND_USER_CONNECTS", path.as_os_str()), ("SECOND_USER_SAYS", says.as_ref())]);
+        poll(PATIENCE, || process.0.try_wait().unwrap().or_else(|| (!port.guests().is_empty()).then(Default::default)));
+        process.0.try_wait().unwrap().and_then(|status| status.code())
+    };
+    assert_eq!(connect(), Some(DENIED), "another user does not even reach it");
+    // Where root lets them in by mistake, what they say is not believed.
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).unwrap();
+    assert_eq!((connect(), port.guests().len()), (Some(0), 0), "the connection was not closed");
+}
+
+#[test]
+fn three_thousand_stale_sockets_are_one_line() {
+    let Some(_user) = SecondUser::new() else { return };
+    let shared = shared();
+    for pid in 0..3000 {
+        let path = shared.path().join(format!("dotnet-diagnostic-{}-1-socket", 5_000_000 + pid));
+        drop(UnixListener::bind(&path).unwrap());
+        chown(&path, Some(UID), Some(UID)).unwrap();
+    }
+    let text = root_runs(&["ps"], shared.path()).stdout;
+    let stale = text.lines().filter(|line| line.contains("stale") || line.contains("(gone)")).collect::<Vec<_>>();
+    let count: Vec<_> = stale.iter().map(|line| line.split(' ').next().unwrap().parse::<u32>().unwrap_or(0)).collect();
+    assert!(count.len() == 1 && count[0] >= 3000, "{stale:?}");
+    assert!(rows(shared.path()).iter().filter(|row| row["contact"] == "stale").count() < 100);
+}
