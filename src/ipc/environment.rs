@@ -8,6 +8,9 @@ use crate::wire::{Put, Reader, WireError};
 /// More than this is not read, in bytes.
 pub const MAX_ENVIRONMENT: u32 = 16 << 20;
 
+/// More variables are not read. Each takes some 100 bytes here, and six in the block.
+pub const MAX_VARIABLES: u32 = 1 << 16;
+
 /// A variable of the target, as the target sent it: make it safe before a terminal sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
@@ -23,6 +26,9 @@ pub enum EnvironmentError {
     /// The block is longer than [`MAX_ENVIRONMENT`].
     #[error("the runtime announced an environment of {0} bytes; dn-top reads up to {MAX_ENVIRONMENT}")]
     TooBig(u32),
+    /// The block has more variables than [`MAX_VARIABLES`].
+    #[error("the runtime announced {0} environment variables; dn-top reads up to {MAX_VARIABLES}")]
+    TooMany(u32),
     /// The connection ended before the block did.
     #[error("the environment was cut off: {missing} bytes are missing")]
     CutOff {
@@ -68,7 +74,7 @@ impl EnvironmentBlock {
     /// The variables, in the target's order.
     ///
     /// # Errors
-    /// [`EnvironmentError::CutOff`] while bytes are missing, [`EnvironmentError::Malformed`] where they make no sense.
+    /// [`EnvironmentError::CutOff`] while bytes are missing, [`EnvironmentError::TooMany`], [`EnvironmentError::Malformed`] where they make no sense.
     pub fn finish(self) -> Result<Vec<Variable>, EnvironmentError> {
         let missing = self.missing();
         if missing > 0 {
@@ -76,6 +82,9 @@ impl EnvironmentBlock {
         }
         let reader = &mut Reader::new(&self.bytes);
         let count = reader.u32()?;
+        if count > MAX_VARIABLES {
+            return Err(EnvironmentError::TooMany(count));
+        }
         (0..count).map(|_| Ok(Variable::from_entry(&read_string(reader)?.unwrap_or_default()))).collect()
     }
 
@@ -143,13 +152,21 @@ mod tests {
     fn bounds() {
         assert!(EnvironmentBlock::new(MAX_ENVIRONMENT).is_ok());
         assert_eq!(EnvironmentBlock::new(MAX_ENVIRONMENT + 1).unwrap_err(), EnvironmentError::TooBig(MAX_ENVIRONMENT + 1));
-        assert!(matches!(read(&[0xff; 8]), Err(EnvironmentError::Malformed(_))));
+        assert_eq!(read(&[0xff; 8]), Err(EnvironmentError::TooMany(u32::MAX)));
+        assert!(matches!(read(&[7; 2]), Err(EnvironmentError::Malformed(_))));
         assert!(matches!(read(&[]), Err(EnvironmentError::Malformed(_))));
         let mut block = EnvironmentBlock::new(6).unwrap();
         assert_eq!((block.feed(&[0; 4]), block.missing()), (4, 2));
         assert_eq!(block.clone().finish(), Err(EnvironmentError::CutOff { missing: 2 }));
         assert_eq!((block.feed(&[0; 4]), block.feed(&[0; 4])), (2, 0));
         assert_eq!(block.finish(), Ok(vec![]));
+    }
+
+    #[test]
+    fn no_more_variables_than_there_is_room_for() {
+        let many = |count: u32| EnvironmentBlock::encode(&vec![variable("", ""); count as usize]);
+        assert_eq!(read(&many(MAX_VARIABLES)).map(|variables| variables.len()), Ok(MAX_VARIABLES as usize));
+        assert_eq!(read(&many(MAX_VARIABLES + 1)), Err(EnvironmentError::TooMany(MAX_VARIABLES + 1)));
     }
 
     proptest! {

@@ -38,7 +38,7 @@ pub use attempt::{Attempt, Loss};
 pub use capabilities::Capabilities;
 pub use command::{Command, CommandCode};
 pub use dump::{DumpFlags, DumpKind, DumpLog, DumpRequest};
-pub use environment::{EnvironmentBlock, EnvironmentError, MAX_ENVIRONMENT, Variable};
+pub use environment::{EnvironmentBlock, EnvironmentError, MAX_ENVIRONMENT, MAX_VARIABLES, Variable};
 pub use filter::EventFilter;
 pub use frame::{FrameError, HEADER_BYTES, MAX_MESSAGE, Message, TooLong};
 pub use hresult::Hresult;
