@@ -94,7 +94,7 @@ impl Field for DumpLog {
 /// The target stands still while it is written. A dump that succeeded need not exist (NativeAOT answers "done" without one): look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DumpRequest {
-    /// Where the target writes it, as the target sees it.
+    /// Where the target writes it, as the target sees it. It is taken as it stands: no `%p` or the like in it means anything.
     pub path: TargetPath,
     /// How much of the process it holds.
     pub kind: DumpKind,
@@ -105,7 +105,8 @@ pub struct DumpRequest {
 impl DumpRequest {
     /// The commands to try. Only the first says in words why it failed; the last knows no flag but `log` and is left out where another is set.
     pub fn attempts(&self) -> Vec<Attempt> {
-        let Self { path, kind, flags } = self.clone();
+        let Self { kind, flags, .. } = *self;
+        let path = self.path.escaped();
         let mut commands = vec![
             Command::GenerateCoreDump3 { path: path.clone(), kind, flags },
             Command::GenerateCoreDump2 { path: path.clone(), kind, flags },
@@ -121,6 +122,20 @@ impl DumpRequest {
 mod tests {
     use super::*;
     use crate::ipc::CommandCode::{GenerateCoreDump, GenerateCoreDump2, GenerateCoreDump3};
+
+    #[test]
+    fn a_path_is_taken_as_it_stands() {
+        let path = TargetPath::new("/tmp/100%/%p_%%").unwrap();
+        let request = DumpRequest { path, kind: DumpKind::Full, flags: DumpFlags::default() };
+        let sent = |command: Command| match command {
+            Command::GenerateCoreDump3 { path, .. } | Command::GenerateCoreDump2 { path, .. } | Command::GenerateCoreDump { path, .. } => {
+                path
+            }
+            other => panic!("{other:?}"),
+        };
+        let paths: Vec<_> = request.attempts().into_iter().map(|attempt| sent(attempt.command)).collect();
+        assert_eq!(paths.iter().map(TargetPath::as_str).collect::<Vec<_>>(), ["/tmp/100%%/%%p_%%%%"; 3]);
+    }
 
     #[test]
     fn no_attempt_drops_a_wish() {

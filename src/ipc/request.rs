@@ -23,6 +23,12 @@ impl TargetPath {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The same path for the target's dump program, which expands `%p`, `%e`, `%h` and `%t`, and formats by whatever else follows a `%` (createdump of
+    /// 5 and later; that of 3.1 hands the name to printf). For all of them `%%` is one `%` (seen on 3.1, 8, 9 and 10).
+    pub(super) fn escaped(&self) -> Self {
+        Self(self.0.replace('%', "%%"))
+    }
 }
 
 impl Field for TargetPath {

@@ -258,7 +258,9 @@ impl Runtime {
 
     async fn dump(&self, path: &TargetPath, kind: DumpKind) -> Result<(), String> {
         sleep(Duration::from_millis(300)).await;
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path.as_str());
+        // createdump expands more than these.
+        let name = path.as_str().replace("%%", "\0").replace("%p", &self.spec.pid.to_string()).replace('\0', "%");
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(name);
         let text = format!("This is no core dump: it stands for the {} dump of a simulated process.\n", kind.word());
         file.and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|error| format!("[createdump] Could not create output file '{}': {error}\n", path.as_str()))
