@@ -34,6 +34,8 @@ impl Keep {
 
 /// Into how many segments that which is kept is divided.
 const SEGMENTS: u32 = 16;
+/// Beyond so many segments more than their length asks for, age ends none: timestamps that jump would make one of every event.
+const BY_AGE: usize = 2 * SEGMENTS as usize;
 /// The stacks of a longer segment might be more than readers hold.
 const LONGEST: usize = 8 << 20;
 
@@ -100,8 +102,10 @@ impl Recent {
     fn turn(&mut self) {
         let (Some((writer, range)), Some(header)) = (&self.open, self.header) else { return };
         let longest = LONGEST.min((self.keep.bytes / u64::from(SEGMENTS)) as usize);
+        let by_length = self.keep.bytes / longest as u64;
         let spans = header.nanoseconds_between(range.0, range.1);
-        let too_old = |span: Duration| Duration::from_nanos(spans.max(0).unsigned_abs()) >= span / SEGMENTS;
+        let is_few = self.segments.len() < by_length as usize + BY_AGE;
+        let too_old = |span: Duration| is_few && Duration::from_nanos(spans.max(0).unsigned_abs()) >= span / SEGMENTS;
         if writer.encoder.len() < longest && !self.keep.span.is_some_and(too_old) {
             return;
         }

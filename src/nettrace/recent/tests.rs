@@ -148,6 +148,24 @@ fn time_limits_too_and_every_segment_can_be_read_alone() {
 }
 
 #[test]
+fn timestamps_that_jump_make_few_segments() {
+    let mut encoder = Encoder::new(HEADER);
+    let kind = encoder.metadata(&Metadata { provider: "P".to_owned(), name: "A".to_owned(), ..Metadata::default() });
+    for number in 0..10_000_u64 {
+        // A permutation of 40 bits, without an order.
+        let timestamp = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24) as i64;
+        encoder.event(&NewEvent { metadata: kind, timestamp, payload: &number.to_le_bytes(), ..NewEvent::default() });
+    }
+    encoder.end();
+    let bytes = encoder.take();
+    for most in [Keep::LEAST, Keep::MOST] {
+        let shelf = Memory::default();
+        on(shelf.clone(), Keep { bytes: most, span: Some(Duration::from_secs(10)) }, &bytes);
+        assert!(shelf.all().len() <= 200, "{}", shelf.all().len());
+    }
+}
+
+#[test]
 fn what_the_runtime_lost_stays_lost() {
     let bytes = stream(3_000, &[100, 2_500, 2_900]);
     assert_eq!(read(&bytes).0.lost, 12);
