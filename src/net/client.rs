@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::endpoint::Endpoint;
 use super::error::{Cause, ExchangeError};
@@ -19,6 +19,7 @@ use super::lane::Lane;
 use super::legacy;
 use super::peer::{self, PeerError, VerifiedStream};
 use super::proc::Proc;
+use super::process_exit;
 use super::user_events::UserEventsData;
 use crate::ipc::{
     Attempt, Command, CommandCode, CommandSupport, Destination, DumpRequest, EnvironmentBlock, Failure, HEADER_BYTES, Hresult,
@@ -32,6 +33,8 @@ pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 pub const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// How long a profiler may take to load, a hook to run, and tracepoints to be registered.
 const LOAD_LIMIT: Duration = Duration::from_secs(60);
+/// How long an answer may still take once the process has ended: it may have been sent before.
+const LAST_ANSWER: Duration = Duration::from_secs(1);
 
 /// What the answers of a runtime have shown, shared by all who talk to it.
 pub(super) type SharedSupport = Arc<Mutex<CommandSupport>>;
@@ -116,6 +119,11 @@ impl Client {
     pub fn thread_times(&self, most: usize) -> Vec<ThreadUse> {
         let times = self.own_proc().and_then(|proc| proc.thread_times(self.endpoint.key.pid, most).ok()).unwrap_or_default();
         times.into_iter().map(|(thread, name, cpu)| ThreadUse { thread, name: sanitise_bytes(&name), cpu }).collect()
+    }
+
+    /// The most memory that the process ever had resident, bytes; `None` where /proc does not show it.
+    pub fn peak_memory(&self) -> Option<u64> {
+        self.own_proc()?.peak_memory(self.endpoint.key.pid).ok()
     }
 
     /// Where /proc shows this very process. Over a shared directory comes a pid of a namespace that we cannot see, and ours of that number is
@@ -292,8 +300,28 @@ impl Client {
         limit: Duration,
         work: impl Future<Output = Result<T, Cause>>,
     ) -> Result<T, ExchangeError> {
-        let result = timeout(limit, work).await.unwrap_or(Err(Cause::Timeout(limit)));
+        let exit = async {
+            // A short wait is over soon enough.
+            if limit <= ANSWER_LIMIT {
+                std::future::pending::<()>().await;
+            }
+            self.process_exit().await;
+            sleep(LAST_ANSWER).await;
+        };
+        let result = tokio::select! {
+            biased;
+            result = timeout(limit, work) => result.unwrap_or(Err(Cause::Timeout(limit))),
+            () = exit => Err(Cause::Ended),
+        };
         result.map_err(|cause| self.error(code, cause))
+    }
+
+    /// Waits for the end of the process. A connection need not end with it: children may hold it, as the dump program of 3.1 does. It takes for ever
+    /// where /proc does not show the process, or the kernel cannot tell (before Linux 5.3).
+    pub async fn process_exit(&self) {
+        if process_exit::wait(self.endpoint.key.pid, || self.own_proc().is_some()).await.is_err() {
+            std::future::pending().await
+        }
     }
 
     /// One connection, one message, a file behind it where one is needed, one reply. What follows the reply is left in the connection. A command

@@ -28,6 +28,9 @@ pub enum Cause {
     /// There is no socket, or nobody behind it.
     #[error("nobody listens: the process has ended")]
     Gone,
+    /// The process ended while its answer was waited for.
+    #[error("the process ended before it answered")]
+    Ended,
     /// The socket is another user's.
     #[error("only the owner of its socket and root may attach: run dn-top as that user, or with sudo")]
     Denied,
@@ -101,7 +104,7 @@ impl ExchangeError {
     /// What kind of trouble this is with the process; `None` where the runtime is well and only said no, or nothing was sent.
     pub fn trouble(&self) -> Option<Trouble> {
         Some(match &self.cause {
-            Cause::Gone => Trouble::Stale,
+            Cause::Gone | Cause::Ended => Trouble::Stale,
             Cause::Denied => Trouble::Denied,
             Cause::Busy { .. } => Trouble::Slow,
             Cause::Timeout(_) => Trouble::Timeout,

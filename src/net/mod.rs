@@ -17,6 +17,7 @@ mod legacy;
 mod peer;
 pub mod port;
 mod proc;
+mod process_exit;
 mod resolve;
 mod target;
 mod tracing;

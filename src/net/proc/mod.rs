@@ -125,6 +125,14 @@ impl Proc {
         Ok(Identity { uid, ns_pid })
     }
 
+    /// The most memory that a process ever had resident, bytes.
+    pub(crate) fn peak_memory(&self, pid: u32) -> io::Result<u64> {
+        let bytes = self.read(&format!("{pid}/status"), 16_384)?;
+        let line = bytes.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"VmHWM:"));
+        let kilobytes = line.and_then(|line| words(line).next()).and_then(parse::<u64>);
+        kilobytes.map(|kilobytes| kilobytes.saturating_mul(1024)).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
     /// The environment as the process was started with it; its owner and root may read it. Empty between fork and exec.
     pub(crate) fn environ(&self, pid: u32) -> io::Result<Environ> {
         self.read(&format!("{pid}/environ"), LONGEST_FILE).map(Environ::new)
