@@ -233,6 +233,16 @@ impl Live {
         }
     }
 
+    /// Counts an event without looking into it: it is missing from every analysis.
+    pub fn count_only(&mut self, event: &Event<'_>) {
+        let at = self.clock.nanoseconds(event.timestamp());
+        if self.window.contains(&at) {
+            self.throughput.event(event);
+            self.rates.event(at);
+            self.newest = self.newest.max(at);
+        }
+    }
+
     /// Hands an event to the analyses that it is for. `None` where its payload makes no sense.
     fn route(&mut self, known: &Known<'_>) -> Option<()> {
         use EventKind as Kind;

@@ -126,6 +126,7 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
         bytes: seconds * 262_144,
         events: seconds * 9_113,
         dropped: seconds / 24 * 318,
+        unanalysed: 0,
         history,
         threads: Arc::default(),
         names: Default::default(),

@@ -17,7 +17,7 @@ use crate::export::HeapGraph;
 use crate::ipc::{BufferMb, Level, Provider, Rundown, SessionConfig};
 use crate::model::{Bytes, Count, Process, sanitise};
 use crate::net::client::Client;
-use crate::session::Listener;
+use crate::session::{Listener, StopLimit, Unfinished};
 
 /// Collect now, tell of every object and reference, and of their types: GC, GCHeapCollect, GCHeapDump, GCHeapAndTypeNames, Type.
 const WALK: u64 = 0x198_0001;
@@ -27,7 +27,13 @@ const LOADER: u64 = 8;
 const BUFFER_MB: u32 = 1024;
 /// How long nothing may come before the walk counts as broken off. A collection of a large heap takes seconds before the first object is told.
 const SILENCE: Duration = Duration::from_secs(30);
-const STOP: Duration = Duration::from_secs(60);
+/// How long all of it may take: a heap of 100 million objects takes minutes.
+const LONGEST: Duration = Duration::from_secs(1800);
+const STOP: StopLimit = StopLimit { time: Duration::from_secs(60), ..StopLimit::NO_RUNDOWN };
+/// Nothing is to come of a session that asks for nothing.
+const NOTHING: u64 = 16 << 20;
+/// A heap whose process is not to be seen may have so many bytes.
+const UNKNOWN: u64 = 1 << 30;
 const POLL: Duration = Duration::from_millis(100);
 
 #[derive(Serialize)]
@@ -73,19 +79,30 @@ pub(super) async fn run(arguments: &args::Heap) -> Result<Exit, Failure> {
     }
     let file = arguments.graph_file.as_deref().map(GraphFile::create).transpose()?;
     forget_types(&client).await?;
+    // What is on a heap was in memory: a runtime that tells of more lies. An object takes 24 bytes at least, 32 of the walk and 24 of the graph; a
+    // reference takes 8, 12 of the walk and 8 of the graph.
+    let memory = client.peak_memory().unwrap_or(UNKNOWN);
+    let (most, room) = (memory.saturating_mul(4).saturating_add(64 << 20), memory.saturating_mul(2).saturating_add(16 << 20));
     let provider = Provider::new(RUNTIME, WALK, Level::Verbose).map_err(Failure::usage)?;
     let mut config = SessionConfig::new(provider.into());
     config.rundown = Rundown::None;
     config.buffer = BufferMb::new(BUFFER_MB).map_err(Failure::usage)?;
-    let sink = (Live::default(), HeapGraph::new(file.is_some()));
-    let mut listener = Listener::start(client, &config, sink).await.map_err(not_started)?;
+    let sink = (Live::default(), HeapGraph::new(if file.is_some() { room } else { 0 }));
+    let mut listener = Listener::start(client, &config, sink, most).await.map_err(not_started)?;
     let heap = walk(&listener).await;
-    listener.stop(STOP).await;
+    let ended = listener.stop(STOP).await;
     let (live, graph) = listener.take();
     // Figures of what was lost may have come last.
     let Some(heap) = live.heap().or(heap) else {
-        return Err(anyhow::anyhow!("{} told of no object within {} s", called(&process), SILENCE.as_secs()).into());
+        return Err(match ended {
+            Err(why @ Unfinished::Cut(_)) => anyhow::anyhow!("{} told of no object: {why}", called(&process)),
+            _ => anyhow::anyhow!("{} told of no object within {} s", called(&process), SILENCE.as_secs()),
+        }
+        .into());
     };
+    if let Err(why @ (Unfinished::Cut(_) | Unfinished::NotStopped(_))) = &ended {
+        print::say(format_args!("{}: {why}", called(&process)));
+    }
     let written = file.map_or(Ok(None), |file| file.write(&graph, &heap, &process));
     let (path, trouble) = match written {
         Ok(path) => (path.map(|path| sanitise(&path.to_string_lossy())), None),
@@ -112,19 +129,21 @@ async fn forget_types(client: &Client) -> Result<(), Failure> {
     let provider = Provider::new(RUNTIME, LOADER, Level::Critical).map_err(Failure::usage)?;
     let mut config = SessionConfig::new(provider.into());
     config.rundown = Rundown::None;
-    let mut listener = Listener::start(client.clone(), &config, Live::only_symbols()).await.map_err(not_started)?;
-    listener.stop(STOP).await;
+    let mut listener = Listener::start(client.clone(), &config, Live::only_symbols(), NOTHING).await.map_err(not_started)?;
+    // What is wrong with it is wrong with the walk, too, which says so.
+    let _ = listener.stop(STOP).await;
     Ok(())
 }
 
 /// Waits until the walk is over, or nothing comes any more.
 async fn walk(listener: &Listener<(Live, HeapGraph)>) -> Option<HeapSnapshot> {
     let line = std::io::stderr().is_terminal();
-    let (mut heard, mut at) = (None, Instant::now());
+    let began = Instant::now();
+    let (mut heard, mut at) = (None, began);
     let heap = loop {
         sleep(POLL).await;
         let (over, progress) = (listener.is_over(), listener.look(|(live, _)| live.heap_progress()));
-        if progress != heard && !over {
+        if progress != heard && !over && began.elapsed() < LONGEST {
             (heard, at) = (progress, Instant::now());
             if let (true, Some((objects, bytes))) = (line, progress) {
                 print::rewrite_line(format_args!("{} objects, {}", Count(objects), Bytes(bytes)));

@@ -16,7 +16,7 @@ use crate::model::{
     self, ByteRate, Bytes, Count, CountRate, Kept, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy, Stopwatch,
 };
 use crate::net::client::Client;
-use crate::session::{Lens, Plan, Recorder, new_file};
+use crate::session::{Lens, Plan, Recorder, StopLimit, new_file};
 
 /// How often the line on stderr is written anew.
 const PROGRESS: Duration = Duration::from_millis(500);
@@ -70,6 +70,7 @@ impl Order {
             max_bytes: self.wanted.max_size,
             stop_on: self.wanted.stop_on.clone(),
             keep: self.wanted.flight,
+            stop_limit: StopLimit::RUNDOWN,
             analysed: false,
             lens: Lens::default(),
         };
@@ -162,7 +163,8 @@ async fn watch(recorder: &Recorder, interrupts: &mut Interrupts) -> bool {
     loop {
         tokio::select! {
             () = interrupts.next() => {
-                if asked {
+                // Whatever began the stop: a signal does not wait for the rundown.
+                if asked || matches!(progress.borrow().phase, Phase::Stopping { .. }) {
                     recorder.abandon();
                 } else {
                     recorder.stop();

@@ -15,14 +15,16 @@ use crate::clr::{EventKind, select};
 use crate::ipc::Rundown;
 use crate::model::{Process, sanitise};
 use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader, Trouble};
-use crate::session::Listener;
+use crate::session::{Listener, StopLimit, Unfinished};
 
 /// Names of methods and modules are all that is needed of a rundown.
 const NAMES: u64 = 0x38;
 /// How long the first look at all threads may take to come; runtimes send what they have every tenth of a second.
 const LOOK: Duration = Duration::from_secs(5);
-/// How long the names may take. The largest programs seen take some seconds.
-const RUNDOWN: Duration = Duration::from_secs(60);
+/// More bytes are not needed to see every thread once.
+const LOOK_BYTES: u64 = 64 << 20;
+/// More threads are not looked at. The kernel allows a process some 10,000 unless it is told otherwise.
+const MOST_THREADS: usize = 1 << 16;
 const POLL: Duration = Duration::from_millis(20);
 
 #[derive(Serialize)]
@@ -56,28 +58,33 @@ pub(super) async fn run(target: &str, json: bool) -> Result<Exit, Failure> {
     let (process, client) = connect_running(target).await?;
     let mut config = select(&["dotnet-sampled-thread-time"], &[] as &[&str], None).map_err(Failure::usage)?.config;
     config.rundown = Rundown::AtLeast(NAMES);
-    let mut listener = Listener::start(client.clone(), &config, FirstLook::default()).await.map_err(not_started)?;
+    let mut listener = Listener::start(client.clone(), &config, FirstLook::default(), LOOK_BYTES).await.map_err(not_started)?;
     let began = Instant::now();
     while !listener.look(|look| look.is_over) && !listener.is_over() && began.elapsed() < LOOK {
         sleep(POLL).await;
     }
     // Threads may end as soon as they have been looked at.
     let names = client.thread_names();
-    let complete = listener.stop(RUNDOWN).await;
+    let ended = listener.stop(StopLimit::RUNDOWN).await;
     let groups = listener.look(|look| look.live.stacks(SampleFilter::ALL, usize::MAX));
-    let document = document(&process, complete, groups, &names);
+    let document = document(&process, ended.is_ok(), groups, &names);
     if document.threads == 0 {
-        return Err(anyhow::anyhow!("{} showed no thread within {} s", called(&process), LOOK.as_secs()).into());
+        return Err(match &ended {
+            Err(why @ Unfinished::Cut(_)) => anyhow::anyhow!("{} showed no thread: {why}", called(&process)),
+            _ => anyhow::anyhow!("{} showed no thread within {} s", called(&process), LOOK.as_secs()),
+        }
+        .into());
     }
     if json {
         print::json(&document)?;
     } else {
         print::text(|out| write_text(out, &document))?;
     }
-    if !complete {
-        print::say("the runtime did not send all names of methods: those that are missing are shown as addresses");
+    if let Err(why) = &ended {
+        print::say(format_args!("some names of methods may be missing, and are shown as addresses: {why}"));
     }
-    Ok(Exit::Done)
+    // One that ends is no failure.
+    Ok(if matches!(ended, Ok(()) | Err(Unfinished::Closed)) { Exit::Done } else { Exit::Failed })
 }
 
 fn document(process: &Process, complete: bool, groups: Vec<StackGroup>, names: &FxHashMap<u64, String>) -> Document {
@@ -151,7 +158,7 @@ impl Sink for FirstLook {
 
     fn event(&mut self, event: &Event<'_>) {
         if self.is_sample.get(event.metadata.index as usize) == Some(&true) {
-            self.is_over |= !self.seen.insert(event.thread());
+            self.is_over |= self.seen.len() >= MOST_THREADS || !self.seen.insert(event.thread());
             if self.is_over {
                 return;
             }

@@ -8,7 +8,7 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
 use super::record::{Interrupts, wanted};
-use super::target::{called, connect, refused};
+use super::target::{called, connect, not_started};
 use crate::model::{Order, StoppedBy};
 use crate::net::user_events::Kernel;
 use crate::session::{KernelSession, user_events_data};
@@ -32,11 +32,15 @@ pub(super) async fn run(arguments: args::Trace) -> Result<Exit, Failure> {
         .map_err(|missing| anyhow::anyhow!("{}: {missing}", called(&process)))?;
     let mut interrupts = Interrupts::new()?;
     let begun = Instant::now();
-    let mut session = KernelSession::start(client, events, &data).await.map_err(refused)?;
+    let mut session = KernelSession::start(client, events, &data).await.map_err(not_started)?;
     let session_id = session.id().to_string();
     print::say(format_args!("{} writes {} to {kernel}; Ctrl-C stops it", called(&process), selected.what));
     let stopped_by = session.hold(interrupts.next(), order.duration).await;
-    session.end().await.map_err(refused)?;
+    tokio::select! {
+        ended = session.end() => ended.map_err(|why| anyhow::anyhow!("{}: {why}", called(&process)))?,
+        // The session ends with its connection.
+        () = interrupts.next() => return Ok(Exit::Interrupted),
+    }
     let took = begun.elapsed();
     if arguments.record.output.json {
         let (tracepoints, duration_ms) = (kernel.tracepoints, took.as_millis() as u64);

@@ -26,8 +26,8 @@ pub struct Facts {
 /// Why there is no file.
 #[derive(Debug, Error)]
 pub enum GraphError {
-    /// There are more objects or references than the format can hold, or than are kept.
-    #[error("the heap has more objects or references than a .gcdump file holds")]
+    /// There are more objects or references than the format can hold, or than there was room for.
+    #[error("the heap has more objects or references than the process has memory for, or than a .gcdump file holds")]
     TooLarge,
     /// It could not be written.
     #[error(transparent)]

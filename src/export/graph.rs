@@ -8,17 +8,13 @@ use crate::clr::payload::{
 };
 use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
 
-/// Most objects: with their addresses these are 800 MB.
-const NODES: usize = 1 << 25;
-/// Most references: 1 GB.
-const EDGES: usize = 1 << 27;
-/// Most roots and most references of each other kind, and most types.
-const OTHERS: usize = 1 << 22;
+/// More bytes are never kept.
+const MOST: u64 = 2 << 30;
 /// Longest name that is kept, characters.
 const LONGEST: usize = 1024;
 
 /// Gathers the graph while the session goes on. The file needs addresses of objects that come last for references that come first, so all of it is kept:
-/// 24 bytes for an object, 8 for a reference, and never more than there is room for.
+/// 24 bytes for an object, 8 for a reference, and never more than there is room for: what needs more makes no graph, and nothing of it is kept.
 #[derive(Debug, Default)]
 pub struct HeapGraph {
     /// By metadata index.
@@ -33,8 +29,10 @@ pub struct HeapGraph {
     pub(super) statics: Vec<Static>,
     /// An object, and another that is alive as long as it is.
     pub(super) dependents: Vec<(u64, u64)>,
+    /// Bytes that may be kept, and that are.
+    room: u64,
+    taken: u64,
     is_full: bool,
-    is_wanted: bool,
 }
 
 /// An object.
@@ -84,9 +82,9 @@ pub(super) struct Static {
 }
 
 impl HeapGraph {
-    /// Waits for a walk. One that is not wanted stays empty.
-    pub fn new(is_wanted: bool) -> Self {
-        Self { is_wanted, ..Self::default() }
+    /// Waits for a walk, with room for so many bytes. One without room is not wanted and stays empty.
+    pub fn new(room: u64) -> Self {
+        Self { room: room.min(MOST), ..Self::default() }
     }
 
     /// Whether there was more than there is room for. What there is then makes no whole graph.
@@ -98,50 +96,59 @@ impl HeapGraph {
         self.pointer_size != 4
     }
 
-    fn type_of(&mut self, id: u64) -> u32 {
-        let next = self.types.len() as u32;
-        if self.types.len() >= OTHERS && !self.type_index.contains_key(&id) {
-            self.is_full = true;
-            return 0;
+    fn type_of(&mut self, id: u64) -> Option<u32> {
+        if let Some(index) = self.type_index.get(&id) {
+            return Some(*index);
         }
-        let index = *self.type_index.entry(id).or_insert(next);
-        if index == next {
-            self.types.push(String::new());
-        }
-        index
+        self.take(2 * size_of::<(u64, u32)>() + size_of::<String>())?;
+        let index = self.types.len() as u32;
+        self.type_index.insert(id, index);
+        self.types.push(String::new());
+        Some(index)
     }
 
-    fn nodes(&mut self, nodes: BulkNode<'_>) {
+    /// The start of a name, where there is room for it.
+    fn name(&mut self, name: impl Iterator<Item = char>) -> Option<String> {
+        let name: String = name.take(LONGEST).collect();
+        self.take(name.len()).map(|()| name)
+    }
+
+    /// Takes room for so many bytes. Once there is none, nothing is kept any more.
+    fn take(&mut self, bytes: usize) -> Option<()> {
+        self.taken += bytes as u64;
+        if self.taken <= self.room {
+            return Some(());
+        }
+        *self = Self { is_full: true, ..Self::default() };
+        None
+    }
+
+    fn nodes(&mut self, nodes: BulkNode<'_>) -> Option<()> {
         if nodes.index == 0 && !self.nodes.is_empty() {
             // Another walk: of the one before only the names of types still count.
+            self.taken -= (size_of_val(&*self.nodes) + size_of_val(&*self.edges)) as u64;
             self.nodes.clear();
             self.edges.clear();
         }
         for node in nodes.nodes() {
-            if self.nodes.len() >= NODES {
-                self.is_full = true;
-                return;
-            }
-            let kind = self.type_of(node.type_id);
+            let kind = self.type_of(node.type_id)?;
+            self.take(size_of::<Node>())?;
             let size = node.size.min(i32::MAX as u64) as u32;
-            let Ok(edges) = u32::try_from(node.edges) else {
-                self.is_full = true;
-                return;
-            };
+            // What holds more has no room in any process.
+            let edges = u32::try_from(node.edges).unwrap_or(u32::MAX);
             self.nodes.push(Node { address: node.address, size, kind, edges });
         }
+        Some(())
     }
 
-    fn edges(&mut self, edges: BulkEdge<'_>) {
+    fn edges(&mut self, edges: BulkEdge<'_>) -> Option<()> {
         let told = edges.edges();
-        if self.edges.len() + told.len() > EDGES {
-            self.is_full = true;
-            return;
-        }
+        self.take(told.len() * size_of::<u64>())?;
         self.edges.extend(told.map(|edge| edge.target));
+        Some(())
     }
 
-    fn roots(&mut self, roots: BulkRootEdge<'_>) {
+    fn roots(&mut self, roots: BulkRootEdge<'_>) -> Option<()> {
         for root in roots.roots().filter(|root| root.object != 0 && !root.is_weak()) {
             let kind = match root.kind {
                 RootKind::Stack => Root::Local,
@@ -151,41 +158,45 @@ impl HeapGraph {
                 RootKind::Handle => Root::Strong,
                 RootKind::Other => Root::Other,
             };
-            self.has_room(self.roots.len()).then(|| self.roots.push((root.object, kind)));
+            self.take(size_of::<(u64, Root)>())?;
+            self.roots.push((root.object, kind));
         }
+        Some(())
     }
 
-    fn statics(&mut self, statics: BulkRootStaticVariable<'_>) {
+    fn statics(&mut self, statics: BulkRootStaticVariable<'_>) -> Option<()> {
         for found in statics.filter(|found| found.object != 0) {
-            let kind = self.type_of(found.type_id);
-            let name = found.name.chars().take(LONGEST).collect();
-            let found = Static { object: found.object, kind, name, of_thread: found.is_of_thread() };
-            self.has_room(self.statics.len()).then(|| self.statics.push(found));
+            let kind = self.type_of(found.type_id)?;
+            let name = self.name(found.name.chars())?;
+            self.take(size_of::<Static>())?;
+            self.statics.push(Static { object: found.object, kind, name, of_thread: found.is_of_thread() });
         }
+        Some(())
     }
 
-    fn has_room(&mut self, count: usize) -> bool {
-        self.is_full |= count >= OTHERS;
-        count < OTHERS
+    fn dependents(&mut self, edges: BulkWeakTableEdge<'_>) -> Option<()> {
+        for edge in edges.edges().filter(|edge| edge.key != 0 && edge.value != 0) {
+            self.take(size_of::<(u64, u64)>())?;
+            self.dependents.push((edge.key, edge.value));
+        }
+        Some(())
     }
 
     fn feed(&mut self, kind: EventKind, fields: Fields<'_>) -> Option<()> {
         match kind {
             EventKind::BulkType => {
                 for named in BulkType::read(fields)? {
-                    let index = self.type_of(named.id);
-                    self.types[index as usize] = named.name.chars().take(LONGEST).collect();
+                    let index = self.type_of(named.id)?;
+                    let name = self.name(named.name.chars())?;
+                    let before = std::mem::replace(&mut self.types[index as usize], name);
+                    self.taken -= before.len() as u64;
                 }
             }
-            EventKind::BulkNode => self.nodes(BulkNode::read(fields)?),
-            EventKind::BulkEdge => self.edges(BulkEdge::read(fields)?),
-            EventKind::BulkRootEdge => self.roots(BulkRootEdge::read(fields)?),
-            EventKind::BulkRootStaticVariable => self.statics(BulkRootStaticVariable::read(fields)?),
-            EventKind::BulkWeakTableEdge => {
-                for edge in BulkWeakTableEdge::read(fields)?.edges().filter(|edge| edge.key != 0 && edge.value != 0) {
-                    self.has_room(self.dependents.len()).then(|| self.dependents.push((edge.key, edge.value)));
-                }
-            }
+            EventKind::BulkNode => self.nodes(BulkNode::read(fields)?)?,
+            EventKind::BulkEdge => self.edges(BulkEdge::read(fields)?)?,
+            EventKind::BulkRootEdge => self.roots(BulkRootEdge::read(fields)?)?,
+            EventKind::BulkRootStaticVariable => self.statics(BulkRootStaticVariable::read(fields)?)?,
+            EventKind::BulkWeakTableEdge => self.dependents(BulkWeakTableEdge::read(fields)?)?,
             _ => {}
         }
         Some(())
@@ -199,7 +210,7 @@ impl Sink for HeapGraph {
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
-        self.kinds.push(if self.is_wanted { EventKind::of(metadata) } else { EventKind::Other });
+        self.kinds.push(if self.room > 0 { EventKind::of(metadata) } else { EventKind::Other });
     }
 
     fn event(&mut self, event: &Event<'_>) {

@@ -37,6 +37,8 @@ pub struct Recording {
     pub events: u64,
     /// Events that the runtime dropped, by gaps in the sequence numbers.
     pub dropped: u64,
+    /// Events that are in the file, and counted, but missing from `findings`: they came faster than they could be analysed.
+    pub unanalysed: u64,
     /// Rates over time, oldest first, at most [`Recording::HISTORY`] of them.
     pub history: Vec<Rate>,
     /// What its threads took of the processors, by number of the thread; empty where that is not known.
@@ -71,6 +73,7 @@ impl Recording {
             bytes: 0,
             events: 0,
             dropped: 0,
+            unanalysed: 0,
             history: Vec::new(),
             threads: Arc::default(),
             names: NameSearch::NotYet,

@@ -29,9 +29,17 @@ pub struct Limits {
     pub threads: usize,
 }
 
+impl Limits {
+    /// For a stream that comes from a process: it has no longer blocks, and whoever sends it may mean harm.
+    pub const LIVE: Self = Self { block_bytes: 16 << 20, ..Self::FILE };
+    /// For a file.
+    const FILE: Self =
+        Self { block_bytes: 64 << 20, metadata_records: 65_536, metadata_bytes: 4 << 20, stack_bytes: 16 << 20, threads: 65_536 };
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Self { block_bytes: 64 << 20, metadata_records: 65_536, metadata_bytes: 4 << 20, stack_bytes: 16 << 20, threads: 65_536 }
+        Self::FILE
     }
 }
 

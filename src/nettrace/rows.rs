@@ -10,7 +10,7 @@ pub(super) struct Rows {
     /// Where each row lies in `bytes`.
     spans: Vec<(u32, u32)>,
     runs: Vec<Run>,
-    /// Most bytes that are kept.
+    /// Most bytes that are kept, the spans included.
     limit: usize,
 }
 
@@ -37,7 +37,7 @@ impl Rows {
     /// Makes room for a block of rows of `size` bytes that are numbered from `first_id`; `false` says that older rows were dropped for it, or
     /// that it cannot be kept.
     pub(super) fn begin(&mut self, first_id: u32, size: usize) -> bool {
-        let fits = size <= self.limit - self.bytes.len() && self.runs.len() < RUN_LIMIT;
+        let fits = size <= self.room() && self.runs.len() < RUN_LIMIT;
         if !fits {
             self.clear();
         }
@@ -54,12 +54,16 @@ impl Rows {
 
     /// Adds the next row of the block; `false` where it cannot be kept.
     pub(super) fn push(&mut self, row: &[u8]) -> bool {
-        let fits = row.len() <= self.limit - self.bytes.len() && self.spans.len() < self.limit / 4;
+        let fits = row.len() + size_of::<(u32, u32)>() <= self.room();
         if fits {
             self.spans.push((self.bytes.len() as u32, row.len() as u32));
             self.bytes.extend_from_slice(row);
         }
         fits
+    }
+
+    fn room(&self) -> usize {
+        self.limit.saturating_sub(self.bytes.len() + size_of_val(&*self.spans))
     }
 
     /// The row of that number.

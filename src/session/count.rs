@@ -1,21 +1,25 @@
-//! Counting what is in a stream, beside the thread that writes it.
+//! Counting what is in a stream, beside the thread that writes it, and never in its way.
+//!
+//! Counting is faster than any runtime; analyses need not be. While chunks pile up events are only counted, not analysed.
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use super::observe::{Observer, PACE};
+use super::backlog::{Source, WAITING, Work};
+use super::observe::Observer;
 use super::progress::Progress;
 use super::segments::Segments;
 use crate::analysis::{EventFilter, Live, Throughput, Watch};
 use crate::clr::Trigger;
 use crate::model::Kept;
-use crate::nettrace::{Decoder, Event, Keep, Limits, Loss, Metadata, Recent, Sink, TraceHeader};
+use crate::nettrace::{DecodeError, Event, Keep, Loss, Metadata, Recent, SequencePoint, Sink, Thread, TraceHeader, Trouble};
 
-/// Chunks that may wait to be counted. Counting is faster than reading; this is for when its thread gets no processor for a moment.
-const WAITING: usize = 16;
+/// While more wait than these, events are only counted.
+const BEHIND: usize = WAITING / 2;
 
 /// What is done with a stream besides being counted.
 #[derive(Debug, Clone, Default)]
@@ -30,9 +34,9 @@ pub(super) struct Counting {
 
 /// What of a stream is waited for, and kept.
 #[derive(Debug)]
-struct Side {
+pub(super) struct Side {
     watch: Watch,
-    recent: Option<Recent>,
+    pub(super) recent: Option<Recent>,
     /// By metadata index: whether it is of the rundown, which comes when a session is stopped, and of which nothing may go.
     rundown: Vec<bool>,
     progress: Arc<Progress>,
@@ -82,6 +86,54 @@ impl Side {
     }
 }
 
+/// Analyses, which are left out while they are too slow.
+struct Analysed {
+    live: Live,
+    progress: Arc<Progress>,
+    /// Whether they may be.
+    hurries: bool,
+}
+
+impl Sink for Analysed {
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        if self.hurries && self.progress.waiting.load(Ordering::Relaxed) > BEHIND {
+            self.live.count_only(event);
+            self.progress.unanalysed.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.live.event(event);
+        }
+    }
+
+    fn trace(&mut self, header: &TraceHeader) {
+        Sink::trace(&mut self.live, header);
+    }
+
+    fn metadata(&mut self, metadata: &Metadata) {
+        self.live.metadata(metadata);
+    }
+
+    fn stacks(&mut self, count: u32) {
+        Sink::stacks(&mut self.live, count);
+    }
+
+    fn thread(&mut self, thread: &Thread) {
+        self.live.thread(thread);
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        self.live.loss(loss);
+    }
+
+    fn sequence_point(&mut self, point: &SequencePoint) {
+        self.live.sequence_point(point);
+    }
+
+    fn trouble(&mut self, trouble: &Trouble) {
+        Sink::trouble(&mut self.live, trouble);
+    }
+}
+
 /// What is left of a stream that has ended.
 #[derive(Debug)]
 pub(super) struct Counted {
@@ -95,34 +147,60 @@ pub(super) struct Counted {
 
 /// Hands chunks over to be counted and takes their memory back.
 pub(super) struct Counter {
-    /// A chunk, and how many of its bytes count.
-    chunks: SyncSender<(Vec<u8>, usize)>,
+    work: SyncSender<Work>,
     empty: Receiver<Vec<u8>>,
+    /// Memory of a chunk that there was no room for.
+    spare: Option<Vec<u8>>,
+    progress: Arc<Progress>,
+    /// Bytes that are in the file and not yet handed over.
+    behind: u64,
+    /// Whether what is written to a file can be read from there.
+    has_file: bool,
     thread: Option<JoinHandle<Counted>>,
 }
 
 impl Counter {
-    /// Counts, and does the rest of what is wanted.
-    pub(super) fn start(progress: Arc<Progress>, counting: Counting) -> Self {
-        let (chunks, incoming) = sync_channel::<(Vec<u8>, usize)>(WAITING);
+    /// Counts, and does the rest of what is wanted. `file` is the one that every byte is written to before it is counted. `undecodable` is called where
+    /// the bytes are no stream of events.
+    pub(super) fn start(
+        progress: Arc<Progress>,
+        counting: Counting,
+        file: Option<File>,
+        undecodable: impl FnOnce(DecodeError) + Send + 'static,
+    ) -> Self {
+        Self::begin(progress, counting, file, true, undecodable)
+    }
+
+    fn begin(
+        progress: Arc<Progress>,
+        counting: Counting,
+        file: Option<File>,
+        hurries: bool,
+        undecodable: impl FnOnce(DecodeError) + Send + 'static,
+    ) -> Self {
+        let (work, incoming) = sync_channel::<Work>(WAITING);
         let (give_back, empty) = channel();
+        let has_file = file.is_some();
         let watch = Watch::new(counting.stop_on);
         let recent = counting.keep.map(|(keep, file)| Recent::new(keep, Box::new(Segments::beside(&file))));
         let side = Side { watch, recent, rundown: vec![false], progress: progress.clone() };
+        let shared = progress.clone();
         let count = move || {
+            let source = Source { incoming, give_back, file, at: 0, progress: progress.clone() };
             let count = |tally: &Throughput| {
                 let totals = tally.snapshot();
                 progress.events.store(totals.events, Ordering::Relaxed);
                 progress.dropped.store(totals.dropped, Ordering::Relaxed);
             };
             if !counting.analysed {
-                return drain(&incoming, &give_back, (Throughput::default(), side), |(tally, side), _over| {
+                return source.drain((Throughput::default(), side), undecodable, |(tally, side), _over| {
                     count(tally);
                     side.look();
                 });
             }
             let mut observer = Observer::default();
-            drain(&incoming, &give_back, (Live::default().keeping_events(), side), |(live, side), over| {
+            let analysed = Analysed { live: Live::default().keeping_events(), progress: progress.clone(), hurries };
+            source.drain((analysed, side), undecodable, |(Analysed { live, .. }, side), over| {
                 count(live.throughput());
                 side.look();
                 if let Some(symbols) = progress.names.take() {
@@ -136,25 +214,60 @@ impl Counter {
                 }
             })
         };
-        // Without the thread the chunks' receiver is gone: nothing is counted, everything is written.
+        // Without the thread there is no receiver: nothing is counted, everything is written.
         let thread = std::thread::Builder::new().name("count".to_owned()).spawn(count).ok();
-        Self { chunks, empty, thread }
+        Self { work, empty, spare: None, progress: shared, behind: 0, has_file, thread }
+    }
+
+    /// Counts what is in a file that was written, so many bytes, all of which are analysed.
+    pub(super) fn of_file(progress: Arc<Progress>, counting: Counting, file: File, bytes: u64) -> Self {
+        let counter = Self::begin(progress, counting, Some(file), false, |_| {});
+        Self { behind: bytes, ..counter }
     }
 
     /// Memory for the next chunk of this size.
     pub(super) fn buffer(&mut self, size: usize) -> Vec<u8> {
-        self.empty.try_recv().unwrap_or_else(|_| vec![0; size])
+        self.spare.take().or_else(|| self.empty.try_recv().ok()).unwrap_or_else(|| vec![0; size])
     }
 
-    /// Has the first `length` bytes of a chunk counted. Waits where too many wait already.
+    /// Has the first `length` bytes of a chunk counted. Waits for room only where the bytes are in no file.
     pub(super) fn count(&mut self, chunk: Vec<u8>, length: usize) {
+        if !self.has_file {
+            return self.hand_over(Work::Chunk(chunk, length));
+        }
+        if self.behind > 0 && self.offer(Work::InFile(self.behind)).is_ok() {
+            self.behind = 0;
+        }
+        let refused = if self.behind > 0 { Err(Work::Chunk(chunk, length)) } else { self.offer(Work::Chunk(chunk, length)) };
+        if let Err(Work::Chunk(chunk, _)) = refused {
+            self.behind += length as u64;
+            self.spare = Some(chunk);
+        }
+    }
+
+    fn offer(&self, work: Work) -> Result<(), Work> {
+        let weight = work.weight();
+        self.progress.waiting.fetch_add(weight, Ordering::Relaxed);
+        self.work.try_send(work).map_err(|refused| {
+            self.progress.waiting.fetch_sub(weight, Ordering::Relaxed);
+            match refused {
+                TrySendError::Full(work) | TrySendError::Disconnected(work) => work,
+            }
+        })
+    }
+
+    fn hand_over(&self, work: Work) {
+        self.progress.waiting.fetch_add(work.weight(), Ordering::Relaxed);
         // Fails only where the thread is gone, which `finish` tells.
-        let _ = self.chunks.send((chunk, length));
+        let _ = self.work.send(work);
     }
 
     /// What came of it, once all is counted.
     pub(super) fn finish(self) -> Counted {
-        drop(self.chunks);
+        if self.behind > 0 {
+            self.hand_over(Work::InFile(self.behind));
+        }
+        drop(self.work);
         match self.thread.map(JoinHandle::join) {
             Some(Ok(counted)) => counted,
             Some(Err(_)) | None => {
@@ -163,35 +276,4 @@ impl Counter {
             }
         }
     }
-}
-
-/// Feeds chunks to a decoder until there are no more, and says whether the stream came to its proper end. `look` is called after each, while none
-/// come, and when it is over.
-fn drain<S: Sink>(
-    incoming: &Receiver<(Vec<u8>, usize)>,
-    give_back: &Sender<Vec<u8>>,
-    mut sink: (S, Side),
-    mut look: impl FnMut(&mut (S, Side), bool),
-) -> Counted {
-    let mut decoder = Decoder::new(Limits::default());
-    let mut outcome = Ok(());
-    loop {
-        match incoming.recv_timeout(PACE) {
-            Ok((chunk, length)) => {
-                if outcome.is_ok() {
-                    outcome = decoder.feed(&chunk[..length], &mut sink);
-                }
-                // Once the pump has read its last there is nobody to give it back to.
-                let _ = give_back.send(chunk);
-            }
-            // Rates fall while nothing comes.
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-        look(&mut sink, false);
-    }
-    let complete = decoder.finish(&mut sink).is_complete();
-    look(&mut sink, true);
-    let words = |error| format!("the stream stopped making sense ({error}); its bytes are kept but no longer counted");
-    Counted { complete: complete && outcome.is_ok(), trouble: outcome.err().map(words), recent: sink.1.recent }
 }

@@ -1,10 +1,10 @@
 //! What is done to a process that takes time: recordings, dumps, perf maps, watching; and the start of one that is to be recorded.
 //!
-//! A recording reads its stream on a thread of its own, writes, counts and publishes; it is stopped and drained in the order that runtimes need,
-//! and its file gets its name when it is whole. A file that was recorded can be looked at again. Results are plain values; this room makes no text
+//! A session is opened, drained, stopped and abandoned in one place (`trace_session`), whatever it is for. A recording reads its stream on a thread of
+//! its own, writes, counts and publishes; its file gets its name when it is whole. A file that was recorded can be looked at again. Results are plain values; this room makes no text
 //! for the screen but sentences about trouble.
 
-mod blocking;
+mod backlog;
 mod client_data;
 mod count;
 mod counters;
@@ -24,6 +24,7 @@ mod recorded;
 mod recorder;
 mod segments;
 mod threads;
+mod trace_session;
 mod user_events;
 mod watch;
 
@@ -39,6 +40,7 @@ pub use plan::{Plan, StartError};
 pub use read::{read_trace, trace_file};
 pub use recorded::{Pass, ReadError, Recorded};
 pub use recorder::Recorder;
+pub use trace_session::{Cut, StopLimit, Unfinished};
 pub use user_events::{KernelSession, user_events_data, user_events_missing};
 pub use watch::{Watch, watch};
 

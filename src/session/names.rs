@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::listener::Listener;
 use super::progress::Progress;
+use super::trace_session::StopLimit;
 use crate::analysis::{Live, Profile, SampleFilter, Symbols};
 use crate::ipc::{BufferMb, Level, Provider, SessionConfig};
 use crate::model::NameSearch;
@@ -26,8 +27,8 @@ const AGAIN: Duration = Duration::from_secs(10);
 const MOST: u32 = 3;
 /// How many samples without a name, as a part of all, are worth another time.
 const MANY: u64 = 20;
-/// How long all of it may take.
-const LIMIT: Duration = Duration::from_secs(20);
+/// What all of it may take.
+const LIMIT: StopLimit = StopLimit { time: Duration::from_secs(20), ..StopLimit::RUNDOWN };
 /// The session wants no events, but runtimes want a provider. None of that name is anywhere.
 const NOBODY: &str = "DnTop-Nobody";
 /// Room for a rundown: what a runtime cannot send at once it keeps.
@@ -89,9 +90,12 @@ impl Names {
         counts.unresolved() >= many
     }
 
-    /// Waits for the end of what was begun: no session is left behind.
-    pub(super) async fn finish(self) {
+    /// Waits for the end of what was begun, or gives it up: its session ends with its connection.
+    pub(super) async fn finish(self, abandon: bool) {
         if let Some(task) = self.task {
+            if abandon {
+                task.abort();
+            }
             // A panic in it is seen by whoever installed the panic hook.
             let _ = task.await;
         }
@@ -103,12 +107,12 @@ async fn ask(client: Client) -> Result<Symbols, String> {
     let provider = Provider::new(NOBODY, 0, Level::LogAlways).map_err(|error| error.to_string())?;
     let buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
     let config = SessionConfig { buffer, ..SessionConfig::new(provider.into()) };
-    let mut listener = Listener::start(client, &config, Live::only_symbols()).await.map_err(|error| error.to_string())?;
-    let complete = listener.stop(LIMIT).await;
+    let mut listener = Listener::start(client, &config, Live::only_symbols(), LIMIT.bytes).await.map_err(|error| error.to_string())?;
+    let ended = listener.stop(LIMIT).await;
     let symbols = listener.into_sink().map(Live::into_symbols).filter(|symbols| symbols.methods() > 0);
-    match symbols {
-        Some(symbols) => Ok(symbols),
-        None if complete => Err("the runtime told no methods".to_owned()),
-        None => Err("the runtime did not tell its methods in time".to_owned()),
+    match (symbols, ended) {
+        (Some(symbols), _) => Ok(symbols),
+        (None, Ok(())) => Err("the runtime told no methods".to_owned()),
+        (None, Err(why)) => Err(format!("the runtime did not send its methods: {why}")),
     }
 }

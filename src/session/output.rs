@@ -1,9 +1,10 @@
 //! The file of a recording: made under a temporary name, given its own name only when it is whole.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -27,6 +28,9 @@ pub enum OutputError {
         /// What the operating system said.
         reason: io::Error,
     },
+    /// The file is not where it was made any more.
+    #[error("{} was removed or replaced while it was written: what was written is lost", .0.display())]
+    Lost(PathBuf),
     /// Anything else that the operating system said.
     #[error("{}: {reason}", path.display())]
     Io {
@@ -53,11 +57,30 @@ impl OutputError {
     }
 }
 
+/// Which file it is, whatever it is called: device, inode, and where the file system says it, when it was made, since a number is given again once its
+/// file is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileId(u64, u64, Option<SystemTime>);
+
+impl FileId {
+    pub(super) fn of(facts: &Metadata) -> Self {
+        Self(facts.dev(), facts.ino(), facts.created().ok())
+    }
+
+    /// Whether this is the file of that name, and no other that took its place, nor a link.
+    pub(super) fn is_at(self, path: &Path) -> bool {
+        path.symlink_metadata().is_ok_and(|facts| Self::of(&facts) == self)
+    }
+}
+
 /// A file that is being written.
 #[derive(Debug)]
 pub struct OutputFile {
     path: PathBuf,
     partial: PathBuf,
+    id: FileId,
+    /// As long as it is open its number is given to no other.
+    _file: File,
 }
 
 impl OutputFile {
@@ -73,9 +96,11 @@ impl OutputFile {
         }
         let partial = partial(path);
         // create_new is O_CREAT|O_EXCL: it neither overwrites nor follows a link in the last place.
-        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial);
+        let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&partial);
         let file = made.map_err(|reason| OutputError::new(&partial, reason))?;
-        Ok((Self { path: path.to_owned(), partial }, file))
+        let facts = file.metadata().and_then(|facts| Ok((FileId::of(&facts), file.try_clone()?)));
+        let (id, other) = facts.map_err(|reason| OutputError::new(&partial, reason))?;
+        Ok((Self { path: path.to_owned(), partial, id, _file: other }, file))
     }
 
     /// Where the file is while it is being written, and stays if it never gets whole.
@@ -83,11 +108,22 @@ impl OutputFile {
         &self.partial
     }
 
+    /// Leaves the file under its partial name.
+    ///
+    /// # Errors
+    /// [`OutputError::Lost`]: another has that name by now, or none.
+    pub fn leave(self) -> Result<PathBuf, OutputError> {
+        if self.id.is_at(&self.partial) { Ok(self.partial) } else { Err(OutputError::Lost(self.partial)) }
+    }
+
     /// Gives the file its own name.
     ///
     /// # Errors
-    /// When something took the name meanwhile; the bytes then stay under the partial name.
+    /// When something took the name meanwhile; the bytes then stay under the partial name. [`OutputError::Lost`] where they do not.
     pub fn keep(self) -> Result<PathBuf, OutputError> {
+        if !self.id.is_at(&self.partial) {
+            return Err(OutputError::Lost(self.partial));
+        }
         let renamed = renameat_with(CWD, &self.partial, CWD, &self.path, RenameFlags::NOREPLACE).or_else(|errno| match errno {
             // Some file systems cannot rename without replacing; a hard link cannot replace either.
             rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS => {
@@ -102,8 +138,10 @@ impl OutputFile {
 
     /// Takes the file away again: nothing came that would be worth keeping.
     pub fn discard(self) {
-        // If it cannot be removed an empty file stays behind, which harms nobody.
-        let _ = std::fs::remove_file(&self.partial);
+        if self.id.is_at(&self.partial) {
+            // If it cannot be removed an empty file stays behind, which harms nobody.
+            let _ = std::fs::remove_file(&self.partial);
+        }
     }
 }
 
@@ -177,6 +215,31 @@ mod tests {
         assert!(matches!(output.keep(), Err(OutputError::Exists(_))));
         assert!(partial.exists());
         assert_eq!(std::fs::read(&path).unwrap(), b"somebody else's");
+    }
+
+    #[test]
+    fn a_file_that_was_removed_or_replaced_is_lost_and_what_took_its_place_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.nettrace");
+        let partial = dir.path().join("a.nettrace.partial");
+        type Finish = fn(OutputFile) -> Result<PathBuf, OutputError>;
+        for finish in [OutputFile::keep as Finish, OutputFile::leave] {
+            let (output, _file) = OutputFile::create(&path).unwrap();
+            std::fs::remove_file(&partial).unwrap();
+            assert!(matches!(finish(output), Err(OutputError::Lost(_))));
+
+            let (output, _file) = OutputFile::create(&path).unwrap();
+            std::fs::remove_file(&partial).unwrap();
+            std::fs::write(&partial, b"another").unwrap();
+            assert!(matches!(finish(output), Err(OutputError::Lost(lost)) if lost == partial));
+            assert!(!path.exists() && std::fs::read(&partial).unwrap() == b"another");
+            std::fs::remove_file(&partial).unwrap();
+        }
+        let (output, _file) = OutputFile::create(&path).unwrap();
+        std::fs::rename(&partial, dir.path().join("elsewhere")).unwrap();
+        std::fs::write(&partial, b"another").unwrap();
+        output.discard();
+        assert_eq!(std::fs::read(&partial).unwrap(), b"another");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::lens::Lens;
 use super::output::OutputError;
+use super::trace_session::StopLimit;
 use crate::clr::Trigger;
 use crate::ipc::SessionConfig;
 use crate::model::{ProcessKey, Recording, RecordingId};
@@ -37,6 +38,8 @@ pub struct Plan {
     pub stop_on: Option<Trigger>,
     /// Keep only the newest part, in files beside it, and write it into the file at the end.
     pub keep: Option<Keep>,
+    /// What the runtime may take to end the session.
+    pub stop_limit: StopLimit,
     /// Whether what comes is analysed, for somebody who looks at it meanwhile.
     pub analysed: bool,
     /// Which single events are kept for them to look at.

@@ -1,14 +1,14 @@
-//! From the socket to the file. The read loop waits for nobody but the disk: a slow reader makes the runtime drop events. What the bytes mean is
-//! counted on a thread of its own.
+//! From the socket to the file. The read loop waits for nothing but the disk: a slow reader makes the runtime drop events. What the bytes mean is
+//! counted on a thread of its own, and where that is too slow it catches up from the file.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::count::{Counted, Counter, Counting};
 use super::progress::Progress;
+use super::trace_session::{BlockingStream, Cut, EventStream, TraceSession};
 use crate::nettrace::Recent;
 
 /// One read takes at most this much. A runtime writes blocks of up to some 200 kB; more than this gains nothing measurable.
@@ -35,7 +35,7 @@ impl Pumped {
 /// Reads until the stream ends and writes every byte that came. After the file refuses a byte it reads on and throws away, because
 /// a runtime that is being stopped must be drained.
 pub(super) struct Pump {
-    pub(super) stream: UnixStream,
+    pub(super) session: Arc<TraceSession>,
     pub(super) file: File,
     pub(super) max_bytes: Option<u64>,
     pub(super) counting: Counting,
@@ -44,19 +44,19 @@ pub(super) struct Pump {
 
 impl Pump {
     /// Blocks until the end of the stream.
-    pub(super) fn run(mut self) -> Pumped {
-        let mut counter = Counter::start(self.progress.clone(), self.counting.clone());
+    pub(super) fn run(mut self, mut stream: EventStream<BlockingStream>) -> Pumped {
         let all = self.counting.keep.is_none();
+        let session = self.session.clone();
+        let undecodable = move |error| session.cut(Cut::Undecodable(error));
+        let file = if all { self.file.try_clone().ok() } else { None };
+        let mut counter = Counter::start(self.progress.clone(), self.counting.clone(), file, undecodable);
         let mut trouble = Trouble::default();
         let mut written = true;
         let mut announced = false;
         loop {
             let mut buffer = counter.buffer(CHUNK);
-            let count = match self.stream.read(&mut buffer) {
-                // A target that dies with bytes of ours unread resets the stream: an end like any other.
+            let count = match stream.read(&mut buffer) {
                 Ok(0) => break,
-                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => break,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
                 Err(error) => {
                     trouble.note(|| format!("the stream from the runtime broke off: {error}"));
                     break;
@@ -79,6 +79,8 @@ impl Pump {
                 self.progress.enough.notify_one();
             }
         }
+        // The session is over, whatever there is still to count.
+        drop(stream);
         let Counted { mut complete, trouble: uncounted, recent } = counter.finish();
         if let Some(words) = uncounted {
             trouble.note(|| words);
@@ -101,8 +103,6 @@ impl Pump {
     /// Writes what a flight recorder kept. Counts it anew: the numbers at the end are those of the file. Says whether the file ends as it should, and
     /// whether all of it is there. What is not stays in the files of its segments.
     fn save(&mut self, recent: Recent, whole: bool, trouble: &mut Trouble) -> (bool, bool) {
-        let counting = Counting { stop_on: None, keep: None, ..self.counting.clone() };
-        let mut counter = Counter::start(self.progress.clone(), counting);
         let (mut total, mut saved) = (0, true);
         let mut pieces = recent.pieces(whole);
         while saved && let Some(piece) = pieces.next() {
@@ -114,7 +114,6 @@ impl Pump {
                 result = write(&mut self.file, &piece, &mut kept);
             }
             total += kept as u64;
-            counter.count(piece, kept);
             if let Err(error) = result {
                 saved = false;
                 let beside = "more of it is in the files beside it that are called .partial and a number";
@@ -124,7 +123,14 @@ impl Pump {
         if let Some(words) = pieces.trouble() {
             trouble.note(|| format!("less was kept than was to be: {words}"));
         }
-        let complete = counter.finish().complete;
+        let counting = Counting { stop_on: None, keep: None, ..self.counting.clone() };
+        let complete = match self.file.try_clone() {
+            Ok(file) => Counter::of_file(self.progress.clone(), counting, file, total).finish().complete,
+            Err(error) => {
+                trouble.note(|| format!("the file cannot be read back, so that its end is not known to be whole: {error}"));
+                false
+            }
+        };
         self.progress.bytes.store(total, Ordering::Relaxed);
         (complete, saved)
     }

@@ -1,13 +1,6 @@
-//! One recording, from the request to the finished file.
-//!
-//! Order matters (reference: dotnet/diagnostics, "EventPipe session life"): the session is opened; a thread drains its stream into the
-//! file; to stop, `StopTracing` goes over a second connection *while the stream goes on being drained*, since the runtime writes its
-//! rundown before it answers; the stream's end is the end. A session whose stream has ended is never stopped: its id may be another's by then.
+//! One recording, from the request to the finished file: a thread takes its stream into the file, and a task drives it to its end.
 
 use std::future::pending;
-use std::net::Shutdown;
-use std::ops::ControlFlow;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -16,14 +9,14 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
-use super::blocking::blocking;
 use super::count::Counting;
 use super::names::Names;
-use super::output::OutputFile;
+use super::output::{OutputError, OutputFile};
 use super::plan::{Plan, StartError};
 use super::progress::{Progress, Totals};
 use super::pump::{Pump, Pumped};
 use super::threads::Threads;
+use super::trace_session::{Cut, StopLimit, TraceSession, Unfinished};
 use crate::ipc::SessionId;
 use crate::model::{Outcome, Phase, Rate, Recording, StoppedBy};
 use crate::net::ExchangeError;
@@ -54,39 +47,32 @@ impl Recorder {
     pub async fn start(client: Client, plan: Plan) -> Result<Self, StartError> {
         let begun = Instant::now();
         let (output, file) = OutputFile::create(&plan.file)?;
-        let session = match client.start_session(&plan.config).await {
-            Ok(session) => session,
+        let opened = TraceSession::open(client.clone(), &plan.config, u64::MAX).await;
+        let opened = opened.and_then(|(session, stream)| Ok((session, stream.into_blocking().map_err(StartError::Handle)?)));
+        let (session, stream) = match opened {
+            Ok(opened) => opened,
             Err(error) => {
                 output.discard();
-                return Err(error.into());
+                return Err(error);
             }
         };
         let progress = Arc::new(Progress::new(plan.lens.clone()));
-        // The pump blocks in read; shutting a second handle down is what ends it before the runtime does.
-        let (reading, stream) = match blocking(session.stream) {
-            Ok(handles) => handles,
-            Err(error) => {
-                output.discard();
-                return Err(StartError::Handle(error));
-            }
-        };
         let keep = plan.keep.map(|keep| (keep, output.partial().to_owned()));
         let counting = Counting { analysed: plan.analysed, stop_on: plan.stop_on.clone(), keep };
-        let pump = Pump { stream: reading, file, max_bytes: plan.max_bytes, counting, progress: progress.clone() };
-        let pump = tokio::task::spawn_blocking(move || pump.run());
+        let pump = Pump { session: session.clone(), file, max_bytes: plan.max_bytes, counting, progress: progress.clone() };
+        let pump = tokio::task::spawn_blocking(move || pump.run(stream));
 
         let (wish, wishes) = watch::channel(Wish::GoOn);
-        let recording = Recording { losses: session.losses, ..plan.starting() };
+        let recording = Recording { losses: session.losses().to_vec(), ..plan.starting() };
         let (publish, published) = watch::channel(recording.clone());
         let mut ticks = interval(Recording::STEP);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let driver = Driver {
             client,
-            session: session.id,
-            stream,
+            session: session.clone(),
             recording,
             begun,
-            limits: Limits { duration: plan.duration, bytes: plan.max_bytes },
+            limits: Limits { duration: plan.duration, bytes: plan.max_bytes, stop: plan.stop_limit },
             progress,
             publish,
             wishes,
@@ -97,7 +83,7 @@ impl Recorder {
             stopping: None,
         };
         let task = tokio::spawn(driver.run(pump, output));
-        Ok(Self { session: session.id, wish, progress: published, task })
+        Ok(Self { session: session.id(), wish, progress: published, task })
     }
 
     /// The runtime's id of the session, unique while it lives.
@@ -134,9 +120,6 @@ impl Recorder {
     }
 }
 
-/// How long a session may stay quiet after its stop failed before it is given up.
-const QUIET: Duration = Duration::from_secs(10);
-
 /// The stopping half of a recording's life.
 #[derive(Debug, Clone, Copy)]
 struct Stopping {
@@ -144,14 +127,11 @@ struct Stopping {
     at: Instant,
     /// Bytes there were when stop was asked for: what comes on top is rundown.
     bytes: u64,
-    abandoned: bool,
 }
 
 struct Driver {
     client: Client,
-    session: SessionId,
-    /// A second handle to the stream, to end it from here.
-    stream: UnixStream,
+    session: Arc<TraceSession>,
     recording: Recording,
     begun: Instant,
     limits: Limits,
@@ -171,23 +151,25 @@ struct Driver {
 struct Limits {
     duration: Option<Duration>,
     bytes: Option<u64>,
+    stop: StopLimit,
 }
 
 impl Driver {
-    async fn run(mut self, mut pump: JoinHandle<Pumped>, output: OutputFile) {
-        let (pumped, refusal) = match self.record(&mut pump).await {
-            ControlFlow::Break(pumped) => (pumped, None),
-            ControlFlow::Continue(by) => self.stop(by, &mut pump).await,
+    async fn run(mut self, pump: JoinHandle<Pumped>, output: OutputFile) {
+        let refusal = match self.record().await {
+            Some(by) => self.stop(by).await,
+            None => None,
         };
+        let pumped = self.settle(pump).await;
         if let Some(names) = self.names.take() {
-            names.finish().await;
+            names.finish(self.is_abandoned()).await;
         }
         self.finish(pumped, refusal, output);
     }
 
-    /// Until the stream ends by itself (break) or there is a reason to stop it (continue).
-    async fn record(&mut self, pump: &mut JoinHandle<Pumped>) -> ControlFlow<Pumped, StoppedBy> {
-        let progress = self.progress.clone();
+    /// Until the stream ends by itself (`None`) or there is a reason to stop it.
+    async fn record(&mut self) -> Option<StoppedBy> {
+        let (progress, session) = (self.progress.clone(), self.session.clone());
         let deadline = async |duration: Option<Duration>, begun: Instant| match duration {
             Some(duration) => sleep_until(begun + duration).await,
             None => pending().await,
@@ -196,75 +178,64 @@ impl Driver {
         tokio::pin!(deadline);
         loop {
             tokio::select! {
-                pumped = &mut *pump => return ControlFlow::Break(pumped.unwrap_or_else(|_| Pumped::lost())),
+                () = session.ended() => return None,
                 _ = self.ticks.tick() => self.step(),
                 Ok(()) = self.wishes.changed() => {
                     self.heed();
-                    return ControlFlow::Continue(StoppedBy::Interrupt);
+                    return Some(StoppedBy::Interrupt);
                 }
                 () = progress.enough.notified() => {
                     let full = self.limits.bytes.is_some_and(|most| progress.totals().bytes >= most);
-                    return ControlFlow::Continue(if full { StoppedBy::Size } else { StoppedBy::Error });
+                    return Some(if full { StoppedBy::Size } else { StoppedBy::Error });
                 }
-                () = progress.came.notified() => return ControlFlow::Continue(StoppedBy::Event),
-                () = &mut deadline => return ControlFlow::Continue(StoppedBy::Duration),
+                () = progress.came.notified() => return Some(StoppedBy::Event),
+                () = &mut deadline => return Some(StoppedBy::Duration),
             }
         }
     }
 
-    /// Asks the runtime to stop and waits for the end of the stream. Also gives the stop's own failure, if it failed.
-    async fn stop(&mut self, by: StoppedBy, pump: &mut JoinHandle<Pumped>) -> (Pumped, Option<ExchangeError>) {
-        let abandoned = *self.wishes.borrow() == Wish::Abandon;
+    /// Has the runtime stop and waits for the end of the stream. Gives the request's own failure, if it failed.
+    async fn stop(&mut self, by: StoppedBy) -> Option<ExchangeError> {
         self.progress.stopping.store(true, Ordering::Relaxed);
-        self.stopping = Some(Stopping { by, at: Instant::now(), bytes: self.progress.totals().bytes, abandoned });
+        self.stopping = Some(Stopping { by, at: Instant::now(), bytes: self.progress.totals().bytes });
         self.step();
-        let (client, session) = (self.client.clone(), self.session);
-        let mut request = (!abandoned).then(|| tokio::spawn(async move { client.stop_session(session).await }));
-        let mut refusal = None;
-        let mut heard = (Instant::now(), self.progress.totals().bytes);
-        let pumped = loop {
+        let session = self.session.clone();
+        if self.is_abandoned() {
+            session.ended().await;
+            return None;
+        }
+        let stopped = session.stop(self.limits.stop);
+        tokio::pin!(stopped);
+        loop {
             tokio::select! {
-                pumped = &mut *pump => break pumped.unwrap_or_else(|_| Pumped::lost()),
-                _ = self.ticks.tick() => {
-                    self.step();
-                    let bytes = self.progress.totals().bytes;
-                    if bytes != heard.1 {
-                        heard = (Instant::now(), bytes);
-                    }
-                    if request.as_ref().is_some_and(JoinHandle::is_finished)
-                        && let Some(answered) = request.take()
-                        && let Ok(Err(error)) = answered.await
-                    {
-                        refusal = Some(error);
-                    }
-                    if refusal.is_some() && heard.0.elapsed() > QUIET {
-                        self.hang_up();
-                    }
-                }
+                refusal = &mut stopped => return refusal,
+                _ = self.ticks.tick() => self.step(),
                 Ok(()) = self.wishes.changed() => self.heed(),
             }
-        };
-        // The stream has ended: an unanswered stop must not reach whoever gets the same id next.
-        if let Some(request) = request {
-            request.abort();
         }
-        (pumped, refusal)
+    }
+
+    /// Waits until all that came is in the file and counted.
+    async fn settle(&mut self, mut pump: JoinHandle<Pumped>) -> Pumped {
+        loop {
+            tokio::select! {
+                pumped = &mut pump => return pumped.unwrap_or_else(|_| Pumped::lost()),
+                _ = self.ticks.tick() => self.step(),
+                Ok(()) = self.wishes.changed() => self.heed(),
+            }
+        }
     }
 
     /// Does what the latest wish needs at once.
     fn heed(&mut self) {
         if *self.wishes.borrow_and_update() == Wish::Abandon {
-            if let Some(stopping) = &mut self.stopping {
-                stopping.abandoned = true;
-            }
-            self.hang_up();
+            self.session.cut(Cut::Abandoned);
+            self.progress.abandoned.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Ends the stream from our side: the pump reads what is still in the socket and then its end.
-    fn hang_up(&self) {
-        // It fails only where the stream has ended already.
-        let _ = self.stream.shutdown(Shutdown::Both);
+    fn is_abandoned(&self) -> bool {
+        *self.wishes.borrow() == Wish::Abandon
     }
 
     /// Brings the snapshot up to date and publishes it.
@@ -310,6 +281,7 @@ impl Driver {
         let Totals { bytes, events, dropped } = totals;
         self.recording.elapsed = now.duration_since(self.begun);
         (self.recording.bytes, self.recording.events, self.recording.dropped) = (bytes, events, dropped);
+        self.recording.unanalysed = self.progress.unanalysed.load(Ordering::Relaxed);
         self.recording.kept = *self.progress.kept.borrow();
         self.recording.findings = self.progress.findings.borrow().clone();
         // Nobody may be looking any more; the file is finished all the same.
@@ -318,36 +290,38 @@ impl Driver {
 
     fn finish(mut self, pumped: Pumped, refusal: Option<ExchangeError>, output: OutputFile) {
         let totals = self.progress.totals();
-        let abandoned = self.stopping.is_some_and(|stopping| stopping.abandoned);
         let mut trouble = pumped.trouble;
         if !pumped.complete && trouble.is_none() {
-            trouble = Some(match refusal {
-                Some(error) => format!("the session could not be stopped: {error}"),
-                None if totals.bytes == 0 && self.stopping.is_some() => {
+            trouble = Some(match self.session.unfinished(refusal) {
+                Unfinished::Closed | Unfinished::Cut(Cut::Time(_)) if totals.bytes == 0 && self.stopping.is_some() => {
                     "the runtime sent nothing; one that is suspended at start-up sends nothing until it is resumed".to_owned()
                 }
-                None if abandoned => "abandoned before the rundown was whole: method names may be missing".to_owned(),
-                None => "the target ended, or closed the stream, before the recording was whole; every complete block is kept".to_owned(),
+                why @ Unfinished::Closed => format!("{why}, before the recording was whole; every complete block is kept"),
+                why => why.to_string(),
             });
         }
-        let file = if pumped.complete {
-            let partial = output.partial().to_owned();
-            Some(output.keep().unwrap_or_else(|error| {
-                trouble = Some(format!("{error}; the whole recording is in {}", partial.display()));
-                partial
-            }))
-        } else if totals.bytes == 0 {
-            output.discard();
-            None
-        } else {
-            Some(output.partial().to_owned())
-        };
         let stopped_by = match self.stopping {
             Some(stopping) => stopping.by,
             None if pumped.broken => StoppedBy::Error,
             None => StoppedBy::TargetExit,
         };
-        self.recording.phase = Phase::Done(Outcome { stopped_by, complete: pumped.complete, file, trouble });
+        let mut outcome = Outcome { stopped_by, complete: pumped.complete, file: None, trouble };
+        let partial = output.partial().to_owned();
+        if totals.bytes == 0 && !pumped.complete {
+            output.discard();
+        } else {
+            match if pumped.complete { output.keep() } else { output.leave() } {
+                Ok(file) => outcome.file = Some(file),
+                Err(error @ OutputError::Lost(_)) => {
+                    (outcome.stopped_by, outcome.complete, outcome.trouble) = (StoppedBy::Error, false, Some(error.to_string()));
+                }
+                Err(error) => {
+                    outcome.trouble = Some(format!("{error}; the whole recording is in {}", partial.display()));
+                    (outcome.stopped_by, outcome.file) = (StoppedBy::Error, Some(partial));
+                }
+            }
+        }
+        self.recording.phase = Phase::Done(outcome);
         self.tell(Instant::now(), totals);
     }
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use super::output::FileId;
 use crate::model::sanitise;
 use crate::nettrace::{Refusal, Shelf};
 
@@ -15,10 +16,17 @@ use crate::nettrace::{Refusal, Shelf};
 #[derive(Debug)]
 pub(super) struct Segments {
     beside: PathBuf,
-    /// Number and size of each, oldest first.
-    files: VecDeque<(u32, u64)>,
-    taken: Option<u32>,
+    /// Oldest first.
+    files: VecDeque<Segment>,
+    taken: Option<Segment>,
     last: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    number: u32,
+    bytes: u64,
+    id: FileId,
 }
 
 impl Segments {
@@ -33,9 +41,19 @@ impl Segments {
         path.into()
     }
 
-    fn remove(&self, number: u32) {
-        // Where it cannot be removed it stays, readable, and harms nobody.
-        let _ = fs::remove_file(self.path(number));
+    fn remove(&self, segment: Segment) {
+        let path = self.path(segment.number);
+        if segment.id.is_at(&path) {
+            // Where it cannot be removed it stays, readable, and harms nobody.
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Opens what was written, and nothing that took its place: no link is followed, and a pipe is not waited for.
+    fn open(&self, segment: Segment) -> io::Result<File> {
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+        let file = OpenOptions::new().read(true).custom_flags(flags).open(self.path(segment.number))?;
+        if FileId::of(&file.metadata()?) == segment.id { Ok(file) } else { Err(io::Error::other("another file has taken its place")) }
     }
 
     fn said(&self, number: u32, what: &str, error: &io::Error) -> String {
@@ -44,40 +62,42 @@ impl Segments {
 }
 
 impl Shelf for Segments {
-    fn put(&mut self, segment: &[u8]) -> Result<(), Refusal> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         self.last += 1;
         let number = self.last;
         // Neither over another file nor through a link.
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.path(number));
-        let mut file = made.map_err(|error| refusal(&error, self.said(number, "made", &error)))?;
-        if let Err(error) = file.write_all(segment) {
-            self.remove(number);
-            return Err(refusal(&error, self.said(number, "written", &error)));
+        let failed = |what: &str, error: io::Error| refusal(&error, self.said(number, what, &error));
+        let mut file = made.map_err(|error| failed("made", error))?;
+        let id = FileId::of(&file.metadata().map_err(|error| failed("made", error))?);
+        let segment = Segment { number, bytes: bytes.len() as u64, id };
+        if let Err(error) = file.write_all(bytes) {
+            let refusal = failed("written", error);
+            self.remove(segment);
+            return Err(refusal);
         }
-        self.files.push_back((number, segment.len() as u64));
+        self.files.push_back(segment);
         Ok(())
     }
 
     fn drop_oldest(&mut self) {
-        if let Some((number, _)) = self.files.pop_front() {
-            self.remove(number);
+        if let Some(segment) = self.files.pop_front() {
+            self.remove(segment);
         }
     }
 
     fn take_oldest(&mut self) -> Result<Vec<u8>, String> {
         self.release();
-        let Some((number, size)) = self.files.pop_front() else { return Ok(Vec::new()) };
-        self.taken = Some(number);
+        let Some(segment) = self.files.pop_front() else { return Ok(Vec::new()) };
+        self.taken = Some(segment);
         let mut bytes = Vec::new();
-        // What somebody else may have put there meanwhile is not followed, and not longer.
-        let opened = OpenOptions::new().read(true).custom_flags(OFlags::NOFOLLOW.bits() as i32).open(self.path(number));
-        let read = opened.and_then(|file: File| file.take(size).read_to_end(&mut bytes));
-        read.map(|_| bytes).map_err(|error| self.said(number, "read", &error))
+        let read = self.open(segment).and_then(|file| file.take(segment.bytes).read_to_end(&mut bytes));
+        read.map(|_| bytes).map_err(|error| self.said(segment.number, "read", &error))
     }
 
     fn release(&mut self) {
-        if let Some(number) = self.taken.take() {
-            self.remove(number);
+        if let Some(segment) = self.taken.take() {
+            self.remove(segment);
         }
     }
 }
@@ -131,6 +151,28 @@ mod tests {
         fs::remove_file(folder.path().join("a.0002")).unwrap();
         symlink(&secret, folder.path().join("a.0002")).unwrap();
         assert!(segments.take_oldest().unwrap_err().contains("a.0002 cannot be read"));
+    }
+
+    /// Opening a pipe waits for whoever writes into it, for ever.
+    #[test]
+    fn what_took_the_place_of_a_segment_is_neither_read_nor_waited_for_nor_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut segments = Segments::beside(&folder.path().join("a"));
+        for (name, put) in [("a.0001", "pipe"), ("a.0002", "file")] {
+            segments.put(b"mine").unwrap();
+            let other = folder.path().join("other");
+            match put {
+                "pipe" => rustix::fs::mkfifoat(rustix::fs::CWD, &other, rustix::fs::Mode::RWXU).unwrap(),
+                _ => fs::write(&other, "another").unwrap(),
+            }
+            fs::rename(other, folder.path().join(name)).unwrap();
+        }
+        for name in ["a.0001", "a.0002"] {
+            let words = segments.take_oldest().unwrap_err();
+            assert!(words.contains(&format!("{name} cannot be read")) && words.contains("taken its place"), "{words}");
+        }
+        segments.release();
+        assert_eq!(names(folder.path()), ["a.0001", "a.0002"]);
     }
 
     #[test]

@@ -2,21 +2,19 @@
 //!
 //! Its stream is a few kilobytes a second, so that it needs no thread: many processes can be watched at once.
 
-use std::io;
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt;
-use tokio::net::UnixStream;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 use crate::analysis::{CounterTally, CountersSnapshot, MeterLimits, MeterNotice};
-use crate::ipc::{BufferMb, SessionId};
+use crate::ipc::BufferMb;
 use crate::model::Process;
-use crate::net::client::{Client, Session};
+use crate::net::client::Client;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
 
 use super::counters::CounterRequest;
+use super::trace_session::{EventStream, StopLimit, TraceSession};
 
 /// The provider of the runtime's own counters, in every version since 3.0.
 const RUNTIME: &str = "System.Runtime";
@@ -28,8 +26,8 @@ const BUFFER_MB: u32 = 1;
 const CHUNK: usize = 16 * 1024;
 /// Values of an interval come one after the other: they are told together this long after the first.
 const GATHER: Duration = Duration::from_millis(100);
-/// How long a runtime may take to stop the session. There is no rundown: most need a few milliseconds.
-const STOP: Duration = Duration::from_secs(3);
+/// There is no rundown, and little else.
+const STOP: StopLimit = StopLimit { time: Duration::from_secs(3), bytes: 1 << 20 };
 /// How often a session begins anew because others changed what they ask of the meters.
 const SESSIONS: usize = 5;
 
@@ -71,16 +69,18 @@ pub async fn watch<F: Future<Output = ()>>(
     for _ in 0..SESSIONS {
         let buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
         let config = request.config([RUNTIME].into_iter(), metrics, buffer).map_err(|error| error.to_string())?;
-        let Session { id, mut stream, .. } = client.start_session(&config).await.map_err(|error| error.to_string())?;
+        let opened = TraceSession::open(client.clone(), &config, u64::MAX).await;
+        let (session, mut stream) = opened.map_err(|error| error.to_string())?;
         let mut tally = CounterTally::new(request.session());
         let over = listen(&mut stream, &mut tally, &mut stop, &publish).await;
-        if !matches!(over, Ok(Over::Ended)) {
-            end(client, id, stream).await;
+        // What cannot be decoded is not waited for.
+        if matches!(over, Ok(Over::Stopped | Over::OtherLimits(_))) {
+            tokio::join!(stream.drain(), session.stop(STOP));
         }
         match over {
             Ok(Over::Ended | Over::Stopped) => return Ok(()),
             Ok(Over::OtherLimits(limits)) => request.take_limits(limits),
-            Err(error) => return Err(format!("what its runtime sends makes no sense ({error})")),
+            Err(error) => return Err(format!("cannot decode its event stream: {error}")),
         }
     }
     Err("other sessions keep changing what they ask of the meters".to_owned())
@@ -88,12 +88,12 @@ pub async fn watch<F: Future<Output = ()>>(
 
 /// Takes in what comes, until there is a reason not to.
 async fn listen<F: Future<Output = ()>>(
-    stream: &mut UnixStream,
+    stream: &mut EventStream,
     tally: &mut CounterTally,
     stop: &mut watch::Receiver<bool>,
     publish: &impl Fn(CountersSnapshot) -> F,
 ) -> Result<Over, DecodeError> {
-    let mut decoder = Decoder::new(Limits::default());
+    let mut decoder = Decoder::new(Limits::LIVE);
     let mut buffer = vec![0; CHUNK];
     let (mut told, mut due): (u64, Option<Instant>) = (0, None);
     loop {
@@ -102,7 +102,6 @@ async fn listen<F: Future<Output = ()>>(
             read = stream.read(&mut buffer) => match read {
                 // The decoder is the one that reads files: so little comes here.
                 Ok(count @ 1..) => decoder.feed(&buffer[..count], &mut (tally as &mut dyn Sink))?,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(0) | Err(_) => return Ok(Over::Ended),
             },
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
@@ -128,24 +127,4 @@ async fn listen<F: Future<Output = ()>>(
 /// Waits until somebody wants an end, or nobody can any more.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
-}
-
-/// Stops the session and reads on meanwhile, as runtimes need it. What does not stop in time finds its reader gone at its next write.
-async fn end(client: &Client, session: SessionId, mut stream: UnixStream) {
-    let drained = async {
-        let mut buffer = vec![0; CHUNK];
-        while let Ok(1..) = stream.read(&mut buffer).await {}
-    };
-    let stopped = async {
-        // Where the stop fails there is nothing to wait for.
-        let mut drained = std::pin::pin!(drained);
-        tokio::select! {
-            // The stream has ended: an unsent stop must not reach whoever gets the same id next.
-            () = &mut drained => {}
-            answered = client.stop_session(session) => if answered.is_ok() {
-                drained.await;
-            },
-        }
-    };
-    let _ = timeout(STOP, stopped).await;
 }

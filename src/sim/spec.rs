@@ -89,6 +89,8 @@ pub enum Fault {
     CutStream(u64),
     /// Does not stop sessions.
     NeverStop,
+    /// Says that it has stopped a session, and goes on sending.
+    GoOn,
 }
 
 impl Spec {

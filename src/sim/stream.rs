@@ -21,9 +21,12 @@ pub(super) struct Stream {
     source: Source,
     suspended: watch::Receiver<bool>,
     stop: oneshot::Receiver<()>,
-    drained: oneshot::Sender<()>,
+    /// Taken once it was sent.
+    drained: Option<oneshot::Sender<()>>,
     /// Bytes after which the runtime dies.
     cut: Option<u64>,
+    /// Whether the stop is answered and nothing else comes of it.
+    goes_on: bool,
     /// 3.1 answers the stop before the stream ends, newer runtimes after.
     answer_first: bool,
 }
@@ -46,12 +49,21 @@ impl Stream {
             Script::Canned(bytes) => Source::Canned(bytes.clone()),
         };
         let cut = if let Some(Fault::CutStream(bytes)) = spec.fault { Some(bytes) } else { None };
-        Self { source, suspended, stop, drained, cut, answer_first: spec.major() < 5 }
+        let goes_on = spec.fault == Some(Fault::GoOn);
+        Self { source, suspended, stop, drained: Some(drained), cut, goes_on, answer_first: spec.major() < 5 }
     }
 
     /// A session of which nothing comes over the connection.
     pub(super) fn silent(suspended: watch::Receiver<bool>, stop: oneshot::Receiver<()>, drained: oneshot::Sender<()>) -> Self {
-        Self { source: Source::Canned(Arc::default()), suspended, stop, drained, cut: None, answer_first: false }
+        Self {
+            source: Source::Canned(Arc::default()),
+            suspended,
+            stop,
+            drained: Some(drained),
+            cut: None,
+            goes_on: false,
+            answer_first: false,
+        }
     }
 
     /// Streams. A reader that goes away ends it at the next write, as with a real runtime.
@@ -59,13 +71,12 @@ impl Stream {
         let mut writer = Writer { connection, left: self.cut };
         let outcome = self.play(&mut writer).await;
         if outcome.is_ok() && self.answer_first {
-            // The server may have gone meanwhile.
-            let _ = self.drained.send(());
+            answer(&mut self.drained);
             sleep(Duration::from_millis(1)).await;
             drop(writer);
         } else {
             drop(writer);
-            let _ = self.drained.send(());
+            answer(&mut self.drained);
         }
     }
 
@@ -89,11 +100,24 @@ impl Stream {
                 loop {
                     tokio::select! {
                         _ = flush.tick() => writer.write(program.run_until(begun.elapsed())).await?,
-                        _ = &mut self.stop => return writer.write(program.finish(begun.elapsed())).await,
+                        _ = &mut self.stop, if self.drained.is_some() => {
+                            if !self.goes_on {
+                                return writer.write(program.finish(begun.elapsed())).await;
+                            }
+                            answer(&mut self.drained);
+                        }
                     }
                 }
             }
         }
+    }
+}
+
+/// Has the server answer the stop, once.
+fn answer(drained: &mut Option<oneshot::Sender<()>>) {
+    if let Some(drained) = drained.take() {
+        // The server may have gone.
+        let _ = drained.send(());
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::clr::Selected;
 use crate::model::{Order, ProcessKey, RecordingId};
-use crate::session::{self, Lens, Plan};
+use crate::session::{self, Lens, Plan, StopLimit};
 
 /// What is recorded of a process, and into which file.
 pub(super) fn plan(order: Order, id: RecordingId, key: ProcessKey, name: String) -> Result<Plan, String> {
@@ -13,5 +13,6 @@ pub(super) fn plan(order: Order, id: RecordingId, key: ProcessKey, name: String)
     let here = std::env::current_dir().unwrap_or_default();
     let file = order.file.map_or_else(|| session::new_file(&here, &name, key.pid, now), |file| here.join(file));
     let Order { duration, max_size: max_bytes, stop_on, flight: keep, .. } = order;
-    Ok(Plan { id, key, name, what, config, file, duration, max_bytes, stop_on, keep, analysed: true, lens: Lens::default() })
+    let stop_limit = StopLimit::RUNDOWN;
+    Ok(Plan { id, key, name, what, config, file, duration, max_bytes, stop_on, keep, stop_limit, analysed: true, lens: Lens::default() })
 }

@@ -109,6 +109,11 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
         canvas.foreign(area.x, y, area.width, &text, if bad { theme.warn } else { theme.dim });
         y += 1;
     }
+    if recording.unanalysed > 0 {
+        let text = format!("Analysis skipped {} events, which came faster than it is; the file has them.", Count(recording.unanalysed));
+        canvas.text(area.x, y, area.width, &text, theme.warn);
+        y += 1;
+    }
     let note = note(state, tracked, now);
     if let Some((text, bad)) = note {
         let style = if bad { theme.warn } else { theme.accent };

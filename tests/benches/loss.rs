@@ -24,7 +24,7 @@ use dn_top::model::{Phase, Process, ProcessKey, RecordingId};
 use dn_top::net::client::Client;
 use dn_top::net::endpoint::Endpoint;
 use dn_top::nettrace::{Decoder, Limits};
-use dn_top::session::{Lens, Plan, Recorder};
+use dn_top::session::{Lens, Plan, Recorder, StopLimit};
 
 /// How long each session goes on.
 const TIME: Duration = Duration::from_secs(4);
@@ -105,6 +105,7 @@ async fn record(client: &Client, config: SessionConfig, folder: &Path) -> Totals
         max_bytes: None,
         analysed: true,
         keep: None,
+        stop_limit: StopLimit::RUNDOWN,
         lens: Lens::default(),
         stop_on: None,
     };

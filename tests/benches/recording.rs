@@ -21,7 +21,7 @@ use dn_top::model::{Phase, Process, ProcessKey, RecordingId};
 use dn_top::net::client::Client;
 use dn_top::net::endpoint::Endpoint;
 use dn_top::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
-use dn_top::session::{Lens, Plan, Recorder};
+use dn_top::session::{Lens, Plan, Recorder, StopLimit};
 use dn_top::sim::{Script, Simulated, Spec};
 
 const STREAM: usize = 256 << 20;
@@ -132,6 +132,7 @@ async fn record(folder: &Path, stream: &Arc<[u8]>) -> (Duration, u64) {
         max_bytes: Some(stream.len() as u64),
         stop_on: None,
         keep: None,
+        stop_limit: StopLimit::RUNDOWN,
         analysed: std::env::args().any(|argument| argument == "analysed"),
         lens: Lens::default(),
     };

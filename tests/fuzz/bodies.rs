@@ -186,7 +186,7 @@ pub(crate) fn payloads(bytes: &[u8]) {
 
 /// The bytes say which events come, one after the other. What every analysis then says must add up.
 pub(crate) fn analyses(bytes: &[u8]) {
-    let mut sink = (Live::default().keeping_events(), HeapGraph::new(true));
+    let mut sink = (Live::default().keeping_events(), HeapGraph::new(1 << 30));
     let mut decoder = Decoder::new(Limits::default());
     decoder.feed(&script(bytes), &mut sink).expect("a readable stream");
     assert!(decoder.finish(&mut sink).is_complete());

@@ -134,7 +134,10 @@ fn what_net31_lacks_it_says() {
         (["resume", "PID"].map(str::to_owned).into(), "resuming at startup needs .NET 5"),
         (["dump", "PID", "--crash-report", "-o", "/tmp/dn-top-no-dump"].map(str::to_owned).into(), "a crash report needs .NET 6"),
         (trace(&["--rundown", "0x38"]), "a choice of the rundown needs .NET 9"),
-        (trace(&["--clr-events", "gc", "--event-ids", "Microsoft-Windows-DotNETRuntime/1"]), "a filter by event ids, or recording into user_events, needs .NET 10"),
+        (
+            trace(&["--clr-events", "gc", "--event-ids", "Microsoft-Windows-DotNETRuntime/1"]),
+            "a filter by event ids, or recording into user_events, needs .NET 10",
+        ),
     ];
     for (words, said) in &cases {
         refused(&program, &words.iter().map(String::as_str).collect::<Vec<_>>(), 1, said);

@@ -11,7 +11,7 @@ use dn_top::ipc::{BufferMb, SessionConfig};
 use dn_top::model::{Findings, Phase, Recording, RecordingId};
 use dn_top::net::client::Client;
 use dn_top::nettrace::{Decoder, Limits};
-use dn_top::session::{Lens, Plan, Recorder};
+use dn_top::session::{Lens, Plan, Recorder, StopLimit};
 use serde_json::{Value, json};
 
 use crate::analysis::process;
@@ -39,6 +39,7 @@ async fn record(
         max_bytes: None,
         stop_on: None,
         keep: None,
+        stop_limit: StopLimit::RUNDOWN,
         analysed: true,
         lens: Lens::default(),
     };

@@ -3,7 +3,7 @@
 use dn_top::analysis::SampleFilter;
 use dn_top::ipc::{Level, Provider, SessionConfig};
 use dn_top::model::{NameSearch, Outcome, Phase, Recording, RecordingId};
-use dn_top::session::{Lens, Plan, Recorder};
+use dn_top::session::{Lens, Plan, Recorder, StopLimit};
 use tokio::time::timeout;
 
 use crate::analysis::process;
@@ -27,6 +27,7 @@ async fn named_while_it_goes_on(program: &Program, method: &str) {
         max_bytes: None,
         stop_on: None,
         keep: None,
+        stop_limit: StopLimit::RUNDOWN,
         analysed: true,
         lens: Lens::default(),
     };

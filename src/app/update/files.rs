@@ -72,6 +72,7 @@ pub(super) fn read(state: &mut State, ticket: Ticket, result: Result<FileContent
         bytes,
         events: totals.events,
         dropped: totals.dropped,
+        unanalysed: 0,
         history: Vec::new(),
         threads: [].into(),
         names: NameSearch::NotYet,

@@ -43,14 +43,18 @@ pub(super) fn answer(state: &mut State, answer: QuitAnswer) -> Vec<Effect> {
     }
 }
 
-/// A signal asks the program to end.
+/// A signal asks the program to end. What is already being stopped is not waited for.
 pub(super) fn terminate(state: &mut State) -> Vec<Effect> {
-    match &mut state.ending {
-        Some(ending) => {
-            ending.limit = ending.limit.min(state.now.elapsed + HURRIED);
-            Vec::new()
+    match &state.ending {
+        // A terminal that is closed may send several.
+        Some(ending) if ending.limit <= state.now.elapsed + HURRIED => Vec::new(),
+        Some(_) => abandon_all(state),
+        None => {
+            let stopping = state.recordings.all().iter().filter(|tracked| tracked.is_stopping());
+            let mut effects: Vec<_> = stopping.map(|tracked| Effect::AbandonTrace { id: tracked.value.id }).collect();
+            effects.extend(finish(state, HURRIED));
+            effects
         }
-        None => finish(state, HURRIED),
     }
 }
 

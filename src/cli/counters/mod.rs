@@ -14,15 +14,15 @@ use super::exit::{Exit, Failure};
 use super::print;
 use super::record::Interrupts;
 use super::target::{called, connect_running, not_started};
-use crate::analysis::{Live, MeterLimits, MeterNotice};
+use crate::analysis::{CounterTally, MeterLimits, MeterNotice};
 use crate::ipc::BufferMb;
 use crate::model::sanitise;
-use crate::session::{CounterRequest, Listener};
+use crate::session::{CounterRequest, Listener, StopLimit, Unfinished};
 
 /// dotnet-counters' share of the target's memory.
 const BUFFER_MB: u32 = 10;
 const POLL: Duration = Duration::from_millis(50);
-const STOP: Duration = Duration::from_secs(10);
+const STOP: StopLimit = StopLimit { time: Duration::from_secs(10), ..StopLimit::NO_RUNDOWN };
 /// How often a session begins anew because others changed what they ask for.
 const SESSIONS: usize = 5;
 
@@ -47,16 +47,25 @@ pub(super) async fn run(arguments: args::Counters) -> Result<Exit, Failure> {
     let mut printer = Printer::new(arguments.format);
     for _ in 0..SESSIONS {
         let config = asked.config(wanted.event_counters(major), &wanted.metrics(major), buffer).map_err(Failure::usage)?;
-        let mut live = Live::default();
-        live.set_counter_session(asked.session());
-        let mut listener = Listener::start(client.clone(), &config, live).await.map_err(not_started)?;
+        let tally = CounterTally::new(asked.session());
+        let mut listener = Listener::start(client.clone(), &config, tally, u64::MAX).await.map_err(not_started)?;
         printer.begin();
         let watched = Watch { listener: &listener, wanted: &wanted, printer: &mut printer, deadline, interval: arguments.interval };
         let over = watched.run(&mut interrupts, &called(&process)).await;
-        listener.stop(STOP).await;
+        let ended = tokio::select! {
+            ended = listener.stop(STOP) => ended,
+            // The session ends with its connection.
+            () = interrupts.next() => return Ok(Exit::Interrupted),
+        };
         let over = over?;
         // What came last.
-        listener.look(|live| printer.print(live, &wanted))?;
+        listener.look(|tally| printer.print(tally, &wanted))?;
+        match ended {
+            _ if matches!(over, Over::Interrupted) => {}
+            Err(Unfinished::Closed) => print::say(format_args!("{} ended, or closed the session", called(&process))),
+            Err(why) => return Err(anyhow::anyhow!("{}: {why}", called(&process)).into()),
+            Ok(()) => {}
+        }
         match over {
             Over::Interrupted => return Ok(Exit::Interrupted),
             Over::Done => return Ok(Exit::Done),
@@ -72,7 +81,7 @@ pub(super) async fn run(arguments: args::Counters) -> Result<Exit, Failure> {
 
 /// One session while it runs.
 struct Watch<'a> {
-    listener: &'a Listener<Live>,
+    listener: &'a Listener<CounterTally>,
     wanted: &'a Wanted,
     printer: &'a mut Printer,
     deadline: Option<Instant>,
@@ -95,14 +104,14 @@ impl Watch<'_> {
                 () = interrupts.next() => return Ok(Over::Interrupted),
                 _ = ticks.tick() => {}
             }
-            let now = self.listener.look(|live| live.throughput().snapshot().events);
+            let now = self.listener.look(CounterTally::values);
             // Values of an interval come one after the other: they are shown together once it gets quiet, or has not for long.
             let quiet = now == events;
             events = now;
             unseen = unseen.or((!quiet).then(Instant::now));
             if unseen.is_some_and(|since| quiet || since.elapsed() > self.interval / 2) {
                 unseen = None;
-                let shown = self.listener.look(|live| self.printer.print(live, self.wanted))?;
+                let shown = self.listener.look(|tally| self.printer.print(tally, self.wanted))?;
                 printed |= shown.any;
                 if let Some(limits) = shown.other_limits {
                     return Ok(Over::OtherLimits(limits));
@@ -116,7 +125,6 @@ impl Watch<'_> {
                 print::say(format_args!("{name} publishes nothing of that name so far"));
             }
             if self.listener.is_over() {
-                print::say(format_args!("{name} ended, or closed the session"));
                 return Ok(Over::Done);
             }
             if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -128,8 +136,8 @@ impl Watch<'_> {
 
 impl Printer {
     /// Prints what is new, and says what a person should know.
-    fn print(&mut self, live: &Live, wanted: &Wanted) -> anyhow::Result<Shown> {
-        let snapshot = live.snapshot(live.newest()).counters;
+    fn print(&mut self, tally: &CounterTally, wanted: &Wanted) -> anyhow::Result<Shown> {
+        let snapshot = tally.snapshot();
         let mut other_limits = None;
         for notice in &snapshot.notices {
             match notice {

@@ -30,6 +30,11 @@ fn node(kind: &str, size: i32, children: &[usize], address: u64) -> reader::Node
 
 /// The graph that a session tells of: events by number, and their payloads.
 fn graph(events: &[(u32, Vec<u8>)]) -> HeapGraph {
+    graph_in(1 << 30, events)
+}
+
+/// The same with room for so many bytes.
+fn graph_in(room: u64, events: &[(u32, Vec<u8>)]) -> HeapGraph {
     let header = TraceHeader::default();
     let mut encoder = Encoder::new(header);
     for (event_id, payload) in events {
@@ -38,7 +43,7 @@ fn graph(events: &[(u32, Vec<u8>)]) -> HeapGraph {
         encoder.event(&NewEvent { metadata, payload, ..NewEvent::default() });
     }
     encoder.end();
-    let mut graph = HeapGraph::new(true);
+    let mut graph = HeapGraph::new(room);
     Decoder::new(Limits::default()).feed(&encoder.take(), &mut graph).unwrap();
     graph
 }
@@ -115,6 +120,23 @@ fn a_graph_is_read_again() {
     assert_eq!(below("[static var Shop.Basket.Current]"), [second]);
     assert_eq!(nodes[below("[static vars]")[0]].kind, "[static var Shop.Basket.Current]");
     assert!(nodes[root].children.iter().all(|group| nodes[*group].kind.starts_with('[')));
+}
+
+#[test]
+fn what_there_is_no_room_for_makes_no_file() {
+    let nodes = |count: u64| {
+        let all: Vec<_> = (0..count).map(|number| [0x100 + number, 24, 1, 0]).collect();
+        rows(true, &all.iter().map(<[u64; 4]>::as_slice).collect::<Vec<_>>(), 0)
+    };
+    let write = |graph: &HeapGraph| graph.write(&Facts::default(), &mut Vec::new());
+    let fits = graph_in(10_000, &[(18, nodes(400))]);
+    assert!(fits.nodes.len() == 400 && write(&fits).is_ok());
+    // What came later is not kept either.
+    let full = graph_in(10_000, &[(18, nodes(1000)), (18, nodes(1))]);
+    assert!(full.is_full() && full.nodes.capacity() == 0);
+    assert!(matches!(write(&full), Err(GraphError::TooLarge)));
+    let unwanted = graph_in(0, &[(18, nodes(1000))]);
+    assert!(!unwanted.is_full() && unwanted.nodes.is_empty());
 }
 
 #[test]

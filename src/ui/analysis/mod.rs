@@ -97,6 +97,10 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect
     let clock = Stopwatch(tracked.elapsed(state.recordings.shown_at(state.now.elapsed))).to_string();
     let (events, dropped) = (Count(recording.events).to_string(), Count(recording.dropped).to_string());
     let loss = if recording.dropped > 0 { theme.bad } else { theme.dim };
+    let skipped = match recording.unanalysed {
+        0 => String::new(),
+        events => format!("   {} not analysed", Count(events)),
+    };
     let pieces = [
         (sign, style),
         (" ", style),
@@ -108,6 +112,7 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect
         (" events   ", theme.dim),
         (dropped.as_str(), loss),
         (" dropped", loss),
+        (skipped.as_str(), theme.warn),
     ];
     let used = canvas.pieces(area.x, area.y, area.width, &pieces);
     canvas.right(area.x + used + 2, area.y, area.width.saturating_sub(used + 2), &recording.what, theme.dim);

@@ -94,14 +94,21 @@ fn a_signal_asks_nobody_and_waits_less() {
     world.send(finished());
     assert_eq!(world.take_effects(), [Effect::Quit { keep_recording: false }]);
 
-    // While a person already waits, it only shortens the wait.
+    // What is already being stopped is not waited for.
+    for keys in ["qy", "t"] {
+        let mut world = recorded();
+        world.press(keys);
+        assert_eq!(world.take_effects(), [Effect::StopTrace { id: ID }], "{keys}");
+        world.send(Msg::Terminate);
+        assert_eq!(world.take_effects(), [Effect::AbandonTrace { id: ID }], "{keys}");
+    }
+
+    // A terminal that is closed may send several signals.
     let mut world = recorded();
-    world.press("qy");
+    world.send(Msg::Terminate);
     world.take_effects();
     world.send(Msg::Terminate);
     assert_eq!(world.take_effects(), []);
-    world.wait(8_000);
-    assert_eq!(world.take_effects(), [Effect::AbandonTrace { id: ID }]);
 
     let mut world = World::populated(120, 40);
     world.send(Msg::Terminate);

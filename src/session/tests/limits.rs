@@ -1,0 +1,167 @@
+//! What holds whatever the other side does.
+
+use super::*;
+use crate::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
+use crate::session::Listener;
+use crate::session::trace_session::{Cut, Unfinished};
+
+/// A program that sends some megabytes a second.
+fn flood() -> Script {
+    Script::Program(Rates { custom: 50_000.0, ..Rates::default() })
+}
+
+/// Records until some bytes have come, has it stopped, and gives how it ended.
+async fn stopped(fault: Fault, stop_limit: StopLimit) -> (Recording, Bench) {
+    let bench = bench(Spec { fault: Some(fault), script: flood(), ..spec() });
+    let recorder = bench.start(Plan { stop_limit, ..bench.plan() }).await;
+    timeout(PATIENCE, recorder.progress().wait_for(|recording| recording.bytes > 100_000)).await.unwrap().unwrap();
+    recorder.stop();
+    let recording = timeout(PATIENCE, recorder.finished()).await.expect("it goes on for ever");
+    (recording, bench)
+}
+
+#[track_caller]
+fn assert_cut(recording: &Recording, bench: &Bench, words: &str) {
+    let Outcome { stopped_by, complete, file, trouble } = outcome(recording);
+    assert_eq!((*stopped_by, *complete), (StoppedBy::Interrupt, false));
+    assert!(trouble.as_ref().unwrap().contains(words), "{trouble:?}");
+    let partial = bench.dir.path().join("a.nettrace.partial");
+    assert_eq!(file.as_deref(), Some(partial.as_path()));
+    assert_eq!((read(&partial).1, partial.metadata().unwrap().len()), (recording.events, recording.bytes));
+}
+
+/// The stop is not even taken: the runtime's only server thread is occupied.
+#[tokio::test]
+async fn a_stop_is_limited_by_time() {
+    let limit = StopLimit { time: Duration::from_millis(300), bytes: u64::MAX };
+    let (recording, bench) = stopped(Fault::NeverStop, limit).await;
+    assert_cut(&recording, &bench, "the runtime did not end the session within 0.3 s");
+}
+
+#[tokio::test]
+async fn a_stop_is_limited_by_bytes_whether_it_is_answered_or_not() {
+    for fault in [Fault::GoOn, Fault::NeverStop] {
+        let limit = StopLimit { time: PATIENCE, bytes: 300_000 };
+        let (recording, bench) = stopped(fault, limit).await;
+        assert_cut(&recording, &bench, "the runtime went on sending after the stop, and the connection was closed after");
+        // What was there before is more than it was when the wait for it was over, and less than all of it.
+        assert!(recording.bytes > 400_000 && recording.bytes < 30_000_000, "{}", recording.bytes);
+    }
+}
+
+/// What only listens keeps to the same limits.
+#[tokio::test]
+async fn a_listener_ends_too() {
+    let limit = StopLimit { time: Duration::from_millis(300), bytes: u64::MAX };
+    let bytes = StopLimit { time: PATIENCE, bytes: 100_000 };
+    for (fault, script, most, limit, why) in [
+        (Some(Fault::NeverStop), flood(), u64::MAX, limit, Cut::Time(limit.time)),
+        (Some(Fault::GoOn), flood(), u64::MAX, bytes, Cut::Rundown(0)),
+        (Some(Fault::NeverStop), flood(), u64::MAX, bytes, Cut::Rundown(0)),
+        (None, flood(), 200_000, bytes, Cut::Budget(200_000)),
+        (
+            None,
+            Script::Canned(vec![0x55; 100_000].into()),
+            u64::MAX,
+            limit,
+            Cut::Undecodable(crate::nettrace::DecodeError::NotNettrace([0x55; 8])),
+        ),
+    ] {
+        let said = format!("{fault:?} {why}");
+        let ends_by_itself = matches!(why, Cut::Budget(_) | Cut::Undecodable(_));
+        let bench = bench(Spec { fault, script, ..spec() });
+        let mut listener = Listener::start(bench.client.clone(), &config(), Throughput::default(), most).await.unwrap();
+        let until = async {
+            while !(listener.is_over() || !ends_by_itself && listener.look(|tally| tally.snapshot().events) > 0) {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, until).await.expect(&said);
+        let ended = timeout(PATIENCE, listener.stop(limit)).await.expect(&said);
+        match (ended, why) {
+            (Err(Unfinished::Cut(Cut::Rundown(_))), Cut::Rundown(_)) => {}
+            (Err(Unfinished::Cut(cut)), why) => assert_eq!(cut, why),
+            other => panic!("{said}: {other:?}"),
+        }
+    }
+}
+
+/// A stop that the process refuses leaves it a moment for its end, and not the whole time.
+#[tokio::test]
+async fn a_refused_stop_is_said() {
+    let bench = bench(Spec { script: flood(), ..spec() });
+    let recorder = bench.start(bench.plan()).await;
+    timeout(PATIENCE, recorder.progress().wait_for(|recording| recording.bytes > 0)).await.unwrap().unwrap();
+    std::fs::remove_file(bench.runtime.socket()).unwrap();
+    std::os::unix::net::UnixListener::bind(bench.runtime.socket())
+        .map(|listener| {
+            std::thread::spawn(move || {
+                // Another one answers there.
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+            })
+        })
+        .unwrap();
+    recorder.stop();
+    let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+    assert_cut(&recording, &bench, "the session could not be stopped: StopTracing to process 77: what answers does not speak");
+}
+
+/// The file is gone when it is to get its name, or another is there.
+#[tokio::test]
+async fn a_lost_file_is_said() {
+    for replace in [false, true] {
+        let bench = bench(spec());
+        let recorder = bench.start(bench.plan()).await;
+        timeout(PATIENCE, recorder.progress().wait_for(|recording| recording.events > 0)).await.unwrap().unwrap();
+        let partial = bench.dir.path().join("a.nettrace.partial");
+        std::fs::remove_file(&partial).unwrap();
+        if replace {
+            std::fs::write(&partial, "another").unwrap();
+        }
+        recorder.stop();
+        let recording = recorder.finished().await;
+        let Outcome { stopped_by, complete, file, trouble } = outcome(&recording);
+        assert_eq!((*stopped_by, *complete, file), (StoppedBy::Error, false, &None));
+        assert!(trouble.as_ref().unwrap().contains("a.nettrace.partial was removed or replaced while it was written"), "{trouble:?}");
+        assert!(!bench.file().exists());
+    }
+}
+
+/// A stream of so many events of some 100 bytes.
+fn stream(events: u64) -> Vec<u8> {
+    let mut encoder = Encoder::new(TraceHeader { process_id: 77, ..TraceHeader::default() });
+    let metadata = encoder.metadata(&Metadata { provider: "P".to_owned(), name: "A".to_owned(), ..Metadata::default() });
+    for _ in 0..events {
+        encoder.event(&NewEvent { metadata, payload: &[7; 100], ..NewEvent::default() });
+    }
+    encoder.end();
+    encoder.take()
+}
+
+/// Reading goes on at full speed while nothing is counted, and in the end everything is.
+#[tokio::test]
+async fn a_count_that_stands_still_does_not_hold_up_the_reading() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a");
+    let events = 400_000;
+    let bytes = stream(events);
+    let (pumped, mut writing, progress) = pump(File::options().read(true).write(true).create_new(true).open(&file).unwrap());
+    // Whoever counts waits here when it publishes.
+    let held = progress.findings.borrow();
+    writing.set_write_timeout(Some(PATIENCE)).unwrap();
+    writing.write_all(&bytes).expect("nobody reads");
+    drop(writing);
+    // All but what the socket may hold.
+    while progress.totals().bytes < bytes.len() as u64 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(progress.totals().events < events);
+    drop(held);
+    let pumped = pumped.join().unwrap();
+    assert!(pumped.complete && pumped.trouble.is_none(), "{pumped:?}");
+    assert_eq!(progress.totals().events, events);
+    assert_eq!(std::fs::read(&file).unwrap(), bytes);
+    let unanalysed = progress.unanalysed.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(unanalysed > events / 2 && unanalysed < events, "{unanalysed} of {events}");
+}
