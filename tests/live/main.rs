@@ -13,6 +13,7 @@ mod container;
 mod dashboard;
 mod findings;
 mod forms;
+mod limits;
 mod names;
 mod net;
 mod ports;

@@ -1,0 +1,271 @@
+//! What dn-top does beside processes that mean harm: one clear sentence, an exit code, and little time, disk and memory. No .NET is needed.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
+
+mod server;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use server::{FAULT, Fault, Hostile};
+use support::{Invocation, Output, Running, Signal, folder};
+
+/// Most memory that a command may have had, MB.
+const MEMORY: u64 = 64;
+/// Most that a command may write, MB: what it was allowed, a quarter of that, 64 MB of rundown, and what is read at once.
+const DISK: u64 = 5 + 2 + 64 + 5;
+/// Most files that it may have at a time.
+const FILES: usize = 250;
+/// No command takes longer on a machine that is not busy. Most end at once, or after the 5 s that an answer may take.
+const SECONDS: u64 = 60;
+
+/// What a command is to do: its words without the target, its exit code, and what it says on standard error.
+type Row = (&'static [&'static str], i32, &'static str);
+
+const TRACE: &[&str] = &["trace", "--duration", "1s", "--max-size", "5MB", "-o", "a.nettrace"];
+const FLIGHT: &[&str] = &["trace", "--duration", "1s", "--flight", "10s", "-o", "a.nettrace"];
+const SMALL_FLIGHT: &[&str] = &["trace", "--duration", "1s", "--flight", "4MB", "-o", "a.nettrace"];
+const COUNTERS: &[&str] = &["counters", "--duration", "2s"];
+const HEAP: &[&str] = &["heap", "--yes"];
+const GRAPH: &[&str] = &["heap", "--yes", "-o", "a.gcdump"];
+const DUMP: &[&str] = &["dump", "-o", "a.dmp"];
+
+/// Commands that send one request.
+const REQUESTS: [&[&str]; 8] = [&["env"], TRACE, COUNTERS, &["stacks"], HEAP, &["perfmap", "on"], &["resume"], &["set-env", "A=B"]];
+
+/// The program that the tests start.
+#[test]
+#[ignore = "it is no test: the tests start it"]
+fn program() {
+    if let Ok(fault) = std::env::var(FAULT) {
+        server::run(&fault);
+    }
+}
+
+/// A command under way, the folder that it works in, and a thread that looks after it.
+struct Case {
+    name: String,
+    running: Running,
+    place: tempfile::TempDir,
+    watched: JoinHandle<Taken>,
+}
+
+/// The most that a command had.
+#[derive(Debug, Default)]
+struct Taken {
+    /// MB.
+    memory: u64,
+    /// MB, of all files together.
+    disk: u64,
+    files: usize,
+    seconds: u64,
+}
+
+/// What came of it.
+struct Ended {
+    name: String,
+    output: Output,
+    taken: Taken,
+}
+
+impl Case {
+    /// Starts a command with its target behind its name.
+    fn start(fault: Fault, target: &str, words: &[&str]) -> Self {
+        Self::of(fault, words, Invocation::new([&words[..1], &[target], &words[1..]].concat()))
+    }
+
+    fn of(fault: Fault, words: &[&str], invocation: Invocation) -> Self {
+        let place = folder();
+        let running = invocation.current_dir(place.path()).start();
+        let (pid, path, began) = (running.pid(), place.path().to_owned(), Instant::now());
+        let watched = std::thread::spawn(move || {
+            let mut taken = Taken::default();
+            // A process that has ended has no memory.
+            while let Some(memory) = peak_memory(pid)
+                && began.elapsed() < Duration::from_secs(SECONDS)
+            {
+                taken.memory = taken.memory.max(memory);
+                taken.look_at(&path);
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            taken.look_at(&path);
+            taken.seconds = began.elapsed().as_secs();
+            taken
+        });
+        Self { name: format!("{fault:?} {}", words.join(" ")), running, place, watched }
+    }
+
+    /// Waits for its end.
+    #[track_caller]
+    fn end(self) -> Ended {
+        let taken = self.watched.join().unwrap();
+        let name = self.name;
+        assert!(taken.seconds < SECONDS, "{name}: does not end: {}", self.running.stderr());
+        let output = self.running.wait();
+        eprintln!("{name}: {} {taken:?}: {}", output.code, output.stderr.trim());
+        assert!(taken.memory <= MEMORY, "{name}: {} MB of memory", taken.memory);
+        let disk = if name.contains("--flight") { 2 * DISK } else { DISK };
+        assert!(taken.disk <= disk && taken.files < FILES, "{name}: wrote {} MB in {} files", taken.disk, taken.files);
+        drop(self.place);
+        Ended { name, output, taken }
+    }
+}
+
+impl Taken {
+    fn look_at(&mut self, folder: &Path) {
+        let facts: Vec<_> = fs::read_dir(folder).unwrap().filter_map(|entry| entry.ok()?.metadata().ok()).collect();
+        self.disk = self.disk.max(facts.iter().map(|facts| facts.len()).sum::<u64>() >> 20);
+        self.files = self.files.max(facts.len());
+    }
+}
+
+impl Ended {
+    #[track_caller]
+    fn assert(&self, code: i32, words: &str) {
+        let Output { stderr, stdout, .. } = &self.output;
+        assert_eq!(self.output.code, code, "{}: {stderr}", self.name);
+        assert!(stderr.contains(words), "{}: {words:?} is not in {stderr:?}", self.name);
+        let raw = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
+        assert!(!raw(stderr) && !raw(stdout), "{}: {:?}", self.name, self.output);
+    }
+}
+
+/// MB; `None` of a process that has ended.
+fn peak_memory(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? / 1024)
+}
+
+/// Runs commands beside one process, one after the other.
+fn in_turn(fault: Fault, rows: &[Row]) {
+    let hostile = Hostile::start(fault);
+    for (words, code, said) in rows {
+        Case::start(fault, &hostile.pid().to_string(), words).end().assert(*code, said);
+    }
+}
+
+/// Every command says what came instead of an answer. All at once: each waits out its own silence.
+#[test]
+fn answers_that_make_no_sense_are_named() {
+    for (fault, words) in [
+        (Fault::AllSilent, "no answer within 5 s"),
+        (Fault::AllGarbage, "what answers does not speak the .NET diagnostic protocol"),
+        (Fault::AllDrip, "no answer within 5 s"),
+        (Fault::AllClose, "closed without an answer"),
+        (Fault::Silent, "no answer within 5 s"),
+        (Fault::HalfHeader, "no answer within 5 s"),
+        (Fault::HalfReply, "the answer was cut off after 90 bytes"),
+        (Fault::Closes, "closed without an answer"),
+        (Fault::Garbage, "what answers does not speak the .NET diagnostic protocol"),
+        (Fault::WrongMagic, "what answers does not speak the .NET diagnostic protocol"),
+        (Fault::Drip, "no answer within 5 s"),
+    ] {
+        let hostile = Hostile::start(fault);
+        let mut commands = REQUESTS.to_vec();
+        // A dump may take as long as it likes, unless the process is known to be mute.
+        let may_wait = matches!(fault, Fault::Silent | Fault::HalfHeader | Fault::Drip);
+        commands.extend((!may_wait).then_some(DUMP));
+        let cases: Vec<_> = commands.iter().map(|words| Case::start(fault, &hostile.pid().to_string(), words)).collect();
+        for ended in cases.into_iter().map(Case::end) {
+            ended.assert(1, words);
+            assert_eq!(ended.taken.files, 0, "{}", ended.name);
+        }
+        Case::start(fault, &hostile.pid().to_string(), &["info"]).end();
+    }
+}
+
+#[test]
+fn an_answer_of_nothing_is_named() {
+    // It has the form of a yes.
+    in_turn(
+        Fault::LongReply,
+        &[(&["trace", "-o", "a.nettrace"], 1, "cannot be read"), (&["env"], 1, "an environment of 1094795585 bytes")],
+    );
+}
+
+#[test]
+fn an_environment_without_an_end_is_not_read() {
+    in_turn(Fault::Environment, &[(&["env"], 1, "announced 2796201 environment variables; dn-top reads up to 65536")]);
+}
+
+#[test]
+fn what_is_no_stream_ends_at_once() {
+    let words = "cannot decode the event stream: this is not a nettrace stream";
+    let endless: &[&str] = &["trace", "-o", "a.nettrace"];
+    in_turn(Fault::NoNettrace, &[(endless, 1, words), (COUNTERS, 1, words), (&["stacks"], 1, words), (HEAP, 1, words), (GRAPH, 1, words)]);
+}
+
+/// The stop is not answered: bytes are limited all the same.
+#[test]
+fn a_stream_without_an_end_is_cut_off() {
+    const CUT: &str = "the runtime went on sending after the stop, and the connection was closed";
+    const BUDGET: &str = "the runtime sent more than";
+    in_turn(
+        Fault::Endless,
+        &[
+            (TRACE, 1, CUT),
+            (SMALL_FLIGHT, 1, CUT),
+            (COUNTERS, 1, CUT),
+            (&["stacks"], 1, "showed no thread"),
+            (HEAP, 1, "told of no object: the runtime sent"),
+        ],
+    );
+    in_turn(Fault::GoesOn, &[(TRACE, 1, CUT), (COUNTERS, 1, CUT), (&["stacks"], 1, "showed no thread")]);
+    in_turn(Fault::LongBlock, &[(TRACE, 1, CUT), (&["stacks"], 1, "showed no thread"), (HEAP, 1, BUDGET)]);
+    in_turn(Fault::Timestamps, &[(TRACE, 1, CUT), (FLIGHT, 1, CUT), (COUNTERS, 1, CUT)]);
+    in_turn(Fault::Threads, &[(TRACE, 1, CUT), (COUNTERS, 1, CUT), (&["stacks"], 1, CUT)]);
+    in_turn(Fault::Heap, &[(TRACE, 1, CUT), (HEAP, 1, BUDGET), (GRAPH, 1, BUDGET)]);
+    in_turn(Fault::Types, &[(TRACE, 1, CUT), (HEAP, 1, BUDGET), (GRAPH, 1, BUDGET)]);
+}
+
+#[test]
+fn a_stream_that_is_closed_is_no_failure() {
+    let cut = "the target ended, or closed the stream";
+    in_turn(
+        Fault::Cut,
+        &[
+            (TRACE, 0, cut),
+            (COUNTERS, 0, "ended, or closed the session"),
+            (&["stacks"], 1, "showed no thread"),
+            (HEAP, 1, "told of no object"),
+        ],
+    );
+}
+
+/// A session that is being stopped, whatever for, is abandoned at the first signal.
+#[test]
+fn a_signal_does_not_wait_for_a_stop_that_is_not_answered() {
+    for words in [TRACE, COUNTERS] {
+        let hostile = Hostile::start(Fault::Trickle);
+        let case = Case::start(Fault::Trickle, &hostile.pid().to_string(), words);
+        hostile.wait_for_stop();
+        case.running.signal(Signal::TERM);
+        let ended = case.end();
+        ended.assert(130, if words == TRACE { "abandoned before the rundown was whole" } else { "" });
+    }
+}
+
+/// `run` starts what means harm.
+#[test]
+fn a_program_that_means_harm_is_recorded_within_limits() {
+    for (fault, code, words) in [
+        (Fault::Endless, 1, "the runtime went on sending after the stop"),
+        (Fault::NoNettrace, 1, "cannot decode the event stream"),
+        (Fault::AllSilent, 1, "no answer within 5 s"),
+        (Fault::AllGarbage, 1, "what answers does not speak the .NET diagnostic protocol"),
+    ] {
+        let program = Hostile::command();
+        let words_of = |word: &std::ffi::OsStr| word.to_str().unwrap().to_owned();
+        let mut arguments: Vec<String> =
+            ["run", "--duration", "1s", "--max-size", "5MB", "-o", "a.nettrace", "--"].map(str::to_owned).to_vec();
+        arguments.push(words_of(program.get_program()));
+        arguments.extend(program.get_args().map(words_of));
+        let invocation = Invocation::new(arguments).env(FAULT, format!("{fault:?}"));
+        Case::of(fault, &["run"], invocation).end().assert(code, words);
+    }
+}

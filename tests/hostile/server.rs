@@ -1,0 +1,386 @@
+//! A process that speaks the diagnostic protocol to do harm. It is this test binary, started again ([`Hostile::start`]), so that its pid, its socket and
+//! its memory are its own. It serves a socket, and the port of `dn-top run`.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use dn_top::ipc::{Advertise, CommandCode, Cookie, ProcessInfo, Reply, RuntimeVersion, SessionId};
+use dn_top::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
+use dn_top::wire::Put as _;
+
+use crate::support::{PATIENCE, folder, poll};
+
+/// Where the program finds what is wrong with it.
+pub(crate) const FAULT: &str = "HOSTILE";
+
+/// What a process does that means harm. All but the first four say properly who they are: what is faulty is the answer to everything else, or the
+/// stream of every session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Answers nothing, not even who it is.
+    AllSilent,
+    /// Answers everything with what is no protocol.
+    AllGarbage,
+    /// Answers everything with a byte a second.
+    AllDrip,
+    /// Closes every connection.
+    AllClose,
+    /// Answers nothing.
+    Silent,
+    /// Sends half a header and nothing more.
+    HalfHeader,
+    /// Closes in the middle of the answer.
+    HalfReply,
+    /// Closes without an answer.
+    Closes,
+    /// Sends bytes without sense, without an end.
+    Garbage,
+    /// Sends the header of another protocol.
+    WrongMagic,
+    /// Sends the longest message there is, of nothing.
+    LongReply,
+    /// Sends a byte a second.
+    Drip,
+    /// Announces 16 MB of environment, of 2.8 million variables.
+    Environment,
+    /// Streams what is no nettrace, without an end, and answers no stop.
+    NoNettrace,
+    /// Streams blocks of 15 MB of nothing without an end, and answers no stop.
+    LongBlock,
+    /// Streams events without an end, and answers no stop: as if its socket were occupied.
+    Endless,
+    /// Answers the stop and streams on without an end.
+    GoesOn,
+    /// Closes the stream after some events.
+    Cut,
+    /// Streams an event a second, and answers no stop.
+    Trickle,
+    /// Streams events without an end whose timestamps jump.
+    Timestamps,
+    /// Streams events without an end, each of another thread.
+    Threads,
+    /// Streams objects of a heap without an end, each of another type.
+    Heap,
+    /// Streams names of types without an end.
+    Types,
+}
+
+impl Fault {
+    const ALL: [Self; 23] = [
+        Self::AllSilent,
+        Self::AllGarbage,
+        Self::AllDrip,
+        Self::AllClose,
+        Self::Silent,
+        Self::HalfHeader,
+        Self::HalfReply,
+        Self::Closes,
+        Self::Garbage,
+        Self::WrongMagic,
+        Self::LongReply,
+        Self::Drip,
+        Self::Environment,
+        Self::NoNettrace,
+        Self::LongBlock,
+        Self::Endless,
+        Self::GoesOn,
+        Self::Cut,
+        Self::Trickle,
+        Self::Timestamps,
+        Self::Threads,
+        Self::Heap,
+        Self::Types,
+    ];
+
+    /// Whether it is in the stream, and not in answers.
+    fn streams(self) -> bool {
+        !matches!(
+            self,
+            Self::Silent
+                | Self::HalfHeader
+                | Self::HalfReply
+                | Self::Closes
+                | Self::Garbage
+                | Self::WrongMagic
+                | Self::LongReply
+                | Self::Drip
+        )
+    }
+}
+
+/// Such a process. Killed when this is dropped.
+pub(crate) struct Hostile {
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Hostile {
+    pub(crate) fn start(fault: Fault) -> Self {
+        let folder = folder();
+        let child = Self::command()
+            .env(FAULT, format!("{fault:?}"))
+            .env("TMPDIR", folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let hostile = Self { child, folder };
+        poll(PATIENCE, || hostile.has("listens").then_some(())).unwrap();
+        hostile
+    }
+
+    /// The program, as `dn-top run` may start it.
+    pub(crate) fn command() -> Command {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["program", "--exact", "--ignored", "--nocapture"]);
+        command
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it was asked to stop a session.
+    pub(crate) fn wait_for_stop(&self) {
+        poll(PATIENCE, || self.has("stop").then_some(())).expect("no stop was asked for");
+    }
+
+    fn has(&self, mark: &str) -> bool {
+        self.folder.path().join(mark).exists()
+    }
+}
+
+impl Drop for Hostile {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The program itself, for as long as it lives.
+pub(crate) fn run(fault: &str) {
+    let fault = Fault::ALL.into_iter().find(|known| format!("{known:?}") == fault).unwrap();
+    let place = PathBuf::from(std::env::var_os("TMPDIR").unwrap());
+    if let Some(ports) = std::env::var_os("DOTNET_DiagnosticPorts") {
+        let port = ports.to_str().unwrap().split(',').next().unwrap().to_owned();
+        let advertise = Advertise { cookie: Cookie([7; 16]), pid: std::process::id().into() }.encode();
+        // Until the port is gone.
+        while let Ok(mut stream) = UnixStream::connect(&port) {
+            if stream.write_all(&advertise).is_ok() {
+                let (request, stream) = (read(&mut stream), stream);
+                thread::spawn(move || request.map(|request| answer(stream, &request, fault)));
+            }
+        }
+        return;
+    }
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let started = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap().to_owned();
+    let socket = place.join(format!("dotnet-diagnostic-{}-{started}-socket", std::process::id()));
+    let listener = UnixListener::bind(&socket).unwrap();
+    fs::set_permissions(&socket, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(place.join("listens"), "").unwrap();
+    for stream in listener.incoming() {
+        let (mut stream, place) = (stream.unwrap(), place.clone());
+        thread::spawn(move || {
+            let request = read(&mut stream)?;
+            if code(&request) == Some(CommandCode::StopTracing) {
+                fs::write(place.join("stop"), "")?;
+            }
+            answer(stream, &request, fault)
+        });
+    }
+}
+
+fn read(stream: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let mut request = vec![0; 20];
+    stream.read_exact(&mut request)?;
+    let size = u16::from_le_bytes([request[14], request[15]]);
+    request.resize(size.into(), 0);
+    stream.read_exact(&mut request[20..])?;
+    Ok(request)
+}
+
+fn code(request: &[u8]) -> Option<CommandCode> {
+    CommandCode::of(request[16], request[17])
+}
+
+fn answer(mut stream: UnixStream, request: &[u8], fault: Fault) -> io::Result<()> {
+    let code = code(request).unwrap();
+    let is_info = matches!(code, CommandCode::ProcessInfo | CommandCode::ProcessInfo2 | CommandCode::ProcessInfo3);
+    let info = || ProcessInfo {
+        pid: std::process::id().into(),
+        cookie: Cookie([7; 16]),
+        command_line: "hostile".to_owned(),
+        os: "Linux".to_owned(),
+        arch: "x64".to_owned(),
+        entry_assembly: Some("Hostile".to_owned()),
+        clr_version: Some(RuntimeVersion::new("9.0.7")),
+        rid: Some("linux-x64".to_owned()),
+    };
+    match fault {
+        Fault::AllSilent => hold(),
+        Fault::AllGarbage => for_ever(stream, &[0x55; 4096]),
+        Fault::AllDrip => drip(stream, &reply(code, &Reply::Info(Box::new(info())))),
+        Fault::AllClose => Ok(()),
+        _ if is_info => stream.write_all(&reply(code, &Reply::Info(Box::new(info())))),
+        _ if code == CommandCode::StopTracing && fault.streams() => {
+            if matches!(fault, Fault::NoNettrace | Fault::Endless | Fault::Trickle | Fault::LongBlock) {
+                hold();
+            }
+            stream.write_all(&reply(code, &Reply::Session(SessionId(1))))
+        }
+        _ if code.starts_session() && fault.streams() => {
+            stream.write_all(&reply(code, &Reply::Session(SessionId(1))))?;
+            flow(stream, fault)
+        }
+        Fault::Environment if code == CommandCode::ProcessEnvironment => {
+            let mut block = Vec::new();
+            block.put_u32(2_796_201);
+            block.resize(16 << 20, 0);
+            // Each is a string of one unit, which is its end.
+            block[4..].chunks_exact_mut(6).for_each(|entry| entry[0] = 1);
+            stream.write_all(&reply(code, &Reply::Environment { bytes: block.len() as u32 }))?;
+            stream.write_all(&block)
+        }
+        _ if fault.streams() => stream.write_all(&reply(code, &Reply::Done)),
+        Fault::HalfHeader => {
+            stream.write_all(&reply(code, &Reply::Done)[..10])?;
+            hold()
+        }
+        Fault::HalfReply => stream.write_all(&message(b"DOTNET_IPC_V1\0", 200)[..90]),
+        Fault::Closes => Ok(()),
+        Fault::Garbage => for_ever(stream, &[0x55; 4096]),
+        Fault::WrongMagic => stream.write_all(&message(b"DOTNET_IPC_V9\0", 200)),
+        Fault::LongReply => stream.write_all(&message(b"DOTNET_IPC_V1\0", u16::MAX)),
+        Fault::Drip => drip(stream, &reply(code, &Reply::Done)),
+        _ => hold(),
+    }
+}
+
+fn reply(code: CommandCode, reply: &Reply) -> Vec<u8> {
+    reply.encode(code).unwrap()
+}
+
+/// A message of the protocol's form that says it has this length.
+fn message(magic: &[u8; 14], length: u16) -> Vec<u8> {
+    let mut bytes = [&magic[..], &length.to_le_bytes(), &[0xff, 0, 0, 0]].concat();
+    bytes.resize(length.into(), 0x41);
+    bytes
+}
+
+fn hold() -> ! {
+    loop {
+        thread::park();
+    }
+}
+
+fn for_ever(mut stream: UnixStream, bytes: &[u8]) -> io::Result<()> {
+    loop {
+        stream.write_all(bytes)?;
+    }
+}
+
+fn drip(mut stream: UnixStream, bytes: &[u8]) -> io::Result<()> {
+    for byte in bytes {
+        stream.write_all(&[*byte])?;
+        thread::sleep(Duration::from_secs(1));
+    }
+    hold()
+}
+
+/// The stream of a session.
+fn flow(mut stream: UnixStream, fault: Fault) -> io::Result<()> {
+    if fault == Fault::NoNettrace {
+        return for_ever(stream, &[0x55; 65_536]);
+    }
+    let mut encoder = Encoder::new(TraceHeader { process_id: std::process::id(), pointer_size: 8, ..TraceHeader::default() });
+    let kind = |encoder: &mut Encoder, provider: &str, event_id: u32, name: &str| {
+        encoder.metadata(&Metadata { provider: provider.to_owned(), event_id, name: name.to_owned(), ..Metadata::default() })
+    };
+    const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+    let ordinary = kind(&mut encoder, "Hostile", 1, "Event");
+    let sample = kind(&mut encoder, "Microsoft-DotNETCore-SampleProfiler", 0, "");
+    let [types, nodes] = [15, 18].map(|id| kind(&mut encoder, RUNTIME, id, ""));
+    // As a whole walk: it begins with a collection, and does not end.
+    let start = kind(&mut encoder, RUNTIME, 1, "");
+    let mut collection = Vec::new();
+    [1, 2, 0, 0].into_iter().for_each(|word| collection.put_u32(word));
+    collection.put_u16(0);
+    encoder.event(&NewEvent { metadata: start, payload: &collection, ..NewEvent::default() });
+    encoder.flush();
+    let beginning = encoder.take();
+    stream.write_all(&beginning)?;
+    if fault == Fault::LongBlock {
+        return long_blocks(stream, beginning.len());
+    }
+    for round in 0_u64.. {
+        let events = if fault == Fault::Trickle { 1 } else { 1000 };
+        for number in round * events..(round + 1) * events {
+            // A permutation without an order.
+            let random = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number >> 7;
+            let mut payload = Vec::new();
+            let mut event = NewEvent { metadata: ordinary, timestamp: number as i64, thread: 1, capture_thread: 1, ..NewEvent::default() };
+            match fault {
+                Fault::Timestamps => event.timestamp = (random >> 8) as i64,
+                Fault::Threads => {
+                    (event.metadata, event.thread, event.capture_thread) = (sample, random, random);
+                    event.stack = encoder.stack(&[random, random ^ 1]);
+                    payload.put_u32(2);
+                }
+                Fault::Heap => {
+                    event.metadata = nodes;
+                    payload.put_u32(number as u32);
+                    payload.put_u32(50);
+                    payload.put_u16(0);
+                    for row in number * 50..(number + 1) * 50 {
+                        [0x1000 + 24 * row, 24, row, 0].into_iter().for_each(|word| payload.put_u64(word));
+                    }
+                }
+                Fault::Types => {
+                    event.metadata = types;
+                    payload.put_u32(1);
+                    payload.put_u16(0);
+                    payload.put_u64(number);
+                    payload.put_u64(9);
+                    payload.put(&[0; 9]);
+                    payload.put_utf16z(&"N".repeat(1000));
+                    payload.put_u32(0);
+                }
+                _ => payload.put(&[7; 100]),
+            }
+            event.payload = &payload;
+            encoder.event(&event);
+        }
+        encoder.flush();
+        stream.write_all(&encoder.take())?;
+        match fault {
+            Fault::Cut => return Ok(()),
+            Fault::Trickle => thread::sleep(Duration::from_secs(1)),
+            // Some 10 MB a second; the others send as much as can be taken.
+            Fault::GoesOn | Fault::Timestamps => thread::sleep(Duration::from_millis(1)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Blocks of 15 MB of nothing, behind so many bytes.
+fn long_blocks(mut stream: UnixStream, mut at: usize) -> io::Result<()> {
+    let zeros = vec![0; 15 << 20];
+    loop {
+        let mut block = b"\x05\x05\x01\x02\0\0\0\x02\0\0\0\x0a\0\0\0EventBlock\x06".to_vec();
+        block.put_u32(zeros.len() as u32);
+        // The content begins at a multiple of four.
+        block.resize(block.len() + (at + block.len()).wrapping_neg() % 4, 0);
+        at += block.len() + zeros.len() + 1;
+        stream.write_all(&block)?;
+        stream.write_all(&zeros)?;
+        stream.write_all(b"\x06")?;
+    }
+}

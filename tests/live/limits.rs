@@ -1,0 +1,111 @@
+//! Limits that hold on real runtimes, whatever others do to them.
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use dn_top::ipc::{Level, Provider, Providers, SessionConfig};
+use dn_top::model::{Outcome, Phase, RecordingId, StoppedBy};
+use dn_top::session::{Lens, Plan, Recorder, StopLimit};
+use tokio::time::timeout;
+
+use crate::analysis::process;
+use crate::support::runtimes::{self, Runtime};
+use crate::support::{Invocation, PATIENCE, Signal, folder, poll};
+
+/// An idle client occupies the only thread of the diagnostic server, so that no stop is taken.
+async fn stops_though_its_socket_is_occupied(runtime: &Runtime) {
+    let program = runtime.any().start();
+    let (_, client) = process(&program).await;
+    let place = folder();
+    let file = place.path().join("a.nettrace");
+    let everything = ["Microsoft-Windows-DotNETRuntime", "Microsoft-DotNETCore-SampleProfiler"];
+    let providers = everything.map(|name| Provider::new(name, u64::MAX, Level::Verbose).unwrap());
+    let plan = |file, bytes, time| Plan {
+        id: RecordingId(1),
+        key: client.endpoint().key,
+        name: "any".to_owned(),
+        what: "everything".to_owned(),
+        config: SessionConfig::new(Providers::new(providers.to_vec()).unwrap()),
+        file,
+        duration: Some(Duration::from_secs(1)),
+        max_bytes: None,
+        stop_on: None,
+        keep: None,
+        stop_limit: StopLimit { time, bytes },
+        analysed: false,
+        lens: Lens::default(),
+    };
+    for (bytes, time, words) in
+        [(0, PATIENCE, "the runtime went on sending after the stop"), (u64::MAX, Duration::from_secs(1), "within 1 s")]
+    {
+        let recorder = Recorder::start(client.clone(), plan(file.clone(), bytes, time)).await.unwrap();
+        let idle = UnixStream::connect(program.socket()).unwrap();
+        let recording = timeout(2 * PATIENCE, recorder.finished()).await.expect("it goes on for ever");
+        let Phase::Done(Outcome { stopped_by, complete, file: Some(partial), trouble: Some(trouble) }) = &recording.phase else {
+            panic!("{:?}", recording.phase)
+        };
+        assert_eq!((*stopped_by, *complete), (StoppedBy::Duration, false));
+        assert!(trouble.contains(words), "{trouble}");
+        assert_eq!(partial.to_str(), Some(format!("{}.partial", file.display()).as_str()));
+        fs::remove_file(partial).unwrap();
+        drop(idle);
+        assert!(program.answers(), "{runtime} does not answer any more");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recording_ends_though_the_socket_is_occupied() {
+    for runtime in runtimes::all() {
+        stops_though_its_socket_is_occupied(&runtime).await;
+    }
+}
+
+/// Nothing in a path means anything but itself: createdump would write over `4242` for `%p`.
+#[test]
+fn a_dump_has_the_name_that_was_asked_for() {
+    for runtime in runtimes::all() {
+        let program = runtime.any().start();
+        let place = folder();
+        let expanded = place.path().join(format!("{}_1", program.pid()));
+        fs::write(&expanded, "mine").unwrap();
+        for name in ["%p_1", "100%", "%%", "%d%s%e%h%t%x"] {
+            let file = place.path().join(name);
+            let output = Invocation::new(["dump", &program.pid().to_string(), "--type", "full", "-o", file.to_str().unwrap()]).run();
+            assert_eq!((output.code, output.stdout), (0, format!("{}\n", file.display())), "{runtime}: {}", output.stderr);
+            fs::remove_file(&file).unwrap();
+        }
+        let left: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!((left, fs::read(&expanded).unwrap().as_slice()), (vec![expanded], &b"mine"[..]), "{runtime}");
+    }
+}
+
+/// The dump program of 3.1 inherits all connections, and need not end with the process that it was to dump.
+#[test]
+fn what_is_under_way_ends_with_a_process_that_is_killed_in_a_dump() {
+    for runtime in runtimes::all() {
+        let mut program = runtime.any().start();
+        let place = folder();
+        let file = place.path().join("core");
+        let trace = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
+        crate::trace::wait_for_bytes(&trace, place.path());
+        let dump = Invocation::new(["dump", &program.pid().to_string(), "--type", "full", "-o", file.to_str().unwrap()]).start();
+        let dumper = poll(PATIENCE, || {
+            let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", program.pid())).ok()?;
+            children.split_whitespace().next()?.parse::<i32>().ok().and_then(rustix::process::Pid::from_raw)
+        });
+        // It stands still: the slowest dump there is.
+        let dumper = dumper.filter(|dumper| rustix::process::kill_process(*dumper, Signal::STOP).is_ok());
+        program.signal(Signal::KILL);
+        let (output, traced) = (dump.wait(), trace.wait());
+        if let Some(dumper) = dumper {
+            let _ = rustix::process::kill_process(dumper, Signal::KILL);
+        }
+        program.wait();
+        assert_eq!(output.code, 1, "{runtime}: {}", output.stderr);
+        let words = ["the process ended before it answered", "closed without an answer", "[createdump]"];
+        assert!(words.iter().any(|words| output.stderr.contains(words)), "{runtime}: {}", output.stderr);
+        let result: serde_json::Value = serde_json::from_str(&traced.stdout).unwrap();
+        assert_eq!((traced.code, &result["stopped_by"]), (0, &"target-exit".into()), "{runtime}: {}", traced.stderr);
+    }
+}
