@@ -41,58 +41,60 @@ fn suspended(launch: Launch) -> Program {
 
 #[test]
 fn a_hook_runs_in_a_program_that_runs() {
-    let Some(net9) = runtimes::net9() else { return };
-    let place = folder();
-    let seen = place.path().join("seen");
-    let mut program = net9.any().env("DN_TOP_HOOK", &seen).start();
-    let text = place.path().join("text.dll");
-    fs::write(&text, "MZ, and no assembly").unwrap();
-    for (path, why) in [
-        ("/no/such.dll", "/no/such.dll does not exist as the process sees files"),
-        ("relative.dll", "relative.dll does not exist as the process sees files"),
-        (place.path().to_str().unwrap(), "is no file"),
-        (text.to_str().unwrap(), "text.dll is no .NET assembly"),
-        (net9.host().to_str().unwrap(), "dotnet is no .NET assembly"),
-    ] {
-        refused(&program, &["startup-hook", "PID", path], 1, why);
-    }
-    assert!(program.is_alive() && program.answers() && !seen.exists());
-    done(&program, &["startup-hook", "PID", net9.hook().to_str().unwrap()], "ran the startup hook");
-    wait_for_text(&seen, "DN_TOP_SET=");
-    assert!(program.is_alive() && program.answers());
+    runtimes::each(runtimes::since(8, runtimes::all()), |runtime| {
+        let place = folder();
+        let seen = place.path().join("seen");
+        let mut program = runtime.any().env("DN_TOP_HOOK", &seen).start();
+        let text = place.path().join("text.dll");
+        fs::write(&text, "MZ, and no assembly").unwrap();
+        for (path, why) in [
+            ("/no/such.dll", "/no/such.dll does not exist as the process sees files"),
+            ("relative.dll", "relative.dll does not exist as the process sees files"),
+            (place.path().to_str().unwrap(), "is no file"),
+            (text.to_str().unwrap(), "text.dll is no .NET assembly"),
+            (runtime.host().to_str().unwrap(), "dotnet is no .NET assembly"),
+        ] {
+            refused(&program, &["startup-hook", "PID", path], 1, why);
+        }
+        assert!(program.is_alive() && program.answers() && !seen.exists());
+        done(&program, &["startup-hook", "PID", runtime.hook().to_str().unwrap()], "ran the startup hook");
+        wait_for_text(&seen, "DN_TOP_SET=");
+        assert!(program.is_alive() && program.answers());
+    });
 }
 
 #[test]
 fn a_suspended_program_is_given_a_profiler_a_hook_and_a_variable() {
-    let Some(net9) = runtimes::net9() else { return };
-    let place = folder();
-    let (seen, loaded) = (place.path().join("seen"), place.path().join("loaded"));
-    let mut program = suspended(net9.any().env("DN_TOP_PROFILER", &loaded).env("DN_TOP_HOOK", &seen));
-    let profiler = net9.profiler();
-    let library = ["--guid", CLASS, "--path", profiler.to_str().unwrap()];
-    refused(
-        &program,
-        &[&["profiler", "attach", "PID"], &library[..]].concat(),
-        1,
-        "not sent, because the process is suspended at start-up",
-    );
-    refused(&program, &["perfmap", "PID", "on"], 1, "not sent, because the process is suspended at start-up");
-    refused(&program, &["startup-hook", "PID", "/no/such.dll"], 1, "does not exist as the process sees files");
-    done(&program, &["set-env", "PID", "DN_TOP_SET=seen"], "DN_TOP_SET was set");
-    done(&program, &["startup-hook", "PID", net9.hook().to_str().unwrap()], "runs it when it is resumed");
-    done(&program, &[&["profiler", "startup", "PID"], &library[..]].concat(), "loads the profiler when it is resumed");
-    assert!(!seen.exists() && !loaded.exists());
-    done(&program, &["resume", "PID"], "was resumed");
-    wait_for_text(&seen, "DN_TOP_SET=seen");
-    wait_for_text(&loaded, "started");
-    refused(&program, &[&["profiler", "startup", "PID"], &library[..]].concat(), 1, "is not suspended at start-up");
-    done(&program, &["resume", "PID"], "was not suspended; nothing changed");
-    assert!(program.is_alive() && program.answers());
+    runtimes::each(runtimes::since(8, runtimes::all()), |runtime| {
+        let place = folder();
+        let (seen, loaded) = (place.path().join("seen"), place.path().join("loaded"));
+        let mut program = suspended(runtime.any().env("DN_TOP_PROFILER", &loaded).env("DN_TOP_HOOK", &seen));
+        let profiler = runtime.profiler();
+        let library = ["--guid", CLASS, "--path", profiler.to_str().unwrap()];
+        refused(
+            &program,
+            &[&["profiler", "attach", "PID"], &library[..]].concat(),
+            1,
+            "not sent, because the process is suspended at start-up",
+        );
+        refused(&program, &["perfmap", "PID", "on"], 1, "not sent, because the process is suspended at start-up");
+        refused(&program, &["startup-hook", "PID", "/no/such.dll"], 1, "does not exist as the process sees files");
+        done(&program, &["set-env", "PID", "DN_TOP_SET=seen"], "DN_TOP_SET was set");
+        done(&program, &["startup-hook", "PID", runtime.hook().to_str().unwrap()], "runs it when it is resumed");
+        done(&program, &[&["profiler", "startup", "PID"], &library[..]].concat(), "loads the profiler when it is resumed");
+        assert!(!seen.exists() && !loaded.exists());
+        done(&program, &["resume", "PID"], "was resumed");
+        wait_for_text(&seen, "DN_TOP_SET=seen");
+        wait_for_text(&loaded, "started");
+        refused(&program, &[&["profiler", "startup", "PID"], &library[..]].concat(), 1, "is not suspended at start-up");
+        done(&program, &["resume", "PID"], "was not suspended; nothing changed");
+        assert!(program.is_alive() && program.answers());
+    });
 }
 
 #[test]
 fn a_profiler_is_attached_to_every_runtime() {
-    for runtime in runtimes::all() {
+    runtimes::each(runtimes::all_and_single_files(), |runtime| {
         let place = folder();
         let (data, attached) = (place.path().join("data"), place.path().join("attached"));
         fs::write(&data, attached.to_str().unwrap()).unwrap();
@@ -111,7 +113,7 @@ fn a_profiler_is_attached_to_every_runtime() {
         let again = attach(profiler.to_str().unwrap(), &program);
         assert!(again.code == 1 && again.stderr.contains("a profiler is in this process already"), "{runtime} {again:?}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
-    }
+    });
 }
 
 #[test]
@@ -168,13 +170,13 @@ fn what_makes_no_sense_is_said_before_anybody_is_asked() {
 
 #[test]
 fn what_user_events_lack_is_said() {
-    for runtime in runtimes::all() {
+    runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         let output = run(&program, &["trace", "PID", "--clr-events", "gc", "--user-events", "dn_top_test", "--duration", "100ms"]);
         // Where the kernel has them and we may, a new runtime does it.
         let kernel = Path::new("/proc/sys/kernel/user_events_max").exists();
         let may = fs::File::options().read(true).write(true).open("/sys/kernel/tracing/user_events_data").is_ok();
-        let old = !runtime.version.starts_with("10");
+        let old = runtime.major() < 10;
         if old || !may {
             assert!(output.code == 1 && output.stderr.contains("it cannot write to user_events: "), "{runtime} {output:?}");
         } else {
@@ -185,16 +187,16 @@ fn what_user_events_lack_is_said() {
         assert_eq!(output.stderr.contains("the runtime is too old: it needs .NET 10"), old, "{runtime} {output:?}");
         assert_eq!(output.stderr.contains("it takes Linux 6.4 or newer, built with CONFIG_USER_EVENTS"), !kernel, "{runtime} {output:?}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
-    }
+    });
 }
 
 #[test]
 fn no_release_is_taken_for_a_preview() {
-    for runtime in runtimes::all() {
+    runtimes::each(runtimes::all(), |runtime| {
         let (mut program, place) = (runtime.any().start(), folder());
         let file = place.path().join("a.nettrace");
         let output = run(&program, &["trace", "PID", "--legacy", "-o", file.to_str().unwrap()]);
         output.assert_refused(1, "this runtime is no preview of .NET Core 3.0: do without --legacy");
         assert!(!file.exists() && program.is_alive() && program.answers(), "{runtime}");
-    }
+    });
 }

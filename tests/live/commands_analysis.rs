@@ -21,7 +21,7 @@ fn number(value: &Value) -> f64 {
 
 #[test]
 fn a_report_shows_where_the_time_went() {
-    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         // The methods get their last tier.
         program.spend(1000);
@@ -50,7 +50,7 @@ fn a_report_shows_where_the_time_went() {
         assert!(all > 500.0 && spend >= all && spend < all * 1.2, "{runtime}: {spend} in all, {times:?}");
         assert_eq!(report["unresolved"], 0, "{report:#}");
         assert_shares(times, spent, &runtime.to_string());
-    }
+    });
 }
 
 /// Samples of all threads in a recording that goes on.
@@ -63,7 +63,7 @@ fn sampled(partial: &Path) -> u64 {
 
 #[test]
 fn stacks_are_those_of_every_thread() {
-    for runtime in runtimes::all() {
+    runtimes::each(runtimes::all_and_single_files(), |runtime| {
         let mut program = if runtime.is_trimmed() { runtime.any() } else { runtime.program("known") }.start();
         // A program that has just started may not have come to its main method.
         if !runtime.is_trimmed() {
@@ -79,9 +79,9 @@ fn stacks_are_those_of_every_thread() {
         let groups = stacks["stacks"].as_array().unwrap();
         let frames = || groups.iter().flat_map(|group| group["frames"].as_array().unwrap()).map(|frame| frame.as_str().unwrap());
         let unknown: Vec<_> = frames().filter_map(|frame| u64::from_str_radix(frame.strip_prefix("0x")?, 16).ok()).collect();
-        // Where reflection calls a constructor, .NET 10 has a frame of its own: machine code of the runtime, which no rundown names. It is part of the
-        // program's file there.
-        let own = if runtime.is_trimmed() { code(program.pid(), &runtime.host()) } else { Vec::new() };
+        // Where reflection calls a method, there is a frame of machine code of the runtime, which no rundown names. It is part of the program's file
+        // in a single file.
+        let own = if runtime.is_single_file() { code(program.pid(), &runtime.host()) } else { Vec::new() };
         let is_own = |address: &u64| own.iter().any(|range| range.contains(address));
         assert!(frames().count() > 3 && unknown.iter().all(is_own), "{runtime}: {stacks:#}");
         let threads: Vec<_> = groups.iter().flat_map(|group| group["threads"].as_array().unwrap()).collect();
@@ -98,7 +98,7 @@ fn stacks_are_those_of_every_thread() {
         assert!(text.code == 0 && text.stdout.contains("Thread time"), "{runtime}: {text:?}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
         eprintln!("{runtime}: {} threads in {} stacks", threads.len(), groups.len());
-    }
+    });
 }
 
 /// Where a process has machine code of a file.
@@ -117,49 +117,51 @@ fn lines(stdout: &str) -> Vec<Value> {
 
 #[test]
 fn meters_have_the_values_that_the_program_set() {
-    let Some(net9) = runtimes::net9() else { return };
-    let program = net9.program("meters").start();
-    let output = start(&["counters"], &program, &["--counters", "DnTop.Meter", "--format", "json", "--duration", "6s"]).wait();
-    assert_eq!(output.code, 0, "{}", output.stderr);
-    let lines = lines(&output.stdout);
-    let named = |name: &str| lines.iter().filter(move |line| line["name"] == name).collect::<Vec<_>>();
-    assert!(lines.iter().all(|line| line["provider"] == "DnTop.Meter" && line["source"] == "meter"), "{}", output.stdout);
-    let gauges = named("g");
-    assert!(gauges.len() >= 3 && gauges.iter().all(|line| line["value"] == 42.0 && line["kind"] == "gauge"), "{gauges:?}");
-    // What is counted in an interval is recorded in it too, and goes to both routes in turn.
-    let mut deltas = BTreeMap::<&str, f64>::new();
-    for line in named("hits").iter().filter(|line| line["delta"].is_number()) {
-        *deltas.entry(line["tags"].as_str().unwrap()).or_default() += number(&line["delta"]);
-    }
-    let [a, b] = ["route=/a", "route=/b"].map(|route| deltas[route]);
-    assert!(a > 100.0 && (a - b).abs() <= 5.0, "{deltas:?}");
-    let histograms: Vec<_> = named("lat").into_iter().filter(|line| line["histogram"]["count"].as_u64() > Some(0)).collect();
-    let recorded: f64 = histograms.iter().map(|line| number(&line["histogram"]["count"])).sum();
-    assert!((recorded - a - b).abs() <= 0.25 * recorded, "{recorded} recorded, {deltas:?}");
-    for line in &histograms {
-        // Values from 0 to 99 in turn; an interval has about two rounds of them.
-        let told = &line["histogram"];
-        let mean = number(&told["sum"]) / number(&told["count"]);
-        assert!((30.0..70.0).contains(&mean), "{line}");
-        let quantiles = told["quantiles"].as_array().unwrap();
-        assert!(
-            quantiles.len() >= 3 && number(&quantiles[0][1]) <= number(&quantiles[2][1]) && number(&quantiles[2][1]) <= 100.0,
-            "{line}"
-        );
-    }
-    eprintln!("{} lines; hits {deltas:?}; lat {recorded}; last {}", lines.len(), histograms.last().unwrap()["histogram"]);
+    runtimes::each(runtimes::with("meters"), |runtime| {
+        let program = runtime.program("meters").start();
+        let output = start(&["counters"], &program, &["--counters", "DnTop.Meter", "--format", "json", "--duration", "6s"]).wait();
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        let lines = lines(&output.stdout);
+        let named = |name: &str| lines.iter().filter(move |line| line["name"] == name).collect::<Vec<_>>();
+        assert!(lines.iter().all(|line| line["provider"] == "DnTop.Meter" && line["source"] == "meter"), "{}", output.stdout);
+        let gauges = named("g");
+        assert!(gauges.len() >= 3 && gauges.iter().all(|line| line["value"] == 42.0 && line["kind"] == "gauge"), "{gauges:?}");
+        // What is counted in an interval is recorded in it too, and goes to both routes in turn.
+        let mut deltas = BTreeMap::<&str, f64>::new();
+        for line in named("hits").iter().filter(|line| line["delta"].is_number()) {
+            *deltas.entry(line["tags"].as_str().unwrap()).or_default() += number(&line["delta"]);
+        }
+        let [a, b] = ["route=/a", "route=/b"].map(|route| deltas[route]);
+        assert!(a > 100.0 && (a - b).abs() <= 5.0, "{deltas:?}");
+        let histograms: Vec<_> = named("lat").into_iter().filter(|line| line["histogram"]["count"].as_u64() > Some(0)).collect();
+        let recorded: f64 = histograms.iter().map(|line| number(&line["histogram"]["count"])).sum();
+        assert!((recorded - a - b).abs() <= 0.25 * recorded, "{recorded} recorded, {deltas:?}");
+        for line in &histograms {
+            // Values from 0 to 99 in turn; an interval has about two rounds of them.
+            let told = &line["histogram"];
+            let mean = number(&told["sum"]) / number(&told["count"]);
+            assert!((30.0..70.0).contains(&mean), "{line}");
+            let quantiles = told["quantiles"].as_array().unwrap();
+            assert!(
+                quantiles.len() >= 3 && number(&quantiles[0][1]) <= number(&quantiles[2][1]) && number(&quantiles[2][1]) <= 100.0,
+                "{line}"
+            );
+        }
+        eprintln!("{} lines; hits {deltas:?}; lat {recorded}; last {}", lines.len(), histograms.last().unwrap()["histogram"]);
+    });
 }
 
 #[test]
 fn the_runtimes_own_counters_come_from_every_runtime() {
-    for runtime in runtimes::all() {
+    runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         let csv = start(&["counters"], &program, &["--format", "csv", "--duration", "4s"]);
         let output = start(&["counters"], &program, &["--format", "json", "--duration", "4s"]).wait();
         assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
         let lines = lines(&output.stdout);
-        let is_new = !runtime.version.starts_with("3.1");
-        let (source, name) = if is_new { ("meter", "dotnet.process.memory.working_set") } else { ("event-counter", "working-set") };
+        // Older ones have no meter of that name.
+        let (source, name) =
+            if runtime.major() >= 9 { ("meter", "dotnet.process.memory.working_set") } else { ("event-counter", "working-set") };
         let memory: Vec<_> = lines.iter().filter(|line| line["name"] == name && line["source"] == source).collect();
         assert!(memory.len() >= 2 && memory.iter().all(|line| number(&line["value"]) > 1.0), "{runtime}: {}", output.stdout);
         assert!(lines.iter().all(|line| line["source"] == source && line["provider"] == "System.Runtime"), "{runtime}: {}", output.stdout);
@@ -171,43 +173,48 @@ fn the_runtimes_own_counters_come_from_every_runtime() {
         assert!(program.is_alive() && program.answers(), "{runtime}");
         let names: std::collections::BTreeSet<_> = lines.iter().map(|line| line["name"].to_string()).collect();
         eprintln!("{runtime}: {} lines of {} counters", lines.len(), names.len());
-    }
+    });
 }
 
 #[test]
 fn who_comes_later_takes_the_limits_of_the_first() {
-    let Some(net9) = runtimes::net9() else { return };
-    let program = net9.program("meters").start();
-    let first = start(&["counters"], &program, &["--counters", "DnTop.Meter", "--format", "json"]);
-    let came = |running: &Running| poll(PATIENCE, || running.stdout().contains("\"g\"").then_some(()));
-    came(&first).unwrap();
-    let second = start(&["counters"], &program, &["--counters", "DnTop.Meter[g]", "--interval", "500ms"]);
-    assert!(poll(PATIENCE, || second.stdout().contains(" 42  g").then_some(())).is_some(), "{}", second.stderr());
-    let before = lines(&first.stdout()).len();
-    assert!(poll(PATIENCE, || (first.stdout().lines().count() > before).then_some(())).is_some(), "{}", first.stderr());
-    // Ctrl-C keeps what came.
-    for running in [first, second] {
-        running.signal(Signal::INT);
-        let output = running.wait();
-        assert_eq!(output.code, 130, "{}", output.stderr);
-        assert!(output.stdout.contains("42"));
-        eprintln!("{}", output.stderr);
-    }
+    runtimes::each(runtimes::with("meters"), |runtime| {
+        let program = runtime.program("meters").start();
+        let first = start(&["counters"], &program, &["--counters", "DnTop.Meter", "--format", "json"]);
+        let came = |running: &Running| poll(PATIENCE, || running.stdout().contains("\"g\"").then_some(()));
+        came(&first).unwrap();
+        let second = start(&["counters"], &program, &["--counters", "DnTop.Meter[g]", "--interval", "500ms"]);
+        assert!(poll(PATIENCE, || second.stdout().contains(" 42  g").then_some(())).is_some(), "{}", second.stderr());
+        let before = lines(&first.stdout()).len();
+        assert!(poll(PATIENCE, || (first.stdout().lines().count() > before).then_some(())).is_some(), "{}", first.stderr());
+        // Ctrl-C keeps what came.
+        for running in [first, second] {
+            running.signal(Signal::INT);
+            let output = running.wait();
+            assert_eq!(output.code, 130, "{}", output.stderr);
+            assert!(output.stdout.contains("42"));
+            eprintln!("{}", output.stderr);
+        }
+    });
 }
 
 #[test]
 fn a_counter_that_nobody_publishes_is_said() {
-    let Some(net9) = runtimes::net9() else { return };
-    let program = net9.any().start();
-    let output = start(&["counters"], &program, &["--counters", "No.Such", "--duration", "6s", "--format", "json"]).wait();
-    assert_eq!((output.code, output.stdout.as_str()), (0, ""));
-    assert!(output.stderr.contains("publishes nothing of that name so far"), "{}", output.stderr);
-    start(&["counters"], &program, &["--counters", "A[x"]).wait().assert_refused(2, "the '[' has no ']'");
+    runtimes::each(runtimes::all(), |runtime| {
+        let program = runtime.any().start();
+        let running = start(&["counters"], &program, &["--counters", "No.Such", "--format", "json"]);
+        let said = || running.stderr().contains("publishes nothing of that name so far").then_some(());
+        poll(PATIENCE, said).unwrap_or_else(|| panic!("{}", running.stderr()));
+        running.signal(Signal::INT);
+        let output = running.wait();
+        assert_eq!((output.code, output.stdout.as_str()), (130, ""));
+        start(&["counters"], &program, &["--counters", "A[x"]).wait().assert_refused(2, "the '[' has no ']'");
+    });
 }
 
 #[test]
 fn the_heap_has_the_objects_that_the_program_holds() {
-    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+    runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         start(&["heap"], &program, &[]).wait().assert_refused(2, "--yes allows that");
         program.carry_out("hold 12345");
@@ -226,7 +233,11 @@ fn the_heap_has_the_objects_that_the_program_holds() {
             eprintln!("{runtime}: {} objects, {} bytes, {} references", heap["objects"], heap["bytes"], heap["references"]);
         }
         assert!(program.is_alive() && program.answers(), "{runtime}");
-    }
+    });
+}
+
+#[test]
+fn the_heap_of_a_single_file_is_the_sum_of_its_types() {
     let Some(net10) = runtimes::single_file_net10() else { return };
     let mut program = net10.any().start();
     // It is just starting.
@@ -246,7 +257,7 @@ fn the_heap_has_the_objects_that_the_program_holds() {
 #[test]
 fn the_graph_of_the_heap_leads_to_what_the_program_holds() {
     let place = folder();
-    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+    runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         program.carry_out("hold 1000");
         let file = place.path().join(format!("{}.gcdump", runtime.version));
@@ -282,14 +293,15 @@ fn the_graph_of_the_heap_leads_to_what_the_program_holds() {
         start(&["heap", "--yes", "-o", path], &program, &[]).wait().assert_refused(1, "exists already and is not overwritten");
         eprintln!("{runtime}: {told} nodes, {alive} reached from the root, {} bytes of file", file.metadata().unwrap().len());
         assert!(program.is_alive() && program.answers(), "{runtime}");
-    }
+    });
 }
 
 #[test]
 fn a_suspended_program_is_not_waited_for() {
-    let Some(net9) = runtimes::net9() else { return };
-    let program = net9.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
-    for words in [&["stacks"][..], &["counters"], &["heap", "--yes"]] {
-        start(words, &program, &[]).wait().assert_refused(1, "is suspended at start-up");
-    }
+    runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
+        let program = runtime.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
+        for words in [&["stacks"][..], &["counters"], &["heap", "--yes"]] {
+            start(words, &program, &[]).wait().assert_refused(1, "is suspended at start-up");
+        }
+    });
 }

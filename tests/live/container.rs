@@ -17,7 +17,7 @@ fn what_runs_in_a_container_is_reached_from_outside() {
     if !runtimes::namespaces() {
         return;
     }
-    for runtime in runtimes::all() {
+    runtimes::each(runtimes::all().into_iter().chain(runtimes::single_file_net10()).collect(), |runtime| {
         // A folder that both sides see under the same name.
         let place = folder();
         let mut program = runtime.any().env("DOTNET_PerfMapJitDumpPath", place.path()).contained().start();
@@ -43,10 +43,10 @@ fn what_runs_in_a_container_is_reached_from_outside() {
         relative.assert_refused(2, "the target has a file system of its own: give an absolute path");
 
         if info["capabilities"]["perf_map"] == true {
-            let map = format!("{root}{}/perf-1.map", place.path().display());
-            assert_eq!(run(&program, "perfmap", &["on"])["files"], json!([map]), "{runtime}");
+            let files: Vec<_> = table::perf_map_files(runtime, 1).map(|file| format!("{root}{}/{file}", place.path().display())).collect();
+            assert_eq!(run(&program, "perfmap", &["on"])["files"], json!(files));
             run(&program, "perfmap", &["off"]);
         }
         assert!(program.is_alive() && program.answers(), "{runtime}");
-    }
+    });
 }

@@ -92,9 +92,9 @@ fn count(findings: &Findings, name: &str) -> u64 {
     findings.events.iter().filter(of).map(|rate| rate.event.count).sum()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_shown_is_what_is_in_the_file() {
-    for runtime in runtimes::all() {
+#[test]
+fn what_is_shown_is_what_is_in_the_file() {
+    runtimes::each_async(runtimes::all(), async |runtime| {
         let name = runtime.to_string();
         let mut program = runtime.any().start();
         let place = folder();
@@ -107,12 +107,12 @@ async fn what_is_shown_is_what_is_in_the_file() {
         assert!(findings.profile.count(SampleFilter::ALL).samples().all() > 0, "{name}");
         assert_same(&file, &recording, &findings, &name);
         assert!(program.is_alive() && program.answers(), "{name}");
-    }
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_shown_is_what_the_program_did() {
-    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+#[test]
+fn what_is_shown_is_what_the_program_did() {
+    runtimes::each_async(runtimes::with("known"), async |runtime| {
         let name = runtime.to_string();
         let mut program = runtime.program("known").start();
         // What the program needs for itself to take a command it has then.
@@ -137,7 +137,7 @@ async fn what_is_shown_is_what_the_program_did() {
         let site = snapshot.contention.sites.iter().find(|site| site.method.contains("Known.<Contend>")).unwrap();
         assert_eq!(site.count, 7, "{name}");
         assert_same(&file, &recording, &findings, &name);
-    }
+    });
 }
 
 /// Locks and the thread pool.
@@ -150,11 +150,11 @@ fn found(recording: &Recording) -> Vec<Lint> {
 }
 
 /// Each trouble is made in a real program, seen while it lasts, and named for what it is; nothing is said of a program that is well.
-#[tokio::test(flavor = "multi_thread")]
-async fn trouble_that_a_program_is_in_is_found_while_it_lasts() {
-    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+#[test]
+fn trouble_that_a_program_is_in_is_found_while_it_lasts() {
+    runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         // Since .NET 6, the pool makes threads for those that wait for tasks, instead of starving.
-        let held_up = if runtime.version.starts_with("3.") { "thread pool starved " } else { "pool threads wait for tasks" };
+        let held_up = if runtime.major() == 3 { "thread pool starved " } else { "pool threads wait for tasks" };
         for (command, tab, says) in [
             ("convoy 10 2000", Tab::Threads, "threads at a time wait for locks"),
             ("occupy 6 2000", Tab::Threads, "thread pool starved "),
@@ -179,34 +179,35 @@ async fn trouble_that_a_program_is_in_is_found_while_it_lasts() {
             })
             .await;
         }
-    }
+    });
 }
 
 /// Commands to a database: as many as were sent, by their text.
-#[tokio::test(flavor = "multi_thread")]
-async fn commands_to_a_database_are_counted_by_their_text() {
-    let Some(net9) = runtimes::net9() else { return };
-    let mut program = net9.program("store").start();
-    let place = folder();
-    let file = place.path().join("a.nettrace");
-    let config = select(&["database"], &[] as &[&str], None).unwrap().config;
-    let recording = record(&mut program, config, &file, |program, _| {
-        program.carry_out("sql 7 2 SELECT * FROM Orders WHERE Id = ?");
-        program.carry_out("ef 5 2 UPDATE Stock SET Count = @n");
-    })
-    .await;
-    let findings = recording.findings.unwrap();
-    let told = findings.snapshot.activities.operations.iter().map(|operation| {
-        let subject = operation.subjects.first().map(|subject| (subject.text.as_str(), subject.count));
-        (operation.name.as_str(), operation.started, operation.ended, subject)
+#[test]
+fn commands_to_a_database_are_counted_by_their_text() {
+    runtimes::each_async(runtimes::with("store"), async |runtime| {
+        let mut program = runtime.program("store").start();
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let config = select(&["database"], &[] as &[&str], None).unwrap().config;
+        let recording = record(&mut program, config, &file, |program, _| {
+            program.carry_out("sql 7 2 SELECT * FROM Orders WHERE Id = ?");
+            program.carry_out("ef 5 2 UPDATE Stock SET Count = @n");
+        })
+        .await;
+        let findings = recording.findings.unwrap();
+        let told = findings.snapshot.activities.operations.iter().map(|operation| {
+            let subject = operation.subjects.first().map(|subject| (subject.text.as_str(), subject.count));
+            (operation.name.as_str(), operation.started, operation.ended, subject)
+        });
+        assert_eq!(
+            told.collect::<Vec<_>>(),
+            [
+                ("SqlClientDiagnosticListener", 7, 7, Some(("SELECT * FROM Orders WHERE Id = ?", 7))),
+                ("Microsoft.EntityFrameworkCore", 5, 5, Some(("UPDATE Stock SET Count = @n", 5))),
+            ]
+        );
+        // The shortest time that a command can take.
+        assert!(findings.snapshot.activities.operations.iter().all(|operation| operation.mean_ns >= Some(2e6)));
     });
-    assert_eq!(
-        told.collect::<Vec<_>>(),
-        [
-            ("SqlClientDiagnosticListener", 7, 7, Some(("SELECT * FROM Orders WHERE Id = ?", 7))),
-            ("Microsoft.EntityFrameworkCore", 5, 5, Some(("UPDATE Stock SET Count = @n", 5))),
-        ]
-    );
-    // The shortest time that a command can take.
-    assert!(findings.snapshot.activities.operations.iter().all(|operation| operation.mean_ns >= Some(2e6)));
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::runtimes;
+use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{BACK_TAB, DOWN, END, ENTER, ESC, TAB, ctrl};
 use crate::support::{Invocation, PATIENCE, Program, Running, Screen, Signal, folder, poll};
 use crate::trace::assert_whole;
@@ -13,11 +13,11 @@ use crate::trace::assert_whole;
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
 /// The dashboard with this program alone in it, and the program selected.
-fn dashboard(program: &Program, name: &str) -> Screen {
+fn dashboard(runtime: &Runtime, program: &Program, name: &str) -> Screen {
     let screen = Invocation::new(["--filter", &program.pid().to_string()]).screen(120, 40);
     // The number alone is in the path of the program, too.
-    screen.wait_for(".NET 9.0.7");
-    screen.wait_for(&format!("{name} {}", program.pid()));
+    screen.wait_for(&format!(".NET {}", runtime.version));
+    screen.wait_for(&format!("{} {}", runtime.name_of(name), program.pid()));
     screen
 }
 
@@ -41,46 +41,47 @@ fn recording(screen: &Screen) -> PathBuf {
 
 #[test]
 fn the_form_records_what_its_command_line_does() {
-    let Some(net9) = runtimes::net9() else { return };
-    let mut program = net9.program("known").start();
-    let screen = dashboard(&program, "known");
-    let provider = format!("{RUNTIME}:exception:error");
-    screen.keys("O");
-    screen.wait_for("Record · known");
-    screen.keys(&format!("{}{TAB}{provider}", ctrl('u')));
-    let shown = screen.wait_for(":exception:error");
-    assert!(shown.contains(&format!("dn-top trace {} --provider", program.pid())), "{shown}");
-    screen.keys(ENTER);
-    // The session lets events through once its header has come and the next question is answered.
-    let began = |file: PathBuf| {
-        file.extension().is_some_and(|extension| extension == "partial") && file.metadata().is_ok_and(|file| file.len() > 0)
-    };
-    let begun = || fs::read_dir(screen.folder()).unwrap().any(|entry| began(entry.unwrap().path())).then_some(());
-    assert!(poll(PATIENCE, begun).is_some(), "{}", screen.contents());
-    assert!(program.answers());
-    program.carry_out("throw 7");
-    screen.keys("t");
-    screen.wait_for("✓ done");
-    let form = stats(&recording(&screen));
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let screen = dashboard(runtime, &program, "known");
+        let provider = format!("{RUNTIME}:exception:error");
+        screen.keys("O");
+        screen.wait_for("Record · known");
+        screen.keys(&format!("{}{TAB}{provider}", ctrl('u')));
+        let shown = screen.wait_for(":exception:error");
+        assert!(shown.contains(&format!("dn-top trace {} --provider", program.pid())), "{shown}");
+        screen.keys(ENTER);
+        // The session lets events through once its header has come and the next question is answered.
+        let began = |file: PathBuf| {
+            file.extension().is_some_and(|extension| extension == "partial") && file.metadata().is_ok_and(|file| file.len() > 0)
+        };
+        let begun = || fs::read_dir(screen.folder()).unwrap().any(|entry| began(entry.unwrap().path())).then_some(());
+        assert!(poll(PATIENCE, begun).is_some(), "{}", screen.contents());
+        assert!(program.answers());
+        program.carry_out("throw 7");
+        screen.keys("t");
+        screen.wait_for("✓ done");
+        let form = stats(&recording(&screen));
 
-    let place = folder();
-    let file = place.path().join("a.nettrace");
-    let pid = program.pid().to_string();
-    let running = Invocation::new(["trace", &pid, "-o", file.to_str().unwrap(), "--provider", &provider, "--json"]).start();
-    wait_for_session(&running, &program);
-    program.carry_out("throw 7");
-    running.signal(Signal::INT);
-    let output = running.wait();
-    assert_whole(&file, &serde_json::from_str(&output.stdout).unwrap());
-    let line = stats(&file);
-    for said in [&form, &line] {
-        assert_eq!((count(said, RUNTIME, "ExceptionThrown"), &said["complete"]), (7, &true.into()), "{said}");
-    }
-    let kinds = |said: &Value| {
-        let of = |count: &Value| (count["provider"].as_str() == Some(RUNTIME)).then(|| count["name"].clone());
-        said["counts"].as_array().unwrap().iter().filter_map(of).collect::<Vec<_>>()
-    };
-    assert_eq!(kinds(&form), kinds(&line));
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let pid = program.pid().to_string();
+        let running = Invocation::new(["trace", &pid, "-o", file.to_str().unwrap(), "--provider", &provider, "--json"]).start();
+        wait_for_session(&running, &program);
+        program.carry_out("throw 7");
+        running.signal(Signal::INT);
+        let output = running.wait();
+        assert_whole(&file, &serde_json::from_str(&output.stdout).unwrap());
+        let line = stats(&file);
+        for said in [&form, &line] {
+            assert_eq!((count(said, RUNTIME, "ExceptionThrown"), &said["complete"]), (7, &true.into()), "{said}");
+        }
+        let kinds = |said: &Value| {
+            let of = |count: &Value| (count["provider"].as_str() == Some(RUNTIME)).then(|| count["name"].clone());
+            said["counts"].as_array().unwrap().iter().filter_map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(&form), kinds(&line));
+    });
 }
 
 /// The session is open, and lets events through.
@@ -91,7 +92,7 @@ fn wait_for_session(running: &Running, program: &Program) {
 
 #[test]
 fn an_event_with_a_text_in_it_ends_a_recording() {
-    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+    runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let place = folder();
         let file = place.path().join("a.nettrace");
@@ -109,12 +110,12 @@ fn an_event_with_a_text_in_it_ends_a_recording() {
         assert_whole(&file, &result);
         assert_eq!(count(&stats(&file), RUNTIME, "ExceptionThrown"), 7, "{runtime}");
         assert!(program.answers(), "{runtime}");
-    }
+    });
 }
 
 #[test]
 fn a_flight_recorder_keeps_the_end() {
-    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+    runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let place = folder();
         let file = place.path().join("a.nettrace");
@@ -137,73 +138,76 @@ fn a_flight_recorder_keeps_the_end() {
         };
         assert!(holds("number 19999") && !holds("number 7"), "{runtime}");
         assert!(program.answers(), "{runtime}");
-    }
+    });
 }
 
 #[test]
 fn what_a_flight_recorder_kept_outlives_it() {
-    let Some(net9) = runtimes::net9() else { return };
-    let mut program = net9.program("known").start();
-    let place = folder();
-    let file = place.path().join("a.nettrace");
-    let pid = program.pid().to_string();
-    let arguments = ["trace", &pid, "-o", file.to_str().unwrap(), "--clr-events", "exception", "--flight", "1MiB"];
-    let running = Invocation::new(arguments).start();
-    wait_for_session(&running, &program);
-    program.carry_out("throw 20000");
-    let segments = || {
-        let files = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
-        let mut files: Vec<_> = files.filter(|file| file.to_str().unwrap().contains(".partial.0")).collect();
-        files.sort();
-        files
-    };
-    // The first ones have gone.
-    let full = || (segments().len() >= 8 && !place.path().join("a.nettrace.partial.0001").exists()).then_some(());
-    poll(PATIENCE, full).unwrap_or_else(|| panic!("{:?}\n{}", segments(), running.stderr()));
-    running.signal(Signal::KILL);
-    running.wait();
-    let left = segments();
-    assert!((8..=20).contains(&left.len()), "{left:?}");
-    // It may have been killed in the middle of the newest.
-    for segment in &left[..left.len() - 1] {
-        let said = stats(segment);
-        assert!(said["complete"] == true && count(&said, RUNTIME, "ExceptionThrown") > 0, "{}: {said:#}", segment.display());
-    }
-    assert!(program.answers());
-    // They become one file, in whatever order they are given; what is left out is named.
-    let join = |segments: &[&PathBuf], out: &str| {
-        let out = place.path().join(out);
-        let words = ["salvage".as_ref(), "-o".as_ref(), out.as_os_str()].into_iter().chain(segments.iter().map(|path| path.as_os_str()));
-        let output = Invocation::new(words.collect::<Vec<_>>()).run();
-        assert_eq!(output.code, 0, "{output:?}");
-        (stats(&out), output.stderr)
-    };
-    let thrown = |said: &Value| count(said, RUNTIME, "ExceptionThrown");
-    let whole = &left[..left.len() - 1];
-    let (said, _) = join(&whole.iter().rev().collect::<Vec<_>>(), "joined.nettrace");
-    assert_eq!(thrown(&said), whole.iter().map(|segment| thrown(&stats(segment))).sum::<u64>(), "{said:#}");
-    assert_eq!(said["complete"], true, "{said:#}");
-    let (said, words) = join(&[&left[0], &left[2]], "gap.nettrace");
-    assert_eq!(thrown(&said), thrown(&stats(&left[0])) + thrown(&stats(&left[2])));
-    assert!(words.contains("segments are missing"), "{words}");
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let pid = program.pid().to_string();
+        let arguments = ["trace", &pid, "-o", file.to_str().unwrap(), "--clr-events", "exception", "--flight", "1MiB"];
+        let running = Invocation::new(arguments).start();
+        wait_for_session(&running, &program);
+        program.carry_out("throw 20000");
+        let segments = || {
+            let files = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
+            let mut files: Vec<_> = files.filter(|file| file.to_str().unwrap().contains(".partial.0")).collect();
+            files.sort();
+            files
+        };
+        // The first ones have gone.
+        let full = || (segments().len() >= 8 && !place.path().join("a.nettrace.partial.0001").exists()).then_some(());
+        poll(PATIENCE, full).unwrap_or_else(|| panic!("{:?}\n{}", segments(), running.stderr()));
+        running.signal(Signal::KILL);
+        running.wait();
+        let left = segments();
+        assert!((8..=20).contains(&left.len()), "{left:?}");
+        // It may have been killed in the middle of the newest.
+        for segment in &left[..left.len() - 1] {
+            let said = stats(segment);
+            assert!(said["complete"] == true && count(&said, RUNTIME, "ExceptionThrown") > 0, "{}: {said:#}", segment.display());
+        }
+        assert!(program.answers());
+        // They become one file, in whatever order they are given; what is left out is named.
+        let join = |segments: &[&PathBuf], out: &str| {
+            let out = place.path().join(out);
+            let words =
+                ["salvage".as_ref(), "-o".as_ref(), out.as_os_str()].into_iter().chain(segments.iter().map(|path| path.as_os_str()));
+            let output = Invocation::new(words.collect::<Vec<_>>()).run();
+            assert_eq!(output.code, 0, "{output:?}");
+            (stats(&out), output.stderr)
+        };
+        let thrown = |said: &Value| count(said, RUNTIME, "ExceptionThrown");
+        let whole = &left[..left.len() - 1];
+        let (said, _) = join(&whole.iter().rev().collect::<Vec<_>>(), "joined.nettrace");
+        assert_eq!(thrown(&said), whole.iter().map(|segment| thrown(&stats(segment))).sum::<u64>(), "{said:#}");
+        assert_eq!(said["complete"], true, "{said:#}");
+        let (said, words) = join(&[&left[0], &left[2]], "gap.nettrace");
+        assert_eq!(thrown(&said), thrown(&stats(&left[0])) + thrown(&stats(&left[2])));
+        assert!(words.contains("segments are missing"), "{words}");
+    });
 }
 
 #[test]
 fn a_variable_is_set_from_the_dashboard() {
-    let Some(net9) = runtimes::net9() else { return };
-    let program = net9.program("known").start();
-    let screen = dashboard(&program, "known");
-    screen.keys("a");
-    screen.wait_for("Act on known");
-    screen.keys(&DOWN.repeat(4));
-    screen.keys(ENTER);
-    screen.wait_for("Set a variable · known");
-    screen.keys(&format!("{TAB}DN_TOP_PROOF{TAB}from the form{TAB}y"));
-    screen.wait_for("set variable done");
-    let environment = Invocation::new(["env", &program.pid().to_string(), "--json"]).run().json();
-    let found = environment.as_array().unwrap().iter().find(|variable| variable["name"] == "DN_TOP_PROOF");
-    assert_eq!(found.unwrap()["value"], "from the form");
-    assert!(program.answers());
+    runtimes::each(runtimes::since(6, runtimes::with("known")), |runtime| {
+        let program = runtime.program("known").start();
+        let screen = dashboard(runtime, &program, "known");
+        screen.keys("a");
+        screen.wait_for("Act on known");
+        screen.keys(&DOWN.repeat(4));
+        screen.keys(ENTER);
+        screen.wait_for("Set a variable · known");
+        screen.keys(&format!("{TAB}DN_TOP_PROOF{TAB}from the form{TAB}y"));
+        screen.wait_for("set variable done");
+        let environment = Invocation::new(["env", &program.pid().to_string(), "--json"]).run().json();
+        let found = environment.as_array().unwrap().iter().find(|variable| variable["name"] == "DN_TOP_PROOF");
+        assert_eq!(found.unwrap()["value"], "from the form");
+        assert!(program.answers());
+    });
 }
 
 #[test]
@@ -211,7 +215,7 @@ fn events_go_to_tracepoints_or_the_form_says_what_is_missing() {
     // Where the kernel has them and we may, a new runtime does it.
     let data = Path::new("/sys/kernel/tracing/user_events_data");
     let possible = fs::File::options().read(true).write(true).open(data).is_ok();
-    for runtime in [runtimes::net9(), runtimes::net10()].into_iter().flatten() {
+    runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         let screen = Invocation::new(["--filter", &program.pid().to_string()]).screen(120, 40);
         screen.wait_for(&format!(".NET {}", runtime.version));
@@ -219,7 +223,7 @@ fn events_go_to_tracepoints_or_the_form_says_what_is_missing() {
         screen.wait_for("Record · ");
         screen.keys(&format!("{BACK_TAB}{BACK_TAB}dn_top_test"));
         screen.wait_for("--user-events dn_top_test");
-        let old = runtime.version.starts_with('9');
+        let old = runtime.major() < 10;
         if old {
             screen.wait_for("Tracepoints: the runtime is too old: it needs .NET 10.");
         }
@@ -240,29 +244,30 @@ fn events_go_to_tracepoints_or_the_form_says_what_is_missing() {
         }
         assert!(!screen.contents().contains("1 recording"), "{}", screen.contents());
         assert!(program.answers(), "{runtime}");
-    }
+    });
 }
 
 #[test]
 fn a_program_is_run_and_recorded_from_the_dashboard() {
-    let Some(net9) = runtimes::net9() else { return };
-    let screen = Invocation::new(["--filter", "nothing is called this"]).screen(120, 40);
-    screen.wait_for("No process matches");
-    screen.keys("a");
-    screen.wait_for("record it from its start");
-    screen.keys(END);
-    screen.keys(ENTER);
-    screen.wait_for("Run a program");
-    // It ends when there is nothing to read, which is at once.
-    let launch = net9.program("known");
-    let words: Vec<_> = launch.words().iter().map(|word| word.to_str().unwrap()).collect();
-    screen.keys(&format!("{}{TAB}{TAB}out.txt{TAB}y", words.join(" ")));
-    screen.wait_for("Output of known (");
-    screen.wait_for("│ ready ");
-    screen.wait_for("It ended with 0");
-    let file = recording(&screen);
-    let said = stats(&file);
-    // What a runtime has one of it makes first of all.
-    assert_eq!(count(&said, RUNTIME, "AppDomainLoad"), 1, "{said:#}");
-    assert!(screen.folder().join("out.txt").is_file());
+    runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {
+        let screen = Invocation::new(["--filter", "nothing is called this"]).screen(120, 40);
+        screen.wait_for("No process matches");
+        screen.keys("a");
+        screen.wait_for("record it from its start");
+        screen.keys(END);
+        screen.keys(ENTER);
+        screen.wait_for("Run a program");
+        // It ends when there is nothing to read, which is at once.
+        let launch = runtime.program("known");
+        let words: Vec<_> = launch.words().iter().map(|word| word.to_str().unwrap()).collect();
+        screen.keys(&format!("{}{TAB}{TAB}out.txt{TAB}y", words.join(" ")));
+        screen.wait_for("Output of known (");
+        screen.wait_for("│ ready ");
+        screen.wait_for("It ended with 0");
+        let file = recording(&screen);
+        let said = stats(&file);
+        // What a runtime has one of it makes first of all.
+        assert_eq!(count(&said, RUNTIME, "AppDomainLoad"), 1, "{said:#}");
+        assert!(screen.folder().join("out.txt").is_file());
+    });
 }

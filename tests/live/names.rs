@@ -53,23 +53,9 @@ async fn named_while_it_goes_on(program: &Program, method: &str) {
     assert_eq!(whole.of_rundown("DCEndComplete"), 1);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn on_net31() {
-    if let Some(net31) = runtimes::net31() {
-        named_while_it_goes_on(&net31.program("work").start(), "Main").await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn on_net9() {
-    if let Some(net9) = runtimes::net9() {
-        named_while_it_goes_on(&net9.program("work").start(), "Main").await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn on_net10() {
-    if let Some(net10) = runtimes::single_file_net10() {
-        named_while_it_goes_on(&net10.any().start(), "System.Threading").await;
-    }
+#[test]
+fn methods_are_named_while_a_recording_goes_on() {
+    runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
+        named_while_it_goes_on(&runtime.any().start(), if runtime.is_trimmed() { "System.Threading" } else { "Main" }).await;
+    });
 }

@@ -41,9 +41,9 @@ fn is_ok(row: &Process) -> bool {
     row.contact == Contact::Ok
 }
 
-#[tokio::test]
-async fn every_runtime_is_listed_with_its_facts() {
-    for runtime in runtimes::all() {
+#[test]
+fn every_runtime_is_listed_with_its_facts() {
+    runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
         let program = runtime.any().start();
         let mut list = List::new();
         let row = list.row(program.pid(), is_ok).await;
@@ -51,33 +51,34 @@ async fn every_runtime_is_listed_with_its_facts() {
         assert_eq!((row.name.as_str(), row.runtime.as_ref().map(RuntimeVersion::as_str)), (name, Some(runtime.version)));
         assert_eq!((row.run_state, row.ns_pid, row.key.started), (RunState::Running, program.pid(), program.start_time()));
         assert_eq!(row.socket.as_deref(), Some(program.socket().as_path()));
-        assert_eq!((row.cookie.is_none(), row.os.is_none()), (runtime.version.starts_with('3'), runtime.version.starts_with('3')));
+        assert_eq!((row.cookie.is_none(), row.os.is_none()), (runtime.major() == 3, runtime.major() == 3));
         assert!(row.usage.rss_bytes > 1 << 20 && row.usage.threads > 2, "{row:?}");
         let row = list.row(program.pid(), |row| row.usage.cpu_percent.is_some()).await;
         assert_eq!(row.key.pid, list.0.resolve(program.socket().to_str().unwrap(), PATIENCE).await.unwrap().key.pid);
-    }
+    });
 }
 
-#[tokio::test]
-async fn births_and_deaths_show_within_a_second() {
-    let Some(net9) = runtimes::net9() else { return };
-    let mut list = List::new();
-    list.0.refresh(PATIENCE).await.unwrap();
-    let mut program = net9.any().start();
-    let pid = program.pid();
-    let rows = list.0.refresh(Duration::from_millis(500)).await.unwrap();
-    assert!(rows.iter().any(|row| row.key.pid == pid), "a scan right after its socket shows it");
-    program.signal(Signal::KILL);
-    program.wait();
-    let reason = list.trouble(pid, Trouble::Stale).await;
-    assert!(reason.starts_with(&format!("there is no process {pid}; ")), "{reason}");
-    drop(program);
-    assert!(list.0.refresh(PATIENCE).await.unwrap().iter().all(|row| row.key.pid != pid));
+#[test]
+fn births_and_deaths_show_within_a_second() {
+    runtimes::each_async(runtimes::all(), async |runtime| {
+        let mut list = List::new();
+        list.0.refresh(PATIENCE).await.unwrap();
+        let mut program = runtime.any().start();
+        let pid = program.pid();
+        let rows = list.0.refresh(Duration::from_millis(500)).await.unwrap();
+        assert!(rows.iter().any(|row| row.key.pid == pid), "a scan right after its socket shows it");
+        program.signal(Signal::KILL);
+        program.wait();
+        let reason = list.trouble(pid, Trouble::Stale).await;
+        assert!(reason.starts_with(&format!("there is no process {pid}; ")), "{reason}");
+        drop(program);
+        assert!(list.0.refresh(PATIENCE).await.unwrap().iter().all(|row| row.key.pid != pid));
+    });
 }
 
-#[tokio::test]
-async fn sessions_start_and_stop_and_leave_the_target_well() {
-    for runtime in runtimes::all() {
+#[test]
+fn sessions_start_and_stop_and_leave_the_target_well() {
+    runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
         let mut program = runtime.any().start();
         let mut list = List::new();
         let row = list.row(program.pid(), is_ok).await;
@@ -95,20 +96,20 @@ async fn sessions_start_and_stop_and_leave_the_target_well() {
             let bytes = drain.await.unwrap();
             assert!(bytes.starts_with(b"Nettrace") && bytes.ends_with(&[6, 1]), "{runtime}: {} bytes", bytes.len());
         }
-        match (client.environment().await, runtime.version) {
-            (Err(error), "3.1.23") => assert_eq!(error.hresult(), Some(Hresult::UNKNOWN_COMMAND)),
+        match (client.environment().await, runtime.major()) {
+            (Err(error), 3) => assert_eq!(error.hresult(), Some(Hresult::UNKNOWN_COMMAND)),
             (variables, _) => {
                 let folder = program.folder().to_str().unwrap().to_owned();
                 assert!(variables.unwrap().iter().any(|variable| variable.name == "TMPDIR" && variable.value == folder));
             }
         }
         assert!(program.is_alive() && program.answers(), "{runtime}");
-    }
+    });
 }
 
-#[tokio::test]
-async fn a_suspended_runtime_is_known_and_resumed() {
-    for runtime in [runtimes::net9(), runtimes::net10()].into_iter().flatten() {
+#[test]
+fn a_suspended_runtime_is_known_and_resumed() {
+    runtimes::each_async(runtimes::since(5, runtimes::all_and_single_files()), async |runtime| {
         let mut program = runtime.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
         let mut list = List::new();
         let row = list.row(program.pid(), |row| is_ok(row) && row.run_state == RunState::Suspended).await;
@@ -122,12 +123,12 @@ async fn a_suspended_runtime_is_known_and_resumed() {
         client.run(&Command::EnablePerfMap { kind: PerfMapKind::PerfMap }).await.unwrap();
         client.run(&Command::DisablePerfMap).await.unwrap();
         assert!(program.is_alive() && program.answers(), "{runtime}");
-    }
+    });
 }
 
-#[tokio::test]
-async fn a_runtime_that_is_starting_is_not_called_suspended() {
-    for runtime in runtimes::all() {
+#[test]
+fn a_runtime_that_is_starting_is_not_called_suspended() {
+    runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
         let program = runtime.any().spawn();
         let mut list = List::new();
         let began = Instant::now();
@@ -135,21 +136,22 @@ async fn a_runtime_that_is_starting_is_not_called_suspended() {
             let rows = list.0.refresh(Duration::ZERO).await.unwrap();
             assert!(rows.iter().all(|row| row.key.pid != program.pid() || row.run_state == RunState::Running), "{runtime} {rows:#?}");
         }
-    }
+    });
 }
 
-#[tokio::test]
-async fn switched_off_diagnostics_are_named() {
-    for (runtime, switch) in [
-        (runtimes::net31(), "COMPlus_EnableDiagnostics"),
-        (runtimes::net9(), "DOTNET_EnableDiagnostics_IPC"),
-        (runtimes::net10(), "DOTNET_EnableDiagnostics"),
-    ] {
-        let Some(runtime) = runtime else { continue };
-        let program = runtime.any().env(switch, "0").spawn();
-        let reason = List::new().trouble(program.pid(), Trouble::Disabled).await;
-        assert!(reason.contains(&format!("{switch}=0")), "{runtime}: {reason}");
-    }
+#[test]
+fn switched_off_diagnostics_are_named() {
+    runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
+        let switches: &[&str] = match runtime.major() {
+            3 => &["COMPlus_EnableDiagnostics"],
+            _ => &["COMPlus_EnableDiagnostics", "DOTNET_EnableDiagnostics", "DOTNET_EnableDiagnostics_IPC"],
+        };
+        for switch in switches {
+            let program = runtime.any().env(switch, "0").spawn();
+            let reason = List::new().trouble(program.pid(), Trouble::Disabled).await;
+            assert!(reason.contains(&format!("{switch}=0")), "{reason}");
+        }
+    });
 }
 
 #[tokio::test]
@@ -168,36 +170,37 @@ async fn a_socket_that_could_not_be_made_says_why() {
     assert!(reason.starts_with("its socket was removed from "), "{reason}");
 }
 
-#[tokio::test]
-async fn a_contained_program_is_attached_through_its_root() {
+#[test]
+fn a_contained_program_is_attached_through_its_root() {
     if !runtimes::namespaces() {
         return;
     }
-    for runtime in runtimes::all() {
+    runtimes::each_async(runtimes::all(), async |runtime| {
         let program = runtime.any().contained().start();
         let mut list = List::new();
         let row = list.row(program.pid(), is_ok).await;
         assert_eq!((row.ns_pid, row.socket.as_deref()), (1, Some(program.socket().as_path())), "{runtime}");
-    }
+    });
 }
 
-#[tokio::test]
-async fn a_runtime_that_another_client_holds_up_is_given_time() {
-    let Some(net9) = runtimes::net9() else { return };
-    let program = net9.any().start();
-    // Says nothing, and so has the server's only thread to itself.
-    let silent = std::os::unix::net::UnixStream::connect(program.socket()).unwrap();
-    let mut list = List::new();
-    list.trouble(program.pid(), Trouble::Slow).await;
-    let reason = list.trouble(program.pid(), Trouble::Timeout).await;
-    assert!(reason.contains("no answer within 5 s"), "{reason}");
-    drop(silent);
-    list.row(program.pid(), is_ok).await;
+#[test]
+fn a_runtime_that_another_client_holds_up_is_given_time() {
+    runtimes::each_async(runtimes::all(), async |runtime| {
+        let program = runtime.any().start();
+        // Says nothing, and so has the server's only thread to itself.
+        let silent = std::os::unix::net::UnixStream::connect(program.socket()).unwrap();
+        let mut list = List::new();
+        list.trouble(program.pid(), Trouble::Slow).await;
+        let reason = list.trouble(program.pid(), Trouble::Timeout).await;
+        assert!(reason.contains("no answer within 5 s"), "{reason}");
+        drop(silent);
+        list.row(program.pid(), is_ok).await;
+    });
 }
 
-#[tokio::test]
-async fn the_capability_table_is_what_the_runtime_answers() {
-    for runtime in runtimes::all() {
+#[test]
+fn the_capability_table_is_what_the_runtime_answers() {
+    runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
         let program = runtime.any().start();
         let mut list = List::new();
         let row = list.row(program.pid(), is_ok).await;
@@ -206,5 +209,5 @@ async fn the_capability_table_is_what_the_runtime_answers() {
         assert_eq!(client.environment().await.is_ok(), capabilities.environment, "{runtime}");
         assert_eq!(client.process_info().await.unwrap().is_some(), capabilities.process_info > 0, "{runtime}");
         assert_eq!(client.run(&Command::DisablePerfMap).await.is_ok(), capabilities.perf_map, "{runtime}");
-    }
+    });
 }

@@ -50,50 +50,52 @@ async fn row(list: &mut Directory, pid: u32, is: impl Fn(&Process) -> bool) -> P
 
 #[test]
 fn a_port_that_the_dashboard_serves_has_its_programs_in_the_table() {
-    let Some(net9) = runtimes::net9() else { return };
-    let place = folder();
-    let path = place.path().join("port");
-    let mut screen = Invocation::new(["--filter", "known"]).screen(120, 40);
-    screen.wait_for("Processes");
-    screen.keys("P");
-    screen.wait_for("Serve a diagnostic port");
-    screen.keys(&format!("{}{}", ctrl('u'), path.display()));
-    screen.wait_for(&format!("DOTNET_DiagnosticPorts={} connects here", path.display()));
-    screen.keys(&format!("{ENTER}{RIGHT}{ENTER}"));
-    screen.wait_for("port done");
-    let mut program = net9.program("known").env("DOTNET_DiagnosticPorts", &path).start();
-    let row = |shown: &str, state: &str| shown.lines().any(|line| line.contains(&format!(" {} ", program.pid())) && line.contains(state));
-    screen.wait_until("the program waits", |shown| row(shown, "◐ suspended"));
-    screen.keys(&format!(":known {}", program.pid()));
-    screen.wait_until("the palette finds it", |shown| shown.contains(&format!("known {}", program.pid())));
-    screen.keys(ENTER);
-    screen.keys("R");
-    screen.wait_for("runs its first instructions");
-    screen.keys(&format!("{RIGHT}{ENTER}"));
-    screen.wait_until("the program runs", |shown| row(shown, "● running"));
-    assert!(program.answers() && program.is_alive());
-    // It is taken down, and served again.
-    screen.keys("P");
-    screen.wait_for("Take the diagnostic port down");
-    screen.wait_for(&format!("Connected: known ({}).", program.pid()));
-    screen.keys("y");
-    screen.wait_for("close port done");
-    assert!(!path.exists() && program.answers() && program.is_alive());
-    screen.keys("P");
-    screen.wait_for("Serve a diagnostic port");
-    screen.keys(&format!("{}{}", ctrl('u'), path.display()));
-    screen.wait_for(&format!("DOTNET_DiagnosticPorts={} connects here", path.display()));
-    screen.keys(&format!("{ENTER}{RIGHT}{ENTER}"));
-    screen.wait_until("it is served again", |_| path.exists());
-    screen.keys("q");
-    assert!(screen.wait_exit().success());
-    assert!(!path.exists(), "the socket stays");
-    assert!(program.answers() && program.is_alive());
+    runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {
+        let place = folder();
+        let path = place.path().join("port");
+        let mut screen = Invocation::new(["--filter", "known"]).screen(120, 40);
+        screen.wait_for("Processes");
+        screen.keys("P");
+        screen.wait_for("Serve a diagnostic port");
+        screen.keys(&format!("{}{}", ctrl('u'), path.display()));
+        screen.wait_for(&format!("DOTNET_DiagnosticPorts={} connects here", path.display()));
+        screen.keys(&format!("{ENTER}{RIGHT}{ENTER}"));
+        screen.wait_for("port done");
+        let mut program = runtime.program("known").env("DOTNET_DiagnosticPorts", &path).start();
+        let row =
+            |shown: &str, state: &str| shown.lines().any(|line| line.contains(&format!(" {} ", program.pid())) && line.contains(state));
+        screen.wait_until("the program waits", |shown| row(shown, "◐ suspended"));
+        screen.keys(&format!(":known {}", program.pid()));
+        screen.wait_until("the palette finds it", |shown| shown.contains(&format!("known {}", program.pid())));
+        screen.keys(ENTER);
+        screen.keys("R");
+        screen.wait_for("runs its first instructions");
+        screen.keys(&format!("{RIGHT}{ENTER}"));
+        screen.wait_until("the program runs", |shown| row(shown, "● running"));
+        assert!(program.answers() && program.is_alive());
+        // It is taken down, and served again.
+        screen.keys("P");
+        screen.wait_for("Take the diagnostic port down");
+        screen.wait_for(&format!("Connected: known ({}).", program.pid()));
+        screen.keys("y");
+        screen.wait_for("close port done");
+        assert!(!path.exists() && program.answers() && program.is_alive());
+        screen.keys("P");
+        screen.wait_for("Serve a diagnostic port");
+        screen.keys(&format!("{}{}", ctrl('u'), path.display()));
+        screen.wait_for(&format!("DOTNET_DiagnosticPorts={} connects here", path.display()));
+        screen.keys(&format!("{ENTER}{RIGHT}{ENTER}"));
+        screen.wait_until("it is served again", |_| path.exists());
+        screen.keys("q");
+        assert!(screen.wait_exit().success());
+        assert!(!path.exists(), "the socket stays");
+        assert!(program.answers() && program.is_alive());
+    });
 }
 
-#[tokio::test]
-async fn a_suspended_program_is_listed_changed_and_resumed() {
-    for runtime in [runtimes::net9(), runtimes::net10()].into_iter().flatten() {
+#[test]
+fn a_suspended_program_is_listed_changed_and_resumed() {
+    runtimes::each_async(runtimes::since(5, runtimes::all_and_single_files()), async |runtime| {
         let place = folder();
         let path = place.path().join("port");
         let mut list = Directory::new(Sources::machine()).unwrap();
@@ -146,58 +148,60 @@ async fn a_suspended_program_is_listed_changed_and_resumed() {
         let variables = client.environment().await.unwrap();
         assert!(variables.iter().any(|variable| variable.name == "DN_TOP_SET" && variable.value == "seen"), "{runtime}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
-    }
+    });
 }
 
-#[tokio::test]
-async fn a_variable_that_is_set_before_the_start_is_the_programs_and_its_childrens() {
-    let Some(net9) = runtimes::net9() else { return };
-    let place = folder();
-    let port = serve(&place.path().join("port"));
-    let child = net9.any();
-    let parent = child.words()[1..].iter().fold(net9.program("parent"), |parent, word| parent.arg(word));
-    let parent = connecting(parent, port.path(), "suspend").spawn();
-    let guest = guests(&port, &[parent.pid()]).await.remove(0);
-    let set = |name: &str, value: &str| Command::SetEnvironmentVariable {
-        name: EnvironmentName::new(name).unwrap(),
-        value: Some(EnvironmentValue::new(value).unwrap()),
-    };
-    guest.client.run(&set("DN_TOP_SET", "seen")).await.unwrap();
-    guest.client.run(&set("DOTNET_DiagnosticPorts", &format!("{},nosuspend,connect", port.path().display()))).await.unwrap();
-    guest.client.run(&Command::ResumeRuntime).await.unwrap();
-    let child: u32 = parent.line().strip_prefix("child ").unwrap().parse().unwrap();
-    let connected = guests(&port, &[parent.pid(), child]).await.remove(1);
-    let environ = std::fs::read_to_string(format!("/proc/{child}/environ")).unwrap();
-    assert!(environ.split('\0').any(|variable| variable == "DN_TOP_SET=seen"), "{environ}");
-    // It waits for nobody: its arguments are known only to a runtime that runs.
-    let began = Instant::now();
-    while !connected.client.process_info().await.unwrap().unwrap().command_line.contains(' ') {
-        assert!(began.elapsed() < PATIENCE);
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+#[test]
+fn a_variable_that_is_set_before_the_start_is_the_programs_and_its_childrens() {
+    runtimes::each_async(runtimes::since(5, runtimes::with("parent")), async |runtime| {
+        let place = folder();
+        let port = serve(&place.path().join("port"));
+        let child = runtime.any();
+        let parent = child.words()[1..].iter().fold(runtime.program("parent"), |parent, word| parent.arg(word));
+        let parent = connecting(parent, port.path(), "suspend").spawn();
+        let guest = guests(&port, &[parent.pid()]).await.remove(0);
+        let set = |name: &str, value: &str| Command::SetEnvironmentVariable {
+            name: EnvironmentName::new(name).unwrap(),
+            value: Some(EnvironmentValue::new(value).unwrap()),
+        };
+        guest.client.run(&set("DN_TOP_SET", "seen")).await.unwrap();
+        guest.client.run(&set("DOTNET_DiagnosticPorts", &format!("{},nosuspend,connect", port.path().display()))).await.unwrap();
+        guest.client.run(&Command::ResumeRuntime).await.unwrap();
+        let child: u32 = parent.line().strip_prefix("child ").unwrap().parse().unwrap();
+        let connected = guests(&port, &[parent.pid(), child]).await.remove(1);
+        let environ = std::fs::read_to_string(format!("/proc/{child}/environ")).unwrap();
+        assert!(environ.split('\0').any(|variable| variable == "DN_TOP_SET=seen"), "{environ}");
+        // It waits for nobody: its arguments are known only to a runtime that runs.
+        let began = Instant::now();
+        while !connected.client.process_info().await.unwrap().unwrap().command_line.contains(' ') {
+            assert!(began.elapsed() < PATIENCE);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
 }
 
-#[tokio::test]
-async fn three_programs_share_a_port_and_one_is_killed() {
-    let Some(net9) = runtimes::net9() else { return };
-    let place = folder();
-    let port = serve(&place.path().join("port"));
-    let mut programs: Vec<_> = (0..3).map(|_| connecting(net9.any(), port.path(), "suspend").start()).collect();
-    let pids: Vec<u32> = programs.iter().map(|program| program.pid()).collect();
-    guests(&port, &pids).await;
-    assert!(port.resume_all().await.iter().all(|(_, resumed)| resumed.is_ok()));
-    programs[1].signal(Signal::KILL);
-    programs[1].wait();
-    for guest in guests(&port, &[pids[0], pids[2]]).await {
-        let info = guest.client.process_info().await.unwrap().unwrap();
-        assert_eq!((info.pid, info.cookie), (guest.key().pid.into(), guest.cookie));
-    }
-    assert!(programs[0].is_alive() && programs[2].is_alive());
+#[test]
+fn three_programs_share_a_port_and_one_is_killed() {
+    runtimes::each_async(runtimes::since(5, runtimes::all()), async |runtime| {
+        let place = folder();
+        let port = serve(&place.path().join("port"));
+        let mut programs: Vec<_> = (0..3).map(|_| connecting(runtime.any(), port.path(), "suspend").start()).collect();
+        let pids: Vec<u32> = programs.iter().map(|program| program.pid()).collect();
+        guests(&port, &pids).await;
+        assert!(port.resume_all().await.iter().all(|(_, resumed)| resumed.is_ok()));
+        programs[1].signal(Signal::KILL);
+        programs[1].wait();
+        for guest in guests(&port, &[pids[0], pids[2]]).await {
+            let info = guest.client.process_info().await.unwrap().unwrap();
+            assert_eq!((info.pid, info.cookie), (guest.key().pid.into(), guest.cookie));
+        }
+        assert!(programs[0].is_alive() && programs[2].is_alive());
+    });
 }
 
-#[tokio::test]
-async fn programs_come_back_to_a_port_that_is_served_again() {
-    for runtime in [runtimes::net9(), runtimes::net10()].into_iter().flatten() {
+#[test]
+fn programs_come_back_to_a_port_that_is_served_again() {
+    runtimes::each_async(runtimes::since(5, runtimes::all()), async |runtime| {
         let place = folder();
         let path = place.path().join("port");
         let port = serve(&path);
@@ -210,29 +214,31 @@ async fn programs_come_back_to_a_port_that_is_served_again() {
         assert_eq!(after.cookie, before.cookie, "{runtime}");
         after.client.run(&Command::ResumeRuntime).await.unwrap();
         assert!(after.client.process_info().await.unwrap().is_some(), "{runtime}");
-    }
+    });
 }
 
-#[tokio::test]
-async fn a_contained_program_goes_by_the_pid_that_we_see() {
-    let Some(net9) = runtimes::net9() else { return };
+#[test]
+fn a_contained_program_goes_by_the_pid_that_we_see() {
     if !runtimes::namespaces() {
         return;
     }
-    let place = folder();
-    let port = serve(&place.path().join("port"));
-    let program = connecting(net9.any(), port.path(), "nosuspend").contained().spawn();
-    let guest = guests(&port, &[program.pid()]).await.remove(0);
-    assert_eq!((guest.ns_pid, guest.key().started), (1, program.start_time()));
-    assert_eq!(guest.client.process_info().await.unwrap().unwrap().pid, 1);
+    runtimes::each_async(runtimes::since(5, runtimes::all()), async |runtime| {
+        let place = folder();
+        let port = serve(&place.path().join("port"));
+        let program = connecting(runtime.any(), port.path(), "nosuspend").contained().spawn();
+        let guest = guests(&port, &[program.pid()]).await.remove(0);
+        assert_eq!((guest.ns_pid, guest.key().started), (1, program.start_time()));
+        assert_eq!(guest.client.process_info().await.unwrap().unwrap().pid, 1);
+    });
 }
 
 #[test]
 fn a_socket_is_a_target_as_ports_are_written() {
-    let Some(net9) = runtimes::net9() else { return };
-    let program = net9.any().start();
-    let target = PathBuf::from(format!("{},connect", program.socket().display()));
-    let info = Invocation::new(["info", "--json", target.to_str().unwrap()]).run();
-    let document: serde_json::Value = serde_json::from_str(&info.stdout).unwrap_or_else(|error| panic!("{error} {info:?}"));
-    assert_eq!((document["pid"].as_u64(), document["contact"].as_str()), (Some(program.pid().into()), Some("ok")));
+    runtimes::each(runtimes::all(), |runtime| {
+        let program = runtime.any().start();
+        let target = PathBuf::from(format!("{},connect", program.socket().display()));
+        let info = Invocation::new(["info", "--json", target.to_str().unwrap()]).run();
+        let document: serde_json::Value = serde_json::from_str(&info.stdout).unwrap_or_else(|error| panic!("{error} {info:?}"));
+        assert_eq!((document["pid"].as_u64(), document["contact"].as_str()), (Some(program.pid().into()), Some("ok")));
+    });
 }

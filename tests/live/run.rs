@@ -46,23 +46,25 @@ fn count(folder: &tempfile::TempDir, file: &str, event: &str) -> u64 {
 
 #[test]
 fn a_program_is_recorded_from_its_first_instruction_and_its_code_is_ours() {
-    let Some(net9) = runtimes::net9() else { return };
-    let folder = folder();
-    // Its standard input is empty, so that it ends at once: all that it does is its start.
-    let output = run(&["--profile", "dotnet-common", "--clr-events", "loader", "-o", "a.nettrace", "--json"], &net9.program("known"))
-        .current_dir(folder.path())
-        .run();
-    assert_eq!(output.code, 0, "{output:?}");
-    let document = document(&output);
-    assert_eq!((document["complete"].as_bool(), document["stopped_by"].as_str()), (Some(true), Some("target-exit")), "{output:?}");
-    // The application's own assembly is loaded before anything of it runs.
-    assert!(count(&folder, "a.nettrace", "LoaderAssemblyLoad") > 0 || count(&folder, "a.nettrace", "AssemblyLoad") > 0, "{output:?}");
-    assert!(output.stderr.contains("(known) from its start"), "{output:?}");
+    runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {
+        let folder = folder();
+        // Its standard input is empty, so that it ends at once: all that it does is its start.
+        let output =
+            run(&["--profile", "dotnet-common", "--clr-events", "loader", "-o", "a.nettrace", "--json"], &runtime.program("known"))
+                .current_dir(folder.path())
+                .run();
+        assert_eq!(output.code, 0, "{output:?}");
+        let document = document(&output);
+        assert_eq!((document["complete"].as_bool(), document["stopped_by"].as_str()), (Some(true), Some("target-exit")), "{output:?}");
+        // The application's own assembly is loaded before anything of it runs.
+        assert!(count(&folder, "a.nettrace", "LoaderAssemblyLoad") > 0 || count(&folder, "a.nettrace", "AssemblyLoad") > 0, "{output:?}");
+        assert!(output.stderr.contains("(known) from its start"), "{output:?}");
+    });
 }
 
 #[test]
 fn the_program_is_ended_with_its_recording() {
-    for runtime in [runtimes::net9(), runtimes::net10()].into_iter().flatten() {
+    runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
         let folder = folder();
         let (_held, stdin) = Held::open(100);
         let output = run(&["--duration", "1s", "-o", "a.nettrace", "--json"], &runtime.any()).current_dir(folder.path()).stdin(stdin).run();
@@ -75,53 +77,58 @@ fn the_program_is_ended_with_its_recording() {
         );
         let pid = pid(&output.stderr);
         assert!(!is_alive(pid), "{runtime}");
-    }
+    });
 }
 
 #[test]
 fn ctrl_c_ends_recording_and_program() {
-    let Some(net9) = runtimes::net9() else { return };
-    let folder = folder();
-    let (_held, stdin) = Held::open(100);
-    let running = run(&["-o", "a.nettrace"], &net9.any()).current_dir(folder.path()).stdin(stdin).start();
-    poll(PATIENCE, || running.stderr().contains("from its start").then_some(())).unwrap();
-    std::thread::sleep(Duration::from_millis(500));
-    running.signal(Signal::INT);
-    let output = running.wait();
-    assert_eq!(output.code, 0, "{output:?}");
-    assert!(folder.path().join("a.nettrace").exists() && !is_alive(pid(&output.stderr)), "{output:?}");
+    runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
+        let folder = folder();
+        let (_held, stdin) = Held::open(100);
+        let running = run(&["-o", "a.nettrace"], &runtime.any()).current_dir(folder.path()).stdin(stdin).start();
+        poll(PATIENCE, || running.stderr().contains("from its start").then_some(())).unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        running.signal(Signal::INT);
+        let output = running.wait();
+        assert_eq!(output.code, 0, "{output:?}");
+        assert!(folder.path().join("a.nettrace").exists() && !is_alive(pid(&output.stderr)), "{output:?}");
+    });
 }
 
 #[test]
 fn a_child_of_the_program_is_let_go_on_at_once() {
-    let Some(net9) = runtimes::net9() else { return };
-    let folder = folder();
-    let child = net9.any();
-    let parent = child.words()[1..].iter().fold(net9.program("parent"), |parent, word| parent.arg(word));
-    let (_held, stdin) = Held::open(100);
-    let running = run(&["--show-output", "-o", "a.nettrace"], &parent).current_dir(folder.path()).stdin(stdin).start();
-    let line = poll(PATIENCE, || running.stdout().lines().find_map(|line| line.strip_prefix("child ")?.parse::<u32>().ok())).unwrap();
-    // A thread that is there only once managed code runs.
-    let runs = || threads(line).iter().any(|name| name.starts_with(".NET Finalizer")).then_some(());
-    assert!(poll(Duration::from_secs(5), runs).is_some(), "{:?}", threads(line));
-    running.signal(Signal::INT);
-    let output = running.wait();
-    assert!(output.stderr.contains("(parent) from its start"), "{output:?}");
-    assert!(!is_alive(pid(&output.stderr)), "{output:?}");
-    // It was asked to end with its parent, and nobody waits for grandchildren.
-    assert!(poll(PATIENCE, || (!is_alive(line)).then_some(())).is_some(), "{output:?}");
+    runtimes::each(runtimes::since(5, runtimes::with("parent")), |runtime| {
+        let folder = folder();
+        let child = runtime.any();
+        let parent = child.words()[1..].iter().fold(runtime.program("parent"), |parent, word| parent.arg(word));
+        let (_held, stdin) = Held::open(100);
+        let running = run(&["--show-output", "-o", "a.nettrace"], &parent).current_dir(folder.path()).stdin(stdin).start();
+        let line = poll(PATIENCE, || running.stdout().lines().find_map(|line| line.strip_prefix("child ")?.parse::<u32>().ok())).unwrap();
+        // A thread that is there only once managed code runs.
+        let runs = || threads(line).iter().any(|name| name.starts_with(".NET Finalizer")).then_some(());
+        assert!(poll(Duration::from_secs(5), runs).is_some(), "{:?}", threads(line));
+        running.signal(Signal::INT);
+        let output = running.wait();
+        assert!(output.stderr.contains("(parent) from its start"), "{output:?}");
+        assert!(!is_alive(pid(&output.stderr)), "{output:?}");
+        // It was asked to end with its parent, and nobody waits for grandchildren.
+        assert!(poll(PATIENCE, || (!is_alive(line)).then_some(())).is_some(), "{output:?}");
+    });
 }
 
 #[test]
 fn a_program_that_goes_on_ends_us_with_its_code() {
-    let Some(net9) = runtimes::net9() else { return };
-    let folder = folder();
-    let (_held, stdin) = Held::open(4);
-    let began = Instant::now();
-    let output =
-        run(&["--keep-running", "--duration", "500ms", "-o", "a.nettrace"], &net9.any()).current_dir(folder.path()).stdin(stdin).run();
-    assert!(output.code == 0 && output.stderr.contains("goes on; dn-top ends with it"), "{output:?}");
-    assert!(began.elapsed() > Duration::from_secs(3), "it ended when its standard input did: {output:?}");
+    runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
+        let folder = folder();
+        let (_held, stdin) = Held::open(4);
+        let began = Instant::now();
+        let output = run(&["--keep-running", "--duration", "500ms", "-o", "a.nettrace"], &runtime.any())
+            .current_dir(folder.path())
+            .stdin(stdin)
+            .run();
+        assert!(output.code == 0 && output.stderr.contains("goes on; dn-top ends with it"), "{output:?}");
+        assert!(began.elapsed() > Duration::from_secs(3), "it ended when its standard input did: {output:?}");
+    });
 }
 
 #[test]

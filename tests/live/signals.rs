@@ -12,7 +12,7 @@ use crate::trace;
 
 #[test]
 fn signals_end_a_recording_and_not_its_file() {
-    for runtime in runtimes::all() {
+    runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
             let place = folder();
@@ -29,7 +29,7 @@ fn signals_end_a_recording_and_not_its_file() {
         assert!(program.is_alive() && program.answers(), "{runtime}");
         assert_eq!(room_for_sessions(&program), 64, "{runtime}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
-    }
+    });
 }
 
 /// How many sessions the runtime opens until it says no. A session that fires no event is never freed without a stop: the program is spent.
@@ -49,39 +49,41 @@ fn room_for_sessions(program: &Program) -> usize {
 
 #[test]
 fn a_second_signal_does_without_the_rundown() {
-    let Some(net9) = runtimes::net9() else { return };
-    let mut program = net9.any().start();
-    let place = folder();
-    let running = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
-    trace::wait_for_bytes(&running, place.path());
-    // A stopped process answers nobody, and sends no rundown.
-    program.signal(Signal::STOP);
-    running.signal(Signal::INT);
-    poll(PATIENCE, || running.stderr().contains("stopping").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
-    running.signal(Signal::INT);
-    let output = running.wait();
-    program.signal(Signal::CONT);
-    assert_eq!(output.code, 130, "{}", output.stderr);
-    assert!(output.stderr.contains("abandoned before the rundown was whole"), "{}", output.stderr);
-    let result: Value = serde_json::from_str(&output.stdout).unwrap();
-    assert_eq!(result["complete"], json!(false));
-    let file = place.path().join(result["file"].as_str().unwrap());
-    let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
-    assert_eq!((&stats["complete"], &stats["events"]), (&json!(false), &result["events"]));
-    assert!(program.is_alive() && program.answers());
+    runtimes::each(runtimes::all(), |runtime| {
+        let mut program = runtime.any().start();
+        let place = folder();
+        let running = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
+        trace::wait_for_bytes(&running, place.path());
+        // A stopped process answers nobody, and sends no rundown.
+        program.signal(Signal::STOP);
+        running.signal(Signal::INT);
+        poll(PATIENCE, || running.stderr().contains("stopping").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+        running.signal(Signal::INT);
+        let output = running.wait();
+        program.signal(Signal::CONT);
+        assert_eq!(output.code, 130, "{}", output.stderr);
+        assert!(output.stderr.contains("abandoned before the rundown was whole"), "{}", output.stderr);
+        let result: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(result["complete"], json!(false));
+        let file = place.path().join(result["file"].as_str().unwrap());
+        let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+        assert_eq!((&stats["complete"], &stats["events"]), (&json!(false), &result["events"]));
+        assert!(program.is_alive() && program.answers());
+    });
 }
 
 #[test]
 fn a_terminal_that_goes_away_ends_a_recording_and_not_its_file() {
-    let Some(net9) = runtimes::net9() else { return };
-    let mut program = net9.any().start();
-    let place = folder();
-    let file = place.path().join("a.nettrace");
-    let pid = program.pid().to_string();
-    let trace = Invocation::new(["trace", &pid, "-o", file.to_str().unwrap()]);
-    // These words are in the line that is written anew all the time.
-    assert_eq!(trace.lose_terminal_at(" events").exit_code(), 130);
-    let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
-    assert_eq!(stats["complete"], true);
-    assert!(program.is_alive() && program.answers());
+    runtimes::each(runtimes::all(), |runtime| {
+        let mut program = runtime.any().start();
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let pid = program.pid().to_string();
+        let trace = Invocation::new(["trace", &pid, "-o", file.to_str().unwrap()]);
+        // These words are in the line that is written anew all the time.
+        assert_eq!(trace.lose_terminal_at(" events").exit_code(), 130);
+        let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+        assert_eq!(stats["complete"], true);
+        assert!(program.is_alive() && program.answers());
+    });
 }

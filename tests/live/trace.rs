@@ -92,7 +92,7 @@ fn record(program: &mut Program, arguments: &[&str], command: &str) -> Recorded 
 
 #[test]
 fn what_is_asked_for_is_what_comes() {
-    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+    runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         let exceptions = format!("{RUNTIME}:0x8000:2");
         for arguments in [&["--provider", exceptions.as_str()][..], &["--clr-events", "exception"]] {
@@ -106,44 +106,46 @@ fn what_is_asked_for_is_what_comes() {
         let both = ["--profile", "gc-collect", "--provider", &exceptions, "--buffer-mb", "1"];
         assert_eq!(record(&mut program, &both, "throw 2").of_runtime("ExceptionThrown"), 2, "{runtime}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
-    }
+    });
 }
 
 #[test]
 fn stacks_and_rundown_are_a_matter_of_choice() {
-    let Some(net9) = runtimes::net9() else { return };
-    let mut program = net9.program("known").start();
-    let mut with = |arguments: &[&str]| record(&mut program, &[&["--clr-events", "exception"], arguments].concat(), "throw 5");
-    let plain = with(&["--rundown", "full"]);
-    assert!(plain.stacks > 0 && plain.of_rundown("MethodDCEnd") > 0 && plain.of_rundown("ModuleDCEnd") > 0, "{plain:#?}");
-    let bare = with(&["--no-stacks", "--rundown", "none"]);
-    assert_eq!((bare.of_runtime("ExceptionThrown"), bare.of_rundown("")), (5, 0));
-    assert!(bare.stacks <= 1, "{bare:#?} has more than the empty stack");
-    let methods = with(&["--rundown", "0x38"]);
-    assert!(methods.of_rundown("MethodDCEnd") > 0, "{methods:#?}");
+    runtimes::each(runtimes::since(9, runtimes::with("known")), |runtime| {
+        let mut program = runtime.program("known").start();
+        let mut with = |arguments: &[&str]| record(&mut program, &[&["--clr-events", "exception"], arguments].concat(), "throw 5");
+        let plain = with(&["--rundown", "full"]);
+        assert!(plain.stacks > 0 && plain.of_rundown("MethodDCEnd") > 0 && plain.of_rundown("ModuleDCEnd") > 0, "{plain:#?}");
+        let bare = with(&["--no-stacks", "--rundown", "none"]);
+        assert_eq!((bare.of_runtime("ExceptionThrown"), bare.of_rundown("")), (5, 0));
+        assert!(bare.stacks <= 1, "{bare:#?} has more than the empty stack");
+        let methods = with(&["--rundown", "0x38"]);
+        assert!(methods.of_rundown("MethodDCEnd") > 0, "{methods:#?}");
+    });
 }
 
 #[test]
 fn an_old_runtime_says_what_it_cannot_do() {
-    let Some(net31) = runtimes::net31() else { return };
-    let mut program = net31.program("known").start();
-    let place = folder();
-    let file = place.path().join("a.nettrace");
-    trace(&program, &file, &["--rundown", "0x38"]).run().assert_refused(1, "a choice of the rundown needs .NET 9");
-    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "a file is left behind");
-    // What a recording works without is left out of it, and said.
-    let output = trace(&program, &file, &["--no-stacks", "--duration", "200ms"]).run();
-    let note = "events carry their stacks, which makes them larger and costs the target more: recording without stacks needs .NET 9";
-    assert!(output.stderr.contains(note), "{}", output.stderr);
-    assert_eq!(output.json()["notes"], serde_json::json!([note]));
-    fs::remove_file(&file).unwrap();
-    let bare = record(&mut program, &["--clr-events", "exception", "--rundown", "none"], "throw 5");
-    assert_eq!((bare.of_runtime("ExceptionThrown"), bare.of_rundown("")), (5, 0));
+    runtimes::each(runtimes::before(9, runtimes::with("known")), |runtime| {
+        let mut program = runtime.program("known").start();
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        trace(&program, &file, &["--rundown", "0x38"]).run().assert_refused(1, "a choice of the rundown needs .NET 9");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "a file is left behind");
+        // What a recording works without is left out of it, and said.
+        let output = trace(&program, &file, &["--no-stacks", "--duration", "200ms"]).run();
+        let note = "events carry their stacks, which makes them larger and costs the target more: recording without stacks needs .NET 9";
+        assert!(output.stderr.contains(note), "{}", output.stderr);
+        assert_eq!(output.json()["notes"], serde_json::json!([note]));
+        fs::remove_file(&file).unwrap();
+        let bare = record(&mut program, &["--clr-events", "exception", "--rundown", "none"], "throw 5");
+        assert_eq!((bare.of_runtime("ExceptionThrown"), bare.of_rundown("")), (5, 0));
+    });
 }
 
 #[test]
 fn a_size_ends_a_recording() {
-    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+    runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         let place = folder();
         let file = place.path().join("a.nettrace");
@@ -151,33 +153,34 @@ fn a_size_ends_a_recording() {
         assert_eq!(result["stopped_by"], "size");
         assert!(result["bytes"].as_u64() >= Some(100_000), "{result}");
         assert_whole(&file, &result);
-    }
+    });
 }
 
 #[test]
 fn several_recordings_of_one_process_do_not_disturb_each_other() {
-    let Some(net9) = runtimes::net9() else { return };
-    let mut program = net9.program("known").start();
-    let places = [folder(), folder(), folder()];
-    let files = places.each_ref().map(|place| place.path().join("a.nettrace"));
-    let provider = format!("{RUNTIME}:0x8000:2");
-    let running = files.each_ref().map(|file| trace(&program, file, &["--provider", &provider]).start());
-    for (place, running) in places.iter().zip(&running) {
-        wait_for_session(running, place.path(), &program);
-    }
-    // Each goes on when those before it have ended.
-    for ((file, running), thrown) in files.iter().zip(running).zip([3, 6, 9]) {
-        program.carry_out("throw 3");
-        running.signal(Signal::INT);
-        let result = serde_json::from_str(&running.wait().stdout).unwrap();
-        assert_eq!(assert_whole(file, &result).of_runtime("ExceptionThrown"), thrown);
-    }
-    assert!(program.is_alive() && program.answers());
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let places = [folder(), folder(), folder()];
+        let files = places.each_ref().map(|place| place.path().join("a.nettrace"));
+        let provider = format!("{RUNTIME}:0x8000:2");
+        let running = files.each_ref().map(|file| trace(&program, file, &["--provider", &provider]).start());
+        for (place, running) in places.iter().zip(&running) {
+            wait_for_session(running, place.path(), &program);
+        }
+        // Each goes on when those before it have ended.
+        for ((file, running), thrown) in files.iter().zip(running).zip([3, 6, 9]) {
+            program.carry_out("throw 3");
+            running.signal(Signal::INT);
+            let result = serde_json::from_str(&running.wait().stdout).unwrap();
+            assert_eq!(assert_whole(file, &result).of_runtime("ExceptionThrown"), thrown);
+        }
+        assert!(program.is_alive() && program.answers());
+    });
 }
 
 #[test]
 fn a_target_that_ends_is_recorded_up_to_there() {
-    for runtime in runtimes::all() {
+    runtimes::each(runtimes::all(), |runtime| {
         let mut program = runtime.any().start();
         let (output, place) = recorded_until(&mut program, |program| {
             program.signal(Signal::KILL);
@@ -193,7 +196,7 @@ fn a_target_that_ends_is_recorded_up_to_there() {
         let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
         let said = |of: &Value| json!([of["complete"], of["bytes"], of["events"]]);
         assert_eq!((said(&stats), stats["bytes"].as_u64()), (said(&result), Some(fs::metadata(&file).unwrap().len())), "{runtime}");
-    }
+    });
 }
 
 /// Records until `end` has ended the program.
@@ -207,7 +210,7 @@ fn recorded_until(program: &mut Program, end: impl Fn(&mut Program)) -> (Output,
 
 #[test]
 fn a_suspended_program_is_listed_and_left_as_it_is() {
-    for runtime in [runtimes::net9(), runtimes::net10()].into_iter().flatten() {
+    runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
         let mut program = runtime.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
         let pid = program.pid().to_string();
         let place = folder();
@@ -220,7 +223,7 @@ fn a_suspended_program_is_listed_and_left_as_it_is() {
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "an empty file is left behind");
         Invocation::new(["perfmap", &pid, "on"]).run().assert_refused(1, "is suspended at start-up");
         assert!(program.is_alive() && program.answers(), "{runtime}");
-    }
+    });
 }
 
 #[test]
@@ -230,8 +233,8 @@ fn only_events_of_the_ids_that_were_asked_for_come() {
     // Turning this keyword on makes the runtime collect.
     let collect = format!("{RUNTIME}:0x800001:4");
     let arguments = ["--provider", collect.as_str(), "--event-ids", ids.as_str()];
-    if let Some(net10) = runtimes::net10() {
-        let program = net10.any().start();
+    runtimes::each(runtimes::since(10, runtimes::all_and_single_files()), |runtime| {
+        let program = runtime.any().start();
         let place = folder();
         let file = place.path().join("a.nettrace");
         let running = trace(&program, &file, &arguments).start();
@@ -253,18 +256,18 @@ fn only_events_of_the_ids_that_were_asked_for_come() {
         let recorded = assert_whole(&file, &serde_json::from_str(&output.stdout).unwrap());
         let ids: Vec<_> = recorded.counts.iter().filter(|count| count.provider == RUNTIME).map(|count| count.event_id).collect();
         assert!(ids.iter().all(|id| [1, 2].contains(id)) && ids.len() == 2, "{recorded:#?}");
-    }
-    if let Some(net9) = runtimes::net9() {
-        let (program, place) = (net9.any().start(), folder());
+    });
+    runtimes::each(runtimes::before(10, runtimes::all()), |runtime| {
+        let (program, place) = (runtime.any().start(), folder());
         let output = trace(&program, &place.path().join("a.nettrace"), &arguments).run();
         output.assert_refused(1, "a filter by event ids, or recording into user_events, needs .NET 10");
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
-    }
+    });
 }
 
 #[test]
 fn a_rundown_of_methods_and_modules_has_nothing_else() {
-    for runtime in [runtimes::net9(), runtimes::net10()].into_iter().flatten() {
+    runtimes::each(runtimes::since(9, runtimes::all()), |runtime| {
         let (program, place) = (runtime.any().start(), folder());
         let file = place.path().join("a.nettrace");
         let output = trace(&program, &file, &["--provider", "DnTop-Nobody", "--rundown", "0x38", "--duration", "200ms"]).run();
@@ -275,5 +278,5 @@ fn a_rundown_of_methods_and_modules_has_nothing_else() {
             ["MethodDCEnd", "ModuleDCEnd", "DomainModuleDCEnd", "AssemblyDCEnd", "AppDomainDCEnd", "DCEnd", "RuntimeInformation"];
         assert!(names.iter().all(|name| expected.iter().any(|prefix| name.starts_with(prefix))), "{runtime}: {names:?}");
         assert!(recorded.of_rundown("MethodDCEnd") > 0 && recorded.of_rundown("ModuleDCEnd") > 0, "{runtime}: {names:?}");
-    }
+    });
 }

@@ -80,9 +80,9 @@ fn sessions(program: &Program) -> usize {
     names.filter(|name| name.trim() == ".NET EventPipe").count().saturating_sub(1)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn figures_come_from_every_runtime_and_no_session_stays() {
-    for runtime in runtimes::all() {
+#[test]
+fn figures_come_from_every_runtime_and_no_session_stays() {
+    runtimes::each_async(runtimes::all_and_single_files(), async |runtime| {
         let mut program = runtime.any().start();
         let (process, clients) = find(&program).await;
         // The second session finds what the first left behind.
@@ -99,19 +99,19 @@ async fn figures_come_from_every_runtime_and_no_session_stays() {
                 // The program allocates 10 kB a round and throws every tenth.
                 watched.until("allocation", |counters| counters.vitals.allocation_rate.filter(|rate| *rate > 1e4)).await;
                 watched.until("exceptions", |counters| counters.vitals.exceptions.filter(|rate| *rate > 0.0)).await;
-                assert!(sessions(&program) > 0 || runtime.version.starts_with("3."), "{runtime}");
+                assert!(sessions(&program) > 0 || runtime.major() == 3, "{runtime}");
             }
             assert_eq!(watched.end().await, Ok(()), "{runtime}");
             let gone = poll(PATIENCE, || (sessions(&program) == 0).then_some(()));
             assert!(gone.is_some() && program.is_alive() && program.answers(), "{runtime}: a session stays");
         }
-    }
+    });
 }
 
 /// A program that throws all the time never shows that it does not. 3.1 publishes twice in each interval, the second time with next to nothing.
-#[tokio::test(flavor = "multi_thread")]
-async fn what_happens_all_the_time_is_never_shown_as_nothing() {
-    for runtime in [runtimes::net31(), runtimes::net9()].into_iter().flatten() {
+#[test]
+fn what_happens_all_the_time_is_never_shown_as_nothing() {
+    runtimes::each_async(runtimes::all(), async |runtime| {
         let program = runtime.any().start();
         let (process, clients) = find(&program).await;
         let watched = Watched::start(&process, &clients, false);
@@ -124,111 +124,141 @@ async fn what_happens_all_the_time_is_never_shown_as_nothing() {
         let rates = watched.until("six values", exceptions).await;
         assert!(rates.iter().all(|(_, rate)| *rate > 0.0), "{runtime}: {rates:?}");
         assert_eq!(watched.end().await, Ok(()), "{runtime}");
-    }
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_watch_ends_with_its_process() {
-    let Some(net9) = runtimes::net9() else { return };
-    let mut program = net9.any().start();
-    let (process, clients) = find(&program).await;
-    let watched = Watched::start(&process, &clients, false);
-    watched.until("figures", |counters| counters.vitals.heap).await;
-    program.finish();
-    assert_eq!(watched.task.await.unwrap(), Ok(()));
+#[test]
+fn a_watch_ends_with_its_process() {
+    runtimes::each_async(runtimes::all(), async |runtime| {
+        let mut program = runtime.any().start();
+        let (process, clients) = find(&program).await;
+        let watched = Watched::start(&process, &clients, false);
+        watched.until("figures", |counters| counters.vitals.heap).await;
+        program.finish();
+        assert_eq!(watched.task.await.unwrap(), Ok(()));
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn meters_come_where_they_are_asked_for() {
-    let Some(net9) = runtimes::net9() else { return };
-    let program = net9.program("meters").start();
-    let (process, clients) = find(&program).await;
-    let watched = Watched::start(&process, &clients, true);
-    let gauge = |counters: &CountersSnapshot| {
-        let mine = |counter: &&CounterSnapshot| counter.group == "DnTop.Meter" && counter.name == "g";
-        counters.counters.iter().find(mine)?.value
-    };
-    assert_eq!(watched.until("the gauge", gauge).await, 42.0);
-    watched.until("the runtime's own figures", |counters| counters.vitals.heap).await;
-    assert_eq!(watched.end().await, Ok(()));
+#[test]
+fn meters_come_where_they_are_asked_for() {
+    runtimes::each_async(runtimes::since(9, runtimes::with("meters")), async |runtime| {
+        let program = runtime.program("meters").start();
+        let (process, clients) = find(&program).await;
+        let watched = Watched::start(&process, &clients, true);
+        let gauge = |counters: &CountersSnapshot| {
+            let mine = |counter: &&CounterSnapshot| counter.group == "DnTop.Meter" && counter.name == "g";
+            counters.counters.iter().find(mine)?.value
+        };
+        assert_eq!(watched.until("the gauge", gauge).await, 42.0);
+        watched.until("the runtime's own figures", |counters| counters.vitals.heap).await;
+        assert_eq!(watched.end().await, Ok(()));
+    });
 }
 
 #[test]
 fn the_dashboard_shows_them_and_leaves_nothing_behind() {
-    let Some(net9) = runtimes::net9() else { return };
-    for leave in ["q", &ctrl('c')] {
-        let mut program = net9.any().start();
+    runtimes::each(runtimes::all(), |runtime| {
+        for leave in ["q", &ctrl('c')] {
+            let mut program = runtime.any().start();
+            let pid = program.pid().to_string();
+            let mut screen = Invocation::new(["--filter", &pid]).screen(160, 40);
+            let row =
+                |shown: &str| shown.lines().find(|line| line.contains(&format!(" {pid} {} ", runtime.name_of("work")))).map(str::to_owned);
+            screen.wait_until("its row", |shown| row(shown).is_some_and(|row| row.contains(runtime.version) && row.contains("● running")));
+            screen.keys("w");
+            screen.wait_until("its figures", |shown| {
+                shown.contains("EXC/S")
+                    && row(shown).is_some_and(|row| row.contains("◎ watched") || row.contains("! "))
+                    && !row(shown).unwrap().contains('–')
+            });
+            screen.keys(leave);
+            assert!(screen.wait_exit().success());
+            screen.assert_restored();
+            let gone = poll(PATIENCE, || (sessions(&program) == 0).then_some(()));
+            assert!(gone.is_some(), "{} sessions stay", sessions(&program));
+            assert!(program.is_alive() && program.answers());
+        }
+    });
+}
+
+#[test]
+fn an_older_runtime_has_no_meters_all_at_once() {
+    runtimes::each(runtimes::before(9, runtimes::all()), |runtime| {
+        let mut program = runtime.any().start();
         let pid = program.pid().to_string();
-        let mut screen = Invocation::new(["--filter", &pid]).screen(160, 40);
-        let row = |shown: &str| shown.lines().find(|line| line.contains(&format!(" {pid} work "))).map(str::to_owned);
-        screen.wait_until("its row", |shown| row(shown).is_some_and(|row| row.contains("9.0.7") && row.contains("● running")));
+        let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
+        screen.wait_for(runtime.version);
         screen.keys("w");
-        screen.wait_until("its figures", |shown| {
-            shown.contains("EXC/S")
-                && row(shown).is_some_and(|row| row.contains("◎ watched") || row.contains("! "))
-                && !row(shown).unwrap().contains('–')
-        });
-        screen.keys(leave);
+        screen.wait_for("◎ watched");
+        screen.keys(ENTER);
+        screen.wait_for("Esc back");
+        screen.keys("9");
+        screen.wait_for("- System.Runtime (");
+        screen.keys("m");
+        screen.wait_for(&format!("All meters at once need .NET 9; {} has an older one.", runtime.name_of("work")));
+        screen.keys("qq");
         assert!(screen.wait_exit().success());
-        screen.assert_restored();
-        let gone = poll(PATIENCE, || (sessions(&program) == 0).then_some(()));
-        assert!(gone.is_some(), "{} sessions stay", sessions(&program));
         assert!(program.is_alive() && program.answers());
-    }
+    });
 }
 
 #[test]
 fn the_dashboard_shows_the_values_that_instruments_were_given() {
-    let Some(net9) = runtimes::net9() else { return };
-    let mut program = net9.program("meters").start();
-    let pid = program.pid().to_string();
-    let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
-    screen.wait_until("its row", |shown| {
-        shown.lines().any(|line| line.contains(&format!(" {pid} meters ")) && line.contains("9.0.7") && line.contains("● running"))
+    runtimes::each(runtimes::since(9, runtimes::with("meters")), |runtime| {
+        let mut program = runtime.program("meters").start();
+        let pid = program.pid().to_string();
+        let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
+        screen.wait_until("its row", |shown| {
+            shown.lines().any(|line| {
+                line.contains(&format!(" {pid} {} ", runtime.name_of("meters")))
+                    && line.contains(runtime.version)
+                    && line.contains("● running")
+            })
+        });
+        screen.keys("w");
+        screen.wait_for("◎ watched");
+        screen.keys(ENTER);
+        screen.wait_for("Esc back");
+        screen.keys("9");
+        screen.wait_for("- System.Runtime (");
+        screen.keys("m");
+        screen.wait_for("- DnTop.Told (");
+        screen.keys("/DnTop");
+        screen.keys(ENTER);
+        screen.wait_gone("System.Runtime");
+        // What stands behind the name, first the value.
+        let behind = |shown: &str, name: &str| {
+            let line = shown.lines().find(|line| line.trim_start_matches(['│', ' ']).starts_with(&format!("{name} ")))?.to_owned();
+            Some(line.split_once(name)?.1.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        };
+        let reaches = |name: &str, value: &str| {
+            screen.wait_until(&format!("{name} {value}"), |shown| behind(shown, name).is_some_and(|words| words[0] == value))
+        };
+        reaches("g", "42");
+        // The others are listened to by then.
+        reaches("level", "0");
+        for command in ["count 7", "change 5", "change -3", "record 40 25", "gauge 17"] {
+            program.carry_out(command);
+        }
+        for (name, value) in [("sold fruit=apple", "7"), ("sold fruit=pear", "14"), ("stock", "2"), ("level", "17")] {
+            reaches(name, value);
+        }
+        assert_eq!(behind(&screen.contents(), "sold fruit=pear").unwrap()[1], "piece");
+        // Of the histogram, all that was recorded: what came of it in the last second is over with that.
+        screen.keys("G");
+        for _ in 0..3 {
+            screen.keys("k");
+        }
+        screen.wait_until("the histogram", |shown| shown.contains("(40 in all)") && shown.contains("(1.0 kB in all)"));
+        program.carry_out("count 3");
+        reaches("sold fruit=apple", "10");
+        screen.keys("m");
+        screen.wait_gone("fruit=apple");
+        screen.keys("q");
+        screen.wait_for("Enter details");
+        screen.keys("q");
+        assert!(screen.wait_exit().success());
+        screen.assert_restored();
+        assert!(program.is_alive() && program.answers());
     });
-    screen.keys("w");
-    screen.wait_for("◎ watched");
-    screen.keys(ENTER);
-    screen.wait_for("Esc back");
-    screen.keys("9");
-    screen.wait_for("- System.Runtime (");
-    screen.keys("m");
-    screen.wait_for("- DnTop.Told (");
-    screen.keys("/DnTop");
-    screen.keys(ENTER);
-    screen.wait_gone("System.Runtime");
-    // What stands behind the name, first the value.
-    let behind = |shown: &str, name: &str| {
-        let line = shown.lines().find(|line| line.trim_start_matches(['│', ' ']).starts_with(&format!("{name} ")))?.to_owned();
-        Some(line.split_once(name)?.1.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-    };
-    let reaches = |name: &str, value: &str| {
-        screen.wait_until(&format!("{name} {value}"), |shown| behind(shown, name).is_some_and(|words| words[0] == value))
-    };
-    reaches("g", "42");
-    // The others are listened to by then.
-    reaches("level", "0");
-    for command in ["count 7", "change 5", "change -3", "record 40 25", "gauge 17"] {
-        program.carry_out(command);
-    }
-    for (name, value) in [("sold fruit=apple", "7"), ("sold fruit=pear", "14"), ("stock", "2"), ("level", "17")] {
-        reaches(name, value);
-    }
-    assert_eq!(behind(&screen.contents(), "sold fruit=pear").unwrap()[1], "piece");
-    // Of the histogram, all that was recorded: what came of it in the last second is over with that.
-    screen.keys("G");
-    for _ in 0..3 {
-        screen.keys("k");
-    }
-    screen.wait_until("the histogram", |shown| shown.contains("(40 in all)") && shown.contains("(1.0 kB in all)"));
-    program.carry_out("count 3");
-    reaches("sold fruit=apple", "10");
-    screen.keys("m");
-    screen.wait_gone("fruit=apple");
-    screen.keys("q");
-    screen.wait_for("Enter details");
-    screen.keys("q");
-    assert!(screen.wait_exit().success());
-    screen.assert_restored();
-    assert!(program.is_alive() && program.answers());
 }

@@ -84,7 +84,7 @@ public static class Known {
   }
 
   // Work, and not time, is what is shared out: a time that is not over because the thread had no processor would be work left undone.
-  static double Burn(int units) {
+  [MethodImpl(MethodImplOptions.NoInlining)] static double Burn(int units) {
     double sum = 0;
     for (int i = 0; i < units * 400000; i++) sum += Math.Sqrt(i);
     return sum;

@@ -13,6 +13,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::program::Launch;
@@ -206,9 +207,21 @@ pub(crate) fn with(program: &str) -> Vec<Runtime> {
     runtimes
 }
 
-/// The same without 3.1, of which little more can be asked than sessions.
-pub(crate) fn modern_with(program: &str) -> Vec<Runtime> {
-    with(program).into_iter().filter(|runtime| runtime.major() > 3).collect()
+/// One of each version, and the single files.
+pub(crate) fn all_and_single_files() -> Vec<Runtime> {
+    all().into_iter().chain(single_files()).collect()
+}
+
+/// Those of this major version and newer ones.
+pub(crate) fn since(major: u32, mut runtimes: Vec<Runtime>) -> Vec<Runtime> {
+    runtimes.retain(|runtime| runtime.major() >= major);
+    runtimes
+}
+
+/// Those that are older than this major version.
+pub(crate) fn before(major: u32, mut runtimes: Vec<Runtime>) -> Vec<Runtime> {
+    runtimes.retain(|runtime| runtime.major() < major);
+    runtimes
 }
 
 /// Runs a check on each of these runtimes, all at the same time, and panics after the last if one of them did not pass, with its name.
@@ -221,20 +234,33 @@ pub(crate) fn each(runtimes: Vec<Runtime>, check: impl Fn(&Runtime) + Sync) {
         let running: Vec<_> = runtimes.iter().map(start).collect();
         running.into_iter().map(thread::ScopedJoinHandle::join).collect()
     });
-    judge(&runtimes, outcomes);
+    let failed = runtimes.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_err());
+    let failed: Vec<_> = failed.map(|(runtime, _)| runtime.to_string()).collect();
+    assert!(failed.is_empty(), "failed on {}", failed.join(", "));
 }
 
 /// The same one after the other, for checks that a busy machine disturbs.
-pub(crate) fn each_in_turn(runtimes: Vec<Runtime>, check: impl Fn(&Runtime)) {
-    let try_one = |runtime| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(runtime)));
-    let outcomes = runtimes.iter().map(try_one).collect();
-    judge(&runtimes, outcomes);
+pub(crate) fn each_in_turn(runtimes: Vec<Runtime>, check: impl Fn(&Runtime) + Sync) {
+    let turn = Mutex::new(());
+    each(runtimes, |runtime| {
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        check(runtime);
+    });
 }
 
-fn judge(runtimes: &[Runtime], outcomes: Vec<thread::Result<()>>) {
-    let failed: Vec<_> =
-        runtimes.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_err()).map(|(runtime, _)| runtime.to_string()).collect();
-    assert!(failed.is_empty(), "failed on {}", failed.join(", "));
+/// [`each`] for a check that is asynchronous.
+pub(crate) fn each_async(runtimes: Vec<Runtime>, check: impl AsyncFn(&Runtime) + Sync) {
+    each(runtimes, |runtime| block_on(check(runtime)));
+}
+
+/// [`each_in_turn`] for a check that is asynchronous.
+pub(crate) fn each_async_in_turn(runtimes: Vec<Runtime>, check: impl AsyncFn(&Runtime) + Sync) {
+    each_in_turn(runtimes, |runtime| block_on(check(runtime)));
+}
+
+/// With worker threads for what it spawns.
+fn block_on(future: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(future);
 }
 
 /// Whether programs can be started in pid and mount namespaces of their own, as `Launch::contained` does. Some machines,
