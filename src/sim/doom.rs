@@ -1,7 +1,7 @@
 //! Requests that kill the process they are sent to.
 //!
 //! A simulated runtime dies of what a real one dies of, so that a test in which it survives says something about the client. The list
-//! is what was seen on real runtimes 3.1, 9 and 10; versions between behave as the next one that was seen.
+//! is what was seen on real runtimes 3.1, 8, 9 and 10; versions between behave as the next one that was seen.
 
 use crate::ipc::{CommandCode, Message};
 
@@ -26,7 +26,7 @@ pub(super) fn is_deadly(message: &Message<'_>, major: u32, suspended: bool) -> b
         }
         Code::AttachProfiler | Code::StartupProfiler | Code::SetEnvironmentVariable => major >= 5 && lacks_a_number(code, message.payload),
         Code::CollectTracing5 | Code::CollectTracing6 | Code::ApplyStartupHook => empty,
-        Code::EnablePerfMap => empty || suspended,
+        Code::EnablePerfMap => empty || (suspended && major < 10),
         _ => false,
     }
 }
@@ -68,6 +68,8 @@ mod tests {
     fn a_good_perf_map_request_kills_only_while_suspended() {
         let bytes = Command::EnablePerfMap { kind: PerfMapKind::PerfMap }.encode().unwrap();
         let (message, _) = Message::decode(&bytes).unwrap().unwrap();
-        assert!(!is_deadly(&message, 9, false) && is_deadly(&message, 9, true));
+        for (major, dies) in [(8, true), (9, true), (10, false)] {
+            assert!(!is_deadly(&message, major, false) && is_deadly(&message, major, true) == dies, "{major}");
+        }
     }
 }

@@ -124,10 +124,10 @@ impl Runtime {
         *self.suspended.borrow()
     }
 
-    /// Whether what was asked of it has ended it: the exception of a start-up hook that does not load, which runs when the program does (seen
-    /// on 9; 10 goes on).
+    /// Whether what was asked of it has ended it: the exception of a startup hook that does not load, which runs when the program does. 8 catches
+    /// it where the program runs already.
     pub(super) fn has_died(&self) -> bool {
-        self.bad_hook && self.major() < 10 && !self.is_suspended()
+        self.bad_hook && !self.is_suspended()
     }
 
     /// Whether it waits for a resume, from now on.
@@ -175,8 +175,10 @@ impl Runtime {
                 self.perf_map(kind);
                 done
             }
-            Command::ApplyStartupHook { path } => {
-                self.bad_hook |= !is_assembly(&path);
+            Command::ApplyStartupHook { path } if is_assembly(&path) => done,
+            Command::ApplyStartupHook { .. } if self.major() < 9 && !self.is_suspended() => Answer::No(Hresult::INVALID_ARGUMENT.into()),
+            Command::ApplyStartupHook { .. } => {
+                self.bad_hook = true;
                 done
             }
             Command::DisablePerfMap | Command::StartupProfiler { .. } => done,

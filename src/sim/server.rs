@@ -136,10 +136,10 @@ async fn serve(listener: UnixListener, mut caller: Option<Caller>, mut runtime: 
         }
         match (answer, read) {
             (Answer::Stream(stream), _) if sent.is_ok() => runtime.stream(connection, *stream),
-            // Seen on 9 and 10: the connection stays open after an unknown profiler command, and after a request for a session that does not read.
+            // The connection stays open after an unknown profiler command, and since .NET 9 after a request for a session that does not read.
             (Answer::No(_), None) if runtime.major() >= 5 && message.set == PROFILER => forgotten.push(connection),
             (Answer::No(Failure { hresult: Hresult::BAD_ENCODING, .. }), Some(_))
-                if runtime.major() >= 5 && code.is_some_and(CommandCode::starts_session) =>
+                if runtime.major() >= 9 && code.is_some_and(CommandCode::starts_session) =>
             {
                 forgotten.push(connection);
             }

@@ -5,11 +5,31 @@ pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) bytes: Vec<u8>,
     pub(super) sent: Sent,
-    /// The versions that die of it.
-    pub(super) deadly: &'static [u32],
+    pub(super) harm: Harm,
     /// Takes out what is different by nature.
     pub(super) same: fn(&mut Vec<u8>),
 }
+
+/// What a request does to those that it is not good for.
+#[derive(Clone, Copy)]
+pub(super) enum Harm {
+    /// These versions die of it.
+    Deadly(&'static [u32]),
+    /// These versions read on behind its end, and die if they find the wrong thing there. The simulation always does.
+    Chancy(&'static [u32]),
+}
+
+impl Harm {
+    pub(super) fn is_to(self, major: u32) -> bool {
+        let (Self::Deadly(versions) | Self::Chancy(versions)) = self;
+        versions.contains(&major)
+    }
+}
+
+const NONE: Harm = Harm::Deadly(&[]);
+/// Requests without a payload, and dumps to nowhere.
+const MODERN: Harm = Harm::Deadly(&[8, 9, 10]);
+const READS_ON: Harm = Harm::Chancy(&[8, 9, 10]);
 
 /// How bytes go out.
 #[derive(Clone, Copy)]
@@ -91,12 +111,12 @@ fn echo(answer: &mut Vec<u8>) {
 
 pub(super) fn cases(major: u32) -> Vec<Case> {
     let mut cases = Vec::new();
-    let mut add = |name, bytes: Vec<u8>, sent, deadly, same| cases.push(Case { name, bytes, sent, deadly, same });
+    let mut add = |name, bytes: Vec<u8>, sent, harm, same| cases.push(Case { name, bytes, sent, harm, same });
     let stop = || request(0x0201, &5_u64.to_le_bytes());
     let mut frame = |name, change: &dyn Fn(&mut Vec<u8>), sent| {
         let mut bytes = stop();
         change(&mut bytes);
-        add(name, bytes, sent, &[], nothing as fn(&mut Vec<u8>));
+        add(name, bytes, sent, NONE, nothing as fn(&mut Vec<u8>));
     };
     frame("a stop of what does not exist", &|_| {}, Sent::Whole);
     frame("magic without its NUL", &|bytes| bytes[13] = b'X', Sent::Whole);
@@ -143,10 +163,10 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
     }
     frame("header and payload apart", &|_| {}, Sent::Split(20));
 
-    add("half an id", request(0x0201, &[5, 0, 0, 0]), Sent::Whole, &[], session);
+    add("half an id", request(0x0201, &[5, 0, 0, 0]), Sent::Whole, NONE, session);
     for code in [0x0000, 0x0001, 0x0100, 0x0104, 0x0200, 0x0208, 0x0300, 0x0303, 0x0409, 0x04ff, 0x0500, 0xff00, 0xffff] {
-        add("an unknown command", request(code, &[]), Sent::Whole, &[], nothing);
-        add("an unknown command with a payload", request(code, &[1, 2, 3, 4]), Sent::Whole, &[], nothing);
+        add("an unknown command", request(code, &[]), Sent::Whole, NONE, nothing);
+        add("an unknown command with a payload", request(code, &[1, 2, 3, 4]), Sent::Whole, NONE, nothing);
     }
     for (name, code) in [
         ("an empty dump", 0x0101),
@@ -159,29 +179,29 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
         ("an empty perf map", 0x0405),
         ("an empty hook", 0x0407),
     ] {
-        add(name, request(code, &[]), Sent::Whole, &[9, 10], nothing);
+        add(name, request(code, &[]), Sent::Whole, MODERN, nothing);
     }
-    add("an empty session 5", request(0x0206, &[]), Sent::Whole, &[10], nothing);
+    add("an empty session 5", request(0x0206, &[]), Sent::Whole, Harm::Deadly(&[10]), nothing);
 
-    add("who are you", request(0x0400, &[]), Sent::Whole, &[], cookie::<8>);
-    add("who are you 2", request(0x0404, &[]), Sent::Whole, &[], cookie::<8>);
-    add("who are you 3", request(0x0408, &[]), Sent::Whole, &[], cookie::<12>);
+    add("who are you", request(0x0400, &[]), Sent::Whole, NONE, cookie::<8>);
+    add("who are you 2", request(0x0404, &[]), Sent::Whole, NONE, cookie::<8>);
+    add("who are you 3", request(0x0408, &[]), Sent::Whole, NONE, cookie::<12>);
     for (name, code) in [
         ("who are you, and a payload", 0x0400),
         ("an environment and a payload", 0x0402),
         ("who are you 2, and a payload", 0x0404),
         ("who are you 3, and a payload", 0x0408),
     ] {
-        add(name, request(code, b"abcdef"), Sent::Whole, &[], echo);
+        add(name, request(code, b"abcdef"), Sent::Whole, NONE, echo);
     }
-    add("the environment", request(0x0402, &[]), Sent::Whole, &[], environment);
-    add("a resume", request(0x0401, &[]), Sent::Whole, &[], nothing);
-    add("a resume and a payload", request(0x0401, b"abcdef"), Sent::Whole, &[], nothing);
-    add("a perf map that ends", request(0x0406, &[]), Sent::Whole, &[], nothing);
+    add("the environment", request(0x0402, &[]), Sent::Whole, NONE, environment);
+    add("a resume", request(0x0401, &[]), Sent::Whole, NONE, nothing);
+    add("a resume and a payload", request(0x0401, b"abcdef"), Sent::Whole, NONE, nothing);
+    add("a perf map that ends", request(0x0406, &[]), Sent::Whole, NONE, nothing);
     for kind in [0, 1, 2, 3, 4, 9] {
-        add("a perf map of some kind", request(0x0405, &number(kind)), Sent::Whole, &[], nothing);
+        add("a perf map of some kind", request(0x0405, &number(kind)), Sent::Whole, NONE, nothing);
     }
-    add("a perf map that ends", request(0x0406, &[]), Sent::Whole, &[], nothing);
+    add("a perf map that ends", request(0x0406, &[]), Sent::Whole, NONE, nothing);
 
     for (name, variable, value) in [
         ("a variable", text("DN_TOP_A"), text("1")),
@@ -194,41 +214,41 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
         ("a variable without its NUL", [number(2), b"A\0B\0".to_vec()].concat(), text("1")),
         ("a variable longer than what there is", number(1000), text("1")),
     ] {
-        add(name, request(0x0403, &[variable, value].concat()), Sent::Whole, &[], nothing);
+        add(name, request(0x0403, &[variable, value].concat()), Sent::Whole, NONE, nothing);
     }
-    add("a variable without a value", request(0x0403, &text("DN_TOP_A")), Sent::Whole, &[9, 10], nothing);
+    add("a variable without a value", request(0x0403, &text("DN_TOP_A")), Sent::Whole, READS_ON, nothing);
 
     let dump = |code, path: &[u8], kind, flags| request(code, &[path, &number(kind), &number(flags)].concat());
     for (code, path) in [(0x0101, "/no/such/folder/core"), (0x0102, "/no/such/folder/core"), (0x0103, "/no/such/folder/core")] {
-        add("a dump into a folder that is not there", dump(code, &text(path), 4, 0), Sent::Whole, &[], words);
-        add("a dump of no kind", dump(code, &text(path), 9, 0), Sent::Whole, &[], nothing);
-        add("a dump without its NUL", request(code, &[number(1), vec![1; 10]].concat()), Sent::Whole, &[], nothing);
+        add("a dump into a folder that is not there", dump(code, &text(path), 4, 0), Sent::Whole, NONE, words);
+        add("a dump of no kind", dump(code, &text(path), 9, 0), Sent::Whole, NONE, nothing);
+        add("a dump without its NUL", request(code, &[number(1), vec![1; 10]].concat()), Sent::Whole, NONE, nothing);
     }
-    add("a dump to nowhere", dump(0x0101, NULL, 1, 0), Sent::Whole, &[3, 9, 10], nothing);
-    add("a dump 3 to nowhere", dump(0x0103, NULL, 1, 0), Sent::Whole, &[9, 10], nothing);
+    add("a dump to nowhere", dump(0x0101, NULL, 1, 0), Sent::Whole, Harm::Deadly(&[3, 8, 9, 10]), nothing);
+    add("a dump 3 to nowhere", dump(0x0103, NULL, 1, 0), Sent::Whole, MODERN, nothing);
 
     let class = [7; 16];
     let attachment = |data: &[u8]| request(0x0301, &[&number(1000), &class[..], &text("/no/such.so"), data].concat());
-    add("a profiler that is not there", attachment(NULL), Sent::Whole, &[], nothing);
-    add("a profiler that is not there, and its data", attachment(&[3, 0, 0, 0, 1, 2, 3]), Sent::Whole, &[], nothing);
-    add("a profiler with more data than it says", attachment(&[1, 0, 0, 0, 1, 2, 3]), Sent::Whole, &[], nothing);
-    add("a profiler with less data than it says", attachment(&[9, 0, 0, 0, 1, 2, 3]), Sent::Whole, &[], nothing);
-    add("half a profiler", request(0x0301, &[&number(1000), &class[..9]].concat()), Sent::Whole, &[9, 10], nothing);
-    add("a profiler without data", attachment(&[]), Sent::Whole, &[], nothing);
-    add("a profiler without a path", request(0x0301, &[&number(1000), &class[..]].concat()), Sent::Whole, &[9, 10], nothing);
-    add("half a start-up profiler", request(0x0302, &class[..9]), Sent::Whole, &[9, 10], nothing);
-    add("a start-up profiler without a path", request(0x0302, &class), Sent::Whole, &[9, 10], nothing);
+    add("a profiler that is not there", attachment(NULL), Sent::Whole, NONE, nothing);
+    add("a profiler that is not there, and its data", attachment(&[3, 0, 0, 0, 1, 2, 3]), Sent::Whole, NONE, nothing);
+    add("a profiler with more data than it says", attachment(&[1, 0, 0, 0, 1, 2, 3]), Sent::Whole, NONE, nothing);
+    add("a profiler with less data than it says", attachment(&[9, 0, 0, 0, 1, 2, 3]), Sent::Whole, NONE, nothing);
+    add("half a profiler", request(0x0301, &[&number(1000), &class[..9]].concat()), Sent::Whole, READS_ON, nothing);
+    add("a profiler without data", attachment(&[]), Sent::Whole, NONE, nothing);
+    add("a profiler without a path", request(0x0301, &[&number(1000), &class[..]].concat()), Sent::Whole, READS_ON, nothing);
+    add("half a start-up profiler", request(0x0302, &class[..9]), Sent::Whole, READS_ON, nothing);
+    add("a start-up profiler without a path", request(0x0302, &class), Sent::Whole, READS_ON, nothing);
     add(
         "a start-up profiler of a program that runs",
         request(0x0302, &[&class[..], &text("/no/such.so")].concat()),
         Sent::Whole,
-        &[],
+        NONE,
         nothing,
     );
 
     let hook = request(0x0407, &text("/no/such.dll"));
-    add("a hook that is not there", hook, Sent::Whole, &[9], nothing);
-    add("a hook without its NUL", request(0x0407, &[number(2), b"A\0B\0".to_vec()].concat()), Sent::Whole, &[], nothing);
+    add("a hook that is not there", hook, Sent::Whole, Harm::Deadly(&[9, 10]), nothing);
+    add("a hook without its NUL", request(0x0407, &[number(2), b"A\0B\0".to_vec()].concat()), Sent::Whole, NONE, nothing);
 
     let good = provider(5, &text("DnTop-Nobody"), NULL);
     let collect = |code: u16, buffer, format, providers: Vec<u8>| {
@@ -241,10 +261,12 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
         request(code, &[number(buffer), number(format), switches.to_vec(), providers].concat())
     };
     for code in [0x0202, 0x0203, 0x0204, 0x0205] {
-        add("a session of no provider", collect(code, 1, 1, array(0, &[])), Sent::Whole, &[], session);
-        add("a session without a buffer", collect(code, 0, 1, array(1, &good)), Sent::Whole, &[9], nothing);
-        add("a session of format 2", collect(code, 1, 2, array(1, &good)), Sent::Whole, &[9], nothing);
-        add("a session of 1001 providers", collect(code, 1, 1, array(1001, &provider(5, &text("P"), NULL))), Sent::Whole, &[9], nothing);
+        // What .NET 8 does not know it does not read.
+        let harm = Harm::Deadly(if code <= 0x0203 { &[8, 9] } else { &[9] });
+        add("a session of no provider", collect(code, 1, 1, array(0, &[])), Sent::Whole, NONE, session);
+        add("a session without a buffer", collect(code, 0, 1, array(1, &good)), Sent::Whole, harm, nothing);
+        add("a session of format 2", collect(code, 1, 2, array(1, &good)), Sent::Whole, harm, nothing);
+        add("a session of 1001 providers", collect(code, 1, 1, array(1001, &provider(5, &text("P"), NULL))), Sent::Whole, harm, nothing);
         for (name, bad) in [
             ("a session of level 6", provider(6, &text("P"), NULL)),
             ("a session of a provider without a name", provider(5, &text(""), NULL)),
@@ -252,14 +274,14 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
             ("a session of a provider without its NUL", provider(5, &[2, 0, 0, 0, 65, 0, 66, 0], NULL)),
             ("a session of half a provider", vec![0; 10]),
         ] {
-            add(name, collect(code, 1, 1, array(1, &bad)), Sent::Whole, &[], session);
+            add(name, collect(code, 1, 1, array(1, &bad)), Sent::Whole, NONE, session);
         }
     }
     if major < 10 {
         return cases;
     }
 
-    let mut add = |name, bytes: Vec<u8>, sent| cases.push(Case { name, bytes, sent, deadly: &[], same: nothing });
+    let mut add = |name, bytes: Vec<u8>, sent| cases.push(Case { name, bytes, sent, harm: NONE, same: nothing });
     let all: &[u8] = &[0; 5];
     let stream = |buffer, format, providers: Vec<u8>| {
         request(0x0206, &[number(0), number(buffer), number(format), vec![0; 8], vec![1], providers].concat())
