@@ -45,6 +45,11 @@ impl Source {
         Self::Assemblies,
     ];
 
+    /// Whether a NativeAOT program sends it.
+    pub fn is_of_native_aot(self) -> bool {
+        !matches!(self, Self::Samples | Self::Compilation | Self::CompileTime | Self::Assemblies)
+    }
+
     /// Provider, keyword and level (reference: .NET runtime provider, keywords).
     fn needs(self) -> (&'static str, u64, u32) {
         match self {

@@ -32,6 +32,7 @@ pub(crate) fn process(pid: u32, name: &str) -> Process {
         ns_pid: pid,
         name: name.to_owned(),
         runtime: Some(RuntimeVersion::new("9.0.7")),
+        native_aot: false,
         support: CommandSupport::default(),
         os: Some("Linux".to_owned()),
         arch: Some("x64".to_owned()),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::args::{Profiler, ProfilerLibrary};
 use super::exit::{Exit, Failure};
 use super::print;
-use super::target::{absolute, called, connect, declined, find, refused};
+use super::target::{absolute, called, connect, declined, find, possible, refused};
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, TargetPath};
 use crate::model::{Process, RunState};
 use crate::session::{ClientDataError, client_data};
@@ -100,6 +100,7 @@ async fn change(
 ) -> Result<Exit, Failure> {
     let (process, client) = connect(target).await?;
     let command = command(&process)?;
+    possible(&process, command.code())?;
     client.run(&command).await.map_err(|error| declined(&process, error))?;
     print::say(format_args!("{}: {}", called(&process), done(&process)));
     Ok(Exit::Done)

@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
-use super::target::{absolute, called, connect, declined, exit_of};
-use crate::ipc::{DumpFlags, DumpKind, DumpRequest, PerfMapKind, TargetPath};
+use super::target::{absolute, called, connect, declined, exit_of, possible};
+use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, PerfMapKind, TargetPath};
 use crate::model::{Bytes, sanitise};
 use crate::session::{self, DumpError};
 
@@ -25,6 +25,7 @@ struct DumpDocument {
 
 pub(super) async fn dump(arguments: args::Dump) -> Result<Exit, Failure> {
     let (process, client) = connect(&arguments.target.target).await?;
+    possible(&process, CommandCode::GenerateCoreDump)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let path = match arguments.output_path {
         Some(path) => absolute(&process, Path::new(&path))?,
@@ -69,6 +70,7 @@ struct PerfMapDocument {
 
 pub(super) async fn perf_map(target: &str, switch: args::Switch, kind: args::PerfMapKind, json: bool) -> Result<Exit, Failure> {
     let (process, client) = connect(target).await?;
+    possible(&process, CommandCode::EnablePerfMap)?;
     let kind = match kind {
         args::PerfMapKind::All => PerfMapKind::All,
         args::PerfMapKind::Jitdump => PerfMapKind::JitDump,

@@ -10,12 +10,12 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::gcdump::GraphFile;
 use super::print;
-use super::target::{called, connect_running, not_started};
+use super::target::{called, connect_managed, not_started};
 use crate::analysis::{HeapProblem, HeapSnapshot, Live};
 use crate::clr::RUNTIME;
 use crate::export::HeapGraph;
 use crate::ipc::{BufferMb, Level, Provider, Rundown, SessionConfig};
-use crate::model::{Bytes, Count, Process, sanitise};
+use crate::model::{Bytes, Count, NativeAotGap, Process, sanitise};
 use crate::net::client::Client;
 use crate::session::{Listener, StopLimit, Unfinished};
 
@@ -72,7 +72,7 @@ pub(super) async fn run(arguments: &args::Heap) -> Result<Exit, Failure> {
         let why = "walking the heap forces a full collection, during which the program stands still: --yes allows that";
         return Err(Failure::usage(why));
     }
-    let (process, client) = connect_running(&arguments.target.target).await?;
+    let (process, client) = connect_managed(&arguments.target.target, NativeAotGap::Heap).await?;
     if !arguments.yes && !is_allowed(&process)? {
         print::say("nothing was asked of it");
         return Ok(Exit::Done);

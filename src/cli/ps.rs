@@ -37,7 +37,12 @@ pub(super) async fn ps(json: bool) -> Result<Exit, Failure> {
             "PID", "NAME", "RUNTIME", "CPU%", "MEM", "THR", "USER", "UP"
         )?;
         for row in &rows {
-            let runtime = row.runtime.as_ref().map_or("-", |version| version.as_str());
+            let runtime = match (&row.runtime, row.native_aot) {
+                (Some(version), true) => format!("{version} AOT"),
+                (Some(version), false) => version.to_string(),
+                (None, true) => "AOT".to_owned(),
+                (None, false) => "-".to_owned(),
+            };
             let cpu = row.usage.cpu_percent.map_or("-".to_owned(), |percent| format!("{percent:.1}"));
             let user = row.user.clone().unwrap_or_else(|| row.uid.to_string());
             let state = row.contact.reason().map_or(state(row).to_owned(), str::to_owned);
@@ -87,7 +92,10 @@ fn facts(process: &Process) -> [(&'static str, String); 14] {
         ("Started", seen(format!("{} ago", age(process)))),
         ("Pid inside", process.ns_pid.to_string()),
         ("Name", said(named(&process.name))),
-        ("Runtime", said(process.runtime.as_ref().map(ToString::to_string))),
+        (
+            "Runtime",
+            format!("{}{}", said(process.runtime.as_ref().map(ToString::to_string)), if process.native_aot { " (NativeAOT)" } else { "" }),
+        ),
         ("Platform", said(process.rid.clone().or_else(platform))),
         ("Command line", said(named(&process.command_line))),
         ("User", process.user.clone().map_or_else(|| process.uid.to_string(), |user| format!("{user} ({})", process.uid))),

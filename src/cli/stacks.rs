@@ -9,11 +9,11 @@ use tokio::time::sleep;
 
 use super::exit::{Exit, Failure};
 use super::print;
-use super::target::{called, connect_running, not_started};
+use super::target::{called, connect_managed, not_started};
 use crate::analysis::{Live, SampleFilter, StackGroup};
 use crate::clr::{EventKind, select};
 use crate::ipc::Rundown;
-use crate::model::{Process, sanitise};
+use crate::model::{NativeAotGap, Process, sanitise};
 use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader, Trouble};
 use crate::session::{Listener, StopLimit, Unfinished};
 
@@ -55,7 +55,7 @@ struct ThreadName {
 }
 
 pub(super) async fn run(target: &str, json: bool) -> Result<Exit, Failure> {
-    let (process, client) = connect_running(target).await?;
+    let (process, client) = connect_managed(target, NativeAotGap::Samples).await?;
     let mut config = select(&["dotnet-sampled-thread-time"], &[] as &[&str], None).map_err(Failure::usage)?.config;
     config.rundown = Rundown::AtLeast(NAMES);
     let mut listener = Listener::start(client.clone(), &config, FirstLook::default(), LOOK_BYTES).await.map_err(not_started)?;

@@ -18,7 +18,8 @@ struct Stats {
     complete: bool,
     pointer_size: u8,
     process_id: u32,
-    processors: u32,
+    /// None where the runtime does not say.
+    processors: Option<u32>,
     start_utc: Option<String>,
     duration_ms: u64,
     bytes: u64,
@@ -69,7 +70,7 @@ fn stats(tally: &Throughput, pass: &Pass) -> Stats {
         complete: pass.ending.is_complete(),
         pointer_size: header.pointer_size,
         process_id: header.process_id,
-        processors: header.processors,
+        processors: (header.processors > 0).then_some(header.processors),
         start_utc: header.sync_utc.map(|time| time.to_string()),
         duration_ms: totals.duration_ns / 1_000_000,
         bytes: pass.bytes,
@@ -86,7 +87,8 @@ fn write_text(out: &mut dyn Write, stats: &Stats) -> std::io::Result<()> {
     let whole = if stats.complete { "complete" } else { "CUT OFF" };
     writeln!(out, "nettrace {} · {whole} · {} · process {}", stats.format_version, Bytes(stats.bytes), stats.process_id)?;
     if let Some(start) = &stats.start_utc {
-        writeln!(out, "started {start}, {:.3} s of events, {} processors", stats.duration_ms as f64 / 1e3, stats.processors)?;
+        let processors = stats.processors.map(|count| format!(", {count} processors")).unwrap_or_default();
+        writeln!(out, "started {start}, {:.3} s of events{processors}", stats.duration_ms as f64 / 1e3)?;
     }
     writeln!(
         out,

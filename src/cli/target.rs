@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::exit::{Exit, Failure};
-use crate::ipc::Hresult;
-use crate::model::{Contact, Process, RunState, Trouble, is_elsewhere};
+use crate::ipc::{CommandCode, Hresult};
+use crate::model::{Contact, NativeAotGap, Process, RunState, Trouble, is_elsewhere};
 use crate::net::client::{ANSWER_LIMIT, Client};
 use crate::net::discovery::Sources;
 use crate::net::{Directory, ExchangeError, TargetError};
@@ -99,6 +99,24 @@ pub(super) fn called(process: &Process) -> String {
 /// How a command ends whose exchange failed.
 pub(super) fn refused(error: ExchangeError) -> Failure {
     Failure::new(exit_of(&error), error)
+}
+
+/// Refuses what a NativeAOT program cannot do, whatever it would answer: seconds of silence, or that it failed.
+pub(super) fn possible(process: &Process, command: CommandCode) -> Result<(), Failure> {
+    match NativeAotGap::of(command).filter(|_| process.native_aot) {
+        Some(gap) => Err(impossible(process, gap)),
+        None => Ok(()),
+    }
+}
+
+/// The process that is meant, if its program runs and a command can be had of it that NativeAOT programs have nothing for.
+pub(super) async fn connect_managed(target: &str, gap: NativeAotGap) -> Result<(Process, Client), Failure> {
+    let found = connect_running(target).await?;
+    if found.0.native_aot { Err(impossible(&found.0, gap)) } else { Ok(found) }
+}
+
+fn impossible(process: &Process, gap: NativeAotGap) -> Failure {
+    anyhow::anyhow!("{}: {}", called(process), gap.words(process.key.pid)).into()
 }
 
 /// How a command ends that the runtime of a process did not execute; one that it does not have is said in plain words.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{CommandCode, CommandSupport, Hresult, RuntimeVersion, Support};
+use super::{CommandCode, CommandSupport, RuntimeVersion, Support};
 
 /// What a runtime accepts: the `capabilities` of the command line contract. A number is the newest generation of a family, 0 for none. What its
 /// answers have shown counts; where they have shown nothing it is what runtimes of its version are documented to do.
@@ -24,11 +24,37 @@ pub struct Capabilities {
     pub startup_hook: bool,
     /// Whether a profiler can be attached.
     pub profiler: bool,
+    #[serde(skip)]
+    facts: Facts,
+}
+
+/// What is known of a runtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Facts {
     /// `None` where the version is not known.
-    #[serde(skip)]
     major: Option<u32>,
-    #[serde(skip)]
+    native_aot: bool,
     support: CommandSupport,
+}
+
+impl Facts {
+    /// The same, but that a version that is not known is the oldest.
+    fn or_oldest(self) -> Self {
+        Self { major: self.major.or(Some(OLDEST)), ..self }
+    }
+
+    /// Why a command would not be executed, as the end of a sentence.
+    fn refusal(&self, command: CommandCode) -> Option<&'static str> {
+        let too_old = self.major.is_some_and(|major| command.since() > major);
+        match self.support.get(command) {
+            Some(Support::Yes) => None,
+            _ if self.native_aot && !command.is_for_native_aot() => Some("not with NativeAOT"),
+            Some(Support::Unsupported) => Some("is not supported by this kind of runtime"),
+            Some(Support::Unknown) if self.major.is_some() && !too_old => Some("is not supported by this runtime"),
+            Some(Support::Unknown) => Some(command.needs()),
+            None => too_old.then(|| command.needs()),
+        }
+    }
 }
 
 /// The oldest major version that has a diagnostic server.
@@ -48,12 +74,9 @@ const COLLECT_TRACING: [CommandCode; 6] = [
 
 impl Capabilities {
     /// What a runtime accepts that has shown so much by its answers. Of one whose version is not known the oldest is expected, 3.x, which cannot say it.
-    pub fn new(version: Option<&RuntimeVersion>, support: CommandSupport) -> Self {
-        let major = version.map(|version| version.major().max(OLDEST));
-        let has = |code: CommandCode| match support.get(code) {
-            Some(shown) => shown == Support::Yes,
-            None => code.since() <= major.unwrap_or(OLDEST),
-        };
+    pub fn new(version: Option<&RuntimeVersion>, native_aot: bool, support: CommandSupport) -> Self {
+        let facts = Facts { major: version.map(|version| version.major().max(OLDEST)), native_aot, support };
+        let has = |code: CommandCode| facts.or_oldest().refusal(code).is_none();
         let newest = |family: &[CommandCode]| family.iter().rposition(|code| has(*code)).map_or(0, |at| at as u8 + 1);
         Self {
             process_info: newest(&PROCESS_INFO),
@@ -64,19 +87,18 @@ impl Capabilities {
             perf_map: has(CommandCode::EnablePerfMap),
             startup_hook: has(CommandCode::ApplyStartupHook),
             profiler: has(CommandCode::AttachProfiler),
-            major,
-            support,
+            facts,
         }
     }
 
     /// What is expected of a runtime of this version, before it has answered anything.
     pub fn of(version: Option<&RuntimeVersion>) -> Self {
-        Self::new(version, CommandSupport::default())
+        Self::new(version, false, CommandSupport::default())
     }
 
     /// Why a command would not be executed, as the end of a sentence: `needs .NET 8`. `None` where it would be, or where only an answer can show it.
     pub fn missing(&self, command: CommandCode) -> Option<&'static str> {
-        self.refusal(command, self.major)
+        self.facts.refusal(command)
     }
 
     /// Whether a command would be executed, as far as can be said: of a runtime whose version is not known the oldest is expected.
@@ -84,23 +106,12 @@ impl Capabilities {
     /// # Errors
     /// Why not, as the end of a sentence.
     pub fn expected(&self, command: CommandCode) -> Result<(), &'static str> {
-        self.refusal(command, Some(self.major.unwrap_or(OLDEST))).map_or(Ok(()), Err)
-    }
-
-    fn refusal(&self, command: CommandCode, major: Option<u32>) -> Option<&'static str> {
-        let too_old = major.is_some_and(|major| command.since() > major);
-        match self.support.get(command) {
-            Some(Support::Yes) => None,
-            Some(Support::No(Hresult::NOT_SUPPORTED)) => Some("is not supported by this kind of runtime"),
-            Some(Support::No(_)) if major.is_some() && !too_old => Some("is not supported by this runtime"),
-            Some(Support::No(_)) => Some(command.needs()),
-            None => too_old.then(|| command.needs()),
-        }
+        self.facts.or_oldest().refusal(command).map_or(Ok(()), Err)
     }
 
     /// Whether an answer has shown it; else it is only expected.
     pub fn is_known(&self, command: CommandCode) -> bool {
-        self.support.get(command).is_some()
+        self.facts.support.get(command).is_some()
     }
 
     /// The fields that an answer has shown, by their names.
@@ -125,7 +136,7 @@ impl Capabilities {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ipc::{Failure, Reply};
+    use crate::ipc::{Failure, Hresult, Reply};
 
     /// The version table, as seen on 3.1, 8, 9 and 10 and as documented for the others.
     #[test]
@@ -198,15 +209,28 @@ mod tests {
             (Code::EnablePerfMap, Some(Hresult::NOT_SUPPORTED)),
             (Code::ProcessEnvironment, no),
         ]);
-        let can = Capabilities::new(Some(&RuntimeVersion::new("8.0")), support);
+        let can = Capabilities::new(Some(&RuntimeVersion::new("8.0")), false, support);
         assert_eq!((can.collect_tracing, can.startup_hook, can.perf_map, can.environment), (4, false, false, false));
         assert_eq!((can.missing(Code::CollectTracing4), can.missing(Code::CollectTracing3)), (None, Some("needs .NET 9")));
         assert_eq!(can.missing(Code::EnablePerfMap), Some("is not supported by this kind of runtime"));
         assert_eq!(can.missing(Code::ProcessEnvironment), Some("is not supported by this runtime"), "it is new enough for it");
         assert_eq!(can.known(), ["process_info", "environment", "collect_tracing", "perf_map", "startup_hook"]);
-        let nothing_said = Capabilities::new(None, support);
+        let nothing_said = Capabilities::new(None, false, support);
         assert_eq!(nothing_said.missing(Code::ApplyStartupHook), Some("needs .NET 8"));
         assert!(Capabilities::of(None).known().is_empty());
+    }
+
+    /// As seen on NativeAOT 8.0.33.
+    #[test]
+    fn native_aot_has_no_code_to_look_into() {
+        use CommandCode as Code;
+        let can = Capabilities::new(Some(&RuntimeVersion::new("8.0.33")), true, CommandSupport::default());
+        assert_eq!((can.process_info, can.environment, can.set_environment, can.collect_tracing), (3, true, true, 2));
+        assert_eq!((can.dump, can.perf_map, can.startup_hook, can.profiler), (0, false, false, false));
+        for code in [Code::GenerateCoreDump3, Code::EnablePerfMap, Code::ApplyStartupHook, Code::AttachProfiler, Code::StartupProfiler] {
+            assert_eq!(can.missing(code), Some("not with NativeAOT"), "{code}");
+        }
+        assert_eq!(can.missing(Code::CollectTracing4), Some("needs .NET 9"));
     }
 
     #[test]

@@ -267,6 +267,22 @@ impl CommandCode {
         }
     }
 
+    /// Whether NativeAOT programs execute it. They have no code that could be dumped with its types, profiled, or extended; seen on 8.0.33, where
+    /// dumps are answered with [`Hresult::FAIL`], and the others with [`Hresult::NOT_SUPPORTED`].
+    pub fn is_for_native_aot(self) -> bool {
+        !matches!(
+            self,
+            Self::GenerateCoreDump
+                | Self::GenerateCoreDump2
+                | Self::GenerateCoreDump3
+                | Self::AttachProfiler
+                | Self::StartupProfiler
+                | Self::EnablePerfMap
+                | Self::DisablePerfMap
+                | Self::ApplyStartupHook
+        )
+    }
+
     /// Whether a runtime that is suspended at start-up survives it and does something sensible. Perf maps kill .NET 9 then, and a profiler can
     /// only be set up by `StartupProfiler`.
     pub fn may_be_sent_while_suspended(self) -> bool {

@@ -7,8 +7,21 @@ use super::{CommandCode, Hresult, Reply, ReplyError};
 pub enum Support {
     /// The runtime executed it.
     Yes,
-    /// The runtime does not have it: [`Hresult::UNKNOWN_COMMAND`], or [`Hresult::NOT_SUPPORTED`].
-    No(Hresult),
+    /// The runtime does not know it: [`Hresult::UNKNOWN_COMMAND`].
+    Unknown,
+    /// The runtime knows it and is of a kind that cannot execute it: [`Hresult::NOT_SUPPORTED`].
+    Unsupported,
+}
+
+impl Support {
+    /// What the runtime answers to it, where it is always the same.
+    pub fn refusal(self) -> Option<Hresult> {
+        match self {
+            Self::Yes => None,
+            Self::Unknown => Some(Hresult::UNKNOWN_COMMAND),
+            Self::Unsupported => Some(Hresult::NOT_SUPPORTED),
+        }
+    }
 }
 
 /// What one runtime instance supports, as far as its answers have shown. It does not change while the process lives.
@@ -25,9 +38,8 @@ impl CommandSupport {
     pub fn learn(&mut self, code: CommandCode, answer: &Result<Reply, ReplyError>) {
         let shown = match answer {
             Ok(_) => Support::Yes,
-            Err(ReplyError::Failure(failure)) if matches!(failure.hresult, Hresult::UNKNOWN_COMMAND | Hresult::NOT_SUPPORTED) => {
-                Support::No(failure.hresult)
-            }
+            Err(ReplyError::Failure(failure)) if failure.hresult == Hresult::UNKNOWN_COMMAND => Support::Unknown,
+            Err(ReplyError::Failure(failure)) if failure.hresult == Hresult::NOT_SUPPORTED => Support::Unsupported,
             Err(_) => return,
         };
         self.0[index(code)] = Some(shown);
@@ -58,9 +70,9 @@ mod tests {
             (no(Hresult::FAIL), None),
             (no(Hresult::BAD_ENCODING), None),
             (Err(ReplyError::NotAReply { set: 1, id: 1 }), None),
-            (no(Hresult::UNKNOWN_COMMAND), Some(Support::No(Hresult::UNKNOWN_COMMAND))),
-            (no(Hresult::FAIL), Some(Support::No(Hresult::UNKNOWN_COMMAND))),
-            (no(Hresult::NOT_SUPPORTED), Some(Support::No(Hresult::NOT_SUPPORTED))),
+            (no(Hresult::UNKNOWN_COMMAND), Some(Support::Unknown)),
+            (no(Hresult::FAIL), Some(Support::Unknown)),
+            (no(Hresult::NOT_SUPPORTED), Some(Support::Unsupported)),
             (Ok(Reply::Done), Some(Support::Yes)),
         ] {
             support.learn(code, &answer);

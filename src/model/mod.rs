@@ -6,6 +6,7 @@
 mod capability;
 mod findings;
 mod lines;
+mod native_aot;
 mod order;
 mod place;
 mod process;
@@ -19,6 +20,7 @@ mod variable;
 pub use capability::Capability;
 pub use findings::{EventRate, Findings};
 pub use lines::newest_lines;
+pub use native_aot::NativeAotGap;
 pub use order::{Order, parse_keep};
 pub use place::{is_elsewhere, seen_here, temporary_folder};
 pub use process::{Contact, Process, ProcessKey, RunState, Trouble, Usage};

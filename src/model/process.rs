@@ -24,6 +24,8 @@ pub struct Process {
     pub name: String,
     /// Runtime version as the runtime says it; where it is too old to say (3.x) or cannot be asked, that of its library's path. `None` where neither is known.
     pub runtime: Option<RuntimeVersion>,
+    /// Whether its program was compiled to native code, runtime included: it has no JIT, no profiler interface and no heap walk.
+    pub native_aot: bool,
     /// Which commands it has, as far as its answers have shown.
     pub support: CommandSupport,
     /// Operating system as the runtime says it, such as `Linux`.
@@ -64,6 +66,7 @@ impl Process {
             ns_pid: key.pid,
             name: String::new(),
             runtime: None,
+            native_aot: false,
             support: CommandSupport::default(),
             os: None,
             arch: None,
@@ -84,7 +87,7 @@ impl Process {
 
     /// What its runtime can be asked.
     pub fn capabilities(&self) -> Capabilities {
-        Capabilities::new(self.runtime.as_ref(), self.support)
+        Capabilities::new(self.runtime.as_ref(), self.native_aot, self.support)
     }
 
     /// Whether this is no process but a socket that one left behind when it was killed.

@@ -331,7 +331,7 @@ impl Client {
             return Err(Cause::NotInLegacy("such command"));
         }
         let code = command.code();
-        if let Some(Support::No(hresult)) = self.support().get(code) {
+        if let Some(hresult) = self.support().get(code).and_then(Support::refusal) {
             return Err(ReplyError::from(Failure::from(hresult)).into());
         }
         let message = command.encode()?;

@@ -322,6 +322,7 @@ impl Directory {
             name: sanitise_bytes(entry_name(&arguments).unwrap_or_default()),
             command_line: sanitise_bytes(&arguments.join(&b' ')),
             uid: identity.map_or(owner, |identity| identity.uid),
+            native_aot: proc.is_native_aot(key.pid),
             run_state: if waits { RunState::Suspended } else { RunState::Running },
             ..Process::new(key)
         }

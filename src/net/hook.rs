@@ -1,12 +1,10 @@
 //! Whether a start-up hook would load. Where one does not, .NET 9 dies of it.
 
-use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, open, openat2};
-use rustix::io::Errno;
+use super::file::open_in;
 
 /// Where the head of a PE file says that the rest of its head is (PE format, "MS-DOS stub").
 const HEAD: usize = 0x3c;
@@ -31,19 +29,6 @@ pub(super) fn check(root: &Path, path: &str) -> Result<(), String> {
     let mut start = vec![0; 4096];
     let count = file.read_at(&mut start, 0).map_err(cannot)?;
     if is_managed(&start[..count]) { Ok(()) } else { Err("is no .NET assembly".to_owned()) }
-}
-
-/// Opens for reading what the path means below the root, links included. It does not wait for who writes to a pipe.
-fn open_in(root: &Path, path: &str) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let below = path.trim_start_matches('/');
-    let directory = open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    Ok(match openat2(&directory, below, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
-        // Linux before 5.6, or somebody who filters calls that were new then.
-        Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(CWD, root.join(below), flags, Mode::empty()),
-        opened => opened,
-    }?
-    .into())
 }
 
 /// Whether these are the first bytes of a PE file with managed code.
@@ -81,6 +66,7 @@ pub(super) fn assembly() -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{CWD, Mode};
     use std::fs;
     use std::os::unix::fs::symlink;
 

@@ -7,8 +7,10 @@
 pub mod client;
 mod directory;
 pub mod discovery;
+mod elf;
 pub mod endpoint;
 mod error;
+mod file;
 mod gate;
 mod hook;
 mod inquiry;

@@ -22,7 +22,7 @@ pub struct TraceHeader {
     pub pointer_size: u8,
     /// Process id in its own pid namespace; 0 where the stream has several processes.
     pub process_id: u32,
-    /// Processors of the machine.
+    /// Processors of the machine; 0 where the runtime does not say.
     pub processors: u32,
     /// Nanoseconds between two samples of the sampling profiler. (The format calls it a rate.)
     pub sampling_interval_ns: u32,
@@ -44,12 +44,18 @@ impl Default for TraceHeader {
     }
 }
 
+/// What a NativeAOT program says, which does not count processors (seen on 8.0.33).
+const NOT_COUNTED: u32 = 0xffff;
+
 impl TraceHeader {
     pub(super) fn parse_v4(payload: &[u8], format_version: u32) -> Result<Self, WireError> {
         let mut reader = Reader::new(payload);
         let mut header = Self::parse_start(&mut reader, format_version)?;
         header.process_id = reader.u32()?;
-        header.processors = reader.u32()?;
+        header.processors = match reader.u32()? {
+            NOT_COUNTED => 0,
+            count => count,
+        };
         header.sampling_interval_ns = reader.u32()?;
         Ok(header)
     }

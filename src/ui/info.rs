@@ -82,7 +82,10 @@ fn facts(canvas: &Canvas<'_>, state: &State, row: &Row, room: u16) -> Vec<Fact> 
         long("", &format!("{}: {}.  {}", found.finding, found.why, state.advice(&found)), theme.bad, &mut facts);
     }
     let platform = process.rid.as_deref().or(process.arch.as_deref());
-    let version = runtime(process).map_or_else(|| "not known".to_owned(), |version| format!(".NET {version}"));
+    let version = match &process.runtime {
+        Some(version) if process.native_aot => format!(".NET {version} (NativeAOT)"),
+        _ => runtime(process).map_or_else(|| "not known".to_owned(), |version| format!(".NET {version}")),
+    };
     facts.push((
         "Runtime",
         [Some(version.as_str()), platform].into_iter().flatten().collect::<Vec<_>>().join(&format!(" {dot} ")),

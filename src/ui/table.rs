@@ -1,5 +1,6 @@
 //! The process table.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use ratatui::layout::Rect;
@@ -114,8 +115,8 @@ fn cell(canvas: &mut Canvas<'_>, state: &State, row: &Row, slot: Slot, y: u16) {
             canvas.marked(x, y, room, &process.name, style, &row.marks.name);
         }
         Column::Runtime => {
-            let text = runtime(process).unwrap_or(theme.glyphs.none);
-            canvas.text(x, y, room, text, if process.runtime.is_some() { style } else { theme.dim });
+            let text = runtime(process).unwrap_or(theme.glyphs.none.into());
+            canvas.text(x, y, room, &text, if process.runtime.is_some() { style } else { theme.dim });
         }
         Column::Cpu => match process.usage.cpu_percent {
             Some(percent) => {
@@ -188,10 +189,13 @@ fn figure(canvas: &mut Canvas<'_>, row: &Row, slot: Slot, y: u16, style: Style) 
 }
 
 /// The runtime's version; those that cannot say theirs are older than 5.
-pub(super) fn runtime(process: &Process) -> Option<&str> {
+pub(super) fn runtime(process: &Process) -> Option<Cow<'_, str>> {
     match &process.runtime {
-        Some(version) => Some(version.as_str()),
-        None if process.contact == Contact::Ok => Some("3.x"),
+        // The whole version has no room beside it.
+        Some(version) if process.native_aot => Some(format!("AOT {}.{}", version.major(), version.minor()).into()),
+        Some(version) => Some(version.as_str().into()),
+        None if process.native_aot => Some("AOT".into()),
+        None if process.contact == Contact::Ok => Some("3.x".into()),
         None => None,
     }
 }

@@ -6,6 +6,7 @@
 mod support;
 
 mod analysis;
+mod capabilities;
 mod changes;
 mod commands_analysis;
 mod comparison;

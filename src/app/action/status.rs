@@ -179,7 +179,7 @@ impl Action {
                 Some(refused(format!("{} is not suspended at start-up.", process.name)))
             }
             Self::Resume => needs(CommandCode::ResumeRuntime).or_else(busy),
-            Self::Dump => busy(),
+            Self::Dump => needs(CommandCode::GenerateCoreDump).or_else(busy),
             Self::AttachProfiler if process.run_state == RunState::Suspended => {
                 Some(refused(format!("{} waits at start-up: give it a profiler for its start instead.", process.name)))
             }

@@ -34,8 +34,10 @@ pub(super) struct Tenants {
 struct Tenant {
     name: String,
     command_line: String,
-    /// By the path of its library, where the runtime cannot say it: one older than 6.0, or one without a socket.
+    /// By the path or the text of its library, where the runtime cannot say it: one older than 6.0, or one without a socket.
     runtime: Option<RuntimeVersion>,
+    /// By what its program file exports.
+    native_aot: bool,
     container: Option<String>,
     cpu: Cpu,
     judged: Option<Judged>,
@@ -93,6 +95,7 @@ impl Tenants {
             ns_pid: known.ns_pid,
             name: tenant.name.clone(),
             runtime: tenant.runtime.clone(),
+            native_aot: tenant.native_aot,
             command_line: tenant.command_line.clone(),
             uid: known.uid,
             user: user.map(str::to_owned),
@@ -134,7 +137,8 @@ impl Tenant {
         let library = if can_say { None } else { proc.runtime_library(known.key.pid).ok().flatten() };
         Self {
             name: sanitise_bytes(entry_name(&arguments).unwrap_or(stat.comm.as_bytes())),
-            runtime: library.as_deref().and_then(version_of),
+            runtime: library.and_then(|library| version_of(&library).or_else(|| proc.version_in(known.key.pid, &library))),
+            native_aot: proc.is_native_aot(known.key.pid),
             command_line: sanitise_bytes(&arguments.join(&b' ')),
             container: proc.container(known.key.pid),
             cpu: Cpu { ticks: stat.utime + stat.stime, at: now, percent: None },

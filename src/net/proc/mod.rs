@@ -7,6 +7,7 @@ mod container;
 mod entry;
 mod environ;
 mod threads;
+mod version_text;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -23,6 +24,10 @@ use rustix::fs::{CWD, Mode, OFlags, PROC_SUPER_MAGIC, RawDir, fstatfs, openat, r
 use rustix::process::geteuid;
 
 use crate::model::ProcessKey;
+
+use super::elf;
+use super::file::{open_link, open_unasked};
+use crate::ipc::RuntimeVersion;
 
 pub(crate) use entry::{entry_name, version_of};
 pub(crate) use environ::Environ;
@@ -233,6 +238,18 @@ impl Proc {
             name == b"libcoreclr.so" || name == b"libmonosgen-2.0.so"
         });
         Ok(found.map(|path| PathBuf::from(OsString::from_vec(path.to_vec()))))
+    }
+
+    /// The version that a library of the process says in its text, where its path says none.
+    pub(crate) fn version_in(&self, pid: u32, library: &Path) -> Option<RuntimeVersion> {
+        let file = open_unasked(&self.path_of(pid, "root"), library).ok()?;
+        version_text::find(file).ok().flatten()
+    }
+
+    /// Whether its program was compiled to native code, runtime included. One that loads CoreCLR besides is not only that.
+    pub(crate) fn is_native_aot(&self, pid: u32) -> bool {
+        open_link(&self.path_of(pid, "exe")).is_ok_and(|file| elf::is_native_aot(&file))
+            && self.runtime_library(pid).is_ok_and(|library| library.is_none())
     }
 
     /// Reads a file that the kernel hands out whole: less than was asked for is the end.

@@ -23,7 +23,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::app::{Lint, Source, State, Tab, Tracked, Typing, lints};
-use crate::model::{Count, Findings, Phase, Stopwatch};
+use crate::model::{Count, Findings, NativeAotGap, Phase, Stopwatch};
 
 use super::canvas::{Canvas, width};
 use super::invite::invite;
@@ -147,6 +147,14 @@ pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Lint], 
 fn nothing(canvas: &mut Canvas<'_>, look: &Look<'_>, source: Source, nothing_happened: &str, area: Rect) -> u16 {
     let theme = canvas.theme;
     let profile = source.profile();
+    let native = look.state.selected().map(|row| &row.process).filter(|process| process.native_aot);
+    if let Some(process) = native.filter(|_| !source.is_of_native_aot()) {
+        let text = match source {
+            Source::Samples => format!("{}: {}.", process.name, NativeAotGap::Samples.words(process.key.pid)),
+            _ => format!("{}: a NativeAOT program compiles no methods and loads no assemblies.", process.name),
+        };
+        return canvas.wrapped(area, &text, theme.dim);
+    }
     let (text, style) = match source.is_in(&look.tracked.value.what) {
         Some(false) => (format!("Not in this recording: T, then profile {profile}, records it."), theme.warn),
         Some(true) => (nothing_happened.to_owned(), theme.dim),

@@ -1,0 +1,178 @@
+//! Names that an ELF file exports: how a program that .NET compiled to native code is told from one that brings a JIT.
+//!
+//! The file is the target's and may hold anything: little of it is read, and what does not make sense has no names.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use crate::wire::{Reader, WireError};
+
+/// The most program headers that are looked at. Programs have about 15.
+const MOST_SEGMENTS: u16 = 128;
+/// The most that is read of the dynamic section. Programs have about 40 entries of 16 bytes.
+const LONGEST_DYNAMIC: u64 = 16 << 10;
+/// The most that is read of the names. A single-file .NET application has 8 KB of them.
+const LONGEST_NAMES: u64 = 1 << 20;
+
+/// ELF64, little endian: the start of `e_ident`.
+const MAGIC: [u8; 6] = *b"\x7fELF\x02\x01";
+const HEADER: usize = 64;
+const SEGMENT: usize = 56;
+/// `PT_LOAD` and `PT_DYNAMIC`.
+const LOAD: u32 = 1;
+const DYNAMIC: u32 = 2;
+/// `DT_STRTAB` and `DT_STRSZ`.
+const NAMES: u64 = 5;
+const NAMES_SIZE: u64 = 10;
+
+/// What only the runtime of a NativeAOT program exports, from .NET 8 on.
+const NATIVE_AOT: &[u8] = b"DotNetRuntimeDebugHeader";
+/// What a single-file application exports that has all of CoreCLR in it.
+const CORE_CLR: &[u8] = b"g_dacTable";
+
+/// Whether a program file holds the NativeAOT runtime, and not CoreCLR.
+pub(super) fn is_native_aot(file: &File) -> bool {
+    let names = dynamic_names(file).unwrap_or_default();
+    let has = |wanted: &[u8]| names.split(|byte| *byte == 0).any(|name| name == wanted);
+    has(NATIVE_AOT) && !has(CORE_CLR)
+}
+
+/// The string table of the dynamic symbols: names with a NUL behind each. Empty where the file is no ELF file of this kind.
+fn dynamic_names(file: &File) -> io::Result<Vec<u8>> {
+    let header = read(file, 0, HEADER as u64)?;
+    let Ok(Some((at, count))) = program_headers(&header) else { return Ok(Vec::new()) };
+    let table = read(file, at, u64::from(count) * SEGMENT as u64)?;
+    let segments: Vec<_> = table.chunks_exact(SEGMENT).filter_map(|bytes| Segment::read(bytes).ok()).collect();
+    let Some(dynamic) = segments.iter().find(|segment| segment.kind == DYNAMIC) else { return Ok(Vec::new()) };
+    let entries = read(file, dynamic.offset, dynamic.size.min(LONGEST_DYNAMIC))?;
+    let value = |wanted: u64| {
+        entries.chunks_exact(16).find_map(|entry| {
+            let mut reader = Reader::new(entry);
+            (reader.u64().ok()? == wanted).then(|| reader.u64().ok())?
+        })
+    };
+    let (Some(address), Some(size)) = (value(NAMES), value(NAMES_SIZE)) else { return Ok(Vec::new()) };
+    let loaded = segments.iter().filter(|segment| segment.kind == LOAD);
+    let place = loaded.filter_map(|segment| segment.place_of(address)).next();
+    place.map_or_else(|| Ok(Vec::new()), |place| read(file, place, size.min(LONGEST_NAMES)))
+}
+
+/// Where the program headers are, and how many.
+fn program_headers(header: &[u8]) -> Result<Option<(u64, u16)>, WireError> {
+    let mut reader = Reader::new(header);
+    if reader.take(MAGIC.len())? != MAGIC {
+        return Ok(None);
+    }
+    reader.take(32 - MAGIC.len())?;
+    let at = reader.u64()?;
+    reader.take(54 - 40)?;
+    let (size, count) = (reader.u16()?, reader.u16()?);
+    Ok((usize::from(size) == SEGMENT && count <= MOST_SEGMENTS).then_some((at, count)))
+}
+
+/// A part of the file, and where it is loaded to.
+struct Segment {
+    kind: u32,
+    offset: u64,
+    address: u64,
+    size: u64,
+}
+
+impl Segment {
+    fn read(bytes: &[u8]) -> Result<Self, WireError> {
+        let mut reader = Reader::new(bytes);
+        let (kind, _flags, offset, address, _physical, size) =
+            (reader.u32()?, reader.u32()?, reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?);
+        Ok(Self { kind, offset, address, size })
+    }
+
+    /// Where in the file an address is.
+    fn place_of(&self, address: u64) -> Option<u64> {
+        let inside = address.checked_sub(self.address).filter(|inside| *inside < self.size)?;
+        self.offset.checked_add(inside)
+    }
+}
+
+/// What there is of so many bytes.
+fn read(file: &File, at: u64, count: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(count).unwrap_or(0)];
+    let mut got = 0;
+    while got < bytes.len() {
+        match file.read_at(&mut bytes[got..], at.saturating_add(got as u64)) {
+            Ok(0) => break,
+            Ok(count) => got += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(got);
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// An ELF file that has these names and nothing else.
+    fn elf(names: &[&str]) -> Vec<u8> {
+        const LOADED_AT: u64 = 0x40_0000;
+        let table = names.iter().fold(vec![0], |table, name| [&table, name.as_bytes(), &[0]].concat());
+        let dynamic_at = (HEADER + 2 * SEGMENT) as u64;
+        let names_at = dynamic_at + 3 * 16;
+        let mut bytes = [&MAGIC[..], &[0; 26]].concat();
+        bytes.extend((HEADER as u64).to_le_bytes());
+        bytes.extend([0; 14]);
+        bytes.extend([(SEGMENT as u16).to_le_bytes(), 2_u16.to_le_bytes()].concat());
+        bytes.resize(HEADER, 0);
+        for (kind, offset, size) in [(LOAD, 0, names_at + table.len() as u64), (DYNAMIC, dynamic_at, 3 * 16)] {
+            bytes.extend([kind.to_le_bytes(), [0; 4]].concat());
+            bytes.extend([offset, LOADED_AT + offset, 0, size, size, 8].map(u64::to_le_bytes).concat());
+        }
+        bytes.extend([NAMES_SIZE, table.len() as u64, NAMES, LOADED_AT + names_at, 0, 0].map(u64::to_le_bytes).concat());
+        [bytes, table].concat()
+    }
+
+    fn is_aot(bytes: &[u8]) -> bool {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        is_native_aot(&file)
+    }
+
+    #[test]
+    fn runtimes_are_told_apart_by_their_names() {
+        for (names, aot) in [
+            (&["malloc", "DotNetRuntimeDebugHeader"][..], true),
+            (&["DotNetRuntimeInfo", "g_dacTable"], false),
+            (&["DotNetRuntimeDebugHeader", "g_dacTable"], false),
+            (&["DotNetRuntimeDebugHeader2", "MyDotNetRuntimeDebugHeader"], false),
+            (&[], false),
+        ] {
+            assert_eq!(is_aot(&elf(names)), aot, "{names:?}");
+        }
+        assert!(!is_native_aot(&File::open(std::env::current_exe().unwrap()).unwrap()));
+    }
+
+    #[test]
+    fn no_damage_does_harm() {
+        let whole = elf(&["DotNetRuntimeDebugHeader"]);
+        // The last name needs no NUL.
+        for length in 0..whole.len() - 1 {
+            assert!(!is_aot(&whole[..length]), "{length}");
+        }
+        // Numbers that are too large, wherever they stand.
+        for at in 0..whole.len() {
+            for value in [0xff, 0x80, 0] {
+                let mut damaged = whole.clone();
+                let end = (at + 8).min(damaged.len());
+                damaged[at..end].fill(value);
+                is_aot(&damaged);
+            }
+        }
+        let huge = MOST_SEGMENTS + 1;
+        let mut many = whole;
+        many[56..58].copy_from_slice(&huge.to_le_bytes());
+        assert!(!is_aot(&many));
+    }
+}
