@@ -121,7 +121,7 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
         name: "OrderService".to_owned(),
         file: PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace"),
         what: "dotnet-common + dotnet-sampled-thread-time".to_owned(),
-        losses: Vec::new(),
+        notes: Vec::new(),
         phase,
         elapsed: Duration::from_secs(seconds),
         bytes: seconds * 262_144,

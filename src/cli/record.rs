@@ -32,7 +32,7 @@ struct Document {
     complete: bool,
     session_id: String,
     stopped_by: &'static str,
-    /// What was requested and the runtime cannot do, a sentence each.
+    /// What was requested and the runtime cannot do.
     notes: Vec<String>,
 }
 
@@ -56,7 +56,7 @@ impl Order {
     }
 
     /// Begins to record the process.
-    pub(super) async fn begin(&self, client: Client, key: ProcessKey, name: &str) -> Result<Recorder, Failure> {
+    pub(super) async fn begin(&self, client: Client, key: ProcessKey, name: &str, notes: Vec<String>) -> Result<Recorder, Failure> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let default_file = || new_file(Path::new(""), name, key.pid, now.as_millis() as u64);
         let plan = Plan {
@@ -65,6 +65,7 @@ impl Order {
             name: name.to_owned(),
             what: self.selected.what.clone(),
             config: self.selected.config.clone(),
+            notes,
             file: self.wanted.file.clone().unwrap_or_else(default_file),
             duration: self.wanted.duration,
             max_bytes: self.wanted.max_size,
@@ -75,7 +76,7 @@ impl Order {
             lens: Lens::default(),
         };
         let recorder = Recorder::start(client, plan).await.map_err(not_started)?;
-        recorder.progress().borrow().losses.iter().for_each(print::say);
+        recorder.progress().borrow().notes.iter().for_each(print::say);
         Ok(recorder)
     }
 
@@ -224,7 +225,7 @@ fn report(recording: &Recording, session_id: String, json: bool) -> anyhow::Resu
             complete: outcome.complete,
             session_id,
             stopped_by: outcome.stopped_by.word(),
-            notes: recording.losses.iter().map(ToString::to_string).collect(),
+            notes: recording.notes.clone(),
         });
     }
     let whole = if outcome.complete { "complete" } else { "NOT complete" };

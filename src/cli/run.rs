@@ -4,16 +4,15 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
+use tokio::sync::oneshot::error::RecvError;
 use tokio::time::timeout;
 
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
 use super::record::{Interrupts, Order};
-use crate::ipc::Command;
 use crate::model::{StoppedBy, sanitise};
-use crate::net::port::Guest;
-use crate::session::{Launch, Passage};
+use crate::session::{Launch, Launched, Passage};
 
 /// After this time without a runtime it is said that there is none.
 const USUAL_START: Duration = Duration::from_secs(10);
@@ -31,8 +30,8 @@ pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
     let program = format!("{} ({})", sanitise(&path.to_string_lossy()), launch.pid());
 
     let mut connected = std::pin::pin!(connected);
-    let guest = tokio::select! {
-        guest = late(connected.as_mut(), &program) => guest,
+    let launched = tokio::select! {
+        launched = late(connected.as_mut(), &program) => launched,
         code = launch.wait() => {
             print::say(format_args!("{program} ended with {code}, and nothing was recorded: no .NET runtime in it connected{}", others(&launch)));
             return Ok(Exit::Child(code));
@@ -43,7 +42,7 @@ pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
             return Ok(Exit::Interrupted);
         }
     };
-    let recorded = record(&order, guest, path, &mut interrupts).await;
+    let recorded = record(&order, launched, path, &mut interrupts).await;
     let (stopped_by, failed) = match recorded {
         Ok(recorded) => recorded,
         Err(failure) => {
@@ -73,38 +72,39 @@ pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
 }
 
 /// Waits for the program's runtime, and says when that takes longer than usual.
-async fn late(mut connected: impl Future<Output = Result<Guest, tokio::sync::oneshot::error::RecvError>> + Unpin, program: &str) -> Guest {
-    let guest = match timeout(USUAL_START, &mut connected).await {
-        Ok(guest) => guest,
+async fn late(mut connected: impl Future<Output = Result<Launched, RecvError>> + Unpin, program: &str) -> Launched {
+    let launched = match timeout(USUAL_START, &mut connected).await {
+        Ok(launched) => launched,
         Err(_) => {
             print::say(format_args!(
-                "{program} runs unrecorded: in {} s no .NET runtime in it has connected. It is no .NET program, or one older than .NET 5, or \
-                 its diagnostics are switched off (DOTNET_EnableDiagnostics=0)",
+                "{program} runs unrecorded: in {} s no .NET runtime in it has connected. It is no .NET program, or its diagnostics are \
+                 switched off (DOTNET_EnableDiagnostics=0)",
                 USUAL_START.as_secs()
             ));
             connected.await
         }
     };
-    match guest {
-        Ok(guest) => guest,
+    match launched {
+        Ok(launched) => launched,
         // Nobody listens for it any more.
         Err(_) => std::future::pending().await,
     }
 }
 
-/// Records a runtime that waits to be resumed, from its first instruction. Gives what ended the recording, and whether that was a failure.
-async fn record(order: &Order, guest: Guest, program: &Path, interrupts: &mut Interrupts) -> Result<(StoppedBy, bool), Failure> {
-    let (client, key) = (guest.client.clone(), guest.key());
+/// Records a runtime: one that waits to be resumed from its first instruction. Gives what ended the recording, and whether that was a failure.
+async fn record(order: &Order, launched: Launched, program: &Path, interrupts: &mut Interrupts) -> Result<(StoppedBy, bool), Failure> {
+    let (client, key) = (launched.client.clone(), launched.key);
     let info = client.process_info().await.map_err(super::target::refused)?;
-    let name = info.and_then(|info| info.entry_assembly).filter(|name| !name.is_empty());
+    let name = info.and_then(|info| info.entry_assembly).or_else(|| launched.name.clone()).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| program.file_stem().unwrap_or_default().to_string_lossy().into_owned());
-    let recorder = order.begin(client.clone(), key, &sanitise(&name)).await?;
-    if let Err(error) = client.run(&Command::ResumeRuntime).await {
+    let recorder = order.begin(client, key, &sanitise(&name), launched.note().into_iter().collect()).await?;
+    if let Err(error) = launched.resume().await {
         recorder.abandon();
         recorder.finished().await;
         return Err(super::target::refused(error));
     }
-    print::say(format_args!("recording process {} ({}) from its start; Ctrl-C stops it", key.pid, sanitise(&name)));
+    let from = if launched.missed.is_some() { "" } else { " from its start" };
+    print::say(format_args!("recording process {} ({}){from}; Ctrl-C stops it", key.pid, sanitise(&name)));
     let followed = order.follow(recorder, interrupts).await?;
     Ok((followed.outcome.stopped_by, followed.failed()))
 }

@@ -15,7 +15,7 @@ pub(super) async fn run(arguments: args::Trace) -> Result<Exit, Failure> {
     let target = &arguments.target.target;
     let (process, client) = if arguments.legacy { connect_legacy(target).await? } else { connect(target).await? };
     let mut interrupts = Interrupts::new()?;
-    let recorder = order.begin(client, process.key, &process.name).await?;
+    let recorder = order.begin(client, process.key, &process.name, Vec::new()).await?;
     print::say(format_args!("recording {}; Ctrl-C stops it", called(&process)));
     let followed = order.follow(recorder, &mut interrupts).await?;
     Ok(match followed {

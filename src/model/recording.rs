@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Findings, ProcessKey};
-use crate::ipc::Loss;
 
 /// Which recording of this run of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,8 +24,8 @@ pub struct Recording {
     pub file: PathBuf,
     /// Profiles and providers in words, such as `dotnet-common + sampled-thread-time`.
     pub what: String,
-    /// What was requested and the runtime cannot do.
-    pub losses: Vec<Loss>,
+    /// What was requested and the runtime cannot do, a sentence each.
+    pub notes: Vec<String>,
     /// Where in its life it is.
     pub phase: Phase,
     /// Time since the session was asked for, until now or until it ended.
@@ -67,7 +66,7 @@ impl Recording {
             name,
             file,
             what,
-            losses: Vec::new(),
+            notes: Vec::new(),
             phase: Phase::Starting,
             elapsed: Duration::ZERO,
             bytes: 0,

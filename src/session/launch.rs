@@ -22,10 +22,13 @@ use thiserror::Error;
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
+use super::no_port;
 use crate::ipc::{self, EnvironmentName, EnvironmentValue};
-use crate::model::sanitise;
+use crate::model::{ProcessKey, sanitise};
+use crate::net::ExchangeError;
+use crate::net::client::Client;
 use crate::net::discovery::Sources;
 use crate::net::port::{Guest, Port, PortError};
 
@@ -73,6 +76,41 @@ pub enum LaunchError {
     },
 }
 
+/// The runtime of a program that was started.
+#[derive(Debug)]
+pub struct Launched {
+    /// The way to it.
+    pub client: Client,
+    /// Which process it is.
+    pub key: ProcessKey,
+    /// What /proc says that it runs, where the runtime is too old to say.
+    pub name: Option<String>,
+    /// How long after its start it was found, where it does not wait to be resumed.
+    pub missed: Option<Duration>,
+}
+
+impl Launched {
+    fn waiting(guest: Guest) -> Self {
+        Self { key: guest.key(), client: guest.client, name: None, missed: None }
+    }
+
+    /// Lets it run, if it waits for that.
+    ///
+    /// # Errors
+    /// [`ExchangeError`].
+    pub async fn resume(&self) -> Result<(), ExchangeError> {
+        if self.missed.is_some() { Ok(()) } else { self.client.run(&ipc::Command::ResumeRuntime).await }
+    }
+
+    /// What is not in its recording, as a sentence.
+    pub fn note(&self) -> Option<String> {
+        let missed = self.missed?.as_millis();
+        Some(format!(
+            "the first {missed} ms are not recorded: .NET Core 3 has no diagnostic ports, and does not wait at startup to be attached to"
+        ))
+    }
+}
+
 /// A program that was started. Dropping it lets it go on, unless it is held, without anybody who lets go on what it starts.
 #[derive(Debug)]
 pub struct Launch {
@@ -87,17 +125,19 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Starts a program. The other value comes when its runtime has connected, and waits to be resumed; from what has no runtime it never comes.
+    /// Starts a program. The other value comes when its runtime has connected, and waits to be resumed, or when one that connects to no port has made
+    /// its socket; from what has no runtime it never comes.
     ///
     /// # Errors
     /// [`LaunchError`].
-    pub fn start(words: &[OsString], passage: Passage) -> Result<(Self, oneshot::Receiver<Guest>), LaunchError> {
+    pub fn start(words: &[OsString], passage: Passage) -> Result<(Self, oneshot::Receiver<Launched>), LaunchError> {
         let parent = short_folder();
         let folder = tempfile::Builder::new().prefix("dn-top-").tempdir_in(&parent);
         let folder = folder.map_err(|reason| LaunchError::Folder { folder: parent, reason })?;
         let port = Port::serve(&folder.path().join("port"), &Sources::machine())?;
         let (program, arguments) = words.split_first().map_or((OsStr::new(""), words), |(program, rest)| (program, rest));
         let (output, errors) = streams(passage);
+        let begun = Instant::now();
         let child = Command::new(program)
             .args(arguments)
             .env(VARIABLE, ports(port.path(), "suspend"))
@@ -110,9 +150,9 @@ impl Launch {
         let child = child.map_err(|reason| LaunchError::Program { program: program.to_owned(), reason })?;
         let pid = child.id().unwrap_or_default();
         let others = Arc::new(AtomicUsize::new(0));
-        let (connected, guest) = oneshot::channel();
-        let usher = tokio::spawn(usher(port, pid, connected, Arc::clone(&others)));
-        Ok((Self { child, pid, others, held: false, usher, _folder: folder }, guest))
+        let (connected, launched) = oneshot::channel();
+        let usher = tokio::spawn(usher(port, pid, no_port::find(Sources::machine(), pid, begun), connected, Arc::clone(&others)));
+        Ok((Self { child, pid, others, held: false, usher, _folder: folder }, launched))
     }
 
     /// Whether it ends when this is dropped, as long as it may wait at its start.
@@ -165,8 +205,15 @@ impl Drop for Launch {
 }
 
 /// Shows the first runtime of the program itself to whoever waits for it, and lets all others go on.
-async fn usher(port: Port, pid: u32, connected: oneshot::Sender<Guest>, others: Arc<AtomicUsize>) {
+async fn usher(
+    port: Port,
+    pid: u32,
+    without_port: impl Future<Output = Option<Launched>>,
+    connected: oneshot::Sender<Launched>,
+    others: Arc<AtomicUsize>,
+) {
     let (mut connected, mut seen, mut changes) = (Some(connected), FxHashSet::default(), port.changes());
+    let mut without_port = Some(Box::pin(without_port));
     let free = free_children(&ports(port.path(), "nosuspend"));
     loop {
         for guest in port.guests() {
@@ -174,6 +221,10 @@ async fn usher(port: Port, pid: u32, connected: oneshot::Sender<Guest>, others: 
                 continue;
             }
             let (free, own) = (free.clone(), if guest.key().pid == pid { connected.take() } else { None });
+            if own.is_some() {
+                // It may have a connection to the same runtime, which answers nobody else until that is closed.
+                without_port = None;
+            }
             if own.is_none() {
                 others.fetch_add(1, Ordering::Relaxed);
             }
@@ -184,13 +235,23 @@ async fn usher(port: Port, pid: u32, connected: oneshot::Sender<Guest>, others: 
                 }
                 match own {
                     // Who does not wait any more is about to end the program.
-                    Some(connected) => drop(connected.send(guest)),
+                    Some(connected) => drop(connected.send(Launched::waiting(guest))),
                     None => drop(guest.client.run(&ipc::Command::ResumeRuntime).await),
                 }
             });
         }
-        if changes.changed().await.is_err() {
-            return;
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() {
+                return;
+            },
+            Some(found) = async { Some(without_port.as_mut()?.await) } => {
+                without_port = None;
+                if let Some(launched) = found
+                    && let Some(connected) = connected.take()
+                {
+                    drop(connected.send(launched));
+                }
+            }
         }
     }
 }
@@ -235,9 +296,8 @@ fn exit_code(status: ExitStatus) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::time::Instant;
 
-    fn shell(script: &str) -> (Launch, oneshot::Receiver<Guest>) {
+    fn shell(script: &str) -> (Launch, oneshot::Receiver<Launched>) {
         Launch::start(&["sh".into(), "-c".into(), script.into()], Passage::Dropped).unwrap()
     }
 

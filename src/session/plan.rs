@@ -28,6 +28,8 @@ pub struct Plan {
     pub what: String,
     /// The session to ask for.
     pub config: SessionConfig,
+    /// What is known not to be in it, a sentence each.
+    pub notes: Vec<String>,
     /// The file, as it is called when it is whole.
     pub file: PathBuf,
     /// Stop after this time.
@@ -49,7 +51,8 @@ pub struct Plan {
 impl Plan {
     /// How the recording looks before anything has happened.
     pub fn starting(&self) -> Recording {
-        Recording::starting(self.id, self.key, self.name.clone(), self.what.clone(), self.file.clone())
+        let starting = Recording::starting(self.id, self.key, self.name.clone(), self.what.clone(), self.file.clone());
+        Recording { notes: self.notes.clone(), ..starting }
     }
 }
 

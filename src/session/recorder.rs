@@ -63,7 +63,8 @@ impl Recorder {
         let pump = tokio::task::spawn_blocking(move || pump.run(stream));
 
         let (wish, wishes) = watch::channel(Wish::GoOn);
-        let recording = Recording { losses: session.losses().to_vec(), ..plan.starting() };
+        let mut recording = plan.starting();
+        recording.notes.extend(session.losses().iter().map(ToString::to_string));
         let (publish, published) = watch::channel(recording.clone());
         let mut ticks = interval(Recording::STEP);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);

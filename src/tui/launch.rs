@@ -13,9 +13,7 @@ use super::plan::plan;
 use super::tail::Tail;
 use crate::app::{JobResult, Msg, Ticket};
 use crate::model::{Order, RecordingId, sanitise};
-use crate::net::client::Client;
-use crate::net::port::Guest;
-use crate::session::{Launch, Passage, Plan};
+use crate::session::{Launch, Launched, Passage, Plan};
 
 /// After this time without a runtime there is none in it.
 const USUAL_START: Duration = Duration::from_secs(10);
@@ -33,7 +31,7 @@ pub(super) struct Wanted {
 }
 
 /// Starts it, hands it over to be recorded, shows what it writes, and says how it ended.
-pub(super) async fn run(wanted: Wanted, start: oneshot::Sender<(Client, Plan)>, inbox: mpsc::Sender<Msg>) {
+pub(super) async fn run(wanted: Wanted, start: oneshot::Sender<(Launched, Plan)>, inbox: mpsc::Sender<Msg>) {
     let ticket = wanted.ticket;
     let result = match create(&wanted.output) {
         Ok((file, mut tail)) => {
@@ -63,7 +61,7 @@ async fn tell(tail: &mut Tail, ticket: Ticket, inbox: &mpsc::Sender<Msg>) {
 async fn follow(
     wanted: Wanted,
     file: File,
-    start: oneshot::Sender<(Client, Plan)>,
+    start: oneshot::Sender<(Launched, Plan)>,
     inbox: &mpsc::Sender<Msg>,
 ) -> Result<JobResult, String> {
     let Wanted { words, id, order, output, ticket } = wanted;
@@ -77,23 +75,23 @@ async fn follow(
     // Until it is let go on it cannot live without us. What has no runtime need not be let go on.
     launch.hold(true);
     let mut connected = std::pin::pin!(connected);
-    let mut guest = tokio::select! {
-        guest = timeout(USUAL_START, connected.as_mut()) => guest.ok(),
+    let mut launched = tokio::select! {
+        launched = timeout(USUAL_START, connected.as_mut()) => launched.ok(),
         code = launch.wait() => return ended(code, ", and nothing was recorded: no .NET runtime in it connected"),
     };
-    if guest.is_none() {
+    if launched.is_none() {
         launch.hold(false);
         let why = "no .NET runtime in it has connected in 10 s: it runs unrecorded";
         drop(inbox.send(Msg::Failed(format!("{program}: {why}"))).await);
-        guest = tokio::select! {
-            guest = connected.as_mut() => Some(guest),
+        launched = tokio::select! {
+            launched = connected.as_mut() => Some(launched),
             code = launch.wait() => return ended(code, ", and nothing was recorded"),
         };
     }
-    let Some(Ok(guest)) = guest else { return Err("the port that it was to connect to is gone".to_owned()) };
-    let (client, plan) = introduce(&guest, &program, id, order).await?;
+    let Some(Ok(launched)) = launched else { return Err("the port that it was to connect to is gone".to_owned()) };
+    let plan = introduce(&launched, &program, id, order).await?;
     drop(inbox.send(Msg::Launched { ticket, recording: Box::new(plan.starting()) }).await);
-    if start.send((client, plan)).is_err() {
+    if start.send((launched, plan)).is_err() {
         return Err("it was not wanted any more".to_owned());
     }
     launch.hold(false);
@@ -101,12 +99,11 @@ async fn follow(
 }
 
 /// Asks a runtime who it is, and plans its recording.
-async fn introduce(guest: &Guest, program: &str, id: RecordingId, order: Order) -> Result<(Client, Plan), String> {
-    let client = guest.client.clone();
-    let info = client.process_info().await.map_err(|error| error.to_string())?;
-    let name = info.and_then(|info| info.entry_assembly).filter(|name| !name.is_empty());
+async fn introduce(launched: &Launched, program: &str, id: RecordingId, order: Order) -> Result<Plan, String> {
+    let info = launched.client.process_info().await.map_err(|error| error.to_string())?;
+    let name = info.and_then(|info| info.entry_assembly).or_else(|| launched.name.clone()).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned());
-    Ok((client, plan(order, id, guest.key(), sanitise(&name))?))
+    Ok(Plan { notes: launched.note().into_iter().collect(), ..plan(order, id, launched.key, sanitise(&name))? })
 }
 
 /// A new file, never over another, and a look at its end.

@@ -13,6 +13,21 @@ pub(super) fn plan(order: Order, id: RecordingId, key: ProcessKey, name: String)
     let here = std::env::current_dir().unwrap_or_default();
     let file = order.file.map_or_else(|| session::new_file(&here, &name, key.pid, now), |file| here.join(file));
     let Order { duration, max_size: max_bytes, stop_on, flight: keep, .. } = order;
-    let stop_limit = StopLimit::RUNDOWN;
-    Ok(Plan { id, key, name, what, config, file, duration, max_bytes, stop_on, keep, stop_limit, analysed: true, lens: Lens::default() })
+    let (notes, stop_limit) = (Vec::new(), StopLimit::RUNDOWN);
+    Ok(Plan {
+        id,
+        key,
+        name,
+        what,
+        config,
+        notes,
+        file,
+        duration,
+        max_bytes,
+        stop_on,
+        keep,
+        stop_limit,
+        analysed: true,
+        lens: Lens::default(),
+    })
 }

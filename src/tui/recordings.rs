@@ -12,10 +12,9 @@ use super::input::Signals;
 use super::kernel;
 use super::wish::Wish;
 use crate::app::Msg;
-use crate::ipc::Command;
 use crate::model::{Phase, Recording, RecordingId};
 use crate::net::client::Client;
-use crate::session::{Lens, Plan, Recorder};
+use crate::session::{Launched, Lens, Plan, Recorder};
 
 /// How long recordings may take to finish after the dashboard has gone.
 const LAST_WAIT: Duration = Duration::from_secs(60);
@@ -36,7 +35,7 @@ impl Recordings {
         let (wish, wishes) = watch::channel(Wish::GoOn);
         self.wishes.insert(plan.id, wish);
         self.lenses.insert(plan.id, plan.lens.clone());
-        self.tasks.spawn(record(client, plan, wishes, inbox, false));
+        self.tasks.spawn(record(client, plan, wishes, inbox, None));
     }
 
     /// Begins one whose events go to the kernel.
@@ -47,16 +46,16 @@ impl Recordings {
     }
 
     /// Begins one once it is known of what, and then lets that process run, which waits for it.
-    pub(super) fn await_start(&mut self, id: RecordingId, start: oneshot::Receiver<(Client, Plan)>, inbox: mpsc::Sender<Msg>) {
+    pub(super) fn await_start(&mut self, id: RecordingId, start: oneshot::Receiver<(Launched, Plan)>, inbox: mpsc::Sender<Msg>) {
         let (wish, mut wishes) = watch::channel(Wish::GoOn);
         self.wishes.insert(id, wish);
         self.tasks.spawn(async move {
-            let (client, plan) = tokio::select! {
+            let (launched, plan) = tokio::select! {
                 start = start => start.ok()?,
                 // Nobody wants it any more.
                 Ok(_) = wishes.wait_for(|wish| *wish != Wish::GoOn) => return None,
             };
-            record(client, plan, wishes, inbox, true).await
+            record(launched.client.clone(), plan, wishes, inbox, Some(launched)).await
         });
     }
 
@@ -124,14 +123,16 @@ async fn record(
     plan: Plan,
     mut wishes: watch::Receiver<Wish>,
     inbox: mpsc::Sender<Msg>,
-    resume: bool,
+    waiting: Option<Launched>,
 ) -> Option<Recording> {
     let id = plan.id;
     // Nobody may listen any more once the dashboard has gone; the recording goes on all the same.
     let tell = async |msg| drop(inbox.send(msg).await);
     tell(Msg::Recording(Box::new(plan.starting()))).await;
-    let started = Recorder::start(client.clone(), plan).await;
-    if resume && let Err(error) = client.run(&Command::ResumeRuntime).await {
+    let started = Recorder::start(client, plan).await;
+    if let Some(launched) = &waiting
+        && let Err(error) = launched.resume().await
+    {
         tell(Msg::Failed(format!("the program still waits at its start: {error}"))).await;
     }
     let recorder = match started {

@@ -9,7 +9,10 @@ use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
 
 use super::{Theme, view};
-use crate::app::world::World;
+use crate::app::Msg;
+use crate::app::world::{World, process, recording};
+use crate::ipc::RuntimeVersion;
+use crate::model::{Phase, Process, Recording};
 use scenes::SCENES;
 
 fn scene(name: &str, width: u16, height: u16) -> World {
@@ -148,6 +151,33 @@ fn every_view_of_a_recording_has_its_pictures() {
             text(&picture(&scene(name, width, height), &Theme::dark(), width, height))
         );
     }
+}
+
+#[test]
+fn what_is_missing_in_a_recording_stands_beside_it() {
+    let mut world = scene("recording", 120, 40);
+    let notes = vec!["events carry their stacks".to_owned()];
+    world.send(Msg::Recording(Box::new(Recording { notes, ..recording(1, 432, Phase::Recording) })));
+    let shown = text(&picture(&world, &Theme::dark(), 120, 40));
+    assert!(shown.contains("Note: events carry their stacks."), "{shown}");
+}
+
+#[test]
+fn a_native_aot_program_is_told_from_others() {
+    let shop = |native_aot| Process { native_aot, runtime: Some(RuntimeVersion::new("8.0.33")), ..process(4242, "OrderService") };
+    for (native_aot, version, words) in [(true, "AOT 8.0", ".NET 8.0.33 (NativeAOT)"), (false, "8.0.33", ".NET 8.0.33 ")] {
+        let mut world = World::new(120, 40);
+        world.send(Msg::Processes(vec![shop(native_aot)]));
+        let shown = text(&picture(&world, &Theme::dark(), 120, 40));
+        let row = shown.lines().find(|line| line.contains("OrderService")).unwrap();
+        assert!(row.contains(version) && shown.contains(words), "{shown}");
+    }
+    // It sends no samples, so that it is no use to record them.
+    let mut world = scene("not-recorded", 120, 40);
+    world.send(Msg::Processes(vec![shop(true)]));
+    world.press("7");
+    let shown = text(&picture(&world, &Theme::dark(), 120, 40));
+    assert!(shown.contains("a NativeAOT program sends no samples of its threads; `perf record -g -p 4242`"), "{shown}");
 }
 
 #[test]

@@ -93,9 +93,9 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
         None => numbers(canvas, tracked, below),
     };
 
-    for loss in &recording.losses {
+    for note in &recording.notes {
         let room = Rect { y, height: area.bottom().saturating_sub(y).min(2), ..area };
-        y += canvas.wrapped(room, &format!("Note: {loss}."), theme.warn);
+        y += canvas.wrapped(room, &format!("Note: {note}."), theme.warn);
     }
     let file = match &recording.phase {
         Phase::Done(Outcome { file, .. }) => file.as_ref(),

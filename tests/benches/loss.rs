@@ -100,6 +100,7 @@ async fn record(client: &Client, config: SessionConfig, folder: &Path) -> Totals
         name: "work".to_owned(),
         what: String::new(),
         config,
+        notes: Vec::new(),
         file: file.clone(),
         duration: Some(TIME),
         max_bytes: None,

@@ -126,6 +126,7 @@ async fn record(folder: &Path, stream: &Arc<[u8]>) -> (Duration, u64) {
         name: "Busy".to_owned(),
         what: String::new(),
         config: config(),
+        notes: Vec::new(),
         file: file.clone(),
         duration: None,
         // The whole stream, and then the stop.

@@ -34,6 +34,7 @@ async fn record(
         name: process.name,
         what: String::new(),
         config,
+        notes: Vec::new(),
         file: file.to_owned(),
         duration: None,
         max_bytes: None,

@@ -27,6 +27,7 @@ async fn stops_though_its_socket_is_occupied(runtime: &Runtime) {
         name: "any".to_owned(),
         what: "everything".to_owned(),
         config: SessionConfig::new(Providers::new(providers.to_vec()).unwrap()),
+        notes: Vec::new(),
         file,
         duration: Some(Duration::from_secs(1)),
         max_bytes: None,

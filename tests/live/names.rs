@@ -22,6 +22,7 @@ async fn named_while_it_goes_on(program: &Program, method: &str) {
         name: "any".to_owned(),
         what: "samples".to_owned(),
         config: SessionConfig::new(sampler.into()),
+        notes: Vec::new(),
         file: file.clone(),
         duration: None,
         max_bytes: None,

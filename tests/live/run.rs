@@ -149,12 +149,32 @@ fn what_is_no_net_program_just_runs() {
     assert!(output.code == 130 && output.stderr.contains("was ended, and nothing was recorded"), "{output:?}");
 }
 
+/// .NET Core 3.1 has no ports to wait on.
 #[test]
-fn a_runtime_that_connects_to_no_port_runs_unrecorded() {
+fn a_runtime_that_connects_to_no_port_is_attached_to_as_soon_as_it_can_be() {
     let Some(net31) = runtimes::net31() else { return };
-    let output = run(&[], &net31.program("known")).run();
-    assert_eq!(output.code, 0, "{output:?}");
-    assert!(output.stderr.contains("nothing was recorded"), "{output:?}");
+    let folder = folder();
+    let (_held, stdin) = Held::open(100);
+    let running = run(&["-o", "a.nettrace", "--json"], &net31.any()).current_dir(folder.path()).stdin(stdin).start();
+    poll(PATIENCE, || running.stderr().contains("recording process ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+    let pid = pid(&running.stderr());
+    // So that something is in it.
+    poll(PATIENCE, || {
+        let partial = folder.path().join("a.nettrace.partial");
+        (std::fs::metadata(partial).ok()?.len() > 20_000).then_some(())
+    })
+    .unwrap();
+    let process = rustix::process::Pid::from_raw(pid as i32).unwrap();
+    rustix::process::kill_process(process, Signal::TERM).unwrap();
+    let output = running.wait();
+    assert_eq!(output.code, 143, "its exit code is ours: {output:?}");
+    let document = document(&output);
+    assert_eq!(document["stopped_by"], "target-exit", "{output:?}");
+    let note = document["notes"][0].as_str().unwrap_or_default().to_owned();
+    assert!(note.starts_with("the first ") && note.contains(" ms are not recorded: .NET Core 3 has no diagnostic ports"), "{note}");
+    assert!(output.stderr.contains(&note) && output.stderr.contains("(work); Ctrl-C stops it"), "{output:?}");
+    let kept = document["file"].as_str().unwrap();
+    assert!(count(&folder, kept, "ExceptionThrown") > 0, "{output:?}");
 }
 
 /// The pid in "recording process PID (".

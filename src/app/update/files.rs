@@ -66,7 +66,7 @@ pub(super) fn read(state: &mut State, ticket: Ticket, result: Result<FileContent
         name: file.process().name,
         file: path,
         what: String::new(),
-        losses: Vec::new(),
+        notes: Vec::new(),
         phase: Phase::Done(outcome),
         elapsed: duration,
         bytes,

@@ -63,6 +63,12 @@ impl Sources {
         Self { proc: dir.join("proc"), tmp: dir.join("tmp"), tmpdir: None, passwd: dir.join("passwd") }
     }
 
+    /// Where the runtime of a process puts its socket that was started with our environment. `None` where there is no such process.
+    pub fn usual_socket(&self, pid: u32) -> Option<PathBuf> {
+        let started = Proc::open(&self.proc).ok()?.stat(pid).ok()?.starttime;
+        Some(self.usual_directories().next()?.join(SocketName { pid, key: started }.to_string()))
+    }
+
     /// The directories that are searched whoever lives there.
     pub fn usual_directories(&self) -> impl Iterator<Item = &Path> {
         self.tmpdir.as_deref().into_iter().chain([self.tmp.as_path()])
