@@ -18,7 +18,7 @@ pub fn wrap(text: &str, room: u16) -> Vec<String> {
     }
     for word in text.split_whitespace() {
         let columns = width(word);
-        if used > 0 && used + 1 + columns > room {
+        if used > 0 && columns.saturating_add(used).saturating_add(1) > room {
             lines.push(std::mem::take(&mut line));
             used = 0;
         }
@@ -33,12 +33,12 @@ pub fn wrap(text: &str, room: u16) -> Vec<String> {
         }
         for grapheme in Span::raw(word).styled_graphemes(Style::new()) {
             let columns = width(grapheme.symbol);
-            if used + columns > room && used > 0 {
+            if columns.saturating_add(used) > room && used > 0 {
                 lines.push(std::mem::take(&mut line));
                 used = 0;
             }
             line.push_str(grapheme.symbol);
-            used += columns;
+            used = used.saturating_add(columns);
         }
     }
     if used > 0 {
@@ -53,14 +53,14 @@ pub(super) fn fold(text: &str, room: u16) -> Vec<String> {
     let mut used = 0;
     for grapheme in Span::raw(text).styled_graphemes(Style::new()) {
         let columns = width(grapheme.symbol);
-        if used + columns > room && used > 0 {
+        if columns.saturating_add(used) > room && used > 0 {
             rows.push(String::new());
             used = 0;
         }
         if let Some(row) = rows.last_mut() {
             row.push_str(grapheme.symbol);
         }
-        used += columns;
+        used = used.saturating_add(columns);
     }
     rows
 }
@@ -76,6 +76,16 @@ mod tests {
         assert_eq!(wrap("日本語", 4), ["日本", "語"]);
         assert_eq!(wrap("", 4), Vec::<String>::new());
         assert_eq!(wrap("a", 0), Vec::<String>::new());
+    }
+
+    #[test]
+    fn no_text_is_too_wide() {
+        // Wider than a number of columns can say: as many characters, or as one (leading consonants of Korean).
+        for text in ["日".repeat(40_000), "\u{1100}".repeat(40_000)] {
+            let text = format!("a {text} b");
+            assert!(wrap(&text, 80).len() > 1);
+            assert!(fold(&text, 80).len() > 1);
+        }
     }
 
     #[test]

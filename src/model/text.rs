@@ -1,10 +1,35 @@
 //! Text from outside, made safe to show.
 
+use unicode_width::UnicodeWidthChar;
+
+/// Characters without a width that may follow one that has one: combining marks, variation selectors, joiners. Emoji take four at most (three joiners and
+/// a variation selector in "kiss"), and so do pointed Hebrew and Arabic. Thousands of them would all be drawn in one cell, over the lines around it.
+const MOST_MARKS: usize = 4;
+const ZERO_WIDTH_JOINER: char = '\u{200d}';
+
 /// Replaces what a terminal, a path or a clipboard must never get: control and escape characters, and those that reorder or hide text.
 ///
 /// White space of every kind becomes one space, so that the result is one line; the rest becomes U+FFFD, so that a reader sees that something was there.
+/// Of the marks on a character, what exceeds [`MOST_MARKS`] is left out.
 pub fn sanitise(text: &str) -> String {
-    text.chars().map(safe).collect()
+    let (mut marks, mut joined) = (0, false);
+    let fits = |c: &char| match c.width() {
+        Some(0) => {
+            marks += 1;
+            let fits = marks <= MOST_MARKS;
+            if fits {
+                joined = *c == ZERO_WIDTH_JOINER;
+            }
+            fits
+        }
+        // It goes into the same cell: a joined emoji, or the skin tone of one.
+        _ if std::mem::take(&mut joined) || ('\u{1f3fb}'..='\u{1f3ff}').contains(c) => true,
+        _ => {
+            marks = 0;
+            true
+        }
+    };
+    text.chars().map(safe).filter(fits).collect()
 }
 
 /// [`sanitise`] for bytes that should be UTF-8 and may not be.
@@ -32,6 +57,9 @@ fn is_invisible(c: char) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use ratatui::buffer::Buffer;
+    use ratatui::layout::Rect;
+    use ratatui::style::Style;
 
     #[test]
     fn what_a_terminal_obeys_is_replaced() {
@@ -50,13 +78,69 @@ mod tests {
         assert_eq!(sanitise_bytes(b"caf\xe9\x1b"), "caf\u{fffd}\u{fffd}");
     }
 
+    #[test]
+    fn marks_on_a_character_are_bounded() {
+        let stacked = |marks: usize| format!("a{}b", "\u{301}".repeat(marks));
+        let family = |members: usize| vec!["👩"; members].join("\u{200d}");
+        for (raw, safe) in [
+            // What is written in real scripts stays: Vietnamese, pointed Hebrew, Thai, Hindi, Korean, the longest emoji.
+            ("Việt e\u{302}\u{323}".to_owned(), "Việt e\u{302}\u{323}".to_owned()),
+            ("ש\u{5c1}\u{5bc}\u{5b8}\u{596}".to_owned(), "ש\u{5c1}\u{5bc}\u{5b8}\u{596}".to_owned()),
+            ("ที่นี่ क्षत्रिय".to_owned(), "ที่นี่ क्षत्रिय".to_owned()),
+            ("\u{1112}\u{1161}\u{11ab}".to_owned(), "\u{1112}\u{1161}\u{11ab}".to_owned()),
+            ("👩🏻\u{200d}❤\u{fe0f}\u{200d}💋\u{200d}👩🏾".to_owned(), "👩🏻\u{200d}❤\u{fe0f}\u{200d}💋\u{200d}👩🏾".to_owned()),
+            (stacked(4), stacked(4)),
+            (stacked(5), stacked(4)),
+            (stacked(10_000), stacked(4)),
+            (stacked(10_000).repeat(2), stacked(4).repeat(2)),
+            ("\u{301}".repeat(10_000), "\u{301}".repeat(4)),
+            // A family has an end, too, with skin tones or without.
+            (family(4), family(4)),
+            (family(10_000), family(5).repeat(2000)),
+        ] {
+            assert_eq!(sanitise(&raw), safe, "{:?}", raw.chars().take(40).collect::<String>());
+        }
+    }
+
+    #[test]
+    fn no_cell_holds_more_than_a_little() {
+        for piece in [
+            "\u{301}",
+            "\u{200d}",
+            "👩\u{200d}",
+            "👩🏻\u{200d}",
+            "👩\u{200d}\u{200d}\u{200d}\u{200d}\u{200d}",
+            "\u{fe0f}\u{20e3}",
+            "\u{e0101}",
+            "\u{1161}",
+        ] {
+            for first in ["", "a", "👩", "\u{1112}"] {
+                let safe = sanitise(&format!("{first}{}", piece.repeat(10_000)));
+                let mut buffer = Buffer::empty(Rect::new(0, 0, 40, 1));
+                buffer.set_string(0, 0, &safe, Style::new());
+                let largest = buffer.content.iter().map(|cell| cell.symbol().len()).max();
+                assert!(largest <= Some(64), "{largest:?} bytes in a cell for {first:?} and many {piece:?}");
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn nothing_that_controls_is_left(text: String) {
             let safe = sanitise(&text);
             prop_assert!(!safe.chars().any(|c| c.is_control() || is_invisible(c)));
             prop_assert_eq!(sanitise(&safe), safe.clone());
-            prop_assert_eq!(safe.chars().count(), text.chars().count());
+            prop_assert!(safe.chars().count() <= text.chars().count());
+        }
+
+        #[test]
+        fn marks_and_joiners_in_any_order_are_bounded(pieces in prop::collection::vec(0_usize..8, 0..300)) {
+            let pieces = pieces.into_iter().map(|at| ["a", "\u{301}", "\u{200d}", "👩", "🏻", "\u{fe0f}", "\u{200c}", "\u{1161}"][at]);
+            let safe = sanitise(&pieces.collect::<String>());
+            prop_assert_eq!(sanitise(&safe), safe.clone());
+            let mut buffer = Buffer::empty(Rect::new(0, 0, 1000, 1));
+            buffer.set_string(0, 0, &safe, Style::new());
+            prop_assert!(buffer.content.iter().all(|cell| cell.symbol().len() <= 64));
         }
     }
 }

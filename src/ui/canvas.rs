@@ -13,6 +13,9 @@ use super::theme::Theme;
 pub(super) use crate::app::layout::{width, wrap};
 use crate::model::sanitise;
 
+/// Bytes that safe text has in a cell at most.
+const LONGEST_CELL: usize = 64;
+
 /// A buffer to draw into, in a theme.
 pub(super) struct Canvas<'a> {
     buffer: &'a mut Buffer,
@@ -39,9 +42,11 @@ impl<'a> Canvas<'a> {
         let text = self.spell(text);
         // Nothing shines through from what was drawn here before.
         let style = Style::reset().patch(style);
-        // A text takes no more columns than bytes.
-        let fits = text.len() <= usize::from(room) || width(&text) <= room;
-        let (end, _) = self.buffer.set_stringn(x, y, &text, usize::from(if fits { room } else { room - 1 }), style);
+        // A text takes no more columns than bytes. One that is far too long is not measured to its end in every frame.
+        let longest = usize::from(room) * LONGEST_CELL;
+        let fits = text.len() <= usize::from(room) || text.len() <= longest && width(&text) <= room;
+        let (text, _) = text.split_at((0..=longest.min(text.len())).rfind(|end| text.is_char_boundary(*end)).unwrap_or(0));
+        let (end, _) = self.buffer.set_stringn(x, y, text, usize::from(if fits { room } else { room - 1 }), style);
         if fits {
             return end - x;
         }
@@ -101,7 +106,7 @@ impl<'a> Canvas<'a> {
             let mut at = x;
             for (index, grapheme) in Span::raw(text).styled_graphemes(Style::new()).enumerate() {
                 let columns = width(grapheme.symbol);
-                if at + columns > x + used {
+                if at.saturating_add(columns) > x + used {
                     break;
                 }
                 if marks.binary_search(&(index as u32)).is_ok() {

@@ -273,3 +273,24 @@ fn secrets_are_not_in_the_picture() {
         assert!(shown(&world).contains("Server=db") && !shown(&world).contains("sk-live"));
     }
 }
+
+#[test]
+fn hostile_text_costs_no_more_than_other_text() {
+    let bytes = |name: &str| {
+        let mut world = World::new(120, 40);
+        let process = crate::app::world::process(42, name);
+        world.send(crate::app::Msg::Processes(vec![crate::model::Process { command_line: format!("dotnet {name}"), ..process }]));
+        let buffer = picture(&world, &Theme::dark(), 120, 40);
+        let is_small = |symbol: &str| symbol.len() <= 64 * ratatui::text::Span::raw(symbol).width();
+        assert!(buffer.content().iter().all(|cell| is_small(cell.symbol())), "{:?}", name.chars().take(9).collect::<String>());
+        buffer.content().iter().map(|cell| cell.symbol().len()).sum::<usize>()
+    };
+    let usual = bytes("OrderService.Of.The.Usual.Length");
+    for hostile in ["a\u{301}", "\u{301}", "👩\u{200d}", "👩🏻\u{200d}", "\u{1100}", "\u{600}", "क\u{94d}", "日", "x "] {
+        for name in [hostile.repeat(10_000), format!("a{}", hostile.repeat(40_000))] {
+            let bytes = bytes(&name);
+            // Where one line of a name holds the most that a cell may hold.
+            assert!(bytes < usual + 12_000, "{bytes} bytes for {hostile:?}, {usual} for a usual name");
+        }
+    }
+}

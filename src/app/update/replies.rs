@@ -17,8 +17,20 @@ fn clean(text: &mut String) {
     }
 }
 
+/// Characters of a process's name; an assembly's may be as long as a message of its runtime.
+const LONGEST_NAME: usize = 200;
+
+/// Cuts text to so many characters.
+fn cut(text: &mut String, longest: usize) {
+    if let Some((end, _)) = text.char_indices().nth(longest) {
+        text.truncate(end);
+        text.push('…');
+    }
+}
+
 fn clean_process(process: &mut Process) {
     let Process { name, os, arch, rid, command_line, user, container, contact, .. } = process;
+    cut(name, LONGEST_NAME);
     [name, command_line].into_iter().chain([os, arch, rid, user, container].into_iter().flatten()).for_each(clean);
     if let Contact::Trouble { reason, .. } = contact {
         clean(reason);
