@@ -1,6 +1,7 @@
 //! The recordings that the dashboard started, from the key to the finished file.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -32,23 +33,20 @@ pub(super) struct Recordings {
 impl Recordings {
     /// Begins one; how it goes is told to `inbox`.
     pub(super) fn start(&mut self, client: Client, plan: Plan, inbox: mpsc::Sender<Msg>) {
-        let (wish, wishes) = watch::channel(Wish::GoOn);
-        self.wishes.insert(plan.id, wish);
+        let wishes = self.begin(plan.id);
         self.lenses.insert(plan.id, plan.lens.clone());
         self.tasks.spawn(record(client, plan, wishes, inbox, None));
     }
 
     /// Begins one whose events go to the kernel.
     pub(super) fn start_in_kernel(&mut self, client: Client, wanted: kernel::Wanted, inbox: mpsc::Sender<Msg>) {
-        let (wish, wishes) = watch::channel(Wish::GoOn);
-        self.wishes.insert(wanted.recording.id, wish);
+        let wishes = self.begin(wanted.recording.id);
         self.tasks.spawn(kernel::hold(client, wanted, wishes, inbox));
     }
 
     /// Begins one once it is known of what, and then lets that process run, which waits for it.
     pub(super) fn await_start(&mut self, id: RecordingId, start: oneshot::Receiver<(Launched, Plan)>, inbox: mpsc::Sender<Msg>) {
-        let (wish, mut wishes) = watch::channel(Wish::GoOn);
-        self.wishes.insert(id, wish);
+        let mut wishes = self.begin(id);
         self.tasks.spawn(async move {
             let (launched, plan) = tokio::select! {
                 start = start => start.ok()?,
@@ -57,6 +55,16 @@ impl Recordings {
             };
             record(launched.client.clone(), plan, wishes, inbox, Some(launched)).await
         });
+    }
+
+    /// Forgets those that have ended and makes room for another.
+    fn begin(&mut self, id: RecordingId) -> watch::Receiver<Wish> {
+        self.active();
+        self.wishes.retain(|_, wish| !wish.is_closed());
+        self.lenses.retain(|id, _| self.wishes.contains_key(id));
+        let (wish, wishes) = watch::channel(Wish::GoOn);
+        self.wishes.insert(id, wish);
+        wishes
     }
 
     pub(super) fn stop(&self, id: RecordingId) {
@@ -83,7 +91,9 @@ impl Recordings {
     /// How many are not over.
     pub(super) fn active(&mut self) -> usize {
         while let Some(over) = self.tasks.try_join_next() {
-            self.over.extend(over.ok().flatten());
+            // For the words at the end: not what was analysed.
+            let words = |recording| Recording { history: Vec::new(), threads: Arc::default(), findings: None, ..recording };
+            self.over.extend(over.ok().flatten().map(words));
         }
         self.tasks.len()
     }

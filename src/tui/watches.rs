@@ -32,6 +32,7 @@ impl Watches {
         }
         // Those that are over are forgotten.
         while self.tasks.try_join_next().is_some() {}
+        self.stops.retain(|_, stop| !stop.is_closed());
         self.tasks.spawn(async move {
             // Nobody may listen any more once the dashboard has gone.
             let tell = async |msg| drop(inbox.send(msg).await);

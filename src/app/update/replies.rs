@@ -96,6 +96,7 @@ pub(super) fn recording(state: &mut State, mut recording: Recording) -> Vec<Effe
         clean(trouble);
     }
     let subject = Subject { key: recording.key, name: recording.name.clone() };
+    let id = recording.id;
     let (bytes, events, dropped) = (recording.bytes, recording.events, recording.dropped);
     let kernel = recording.kernel.clone().map(|kernel| (sanitise(&kernel.to_string()), Stopwatch(recording.elapsed)));
     match state.recordings.hear(recording, state.now.elapsed) {
@@ -103,6 +104,7 @@ pub(super) fn recording(state: &mut State, mut recording: Recording) -> Vec<Effe
         Change::Numbers if state.pause.is_some() => return Vec::new(),
         Change::Numbers | Change::Phase => {}
         Change::Ended(outcome) => {
+            state.flights.retain(|(other, _)| *other != id);
             mark_recordings(state);
             let (level, text) = match kernel {
                 Some((places, elapsed)) => ended_in_kernel(&subject, &outcome, &places, elapsed),

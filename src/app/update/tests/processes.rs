@@ -1,6 +1,6 @@
-use crate::app::world::{World, fleet, process};
-use crate::app::{JobResult, Msg, Ticket};
-use crate::model::{Contact, Trouble};
+use crate::app::world::{World, fleet, process, published};
+use crate::app::{Effect, JobResult, Msg, Ticket};
+use crate::model::{Contact, Outcome, Phase, Recording, StoppedBy, Trouble};
 
 #[test]
 fn a_dialog_closes_when_its_process_ends() {
@@ -127,4 +127,51 @@ fn who_waits_is_resumed_alone_or_with_all_others() {
     world.state.list.select(crate::model::ProcessKey { pid: 1, started: 10 });
     world.press("R");
     assert!(world.state.overlay.is_none() && world.said_last().contains("is not suspended at start-up"));
+}
+
+/// Shows, asks, watches, records and dumps each process, which then ends.
+fn live_and_end(world: &mut World, pids: std::ops::Range<u32>) {
+    for pid in pids {
+        world.send(Msg::Processes(vec![process(pid, "ShortLived")]));
+        world.press("2");
+        world.wait(500);
+        world.answer();
+        // A flight recorder, and a dump.
+        world.press("wO⇤⇤⇤⇤⌃u64MB⏎");
+        world.press("dy");
+        let effects = world.take_effects();
+        let process = process(pid, "ShortLived");
+        world.send(Msg::Processes(Vec::new()));
+        let mut done = 0;
+        for effect in effects {
+            done += 1;
+            match effect {
+                Effect::Watch { ticket, .. } => {
+                    world.send(Msg::Watched { ticket, counters: published(9.0, 1.0, 1.0, 1.0, 1.0) });
+                    world.send(Msg::WatchEnded { ticket, trouble: None });
+                }
+                Effect::StartTrace { id, .. } => {
+                    let outcome = Outcome { stopped_by: StoppedBy::TargetExit, complete: false, file: None, trouble: None };
+                    let starting = Recording::starting(id, process.key, process.name.clone(), "gc".to_owned(), "/x".into());
+                    world.send(Msg::Recording(Box::new(Recording { phase: Phase::Done(outcome), ..starting })));
+                }
+                Effect::Dump { ticket, .. } => world.send(Msg::JobDone { ticket, result: Err(format!("{pid} has ended")) }),
+                _ => done -= 1,
+            }
+        }
+        assert_eq!(done, 3, "watched, recorded and dumped");
+        world.wait(4000);
+        world.take_effects();
+    }
+}
+
+#[test]
+fn a_thousand_processes_leave_nothing_behind() {
+    let mut world = World::new(120, 40);
+    // The logs of actions, recordings and messages fill up first.
+    live_and_end(&mut world, 1000..1300);
+    let used = allocation_counter::measure(|| live_and_end(&mut world, 2000..3000));
+    let state = &world.state;
+    assert_eq!((state.list.rows().len(), state.watches.all().len(), state.flights.len()), (0, 0, 0));
+    assert!(used.bytes_current.abs() < 16 * 1024, "{used:?}");
 }
