@@ -31,6 +31,9 @@ const FRAME: Duration = Duration::from_millis(33);
 /// Answers that wait for the loop. Tasks that find it full wait.
 const INBOX: usize = 256;
 
+/// Messages of a kind that are handled before the next picture, and before the next look at signals.
+const AT_ONCE: usize = 256;
+
 /// What the dashboard needs to know before it opens.
 #[derive(Debug)]
 pub struct Dashboard {
@@ -163,42 +166,49 @@ impl Screen<'_> {
         self.draw()?;
         // The empty picture does not hold the first list back.
         self.drawn = None;
+        let mut is_open = true;
+        // Whether a key or a signal was not yet answered with a picture.
+        let mut urgent = false;
         loop {
             let deadline = self.state.next_deadline(self.clock.now());
             let frame = self.dirty.then(|| self.until_next_frame());
-            // Keys come first, then everything that is ready, then one picture.
-            let (first, urgent) = tokio::select! {
+            // Signals come first: no flood of keys holds them back. Then keys, then all else, then one picture.
+            let first = tokio::select! {
                 biased;
-                key = input.recv() => match key {
-                    Some(msg) => (Some(msg), true),
-                    // The terminal is gone.
-                    None => (Some(Msg::Terminate), true),
-                },
-                asked = signals.next() => match asked {
-                    Asked::End => (Some(Msg::Terminate), true),
-                    Asked::Resume => {
-                        self.terminal.resume()?;
-                        self.dirty = true;
-                        (Some(measured()?), true)
-                    }
-                    Asked::Measure => (Some(measured()?), true),
-                },
-                Some(msg) = messages.recv() => (Some(msg), false),
-                () = pause(frame) => (None, false),
-                () = pause(deadline) => (Some(Msg::Tick), false),
+                asked = signals.next() => {
+                    urgent = true;
+                    Some(match asked {
+                        Asked::End => Msg::Terminate,
+                        Asked::Resume => {
+                            self.terminal.resume()?;
+                            self.dirty = true;
+                            measured()?
+                        }
+                        Asked::Measure => measured()?,
+                    })
+                }
+                key = input.recv(), if is_open => {
+                    urgent = true;
+                    // Without it, the terminal is gone.
+                    is_open = key.is_some();
+                    Some(key.unwrap_or(Msg::Terminate))
+                }
+                Some(msg) = messages.recv() => Some(msg),
+                () = pause(frame) => None,
+                () = pause(deadline) => Some(Msg::Tick),
             };
-            let mut urgent = urgent;
-            let mut next = first;
-            while let Some(msg) = next {
+            let keys = std::iter::from_fn(|| input.try_recv().ok()).take(AT_ONCE).inspect(|_| urgent = true);
+            let others = std::iter::from_fn(|| messages.try_recv().ok()).take(AT_ONCE);
+            for msg in first.into_iter().chain(keys).chain(others) {
                 if let ControlFlow::Break(leave) = self.take(msg)? {
                     return Ok(leave);
                 }
-                next = input.try_recv().inspect(|_| urgent = true).or_else(|_| messages.try_recv()).ok();
             }
             self.dirty |= self.state.take_dirty();
             if self.dirty && (urgent || self.until_next_frame().is_zero()) {
                 self.draw()?;
             }
+            urgent &= self.dirty;
         }
     }
 

@@ -1,37 +1,57 @@
-//! What a person does at the terminal, and what the system wants of the program.
-//!
-//! That the window has another size is heard as a signal, and not from the thread that waits for keys: it begins to listen some time after the first
-//! picture, and what happens before that would be lost.
+//! The keyboard, the mouse, and what the system wants of the program.
 
 use std::io;
 
-use crossterm::event::{Event, read};
+use crossterm::event::Event;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::stdio::stdin;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
+use super::input_parser::InputParser;
 use crate::app::Msg;
 
 /// Typing ahead further than this waits in the terminal.
 const AHEAD: usize = 256;
 
-/// Starts a thread that waits for keys, mouse and paste. It ends with the program: nothing can interrupt its wait.
+/// Starts a thread that reads keys, mouse and paste until the terminal ends, which closes the channel. Nothing else ends it: nothing can interrupt its
+/// wait.
 pub(super) fn listen() -> io::Result<mpsc::Receiver<Msg>> {
     let (sender, receiver) = mpsc::channel(AHEAD);
-    let wait = move || {
-        while let Ok(event) = read() {
+    std::thread::Builder::new().name("input".to_owned()).spawn(move || while_open(&sender))?;
+    Ok(receiver)
+}
+
+fn while_open(sender: &mpsc::Sender<Msg>) -> Option<()> {
+    let (mut parser, mut chunk) = (InputParser::default(), [0; 4096]);
+    loop {
+        let (timeout, mut events) = (parser.timeout(), Vec::new());
+        let count = match read(&mut chunk, timeout.and_then(|timeout| timeout.try_into().ok())) {
+            Err(Errno::INTR | Errno::AGAIN) => continue,
+            Err(_) | Ok(Some(0)) => return None,
+            Ok(count) => count,
+        };
+        match count {
+            Some(count) => parser.feed(&chunk[..count], |event| events.push(event)),
+            None => parser.time_out(|event| events.push(event)),
+        }
+        for event in events {
             let msg = match event {
                 Event::Key(key) => Msg::Key(key),
                 Event::Mouse(mouse) => Msg::Mouse(mouse),
                 Event::Paste(text) => Msg::Paste(text),
                 Event::Resize(..) | Event::FocusGained | Event::FocusLost => continue,
             };
-            if sender.blocking_send(msg).is_err() {
-                break;
-            }
+            sender.blocking_send(msg).ok()?;
         }
-    };
-    std::thread::Builder::new().name("input".to_owned()).spawn(wait)?;
-    Ok(receiver)
+    }
+}
+
+/// Waits for bytes and reads what is there; nothing where none come in time.
+fn read(chunk: &mut [u8], timeout: Option<Timespec>) -> rustix::io::Result<Option<usize>> {
+    let ready = poll(&mut [PollFd::new(&stdin(), PollFlags::IN)], timeout.as_ref())?;
+    if ready == 0 { Ok(None) } else { rustix::io::read(stdin(), chunk).map(Some) }
 }
 
 /// Signals that the dashboard heeds.

@@ -10,6 +10,7 @@ mod event_loop;
 mod farewell;
 mod files;
 mod input;
+mod input_parser;
 mod kernel;
 mod launch;
 mod panic;
@@ -23,3 +24,4 @@ mod watches;
 mod wish;
 
 pub use event_loop::{Dashboard, Machine, run};
+pub use input_parser::InputParser;

@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod input;
 mod leaving;
 mod looking;
 mod recording;

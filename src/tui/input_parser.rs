@@ -1,0 +1,411 @@
+//! Bytes that a terminal sends, parsed into keys, mouse reports and pasted text.
+//!
+//! The terminal library's own reader is not used: it polls edge-triggered and reads at most 1,024 bytes per edge, so the rest of a burst stays unread
+//! until something else is typed; it takes an ESC at the end of a read for the Esc key, and then the rest of the sequence for typed text.
+//!
+//! Sequences: ECMA-48 section 5.4 (CSI) and "XTerm Control Sequences" (keys, SGR and normal mouse tracking, bracketed paste).
+
+use std::time::Duration;
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+
+/// How long the rest of a sequence may take to follow its ESC. After that it was the Esc key.
+const ESCAPE_TIMEOUT: Duration = Duration::from_millis(50);
+/// How long a paste may pause before it counts as complete: a lost end marker must not swallow all further keys.
+const PASTE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Bytes of parameters that are kept; no sequence known here has more than 20.
+const LONGEST_PARAMETERS: usize = 32;
+/// Bytes of a paste that are kept: it goes into a line of text.
+const LONGEST_PASTE: usize = 64 * 1024;
+const PASTE_END: &[u8] = b"\x1b[201~";
+
+const ESC: u8 = 0x1b;
+
+/// Parses the bytes of a terminal, in pieces of any size.
+#[derive(Debug, Default)]
+pub struct InputParser {
+    state: State,
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Ground,
+    /// Some bytes of a character in UTF-8.
+    Character { bytes: Vec<u8>, modifiers: KeyModifiers },
+    /// After ESC.
+    Escape,
+    /// After ESC O.
+    Ss3,
+    /// After ESC [, with the parameters so far.
+    Csi(Vec<u8>),
+    /// After ESC [ [: a function key of the Linux console.
+    Console,
+    /// After ESC [ M: three bytes follow.
+    NormalMouse(Vec<u8>),
+    /// After ESC [ 200 ~.
+    Paste(Vec<u8>),
+}
+
+impl InputParser {
+    /// Parses more bytes and hands over all that is complete.
+    pub fn feed(&mut self, bytes: &[u8], mut emit: impl FnMut(Event)) {
+        for byte in bytes {
+            self.state = std::mem::take(&mut self.state).next(*byte, &mut emit);
+        }
+    }
+
+    /// How long to wait for more bytes before [`Self::time_out`] is to be called; `None` where nothing is pending that time completes.
+    pub fn timeout(&self) -> Option<Duration> {
+        match self.state {
+            State::Escape => Some(ESCAPE_TIMEOUT),
+            State::Paste(_) => Some(PASTE_TIMEOUT),
+            _ => None,
+        }
+    }
+
+    /// No byte has followed within [`Self::timeout`].
+    pub fn time_out(&mut self, mut emit: impl FnMut(Event)) {
+        match std::mem::take(&mut self.state) {
+            State::Escape => emit(key(KeyCode::Esc)),
+            State::Paste(bytes) => emit(paste(&bytes)),
+            // The rest of a sequence whose start is known is never typed text, however late it is.
+            other => self.state = other,
+        }
+    }
+}
+
+impl State {
+    fn next(self, byte: u8, emit: &mut impl FnMut(Event)) -> Self {
+        match self {
+            Self::Ground => Self::plain(byte, KeyModifiers::NONE, emit),
+            Self::Character { mut bytes, modifiers } => {
+                if !(0x80..0xc0).contains(&byte) {
+                    return Self::plain(byte, KeyModifiers::NONE, emit);
+                }
+                bytes.push(byte);
+                match std::str::from_utf8(&bytes) {
+                    Ok(text) => text.chars().for_each(|c| emit(modified(KeyCode::Char(c), modifiers))),
+                    Err(error) if error.error_len().is_none() => return Self::Character { bytes, modifiers },
+                    Err(_) => {}
+                }
+                Self::Ground
+            }
+            Self::Escape => match byte {
+                b'[' => Self::Csi(Vec::new()),
+                b'O' => Self::Ss3,
+                ESC => {
+                    emit(key(KeyCode::Esc));
+                    Self::Escape
+                }
+                _ => Self::plain(byte, KeyModifiers::ALT, emit),
+            },
+            Self::Ss3 => {
+                let code = match byte {
+                    b'P'..=b'S' => Some(KeyCode::F(byte - b'P' + 1)),
+                    // Without a final byte: something else was typed since.
+                    0..=0x1f | 0x7f.. => return Self::plain(byte, KeyModifiers::NONE, emit),
+                    _ => cursor_key(byte),
+                };
+                code.into_iter().for_each(|code| emit(key(code)));
+                Self::Ground
+            }
+            Self::Csi(mut parameters) => match byte {
+                b'[' if parameters.is_empty() => Self::Console,
+                b'M' if parameters.is_empty() => Self::NormalMouse(Vec::new()),
+                b'~' if parameters == b"200" => Self::Paste(Vec::new()),
+                0x40..=0x7e => {
+                    control_sequence(&parameters, byte).into_iter().for_each(emit);
+                    Self::Ground
+                }
+                0x20..=0x3f => {
+                    if parameters.len() < LONGEST_PARAMETERS {
+                        parameters.push(byte);
+                    }
+                    Self::Csi(parameters)
+                }
+                // Nothing of a sequence: it was cut off.
+                _ => Self::plain(byte, KeyModifiers::NONE, emit),
+            },
+            Self::Console => match byte {
+                b'A'..=b'E' => {
+                    emit(key(KeyCode::F(byte - b'A' + 1)));
+                    Self::Ground
+                }
+                _ => Self::plain(byte, KeyModifiers::NONE, emit),
+            },
+            Self::NormalMouse(mut bytes) => {
+                bytes.push(byte);
+                let [button, column, row] = bytes[..] else { return Self::NormalMouse(bytes) };
+                let [button, column, row] = [button, column, row].map(|byte| u16::from(byte.saturating_sub(32)));
+                mouse(button, column, row, button & 0b11 == 3).into_iter().for_each(emit);
+                Self::Ground
+            }
+            Self::Paste(mut bytes) => {
+                bytes.push(byte);
+                if bytes.ends_with(PASTE_END) {
+                    emit(paste(&bytes));
+                    return Self::Ground;
+                }
+                if bytes.len() > LONGEST_PASTE + PASTE_END.len() {
+                    // What may become the end marker stays.
+                    bytes.remove(LONGEST_PASTE);
+                }
+                Self::Paste(bytes)
+            }
+        }
+    }
+
+    /// A byte outside of any sequence.
+    fn plain(byte: u8, held: KeyModifiers, emit: &mut impl FnMut(Event)) -> Self {
+        let (code, modifiers) = match byte {
+            ESC => return Self::Escape,
+            b'\r' => (KeyCode::Enter, held),
+            b'\t' => (KeyCode::Tab, held),
+            0x7f => (KeyCode::Backspace, held),
+            0 => (KeyCode::Char(' '), held | KeyModifiers::CONTROL),
+            1..=0x1a => (KeyCode::Char(char::from(byte - 1 + b'a')), held | KeyModifiers::CONTROL),
+            // Ctrl-4 to Ctrl-7, as terminals send them.
+            0x1c..=0x1f => (KeyCode::Char(char::from(byte - 0x1c + b'4')), held | KeyModifiers::CONTROL),
+            0x20..=0x7e => (KeyCode::Char(char::from(byte)), held),
+            0xc2..=0xf4 => return Self::Character { bytes: vec![byte], modifiers: held },
+            // Begins no character.
+            _ => return Self::Ground,
+        };
+        emit(modified(code, modifiers));
+        Self::Ground
+    }
+}
+
+fn key(code: KeyCode) -> Event {
+    modified(code, KeyModifiers::NONE)
+}
+
+fn modified(code: KeyCode, mut modifiers: KeyModifiers) -> Event {
+    if code == KeyCode::BackTab || matches!(code, KeyCode::Char(c) if c.is_uppercase()) {
+        modifiers |= KeyModifiers::SHIFT;
+    }
+    Event::Key(KeyEvent::new(code, modifiers))
+}
+
+fn paste(bytes: &[u8]) -> Event {
+    let text = bytes.strip_suffix(PASTE_END).unwrap_or(bytes);
+    Event::Paste(String::from_utf8_lossy(&text[..text.len().min(LONGEST_PASTE)]).into_owned())
+}
+
+/// ESC [, parameters and a final byte. What is unknown is nothing: an answer to another program's question, a key that does nothing here.
+fn control_sequence(parameters: &[u8], last: u8) -> Option<Event> {
+    let parameters = std::str::from_utf8(parameters).ok()?;
+    if let Some(report) = parameters.strip_prefix('<') {
+        let mut numbers = report.split(';').map(|number| number.parse().ok());
+        let mut next = || numbers.next().flatten();
+        return mouse(next()?, next()?, next()?, last == b'm').filter(|_| matches!(last, b'M' | b'm'));
+    }
+    let mut numbers = parameters.split(';').map(|number| number.parse::<u8>().ok());
+    let first = numbers.next().flatten();
+    // 1 and a bit each for Shift, Alt and Ctrl.
+    let bits = numbers.next().flatten().unwrap_or(1).saturating_sub(1);
+    let held = [KeyModifiers::SHIFT, KeyModifiers::ALT, KeyModifiers::CONTROL].into_iter().enumerate();
+    let modifiers = held.filter(|(bit, _)| bits & 1 << bit != 0).map(|(_, modifier)| modifier).collect();
+    let code = match (last, first) {
+        (b'Z', _) => KeyCode::BackTab,
+        // With other numbers R is where the cursor is.
+        (b'P'..=b'S', None | Some(1)) => KeyCode::F(last - b'P' + 1),
+        (b'~', Some(number)) => match number {
+            1 | 7 => KeyCode::Home,
+            2 => KeyCode::Insert,
+            3 => KeyCode::Delete,
+            4 | 8 => KeyCode::End,
+            5 => KeyCode::PageUp,
+            6 => KeyCode::PageDown,
+            11..=15 => KeyCode::F(number - 10),
+            17..=21 => KeyCode::F(number - 11),
+            23..=24 => KeyCode::F(number - 12),
+            _ => return None,
+        },
+        _ => cursor_key(last)?,
+    };
+    Some(modified(code, modifiers))
+}
+
+fn cursor_key(last: u8) -> Option<KeyCode> {
+    Some(match last {
+        b'A' => KeyCode::Up,
+        b'B' => KeyCode::Down,
+        b'C' => KeyCode::Right,
+        b'D' => KeyCode::Left,
+        b'F' => KeyCode::End,
+        b'H' => KeyCode::Home,
+        _ => return None,
+    })
+}
+
+/// A mouse report. Columns and rows count from 1.
+fn mouse(button: u16, column: u16, row: u16, released: bool) -> Option<Event> {
+    let is_motion = button & 0b10_0000 != 0;
+    let pressed = match button & 0b1100_0011 {
+        0 => Some(MouseButton::Left),
+        1 => Some(MouseButton::Middle),
+        2 => Some(MouseButton::Right),
+        _ => None,
+    };
+    let kind = match (button & 0b1100_0011, pressed) {
+        (0b100_0000, _) => MouseEventKind::ScrollUp,
+        (0b100_0001, _) => MouseEventKind::ScrollDown,
+        (_, Some(pressed)) if !released && !is_motion => MouseEventKind::Down(pressed),
+        // Nothing is done on release, on motion, or sideways.
+        _ => return None,
+    };
+    let held = [(0b100, KeyModifiers::SHIFT), (0b1000, KeyModifiers::ALT), (0b1_0000, KeyModifiers::CONTROL)];
+    let modifiers = held.into_iter().filter(|(bit, _)| button & bit != 0).map(|(_, modifier)| modifier).collect();
+    Some(Event::Mouse(MouseEvent { kind, column: column.checked_sub(1)?, row: row.checked_sub(1)?, modifiers }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(pieces: &[&[u8]]) -> Vec<Event> {
+        let (mut parser, mut events) = (InputParser::default(), Vec::new());
+        pieces.iter().for_each(|piece| parser.feed(piece, |event| events.push(event)));
+        while parser.timeout().is_some() {
+            parser.time_out(|event| events.push(event));
+        }
+        events
+    }
+
+    fn held(code: KeyCode, modifiers: KeyModifiers) -> Event {
+        Event::Key(KeyEvent::new(code, modifiers))
+    }
+
+    fn at(kind: MouseEventKind, column: u16, row: u16) -> Event {
+        Event::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE })
+    }
+
+    #[test]
+    fn keys_mouse_and_paste() {
+        const NONE: KeyModifiers = KeyModifiers::NONE;
+        const SHIFT: KeyModifiers = KeyModifiers::SHIFT;
+        const ALT: KeyModifiers = KeyModifiers::ALT;
+        const CTRL: KeyModifiers = KeyModifiers::CONTROL;
+        let down = |button| MouseEventKind::Down(button);
+        let cases: &[(&[u8], &[Event])] = &[
+            (b"", &[]),
+            (b"q", &[held(KeyCode::Char('q'), NONE)]),
+            (b"Q", &[held(KeyCode::Char('Q'), SHIFT)]),
+            ("ü日".as_bytes(), &[held(KeyCode::Char('ü'), NONE), held(KeyCode::Char('日'), NONE)]),
+            (b"\r\t\x7f", &[key(KeyCode::Enter), key(KeyCode::Tab), key(KeyCode::Backspace)]),
+            (b"\x03\0\x1c", &[held(KeyCode::Char('c'), CTRL), held(KeyCode::Char(' '), CTRL), held(KeyCode::Char('4'), CTRL)]),
+            (b"\x1b", &[key(KeyCode::Esc)]),
+            (b"\x1b\x1b", &[key(KeyCode::Esc), key(KeyCode::Esc)]),
+            (b"\x1b\x1b[A", &[key(KeyCode::Esc), key(KeyCode::Up)]),
+            (b"\x1bt\x1b\xc3\xbc", &[held(KeyCode::Char('t'), ALT), held(KeyCode::Char('ü'), ALT)]),
+            (
+                b"\x1b[A\x1bOB\x1b[1;5C\x1b[1;2D",
+                &[key(KeyCode::Up), key(KeyCode::Down), held(KeyCode::Right, CTRL), held(KeyCode::Left, SHIFT)],
+            ),
+            (
+                b"\x1b[H\x1b[F\x1bOH\x1b[1~\x1b[4~\x1b[7~\x1b[8~",
+                &[
+                    key(KeyCode::Home),
+                    key(KeyCode::End),
+                    key(KeyCode::Home),
+                    key(KeyCode::Home),
+                    key(KeyCode::End),
+                    key(KeyCode::Home),
+                    key(KeyCode::End),
+                ],
+            ),
+            (
+                b"\x1b[2~\x1b[3~\x1b[5~\x1b[6~\x1b[3;5~",
+                &[key(KeyCode::Insert), key(KeyCode::Delete), key(KeyCode::PageUp), key(KeyCode::PageDown), held(KeyCode::Delete, CTRL)],
+            ),
+            (
+                b"\x1bOP\x1b[S\x1b[[C\x1b[15~\x1b[17~\x1b[21~\x1b[24~",
+                &[
+                    key(KeyCode::F(1)),
+                    key(KeyCode::F(4)),
+                    key(KeyCode::F(3)),
+                    key(KeyCode::F(5)),
+                    key(KeyCode::F(6)),
+                    key(KeyCode::F(10)),
+                    key(KeyCode::F(12)),
+                ],
+            ),
+            (b"\x1b[Z", &[held(KeyCode::BackTab, SHIFT)]),
+            (
+                b"\x1b[<0;1;1M\x1b[<0;1;1m\x1b[<64;120;40M\x1b[<65;7;3M",
+                &[at(down(MouseButton::Left), 0, 0), at(MouseEventKind::ScrollUp, 119, 39), at(MouseEventKind::ScrollDown, 6, 2)],
+            ),
+            // Motion, the wheel sideways, coordinates that there are not.
+            (b"\x1b[<35;5;5M\x1b[<32;5;5M\x1b[<66;5;5M\x1b[<0;0;1M\x1b[<0;99999;1M\x1b[<0;1M", &[]),
+            (b"\x1b[M !!\x1b[M#!!\x1b[Ma!\"", &[at(down(MouseButton::Left), 0, 0), at(MouseEventKind::ScrollDown, 0, 1)]),
+            (b"\x1b[200~two\rlines\x1b[A\x1b[201~x", &[Event::Paste("two\rlines\x1b[A".to_owned()), held(KeyCode::Char('x'), NONE)]),
+            (b"\x1b[200~without an end", &[Event::Paste("without an end".to_owned())]),
+            // Answers to the questions of others, and unknown keys, are no typed text.
+            (b"\x1b[?62;22c\x1b[12;40R\x1b[?1u\x1b[99~\x1b[1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17X", &[]),
+            // What was cut off, and then a key.
+            (b"\x1b[<65;1\x03", &[held(KeyCode::Char('c'), CTRL)]),
+            (b"\x1b[\r\x1bO\r\x1b[[q", &[key(KeyCode::Enter), key(KeyCode::Enter), held(KeyCode::Char('q'), NONE)]),
+            (b"\x1b[<65;1\x1b[B", &[key(KeyCode::Down)]),
+            (b"\xff\xc3q\x80", &[held(KeyCode::Char('q'), NONE)]),
+        ];
+        for (bytes, events) in cases {
+            assert_eq!(parse(&[bytes]), *events, "{:?}", String::from_utf8_lossy(bytes));
+            let single: Vec<&[u8]> = bytes.chunks(1).collect();
+            assert_eq!(parse(&single), *events, "{:?} byte by byte", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn only_a_lone_esc_and_a_paste_are_completed_by_time() {
+        for (bytes, timeout) in [
+            (&b""[..], None),
+            (b"\x1b", Some(ESCAPE_TIMEOUT)),
+            (b"\x1b[", None),
+            (b"\x1b[<65;10", None),
+            (b"\x1bO", None),
+            (b"\xc3", None),
+            (b"\x1b[200~text", Some(PASTE_TIMEOUT)),
+            (b"\x1b[200~text\x1b[201~", None),
+        ] {
+            let mut parser = InputParser::default();
+            parser.feed(bytes, drop);
+            assert_eq!(parser.timeout(), timeout, "{bytes:?}");
+        }
+        // The rest of a mouse report comes late: nothing of it is typed.
+        let (mut parser, mut events) = (InputParser::default(), Vec::new());
+        parser.feed(b"\x1b[<65;10", |event| events.push(event));
+        parser.time_out(|event| events.push(event));
+        parser.feed(b";10M", |event| events.push(event));
+        assert_eq!(events, [at(MouseEventKind::ScrollDown, 9, 9)]);
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let long = [b"\x1b[".to_vec(), b"1;".repeat(100_000), b"Aq".to_vec()].concat();
+        assert_eq!(parse(&[&long]), [key(KeyCode::Up), key(KeyCode::Char('q'))]);
+        let text = "x".repeat(LONGEST_PASTE + 1000);
+        let bytes = [b"\x1b[200~", text.as_bytes(), PASTE_END, b"q"].concat();
+        assert_eq!(parse(&[&bytes]), [Event::Paste(text[..LONGEST_PASTE].to_owned()), key(KeyCode::Char('q'))]);
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_of_any_size_give_the_same(bytes: Vec<u8>, cuts in prop::collection::vec(1_usize..20, 1..20)) {
+            // Many bytes that begin or end something.
+            let bytes: Vec<u8> = bytes.iter().map(|byte| if *byte < 0x80 { b"\x1b[O<0;1~MmAq"[usize::from(byte % 12)] } else { *byte }).collect();
+            let (mut pieces, mut rest) = (Vec::new(), &bytes[..]);
+            for cut in cuts.iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (piece, more) = rest.split_at((*cut).min(rest.len()));
+                pieces.push(piece);
+                rest = more;
+            }
+            prop_assert_eq!(parse(&pieces), parse(&[&bytes]));
+        }
+    }
+}

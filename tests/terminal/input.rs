@@ -1,0 +1,64 @@
+//! What a terminal sends, in whatever pieces it comes.
+
+use std::time::{Duration, Instant};
+
+use crate::support::Screen;
+use crate::support::screen::{ENTER, ESC};
+use crate::{press, sorted};
+
+const WHEEL_DOWN: &str = "\x1b[<65;10;10M";
+const WHEEL_UP: &str = "\x1b[<64;10;10M";
+
+/// Far below the time after which something else wakes the program.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+#[track_caller]
+fn shows_at_once(screen: &Screen, what: &str, is_so: impl Fn(&str) -> bool) {
+    if let Err(shown) = screen.try_wait_until(AT_ONCE, is_so) {
+        panic!("{what} is not on the screen at once:\n{shown}");
+    }
+}
+
+#[test]
+fn a_key_after_a_burst_acts_at_once_and_nothing_else_does() {
+    for reports in [300, 5000] {
+        let screen = sorted(&[]);
+        let burst = format!("{}{}", WHEEL_DOWN.repeat(reports / 2), WHEEL_UP.repeat(reports / 2));
+        screen.keys(&format!("{burst}?"));
+        shows_at_once(&screen, "the help", |shown| shown.contains("The selected process"));
+        // A piece of a report that was taken for typed text would be in the filter.
+        screen.keys(ESC);
+        screen.wait_gone("The selected process");
+        screen.keys(&format!("/{burst}pay"));
+        shows_at_once(&screen, "the filter", |shown| shown.contains("Processes 1 of 9") && shown.contains("/pay "));
+    }
+}
+
+#[test]
+fn a_pasted_burst_is_one_text() {
+    let screen = sorted(&[]);
+    let text = "price".repeat(5000);
+    screen.keys(&format!("/\x1b[200~{text}\x1b[201~"));
+    shows_at_once(&screen, "no process", |shown| shown.contains("Processes 0 of 9"));
+    press(&screen, ESC, "Processes 9 ─");
+    screen.keys("/\x1b[200~price\x1b[201~feed");
+    shows_at_once(&screen, "the filter", |shown| shown.contains("Processes 1 of 9") && shown.contains("/pricefeed"));
+}
+
+#[test]
+fn a_sequence_in_pieces_is_not_typed_text() {
+    let screen = sorted(&[]);
+    press(&screen, "/", "/");
+    for _ in 0..20 {
+        for piece in ["\x1b[", "<6", "5", ";10;", "10", "M", "\x1b[2", "00~p\x1b[20", "1~", "\x7f"] {
+            screen.keys(piece);
+            let written = Instant::now();
+            // A piece that is read with the next one proves nothing.
+            while written.elapsed() < Duration::from_millis(2) {
+                std::thread::yield_now();
+            }
+        }
+    }
+    screen.keys(&format!("pay{ENTER}"));
+    shows_at_once(&screen, "the filter", |shown| shown.contains("Processes 1 of 9") && shown.contains("/pay "));
+}
