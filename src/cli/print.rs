@@ -2,11 +2,13 @@
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, ErrorKind, Write};
+use std::time::Duration;
 
 use anyhow::Context;
 use serde::Serialize;
 
 use crate::model::sanitise;
+use crate::tui::write_stderr;
 
 /// Prints one JSON document and a line end.
 pub(super) fn json(document: &impl Serialize) -> anyhow::Result<()> {
@@ -28,15 +30,13 @@ pub(super) fn more(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyh
     }
 }
 
-/// Says something to the person on stderr, whatever paths and names from outside the words hold. Nobody need be there any more: a terminal that
-/// was closed must not end what is being done, as `eprintln!` would.
+/// Says something to the person on stderr, whatever paths and names from outside the words hold.
 pub(super) fn say(words: impl Display) {
     let lines: Vec<_> = words.to_string().lines().map(sanitise).collect();
-    let _ = writeln!(io::stderr(), "dn-top: {}", lines.join("\n"));
+    write_stderr(&format!("dn-top: {}\n", lines.join("\n")), Duration::from_secs(1));
 }
 
-/// Writes the line that the cursor is on anew.
+/// Writes the line that the cursor is on anew. Where stderr takes nothing at the moment, the next time will do.
 pub(super) fn rewrite_line(words: impl Display) {
-    let mut stderr = io::stderr().lock();
-    let _ = write!(stderr, "\r\x1b[K{words}").and_then(|()| stderr.flush());
+    write_stderr(&format!("\r\x1b[K{words}"), Duration::ZERO);
 }

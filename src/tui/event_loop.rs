@@ -1,6 +1,5 @@
 //! The event loop: messages in, pictures out.
 
-use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
@@ -10,14 +9,14 @@ use anyhow::Context;
 use crossterm::clipboard::CopyToClipboard;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use rustix::process::{Signal, getpid, kill_process};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
 
 use super::farewell::{self, say};
-use super::input::{self, Asked, Signals};
+use super::input;
 use super::runner::{ForTerminal, Runner};
-use super::terminal::Terminal;
+use super::signals::{self, Asked, Signals};
+use super::terminal::{Device, Terminal};
 use super::{panic, watcher};
 use crate::app::{Clipboard, Msg, Now, Options, State, update};
 use crate::net::Directory;
@@ -33,6 +32,8 @@ const INBOX: usize = 256;
 
 /// Messages of a kind that are handled before the next picture, and before the next look at signals.
 const AT_ONCE: usize = 256;
+
+const NO_MORE_OUTPUT: &str = "the terminal takes no more output";
 
 /// What the dashboard needs to know before it opens.
 #[derive(Debug)]
@@ -74,8 +75,10 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     // Before the window is measured: from here on no change of it is missed.
     let mut signals = Signals::new().context("signals cannot be waited for")?;
     let state = State::new(options, size()?, clock.now());
-    panic::guard(inbox.clone());
-    let terminal = Terminal::enter(mouse).context("the terminal cannot be taken over")?;
+    let device = Arc::new(Device::open().context("the terminal cannot be opened")?);
+    panic::guard(inbox.clone(), Arc::clone(&device));
+    signals::restore_before_core_dump(Arc::clone(&device)).context("signals cannot be waited for")?;
+    let terminal = Terminal::enter(device, mouse).context("the terminal cannot be taken over")?;
     let input = input::listen().context("the keyboard cannot be listened to")?;
     let watcher = match directory {
         Some(directory) => tokio::spawn(watcher::watch(directory, refresh, wake, inbox)),
@@ -171,14 +174,18 @@ impl Screen<'_> {
         let mut urgent = false;
         loop {
             let deadline = self.state.next_deadline(self.clock.now());
-            let frame = self.dirty.then(|| self.until_next_frame());
-            // Signals come first: no flood of keys holds them back. Then keys, then all else, then one picture.
+            let frame = if self.terminal.is_behind() { Some(FRAME) } else { self.dirty.then(|| self.until_next_frame()) };
+            // Signals come first: neither a flood of keys nor a terminal that reads nothing holds them back. Then keys, then all else, then one picture.
             let first = tokio::select! {
                 biased;
                 asked = signals.next() => {
                     urgent = true;
                     Some(match asked {
                         Asked::End => Msg::Terminate,
+                        Asked::Suspend => {
+                            self.suspend()?;
+                            continue;
+                        }
                         Asked::Resume => {
                             self.terminal.resume()?;
                             self.dirty = true;
@@ -205,7 +212,8 @@ impl Screen<'_> {
                 }
             }
             self.dirty |= self.state.take_dirty();
-            if self.dirty && (urgent || self.until_next_frame().is_zero()) {
+            self.terminal.write_rest().context(NO_MORE_OUTPUT)?;
+            if self.dirty && !self.terminal.is_behind() && (urgent || self.until_next_frame().is_zero()) {
                 self.draw()?;
             }
             urgent &= self.dirty;
@@ -219,21 +227,26 @@ impl Screen<'_> {
             match self.runner.run(effect) {
                 ForTerminal::Nothing => {}
                 ForTerminal::Copy { text, label } => {
-                    self.terminal.command(CopyToClipboard::to_clipboard_from(text))?;
-                    let copied = Msg::Copied { label, to: Clipboard::Terminal };
-                    update(&mut self.state, copied, self.clock.now());
+                    let answer = match self.terminal.command(CopyToClipboard::to_clipboard_from(text)).context(NO_MORE_OUTPUT)? {
+                        true => Msg::Copied { label, to: Clipboard::Terminal },
+                        false => Msg::Failed(format!("the {label} was not copied: the terminal reads no output at the moment")),
+                    };
+                    update(&mut self.state, answer, self.clock.now());
                 }
                 ForTerminal::Redraw => self.terminal.clear()?,
-                ForTerminal::Suspend => {
-                    super::terminal::restore();
-                    kill_process(getpid(), Signal::TSTP).map_err(io::Error::from).context("the program cannot stop itself")?;
-                    self.terminal.resume()?;
-                    self.dirty = true;
-                }
+                ForTerminal::Suspend => self.suspend()?,
                 ForTerminal::Quit { keep_recording } => return Ok(ControlFlow::Break(Leave { keep_recording })),
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Stops until a shell continues this program.
+    fn suspend(&mut self) -> anyhow::Result<()> {
+        signals::suspend(|| self.terminal.give_back());
+        self.terminal.resume()?;
+        self.dirty = true;
+        Ok(())
     }
 
     fn until_next_frame(&self) -> Duration {
@@ -242,7 +255,7 @@ impl Screen<'_> {
 
     fn draw(&mut self) -> anyhow::Result<()> {
         let (state, theme) = (&self.state, &self.theme);
-        self.terminal.draw(|frame| view(state, theme, frame)).context("the terminal takes no more output")?;
+        self.terminal.draw(|frame| view(state, theme, frame)).context(NO_MORE_OUTPUT)?;
         self.drawn = Some(Instant::now());
         self.dirty = false;
         Ok(())

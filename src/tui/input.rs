@@ -1,4 +1,4 @@
-//! The keyboard, the mouse, and what the system wants of the program.
+//! The keyboard and the mouse.
 
 use std::io;
 
@@ -6,7 +6,6 @@ use crossterm::event::Event;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::stdio::stdin;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::input_parser::InputParser;
@@ -52,51 +51,4 @@ fn while_open(sender: &mpsc::Sender<Msg>) -> Option<()> {
 fn read(chunk: &mut [u8], timeout: Option<Timespec>) -> rustix::io::Result<Option<usize>> {
     let ready = poll(&mut [PollFd::new(&stdin(), PollFlags::IN)], timeout.as_ref())?;
     if ready == 0 { Ok(None) } else { rustix::io::read(stdin(), chunk).map(Some) }
-}
-
-/// Signals that the dashboard heeds.
-pub(super) struct Signals {
-    terminate: Signal,
-    hangup: Signal,
-    interrupt: Signal,
-    resumed: Signal,
-    resized: Signal,
-}
-
-/// What a signal asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
-    /// To end.
-    End,
-    /// To take the terminal again: the program was stopped and goes on.
-    Resume,
-    /// To look how large the window is.
-    Measure,
-}
-
-impl Signals {
-    pub(super) fn new() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            resumed: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
-            resized: signal(SignalKind::window_change())?,
-        })
-    }
-
-    /// Waits until the program is asked to end.
-    pub(super) async fn end(&mut self) {
-        while self.next().await != Asked::End {}
-    }
-
-    pub(super) async fn next(&mut self) -> Asked {
-        tokio::select! {
-            _ = self.terminate.recv() => Asked::End,
-            _ = self.hangup.recv() => Asked::End,
-            _ = self.interrupt.recv() => Asked::End,
-            _ = self.resumed.recv() => Asked::Resume,
-            _ = self.resized.recv() => Asked::Measure,
-        }
-    }
 }

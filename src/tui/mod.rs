@@ -2,7 +2,7 @@
 //!
 //! The loop turns keys, answers and deadlines into messages, lets [`app`](crate::app) decide, draws when something changed, and hands what is to be
 //! done outside to the one runner, whose tasks answer with messages. No network or disk is waited for in the loop. Only the loop's own thread
-//! touches the terminal, and every way out gives it back, finishes the recordings and
+//! draws on the terminal, which is never waited for, and every way out gives it back, finishes the recordings and
 //! ends what is watched.
 
 mod clipboard;
@@ -17,6 +17,7 @@ mod panic;
 mod plan;
 mod recordings;
 mod runner;
+mod signals;
 mod tail;
 mod terminal;
 mod watcher;
@@ -24,4 +25,5 @@ mod watches;
 mod wish;
 
 pub use event_loop::{Dashboard, Machine, run};
+pub use farewell::write_stderr;
 pub use input_parser::InputParser;

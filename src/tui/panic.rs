@@ -4,22 +4,23 @@ use std::backtrace::Backtrace;
 use std::io::{self, Write};
 use std::panic::{PanicHookInfo, set_hook};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 
 use tokio::sync::mpsc;
 
 use super::farewell::say;
-use super::terminal;
+use super::terminal::Device;
 use crate::app::Msg;
 
 /// From now on a panic on this thread gives the terminal back before it is reported, and one on any other thread becomes a message: it must not
 /// write over the picture.
-pub(super) fn guard(inbox: mpsc::Sender<Msg>) {
+pub(super) fn guard(inbox: mpsc::Sender<Msg>, device: Arc<Device>) {
     let dashboard = thread::current().id();
     set_hook(Box::new(move |info: &PanicHookInfo<'_>| {
         let is_dashboard = thread::current().id() == dashboard;
         if is_dashboard {
-            terminal::restore();
+            device.give_back();
         }
         let words = words(info);
         let more = match report(&words) {
@@ -54,10 +55,13 @@ fn report(words: &str) -> io::Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::panic::{catch_unwind, take_hook};
-    use std::process::Command;
+
+    use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 
     use super::*;
+    use crate::tui::terminal::Terminal;
 
     /// Set in the process of its own in which the dashboard breaks.
     const BREAK: &str = "DN_TOP_TEST_BREAK";
@@ -65,20 +69,40 @@ mod tests {
     #[test]
     fn a_panic_in_the_dashboard_gives_the_terminal_back_and_leaves_a_report() {
         if std::env::var_os(BREAK).is_some() {
-            guard(mpsc::channel(8).0);
+            let device = Arc::new(Device::open().unwrap());
+            guard(mpsc::channel(8).0, Arc::clone(&device));
+            let terminal = Terminal::enter(device, true).unwrap();
             drop(catch_unwind(|| panic!("the picture broke")));
+            // Only the hook has given the terminal back: nothing was dropped.
+            std::mem::forget(terminal);
             return;
         }
         let folder = tempfile::tempdir().unwrap();
-        let mut this = Command::new(std::env::current_exe().unwrap());
+        let mut this = CommandBuilder::new(std::env::current_exe().unwrap());
         this.args(["--exact", "--nocapture", "tui::panic::tests::a_panic_in_the_dashboard_gives_the_terminal_back_and_leaves_a_report"]);
-        let output = this.env(BREAK, "1").env("TMPDIR", folder.path()).output().unwrap();
-        let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(stdout.contains("\u{1b}[?1049l") && stdout.contains("\u{1b}[?25h"), "{stdout}");
+        this.env(BREAK, "1");
+        this.env("TMPDIR", folder.path());
+        let pair = native_pty_system().openpty(PtySize { rows: 24, cols: 200, ..PtySize::default() }).unwrap();
+        let settings = format!("{:?}", pair.master.get_termios());
+        let mut child = pair.slave.spawn_command(this).unwrap();
+        let mut output = pair.master.try_clone_reader().unwrap();
+        let (mut screen, mut chunk, mut said) = (vt100::Parser::default(), [0; 4096], String::new());
+        drop(pair.slave);
+        // The end of a terminal is an error.
+        while let Ok(count @ 1..) = output.read(&mut chunk) {
+            screen.process(&chunk[..count]);
+            said += &String::from_utf8_lossy(&chunk[..count]);
+        }
+        assert!(child.wait().unwrap().success(), "{said}");
+        assert!(said.contains("\u{1b}[?1049h"), "the terminal was never taken over: {said}");
+        let screen = screen.screen();
+        assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste(), "{said}");
+        assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
+        assert_eq!(format!("{:?}", pair.master.get_termios()), settings);
         let report = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
         let expected = format!("what is being recorded is finished; please report it, with {}", report.display());
-        assert!(stderr.contains("dn-top: the dashboard broke: the picture broke at src/tui/panic.rs:"), "{stderr}");
-        assert!(stderr.contains(&expected), "{stderr}");
+        assert!(said.contains("dn-top: the dashboard broke: the picture broke at src/tui/panic.rs:"), "{said}");
+        assert!(said.contains(&expected), "{said}");
         let report = std::fs::read_to_string(report).unwrap();
         assert!(report.contains("the picture broke at src/tui/panic.rs:") && report.contains("a_panic_in_the_dashboard"), "{report}");
     }
@@ -86,7 +110,7 @@ mod tests {
     #[test]
     fn a_panic_in_a_task_is_a_message_and_not_a_word_on_the_screen() {
         let (inbox, mut messages) = mpsc::channel(8);
-        guard(inbox);
+        guard(inbox, Arc::new(Device::open().unwrap()));
         let panicked = thread::spawn(|| panic!("the {} broke", "task")).join();
         // The tests beside this one panic as they like.
         drop(take_hook());

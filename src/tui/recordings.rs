@@ -9,8 +9,8 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::farewell;
-use super::input::Signals;
 use super::kernel;
+use super::signals::Signals;
 use super::wish::Wish;
 use crate::app::Msg;
 use crate::model::{Phase, Recording, RecordingId};

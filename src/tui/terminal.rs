@@ -1,17 +1,90 @@
-//! The terminal as a guarded thing: taken over once, given back on every way out, written to once a frame.
+//! The terminal as a guarded thing: taken over once, given back on every way out, written to once a frame, never waited for.
 
 use std::cell::RefCell;
-use std::io::{self, Stdout, Write};
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use crossterm::cursor::{Hide, Show};
-use crossterm::event::{DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture};
-use crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
-};
-use crossterm::{execute, queue};
+use crossterm::queue;
+use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate, disable_raw_mode, enable_raw_mode};
 use ratatui::Frame;
 use ratatui::backend::{Backend, CrosstermBackend};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{Errno, write};
+use rustix::stdio::stdout;
+use rustix::termios::{QueueSelector, tcflush};
+
+/// Alternate screen, bracketed paste, no cursor.
+const TAKE: &[u8] = b"\x1b[?1049h\x1b[?2004h\x1b[?25l";
+/// Buttons and the wheel, in SGR coordinates. No motion: it would be thrown away.
+const TAKE_MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
+/// Undoes all of that, wherever in a frame it comes: ends a string and a synchronized update, resets the style.
+const GIVE_BACK: &[u8] = b"\x1b\\\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1000l\x1b[?2004l\x1b[?25h\x1b[?1049l";
+
+/// How long a terminal may take to read what is left when it is given back. After that, what it has not read is discarded.
+const LAST_WRITE: Duration = Duration::from_secs(1);
+
+/// The terminal as an open file of our own, which does not block.
+pub(super) struct Device {
+    file: OwnedFd,
+    taken: AtomicBool,
+}
+
+impl Device {
+    /// Opens the terminal on standard output.
+    pub(super) fn open() -> io::Result<Self> {
+        // Another user's terminal (su) that does not control this session cannot be opened again: writing to it may block.
+        let file = reopen(1).map_or_else(|| stdout().try_clone_to_owned(), Ok)?;
+        Ok(Self { file, taken: AtomicBool::new(false) })
+    }
+
+    /// Gives the terminal back if it was taken over. It may be called more than once, by any thread, from a panic hook as well.
+    ///
+    /// This takes [`LAST_WRITE`] at most: where the terminal reads nothing, it finds this sequence once it reads again.
+    pub(super) fn give_back(&self) {
+        if !self.taken.swap(false, Ordering::SeqCst) {
+            return;
+        }
+        if !write_within(&self.file, GIVE_BACK, LAST_WRITE) {
+            // Makes room for the sequence.
+            let _ = tcflush(&self.file, QueueSelector::OFlush);
+            let _ = write(&self.file, GIVE_BACK);
+        }
+        let _ = disable_raw_mode();
+    }
+}
+
+/// Opens the terminal of a standard stream once more, so that it does not block: that is a property of an open file, and that of the stream is shared with
+/// the shell.
+pub(super) fn reopen(stream: u8) -> Option<OwnedFd> {
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let path = format!("/proc/self/fd/{stream}");
+    [path.as_str(), "/dev/tty"].into_iter().find_map(|path| open(path, flags, Mode::empty()).ok())
+}
+
+/// Writes all to a file that does not block, or gives up after that time or at an error.
+pub(super) fn write_within(file: &OwnedFd, mut bytes: &[u8], time: Duration) -> bool {
+    let deadline = Instant::now() + time;
+    while !bytes.is_empty() {
+        match write(file, bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return false;
+                }
+                let _ = poll(&mut [PollFd::new(file, PollFlags::OUT)], left.try_into().ok().as_ref());
+            }
+            Err(_) => return false,
+        }
+    }
+    true
+}
 
 /// Bytes for the terminal that are held back until a frame is whole.
 ///
@@ -41,7 +114,9 @@ impl Write for Held {
 pub(super) struct Terminal {
     inner: ratatui::Terminal<CrosstermBackend<Held>>,
     held: Held,
-    out: Stdout,
+    /// What of the last frame the terminal has not taken yet.
+    unwritten: Vec<u8>,
+    device: Arc<Device>,
     mouse: bool,
     /// How many bytes the backend writes for a frame without a difference: it resets the style all the same.
     nothing: usize,
@@ -49,25 +124,33 @@ pub(super) struct Terminal {
 
 impl Terminal {
     /// Takes the terminal over: raw mode, alternate screen, bracketed paste and, if wished, the mouse.
-    pub(super) fn enter(mouse: bool) -> io::Result<Self> {
+    pub(super) fn enter(device: Arc<Device>, mouse: bool) -> io::Result<Self> {
         let held = Held::default();
         let mut backend = CrosstermBackend::new(held.clone());
         backend.draw(std::iter::empty())?;
         let nothing = held.len();
         held.0.borrow_mut().clear();
         let inner = ratatui::Terminal::new(backend)?;
-        let mut terminal = Self { inner, held, out: io::stdout(), mouse, nothing };
+        let mut terminal = Self { inner, held, unwritten: Vec::new(), device, mouse, nothing };
         terminal.take_over()?;
         Ok(terminal)
     }
 
     fn take_over(&mut self) -> io::Result<()> {
+        // A shell may have had it since.
+        let _ = disable_raw_mode();
         enable_raw_mode()?;
-        execute!(self.out, EnterAlternateScreen, EnableBracketedPaste, Hide)?;
-        if self.mouse {
-            execute!(self.out, EnableMouseCapture)?;
-        }
-        Ok(())
+        self.device.taken.store(true, Ordering::SeqCst);
+        self.unwritten.clear();
+        self.held.0.borrow_mut().clear();
+        self.held.write_all(TAKE)?;
+        self.held.write_all(if self.mouse { TAKE_MOUSE } else { b"" })?;
+        self.send()
+    }
+
+    /// Gives the terminal away until [`Self::resume`].
+    pub(super) fn give_back(&self) {
+        self.device.give_back();
     }
 
     /// Takes the terminal over again after the program was stopped and continued; everything is drawn anew.
@@ -83,7 +166,14 @@ impl Terminal {
         self.inner.resize(size.into())
     }
 
+    /// Whether the terminal has not yet taken the last frame: no other can be drawn until [`Self::write_rest`] has written it.
+    pub(super) fn is_behind(&self) -> bool {
+        !self.unwritten.is_empty()
+    }
+
     /// Draws one frame: one write, inside a synchronized update, and none if the picture did not change.
+    ///
+    /// Not to be called while [`Self::is_behind`].
     pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         queue!(self.held, BeginSynchronizedUpdate)?;
         let before = self.held.len();
@@ -99,33 +189,36 @@ impl Terminal {
         self.send()
     }
 
-    /// Writes a command between two frames.
-    pub(super) fn command(&mut self, command: impl crossterm::Command) -> io::Result<()> {
+    /// Writes a command between two frames; whether it was. A terminal that is behind takes none.
+    pub(super) fn command(&mut self, command: impl crossterm::Command) -> io::Result<bool> {
+        if self.is_behind() {
+            return Ok(false);
+        }
         queue!(self.held, command)?;
-        self.send()
+        self.send().map(|()| true)
     }
 
     fn send(&mut self) -> io::Result<()> {
-        let mut bytes = self.held.0.borrow_mut();
-        // Stdout is line-buffered: a lock and one write_all of everything, then flush, is one system call for a frame without newlines.
-        let mut out = self.out.lock();
-        out.write_all(&bytes)?;
-        bytes.clear();
-        out.flush()
+        self.unwritten.append(&mut self.held.0.borrow_mut());
+        self.write_rest()
+    }
+
+    /// Writes as much of the last frame as the terminal takes now.
+    pub(super) fn write_rest(&mut self) -> io::Result<()> {
+        while self.is_behind() {
+            match write(&self.device.file, &self.unwritten) {
+                Ok(count) => drop(self.unwritten.drain(..count)),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        restore();
+        self.device.give_back();
     }
-}
-
-/// Gives the terminal back. Safe to call more than once, from a panic hook as well.
-pub(super) fn restore() {
-    // Every step is tried: a terminal that refuses one of them should still get the others.
-    let mut out = io::stdout();
-    let _ = execute!(out, DisableMouseCapture);
-    let _ = execute!(out, DisableBracketedPaste, Show, LeaveAlternateScreen);
-    let _ = disable_raw_mode();
 }

@@ -87,3 +87,23 @@ fn a_terminal_that_goes_away_ends_a_recording_and_not_its_file() {
         assert!(program.is_alive() && program.answers());
     });
 }
+
+#[test]
+fn a_terminal_that_reads_nothing_holds_no_recording_back() {
+    let Some(net9) = runtimes::net9() else { return };
+    let mut program = net9.any().start();
+    let place = folder();
+    let file = place.path().join("a.nettrace");
+    let pid = program.pid().to_string();
+    let mut trace = Invocation::new(["trace", &pid, "-o", file.to_str().unwrap()]).screen(120, 40);
+    trace.wait_for(" events");
+    // The terminal echoes what is typed.
+    trace.clog(&"x".repeat(500));
+    trace.signal(Signal::TERM);
+    poll(PATIENCE, || file.exists().then_some(())).expect("a finished recording");
+    trace.unclog();
+    assert_eq!(trace.wait_exit().exit_code(), 130);
+    let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+    assert_eq!(stats["complete"], true);
+    assert!(program.is_alive() && program.answers());
+}

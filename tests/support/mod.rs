@@ -42,7 +42,7 @@ pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("dn").tempdir_in("/tmp").unwrap()
 }
 
-fn send(pid: u32, signal: Signal) {
+pub(crate) fn send(pid: u32, signal: Signal) {
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
     // A process that is gone has nothing left to be told.
     let _ = rustix::process::kill_process(pid, signal);

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
+use rustix::event::{PollFd, PollFlags, Timespec, poll as poll_fds};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
@@ -49,6 +50,9 @@ type Keyboard = Arc<Mutex<Box<dyn Write + Send>>>;
 struct Terminal {
     state: Mutex<State>,
     changed: Condvar,
+    /// Whether what the program writes is not read; see [`Screen::clog`].
+    clogged: Mutex<bool>,
+    unclogged: Condvar,
 }
 
 /// How long what a program wrote last may take to arrive once it has ended, where it left a child behind that holds the terminal.
@@ -103,8 +107,12 @@ impl Screen {
         let settings = format!("{:?}", pair.master.get_termios());
         let [columns, rows] = [columns, rows].map(|cells| NonZeroU16::new(cells).unwrap());
         let parser = vt100::Parser::new_with_callbacks(rows, columns, 1000, Extras::default());
-        let terminal =
-            Arc::new(Terminal { state: Mutex::new(State { parser, bytes: 0, first: None, ended: false }), changed: Condvar::new() });
+        let terminal = Arc::new(Terminal {
+            state: Mutex::new(State { parser, bytes: 0, first: None, ended: false }),
+            changed: Condvar::new(),
+            clogged: Mutex::new(false),
+            unclogged: Condvar::new(),
+        });
         let started = Instant::now();
         let child = pair.slave.spawn_command(command).unwrap();
         let (reader, answers) = (Arc::clone(&terminal), Arc::clone(&keyboard));
@@ -113,6 +121,7 @@ impl Screen {
             // The end of a terminal is an error (EIO), not an empty read.
             while let Ok(count @ 1..) = output.read(&mut chunk) {
                 reader.feed(&chunk[..count], &answers);
+                drop(reader.unclogged.wait_while(reader.clogged.lock().unwrap(), |clogged| *clogged).unwrap());
             }
             reader.state.lock().unwrap().ended = true;
         });
@@ -208,6 +217,27 @@ impl Screen {
         self.master.resize(size(columns, rows)).unwrap();
     }
 
+    /// Reads nothing that the program writes, as a terminal that hangs, and presses keys until no more can be written.
+    pub(crate) fn clog(&self, keys: &str) {
+        *self.terminal.clogged.lock().unwrap() = true;
+        let output = std::fs::File::options().write(true).open(format!("/proc/{}/fd/1", self.pid())).unwrap();
+        // Full once may be the end of a frame that fits. Full again and again is a frame that does not.
+        let mut full = 0;
+        let is_full = || {
+            self.keys(keys);
+            let ready = poll_fds(&mut [PollFd::new(&output, PollFlags::OUT)], Some(&Timespec::default()));
+            full = if ready == Ok(0) { full + 1 } else { 0 };
+            (full == 10).then_some(())
+        };
+        poll(PATIENCE, is_full).expect("the terminal takes everything though nothing is read");
+    }
+
+    /// Reads again.
+    pub(crate) fn unclog(&self) {
+        *self.terminal.clogged.lock().unwrap() = false;
+        self.terminal.unclogged.notify_all();
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         send(self.pid(), signal);
     }
@@ -216,6 +246,7 @@ impl Screen {
     pub(crate) fn wait_exit(&mut self) -> ExitStatus {
         let status = poll(PATIENCE, || self.child.try_wait().unwrap());
         let Some(status) = status else { panic!("the program does not end; the screen shows\n{}", self.contents()) };
+        self.unclog();
         // What it wrote last has arrived when the terminal ends; a child that it left behind may hold that open.
         poll(LAST_WORDS, || self.state().ended.then_some(()));
         status

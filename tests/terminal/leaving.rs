@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::support::screen::{ENTER, ESC, RIGHT, ctrl};
-use crate::support::{Invocation, PATIENCE, Signal, folder, poll};
+use crate::support::{Invocation, PATIENCE, Signal, folder, poll, send};
 use crate::{assert_left, assert_only_whole, demo, press, recordings, sorted};
 
 #[test]
@@ -25,11 +25,23 @@ fn every_way_out_gives_the_terminal_back() {
 }
 
 #[test]
+fn a_signal_that_dumps_core_gives_the_terminal_back_and_then_does_so() {
+    for (signal, name) in [(Signal::QUIT, "Quit"), (Signal::ABORT, "Aborted")] {
+        let mut screen = sorted(&[]);
+        screen.signal(signal);
+        assert_eq!(screen.wait_exit().signal(), Some(name), "{}", screen.contents());
+        screen.assert_restored();
+    }
+}
+
+#[test]
 fn a_terminal_that_goes_away_is_left_quietly() {
-    let place = folder();
-    let began = demo(&[]).current_dir(place.path()).env("TMPDIR", place.path());
-    began.lose_terminal_at("OrderService");
-    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "the demo's folder is left behind");
+    let without_signal = ["-c", r#"trap '' HUP; "$0" --demo; true"#, env!("CARGO_BIN_EXE_dn-top")];
+    for dashboard in [demo(&[]), Invocation::of("sh", without_signal)] {
+        let place = folder();
+        dashboard.current_dir(place.path()).env("TMPDIR", place.path()).lose_terminal_at("OrderService");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "the demo's folder is left behind");
+    }
 }
 
 #[test]
@@ -95,6 +107,30 @@ fn the_shell_gets_the_terminal_meanwhile() {
     shell.wait_gone("PID▴");
     shell.wait_for("prompt> ");
     shell.assert_restored_to_a_shell();
+}
+
+#[test]
+fn who_stops_it_gets_the_terminal_and_keys_act_when_it_goes_on() {
+    for signal in [Signal::TSTP, Signal::STOP] {
+        let shell = Invocation::of("bash", ["--norc", "-i"]).env("PS1", "prompt> ").screen(120, 40);
+        shell.wait_for("prompt> ");
+        shell.keys(&format!("'{}' --demo\r", env!("CARGO_BIN_EXE_dn-top")));
+        shell.wait_for("OrderService");
+        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", shell.pid())).unwrap();
+        send(children.trim().parse().unwrap(), signal);
+        shell.wait_for("Stopped");
+        if signal == Signal::TSTP {
+            shell.assert_restored_to_a_shell();
+        }
+        press(&shell, "echo $((40 + 2)) times\r", "42 times");
+        press(&shell, "fg\r", "Processes 9");
+        press(&shell, "1", "PID▴");
+        shell.keys("q");
+        // It reads what is typed until it has ended.
+        shell.wait_until("a prompt", |shown| shown.trim_end().ends_with("prompt>"));
+        press(&shell, "echo $((40 + 3)) times\r", "43 times");
+        shell.assert_restored_to_a_shell();
+    }
 }
 
 #[test]

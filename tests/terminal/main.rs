@@ -9,6 +9,7 @@ mod input;
 mod leaving;
 mod looking;
 mod recording;
+mod unread;
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,0 +1,99 @@
+//! Signals, and what they ask of the dashboard.
+//!
+//! That the window has another size comes as a signal, not from the thread that reads keys.
+
+use std::io;
+use std::sync::Arc;
+
+use rustix::process::{self, getpgrp, getpid, getsid, kill_process};
+use signal_hook::low_level::emulate_default_handler;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::terminal::Device;
+
+/// Signals that the dashboard handles.
+pub(super) struct Signals {
+    terminate: Signal,
+    hangup: Signal,
+    interrupt: Signal,
+    stop: Signal,
+    resumed: Signal,
+    resized: Signal,
+}
+
+/// What a signal asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// To end.
+    End,
+    /// To give the terminal back and stop until it is continued.
+    Suspend,
+    /// To take the terminal again: the program was stopped and continued.
+    Resume,
+    /// To measure the window.
+    Measure,
+}
+
+impl Signals {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            stop: signal(kind(process::Signal::TSTP))?,
+            resumed: signal(kind(process::Signal::CONT))?,
+            resized: signal(SignalKind::window_change())?,
+        })
+    }
+
+    /// Waits until the program is asked to end; for when it does not hold the terminal.
+    pub(super) async fn end(&mut self) {
+        loop {
+            match self.next().await {
+                Asked::End => return,
+                Asked::Suspend => suspend(|| {}),
+                Asked::Resume | Asked::Measure => {}
+            }
+        }
+    }
+
+    pub(super) async fn next(&mut self) -> Asked {
+        tokio::select! {
+            _ = self.terminate.recv() => Asked::End,
+            _ = self.hangup.recv() => Asked::End,
+            _ = self.interrupt.recv() => Asked::End,
+            _ = self.stop.recv() => Asked::Suspend,
+            _ = self.resumed.recv() => Asked::Resume,
+            _ = self.resized.recv() => Asked::Measure,
+        }
+    }
+}
+
+/// Stops this process until it is continued, after `prepare`. Nothing happens where no shell could continue it: there the kernel ignores a SIGTSTP too.
+pub(super) fn suspend(prepare: impl FnOnce()) {
+    // A shell gives each job a process group of its own. The session leader's group has nobody above it in the session.
+    if getsid(None).is_ok_and(|session| session != getpgrp()) {
+        prepare();
+        // Sending a signal to oneself does not fail.
+        let _ = kill_process(getpid(), process::Signal::STOP);
+    }
+}
+
+/// From now on a signal that ends a program with a core dump gives the terminal back first. This runs as a task: it works even where the event loop hangs.
+pub(super) fn restore_before_core_dump(device: Arc<Device>) -> io::Result<()> {
+    for number in [process::Signal::QUIT, process::Signal::ABORT].map(process::Signal::as_raw) {
+        let (mut asked, device) = (signal(SignalKind::from_raw(number))?, Arc::clone(&device));
+        tokio::spawn(async move {
+            if asked.recv().await.is_some() {
+                device.give_back();
+                // It fails for signals only that do not exist.
+                let _ = emulate_default_handler(number);
+            }
+        });
+    }
+    Ok(())
+}
+
+fn kind(signal: process::Signal) -> SignalKind {
+    SignalKind::from_raw(signal.as_raw())
+}
