@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Looks for input that dn-top does not survive, with cargo-fuzz, which needs a nightly toolchain: every target, one after the other.
 #
-#   tests/fuzz.sh [SECONDS [TARGET..]]     for so long each; by default 60, and stream blocks payloads analyses. Building comes on top: minutes at first.
+#   tests/fuzz.sh [SECONDS [TARGET..]]     for so long each; by default 60, and stream blocks payloads analyses text keys. Building comes on top: minutes at first.
 #
 # It installs cargo-fuzz where it is missing. What is found, and what was learnt, stays in target/fuzz. `cargo test --test fuzz` runs the same targets
 # for a moment, on stable.
@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 seconds=${1:-60}
 targets=("${@:2}")
-((${#targets[@]})) || targets=(stream blocks payloads analyses)
+((${#targets[@]})) || targets=(stream blocks payloads analyses text keys)
 work=$PWD/target/fuzz
 
 command -v cargo >/dev/null || { echo "fuzz: cargo is missing: install a Rust toolchain with rustup (https://rustup.rs)" >&2; exit 1; }

@@ -2,6 +2,8 @@
 //!
 //! The fuzz targets of this folder call these, and so does `tests/fuzz.rs` in the ordinary suite.
 
+pub(crate) mod terminal;
+
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dn_top::analysis::{Live, SampleCount, SampleFilter};
@@ -16,7 +18,14 @@ use dn_top::nettrace::{
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub(crate) const TARGETS: [Target; 4] = [("stream", stream), ("blocks", blocks), ("payloads", payloads), ("analyses", analyses)];
+pub(crate) const TARGETS: [Target; 6] = [
+    ("stream", stream),
+    ("blocks", blocks),
+    ("payloads", payloads),
+    ("analyses", analyses),
+    ("text", terminal::text),
+    ("keys", terminal::keys),
+];
 
 /// The bytes are a stream. However it is cut it gives the same, and salvaged it gives the same events.
 pub(crate) fn stream(bytes: &[u8]) {

@@ -25,9 +25,32 @@ pub(crate) fn seeds(target: &str) -> Vec<Vec<u8>> {
         "blocks" => CAPTURES.iter().flat_map(|name| blocks(&start(name, 2_000_000))).collect(),
         "payloads" => CAPTURES.iter().flat_map(|name| payloads(&start(name, 2_000_000))).collect(),
         "analyses" => CAPTURES.iter().flat_map(|name| scripts(&start(name, 2_000_000))).collect(),
+        "text" => TEXTS.iter().map(|text| text.repeat(20).into_bytes()).collect(),
+        "keys" => KEYS.iter().map(|keys| keys.to_vec()).collect(),
         _ => Vec::new(),
     }
 }
+
+/// Marks, joiners, conjuncts, wide and narrow, what reorders, what controls.
+const TEXTS: [&str; 6] = [
+    "plain text, ",
+    "e\u{301}\u{302}",
+    "👩🏻\u{200d}❤\u{fe0f}\u{200d}",
+    "क\u{94d}ष\u{1100}\u{1161}日",
+    "\u{202e}\u{200b}\u{feff}",
+    "\x1b[31m\x1b]0;a\x07\u{9b}\t\r\n",
+];
+
+/// Through tabs, forms and lists; a filter; the mouse; a paste; what else happens in between.
+const KEYS: [&[u8]; 7] = [
+    b"123\t4567890?\x1b\xff:dump\r\xff",
+    b"/serv\x1b[A\x1b[B\r\x1b\xff\x05\xfedGgjk",
+    b"O\x1b[Z\x1b[Zgc\t\t1m30s\x10\r\x1b\xff\x1b\xff",
+    b"\x1b[<0;10;10M\x1b[<0;10;10m\x1b[<64;60;20M\x1b[<65;60;20M\x1b[M !!\xfe",
+    b"/\x1b[200~pasted\rtext\x1b[201~\x7f\x7f\x15\x1b\xff",
+    b"tTdpawWmeynv!SxzZ <>r\x06\x02\x0c\x1a\x03",
+    b"\x1b[5~\x1b[6~\x1b[1;5C\x1bOP\x1b[[A\x1b[15~\x28\xfd\xc3\xbc\xe6\x97\xa5\xfc\xfb",
+];
 
 /// Some parts of the script of a stream.
 fn scripts(stream: &[u8]) -> Vec<Vec<u8>> {
