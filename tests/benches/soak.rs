@@ -1,0 +1,189 @@
+//! A soak: the dashboard in a terminal beside processes that come and go, 1,000 in half an hour. They are watched and recorded; what the dashboard
+//! holds of them must not grow.
+//!
+//! ```text
+//! tests/soak.sh [MINUTES]
+//! ```
+//!
+//! The processes are real ones with a simulated runtime in each, and where `tests/setup.sh` has brought them, one program on each real runtime. Memory
+//! is the median of a minute's samples of the resident set, and must stay within 1 MB of what it was after the warm-up. File descriptors, threads and
+//! the sessions that runtimes hold are counted before the first process comes and after the last has gone.
+
+#![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io::{Read as _, stdin};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use dn_top::sim::{Simulated, Spec};
+use support::screen::{ESC, Screen};
+use support::{Invocation, Launch, PATIENCE, Program, poll, runtimes};
+
+/// The argument that makes this program one of the processes.
+const RUNTIME: &str = "runtime";
+/// Processes that come in a minute: 1,000 in thirty.
+const COMING: u32 = 1000 / 30 + 1;
+/// Of those, how many there are at a time.
+const ALIVE: usize = 12;
+/// Of those that stay.
+const STAYING: usize = 4;
+/// Minutes after which memory must be flat; a third of a shorter soak.
+const WARM_UP: usize = 5;
+/// By how much memory may differ from then on, MB.
+const TOLERANCE: f64 = 1.0;
+/// How long what was begun may take to end. Idle threads of the task pool live for ten seconds.
+const SETTLE: Duration = Duration::from_secs(20);
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [RUNTIME] => serve(),
+        [minutes] => return soak(minutes.parse().unwrap()),
+        _ => println!("soak: not without a number of minutes; tests/soak.sh has one"),
+    }
+    ExitCode::SUCCESS
+}
+
+/// Is a process with a simulated runtime, until its standard input ends.
+fn serve() {
+    let tasks = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    tasks.block_on(async {
+        let stat = fs::read_to_string("/proc/self/stat").unwrap();
+        let started = stat.rsplit(')').next().unwrap().split_whitespace().nth(19).unwrap();
+        let pid = std::process::id();
+        let version = ["8.0.17", "9.0.7", "10.0.0"][pid as usize % 3];
+        let socket = std::env::temp_dir().join(format!("dotnet-diagnostic-{pid}-{started}-socket"));
+        let _runtime = Simulated::start(socket, Spec::new(&format!("Soak{pid}"), version, pid)).unwrap();
+        tokio::task::spawn_blocking(|| stdin().read_to_end(&mut Vec::new())).await.unwrap().unwrap();
+    });
+}
+
+fn process() -> Program {
+    Launch::new(&std::env::current_exe().unwrap()).arg(RUNTIME).start()
+}
+
+fn soak(minutes: usize) -> ExitCode {
+    let real = [runtimes::net31(), runtimes::net9(), runtimes::net10()].into_iter().flatten().map(|runtime| runtime.any().start());
+    let staying: Vec<Program> = real.chain(std::iter::repeat_with(process).take(STAYING)).collect();
+    let mut screen = Invocation::new([] as [&str; 0]).screen(120, 40);
+    screen.wait_for(&staying.last().unwrap().pid().to_string());
+    std::thread::sleep(SETTLE);
+    let before = Held::by(&screen, &staying);
+
+    println!("minute  memory MB  descriptors  threads  processes so far");
+    let (mut coming, mut come) = (VecDeque::new(), 0);
+    let mut memory = Vec::new();
+    for minute in 1..=minutes {
+        let mut samples = Vec::new();
+        for turn in 0..COMING {
+            let next = Instant::now() + Duration::from_secs(60) / COMING;
+            coming.push_back(process());
+            come += 1;
+            if coming.len() > ALIVE {
+                let mut oldest = coming.pop_front().unwrap();
+                // Half of them are killed instead.
+                if turn % 2 == 0 {
+                    oldest.finish();
+                }
+            }
+            screen.keys(keys(turn));
+            samples.push(Held::by(&screen, &[]).memory);
+            std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        }
+        samples.sort_by(f64::total_cmp);
+        memory.push(samples[samples.len() / 2]);
+        let Held { descriptors, threads, .. } = Held::by(&screen, &[]);
+        println!("{minute:>6}  {:>9.2}  {descriptors:>11}  {threads:>7}  {come:>16}", memory[minute - 1]);
+    }
+
+    drop(coming);
+    // All are watched, then none, and nothing is recorded.
+    let quiet = || {
+        screen.keys(&format!("{ESC}{ESC}gW"));
+        std::thread::sleep(Duration::from_secs(2));
+        (sessions(&staying) == 0 && !screen.contents().contains("◉ recording")).then_some(())
+    };
+    let is_quiet = poll(PATIENCE, quiet).is_some();
+    std::thread::sleep(SETTLE);
+    let after = Held::by(&screen, &staying);
+    println!("\n              before  after");
+    for (name, before, after) in [
+        ("descriptors", before.descriptors, after.descriptors),
+        ("threads", before.threads, after.threads),
+        ("sessions", before.sessions, after.sessions),
+    ] {
+        println!("{name:<12}  {before:>6}  {after:>5}");
+    }
+    let flat_from = WARM_UP.min(minutes.div_ceil(3)) - 1;
+    let growth = memory[flat_from..].iter().map(|later| (later - memory[flat_from]).abs()).fold(0.0, f64::max);
+    println!("memory        within {growth:.2} MB since minute {}", flat_from + 1);
+    screen.keys("q");
+    let left = screen.wait_exit().success();
+    let flat = growth <= TOLERANCE && after.descriptors <= before.descriptors && after.threads <= before.threads && after.sessions == 0;
+    if flat && is_quiet && left {
+        return ExitCode::SUCCESS;
+    }
+    println!("soak: something grows, or did not end:\n{}", screen.contents());
+    ExitCode::FAILURE
+}
+
+/// What a person does in a minute.
+fn keys(turn: u32) -> &'static str {
+    match turn {
+        // Everything is watched, and looked at in every tab.
+        1 | 9 => "\x1bW",
+        2 => "1",
+        3 => "2",
+        4 => "9",
+        5 => "0",
+        // Somebody is recorded.
+        11 => "\x1bGt",
+        12..=16 => "3",
+        17 => "4",
+        18 => "5",
+        19 => "6",
+        20 => "7",
+        21 => "8",
+        22 => "3t",
+        // Nobody is watched any more.
+        26 | 27 => "\x1bW",
+        30 => "\x1bg",
+        _ => "j",
+    }
+}
+
+/// What a process holds.
+struct Held {
+    /// Resident, MB.
+    memory: f64,
+    descriptors: usize,
+    threads: usize,
+    sessions: usize,
+}
+
+impl Held {
+    fn by(screen: &Screen, programs: &[Program]) -> Self {
+        let folder = Path::new("/proc").join(screen.pid().to_string());
+        let rollup = fs::read_to_string(folder.join("smaps_rollup")).unwrap();
+        let resident = rollup.lines().find_map(|line| line.strip_prefix("Rss:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok());
+        let count = |name: &str| fs::read_dir(folder.join(name)).unwrap().count();
+        Self { memory: resident.unwrap() / 1024.0, descriptors: count("fd"), threads: count("task"), sessions: sessions(programs) }
+    }
+}
+
+/// Sessions that runtimes hold: each is a connection to the diagnostic socket of one.
+fn sessions(programs: &[Program]) -> usize {
+    const CONNECTED: &str = "03";
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap();
+    let connected = |path: &Path| {
+        let of = |line: &&str| line.split_whitespace().nth(5) == Some(CONNECTED) && path.to_str().is_some_and(|path| line.ends_with(path));
+        sockets.lines().filter(of).count()
+    };
+    programs.iter().map(|program| connected(&program.socket())).sum()
+}
