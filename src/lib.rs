@@ -8,6 +8,7 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`wire`] | bounds-checked little-endian reader and writer, UTF-16 strings, varints |
+//! | [`assembly`] | .NET assemblies, as far as a startup hook takes |
 //! | [`ipc`] | Diagnostic IPC Protocol, sans-io |
 //! | [`nettrace`] | event stream format, sans-io: push decoder and encoder |
 //! | [`clr`] | what the bytes mean: providers, keywords, levels, profiles |
@@ -29,6 +30,8 @@
 pub mod analysis;
 #[warn(clippy::disallowed_methods)]
 pub mod app;
+#[warn(clippy::disallowed_methods)]
+pub mod assembly;
 pub mod cli;
 #[warn(clippy::disallowed_methods)]
 pub mod clr;

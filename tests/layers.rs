@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 /// Every room, and the rooms that it may use besides itself.
 const ARROWS: &[(&str, &[&str])] = &[
     ("wire", &[]),
+    ("assembly", &["wire"]),
     ("ipc", &["wire"]),
     ("nettrace", &["wire"]),
     ("clr", &["ipc", "nettrace", "wire"]),
@@ -20,16 +21,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("model", &["analysis", "clr", "nettrace", "ipc"]),
     ("app", &["model", "analysis", "clr", "ipc"]),
     ("ui", &["app", "model", "analysis", "clr", "ipc"]),
-    ("net", &["model", "ipc", "wire"]),
+    ("net", &["assembly", "model", "ipc", "wire"]),
     ("session", &["net", "model", "nettrace", "analysis", "clr", "ipc", "wire"]),
-    ("sim", &["net", "model", "ipc", "nettrace", "clr", "wire"]),
+    ("sim", &["net", "assembly", "model", "ipc", "nettrace", "clr", "wire"]),
     ("tui", &["ui", "app", "session", "net", "sim", "model", "analysis", "clr", "ipc"]),
     ("cli", &["tui", "ui", "app", "session", "net", "sim", "export", "model", "analysis", "clr", "nettrace", "ipc", "wire"]),
     ("main", &["cli"]),
 ];
 
 /// The rooms that get bytes, time and sizes as arguments and reach for none of them.
-const PURE: &[&str] = &["wire", "ipc", "nettrace", "clr", "analysis", "export", "model", "app", "ui"];
+const PURE: &[&str] = &["wire", "assembly", "ipc", "nettrace", "clr", "analysis", "export", "model", "app", "ui"];
 
 /// What a pure room may not name: the start of a path.
 const IMPURE: &[&str] = &[

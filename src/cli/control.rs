@@ -64,7 +64,8 @@ pub(super) async fn startup_hook(target: &str, path: &Path) -> Result<Exit, Fail
     let command = |process: &Process| Ok(Command::ApplyStartupHook { path: target_path(process, path)? });
     change(target, command, |process| match process.run_state {
         RunState::Suspended => "has the startup hook and runs it when it is resumed".to_owned(),
-        RunState::Running => "ran the startup hook".to_owned(),
+        // A program may be published without support for hooks, and its runtime says the same.
+        RunState::Running => "accepted the startup hook; a program that is built with StartupHookSupport=false ignores it".to_owned(),
     })
     .await
 }

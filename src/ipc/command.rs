@@ -184,15 +184,15 @@ commands! {
     };
     /// Asks who the process is, its entry assembly and runtime version included.
     0x0404 ProcessInfo2 since 6;
-    /// Starts perf map files. **Kills .NET 9 while it is suspended at start-up**: see [`CommandCode::may_be_sent_while_suspended`].
+    /// Starts perf map files. **Kills .NET 8 and 9 while they are suspended at startup**: see [`CommandCode::is_fatal_while_suspended`].
     0x0405 EnablePerfMap since 8 {
         /// Which files.
         kind: PerfMapKind,
     };
     /// Stops perf map files.
     0x0406 DisablePerfMap since 8;
-    /// Runs a start-up hook, or sets it up for when the process is resumed. **Kills .NET 9 when the assembly does not load**: make sure that
-    /// the target can read it.
+    /// Runs a startup hook, or sets it up for when the process is resumed. **Kills .NET 9 and 10 when the assembly does not load or its method
+    /// throws**, and .NET 8 too when it was set up: make sure that it is a startup hook and that the target can read it.
     0x0407 ApplyStartupHook since 8 {
         /// The hook's assembly.
         path: TargetPath,
@@ -283,10 +283,15 @@ impl CommandCode {
         )
     }
 
-    /// Whether a runtime that is suspended at start-up survives it and does something sensible. Perf maps kill .NET 9 then, and a profiler can
-    /// only be set up by `StartupProfiler`.
+    /// Whether a runtime that is suspended at start-up survives it and does something sensible. A profiler can only be set up by `StartupProfiler`
+    /// then.
     pub fn may_be_sent_while_suspended(self) -> bool {
-        !matches!(self, Self::EnablePerfMap | Self::AttachProfiler)
+        !self.is_fatal_while_suspended() && self != Self::AttachProfiler
+    }
+
+    /// Whether a runtime that is suspended at startup, or starting, ends with a segmentation fault: .NET 8 and 9 do, .NET 10 does not.
+    pub fn is_fatal_while_suspended(self) -> bool {
+        self == Self::EnablePerfMap
     }
 }
 

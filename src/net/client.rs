@@ -195,7 +195,8 @@ impl Client {
     /// Sends a command that is answered with a plain "done": perf maps, variables, resume, hooks, profilers.
     ///
     /// # Errors
-    /// [`ExchangeError`]. What could end the target in its present state is not sent: [`Cause::Suspended`], [`Cause::BadHook`].
+    /// [`ExchangeError`]. What could end the target in its present state is not sent: [`Cause::Suspended`], [`Cause::StateUnknown`],
+    /// [`Cause::BadHook`].
     pub async fn run(&self, command: &Command) -> Result<(), ExchangeError> {
         let limit = match command {
             Command::AttachProfiler { timeout_ms, .. } => ANSWER_LIMIT + Duration::from_millis(u64::from(*timeout_ms)),
@@ -358,22 +359,30 @@ impl Client {
         peer::connect(&self.endpoint, self.proc.as_deref()).await
     }
 
-    /// Refuses what is known to end a target in the state that this one is in.
+    /// Refuses what would end a target in the state that this one is in, or block its diagnostic server, and what that cannot be known of.
     fn forbid_harm(&self, command: &Command) -> Result<(), Cause> {
-        let ProcessKey { pid, .. } = self.endpoint.key;
-        let seen = self.own_proc();
-        let suspended = || seen.is_some_and(|proc| proc.threads(pid).is_ok_and(|threads| threads.waits()));
-        if !command.code().may_be_sent_while_suspended() && suspended() {
-            return Err(Cause::Suspended);
+        let (code, pid, proc) = (command.code(), self.endpoint.key.pid, self.own_proc());
+        if !code.may_be_sent_while_suspended() {
+            let threads = proc.and_then(|proc| proc.threads(pid).ok()).unwrap_or_default();
+            if threads.waits() {
+                return Err(Cause::Suspended);
+            }
+            if code.is_fatal_while_suspended() && !threads.started {
+                return Err(Cause::StateUnknown);
+            }
         }
-        if let Command::ApplyStartupHook { path } = command {
-            let looked = match seen {
-                Some(proc) => hook::check(&proc.path_of(pid, "root"), path.as_str()),
-                None => Err("cannot be looked at, since nothing is known of the process".to_owned()),
-            };
-            looked.map_err(|why| Cause::BadHook { path: path.as_str().to_owned(), why })?;
+        let unseen = || Err("cannot be looked at, since the process is not seen from here".to_owned());
+        match command {
+            Command::ApplyStartupHook { path } => proc
+                .map_or_else(unseen, |proc| hook::check(proc, pid, path.as_str()))
+                .map_err(|why| Cause::BadHook { path: path.as_str().to_owned(), why }),
+            Command::AttachProfiler { path, .. } | Command::StartupProfiler { path, .. } => {
+                let must_exist = code == CommandCode::StartupProfiler;
+                proc.map_or(Ok(()), |proc| hook::check_library(proc, pid, path.as_str(), must_exist))
+                    .map_err(|why| Cause::BadProfiler { path: path.as_str().to_owned(), why })
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn error(&self, command: CommandCode, cause: Cause) -> ExchangeError {

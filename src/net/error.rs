@@ -90,10 +90,24 @@ pub enum Cause {
     /// The answer is one of the protocol that all releases speak.
     #[error("this runtime is no preview of .NET Core 3.0: do without --legacy")]
     NotLegacy,
-    /// Not sent: the start-up hook would not load.
-    #[error("not sent, because {} {why}: a start-up hook that does not load may end the process", sanitise(.path))]
+    /// Not sent: the process would not survive it while it is suspended, and its threads, which show that, are not seen.
+    #[error(
+        "not sent, because it cannot be seen from here whether the process is still starting up, and it would not survive that: run dn-top \
+         where `dn-top ps` lists the process"
+    )]
+    StateUnknown,
+    /// Not sent: the startup hook would not load.
+    #[error("not sent, because {} {}: a startup hook that does not load ends the process", sanitise(.path), sanitise(.why))]
     BadHook {
         /// The hook's assembly.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Not sent: the profiler's library is no file.
+    #[error("not sent, because {} {why}", sanitise(.path))]
+    BadProfiler {
+        /// The library.
         path: String,
         /// What is wrong with it.
         why: String,
@@ -116,7 +130,9 @@ impl ExchangeError {
             | Cause::Tracepoints(_)
             | Cause::TooLong(_)
             | Cause::Suspended
+            | Cause::StateUnknown
             | Cause::BadHook { .. }
+            | Cause::BadProfiler { .. }
             | Cause::NotInLegacy(_)
             | Cause::LegacyNo
             | Cause::NotLegacy => return None,

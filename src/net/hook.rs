@@ -1,117 +1,116 @@
-//! Whether a start-up hook would load. Where one does not, .NET 9 dies of it.
+//! Whether the file of a startup hook or a profiler is one that a runtime survives, looked at before its path is sent.
+//!
+//! .NET 9 and 10 end with an unhandled exception when a hook does not load, .NET 8 when it does not after a start that was suspended. What is seen
+//! of a file is what the process sees; what its method does is not.
 
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::file::open_in;
+use super::proc::{MappedFile, Proc};
+use crate::assembly::{Assembly, AssemblyError, Machine, StartupHook};
 
-/// Where the head of a PE file says that the rest of its head is (PE format, "MS-DOS stub").
-const HEAD: usize = 0x3c;
-/// The directory entry of managed code, and where the entries begin in the two forms of the optional header.
-const CLI_ENTRY: usize = 14;
-const ENTRIES_PE32: usize = 96;
-const ENTRIES_PE32_PLUS: usize = 112;
+/// What an assembly for this machine alone names (PE format, "Machine Types").
+const MACHINE: Option<u16> = if cfg!(target_arch = "x86_64") {
+    Some(0x8664)
+} else if cfg!(target_arch = "aarch64") {
+    Some(0xaa64)
+} else {
+    None
+};
+/// The most folders of assemblies that are searched.
+const MOST_FOLDERS: usize = 64;
 
-/// Looks at the assembly as a process sees it whose root directory is `root`; `Err` has what is wrong with it, as the end of a sentence.
-pub(super) fn check(root: &Path, path: &str) -> Result<(), String> {
-    if !path.starts_with('/') {
-        return Err("is no absolute path".to_owned());
+/// Looks at the assembly of a startup hook; `Err` has what is wrong with it, as the end of a sentence.
+pub(super) fn check(proc: &Proc, pid: u32, path: &str) -> Result<(), String> {
+    if path.contains(':') {
+        return Err("has a ':' in its path, where the runtime divides its list of startup hooks".to_owned());
     }
-    let cannot = |error: io::Error| match error.kind() {
+    let root = proc.path_of(pid, "root");
+    let hook = match read(&root, path)? {
+        Ok(assembly) => assembly,
+        Err(error @ AssemblyError::Io(_)) => return Err(format!("cannot be read ({error})")),
+        Err(error) => return Err(error.to_string()),
+    };
+    match hook.startup_hook {
+        StartupHook::Yes => {}
+        StartupHook::NoClass => return Err("has no class StartupHook outside of all namespaces".to_owned()),
+        StartupHook::NoMethod => return Err("has no method `static void Initialize()` in its class StartupHook".to_owned()),
+    }
+    if matches!(hook.machine, Machine::Only(machine) if Some(machine) != MACHINE) {
+        return Err("is compiled for other processors than this machine's".to_owned());
+    }
+    check_against_loaded(proc, pid, &root, &hook)
+}
+
+/// Looks whether the process has another assembly of the hook's name, loaded or where it would load it from, and whether its runtime is as new as the
+/// hook takes.
+fn check_against_loaded(proc: &Proc, pid: u32, root: &Path, hook: &Assembly) -> Result<(), String> {
+    let file_name = format!("{}.dll", hook.name);
+    // Where they cannot be listed nothing is known of them.
+    let mapped = proc.mapped_files(pid).unwrap_or_default();
+    let same_name = |file: &&MappedFile| file.path.file_name().is_some_and(|name| *name == *file_name);
+    if mapped.iter().filter(same_name).any(|file| file.is_deleted) {
+        return Err(format!("has the name of the assembly {}, which is loaded and whose file was replaced since", hook.name));
+    }
+    let mut folders: Vec<PathBuf> =
+        mapped.into_iter().filter(is_assembly).filter_map(|file| Some(file.path.parent()?.to_owned())).collect();
+    folders.sort();
+    folders.dedup();
+    folders.truncate(MOST_FOLDERS);
+    let find = |folder: &Path, name: &str| read(root, folder.join(name).to_str()?).ok()?.ok();
+    for folder in &folders {
+        if !hook.name.contains('/') && find(folder, &file_name).is_some_and(|found| found.mvid != hook.mvid) {
+            return Err(format!("has the name of another assembly of the process, {}", folder.join(file_name).display()));
+        }
+        if let (Some(wanted), Some(runtime)) = (hook.system_runtime, find(folder, "System.Runtime.dll"))
+            && wanted > runtime.version
+        {
+            return Err(format!("is compiled for .NET {}, and the process runs .NET {}", wanted[0], runtime.version[0]));
+        }
+    }
+    Ok(())
+}
+
+fn is_assembly(file: &MappedFile) -> bool {
+    file.path.extension().is_some_and(|extension| extension == "dll")
+}
+
+/// Looks whether the library of a profiler is a file: the runtime's diagnostic server waits for ever for the writer of a pipe. Whether a missing one is
+/// said by the runtime depends on the command.
+pub(super) fn check_library(proc: &Proc, pid: u32, path: &str, must_exist: bool) -> Result<(), String> {
+    match open_in(&proc.path_of(pid, "root"), path) {
+        Ok(file) => is_file(&file),
+        Err(error) if must_exist => Err(unreadable(error)),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Reads an assembly as a process sees it whose root directory is `root`.
+fn read(root: &Path, path: &str) -> Result<Result<Assembly, AssemblyError>, String> {
+    if !path.starts_with('/') {
+        return Err("is not an absolute path".to_owned());
+    }
+    let mut file = open_in(root, path).map_err(unreadable)?;
+    is_file(&file)?;
+    Ok(Assembly::read(&mut file))
+}
+
+fn unreadable(error: io::Error) -> String {
+    match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "does not exist as the process sees files".to_owned(),
         _ => format!("cannot be looked at as the process sees files ({error})"),
-    };
-    let file = open_in(root, path).map_err(cannot)?;
-    if !file.metadata().map_err(cannot)?.is_file() {
-        return Err("is no file".to_owned());
     }
-    let mut start = vec![0; 4096];
-    let count = file.read_at(&mut start, 0).map_err(cannot)?;
-    if is_managed(&start[..count]) { Ok(()) } else { Err("is no .NET assembly".to_owned()) }
 }
 
-/// Whether these are the first bytes of a PE file with managed code.
-fn is_managed(bytes: &[u8]) -> bool {
-    let word = |at: usize| bytes.get(at..at + 4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
-    let Some(head) = word(HEAD).map(|head| head as usize).filter(|head| *head < bytes.len() && bytes.starts_with(b"MZ")) else {
-        return false;
-    };
-    // The signature and the file header come before the optional one.
-    let optional = head + 4 + 20;
-    let entries = match bytes.get(optional..optional + 2) {
-        Some([0x0b, 0x01]) => ENTRIES_PE32,
-        Some([0x0b, 0x02]) => ENTRIES_PE32_PLUS,
-        _ => return false,
-    };
-    let count = word(optional + entries - 4);
-    let cli = word(optional + entries + 8 * CLI_ENTRY);
-    bytes[head..].starts_with(b"PE\0\0") && count.is_some_and(|count| count as usize > CLI_ENTRY) && cli.is_some_and(|address| address > 0)
-}
-
-/// The least that counts as an assembly.
-#[cfg(test)]
-pub(super) fn assembly() -> Vec<u8> {
-    let mut bytes = vec![0; 512];
-    bytes[..2].copy_from_slice(b"MZ");
-    bytes[HEAD] = 0x80;
-    bytes[0x80..0x84].copy_from_slice(b"PE\0\0");
-    let optional = 0x80 + 24;
-    bytes[optional..optional + 2].copy_from_slice(&[0x0b, 0x01]);
-    bytes[optional + ENTRIES_PE32 - 4] = 16;
-    bytes[optional + ENTRIES_PE32 + 8 * CLI_ENTRY] = 8;
-    bytes
+fn is_file(file: &File) -> Result<(), String> {
+    match file.metadata() {
+        Ok(metadata) if metadata.is_file() => Ok(()),
+        Ok(_) => Err("is not a regular file".to_owned()),
+        Err(error) => Err(unreadable(error)),
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use rustix::fs::{CWD, Mode};
-    use std::fs;
-    use std::os::unix::fs::symlink;
-
-    #[test]
-    fn only_assemblies_that_are_there_as_the_process_sees_them() {
-        let root = tempfile::tempdir().unwrap();
-        let at = |name: &str| root.path().join(name);
-        fs::create_dir(at("app")).unwrap();
-        fs::write(at("app/hook.dll"), assembly()).unwrap();
-        fs::write(at("app/native.dll"), &assembly()[..300]).unwrap();
-        fs::write(at("app/text.dll"), "MZ").unwrap();
-        // Absolute links mean what they mean below the process's root.
-        symlink("/app/hook.dll", at("link.dll")).unwrap();
-        symlink("/etc/passwd", at("outside.dll")).unwrap();
-        rustix::fs::mknodat(CWD, at("pipe.dll"), rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
-        let check = |path: &str| check(root.path(), path);
-        for good in ["/app/hook.dll", "/link.dll", "/app/../app/hook.dll"] {
-            assert_eq!(check(good), Ok(()), "{good}");
-        }
-        for (bad, why) in [
-            ("app/hook.dll", "is no absolute path"),
-            ("", "is no absolute path"),
-            ("/app/hook", "does not exist as the process sees files"),
-            ("/app/hook.dll/x", "does not exist as the process sees files"),
-            ("/outside.dll", "does not exist as the process sees files"),
-            ("/app", "is no file"),
-            ("/pipe.dll", "is no file"),
-            ("/app/native.dll", "is no .NET assembly"),
-            ("/app/text.dll", "is no .NET assembly"),
-        ] {
-            assert_eq!(check(bad), Err(why.to_owned()), "{bad}");
-        }
-        let gone = super::check(&at("gone"), "/app/hook.dll").unwrap_err();
-        assert_eq!(gone, "does not exist as the process sees files");
-    }
-
-    #[test]
-    fn no_prefix_of_an_assembly_is_one() {
-        let whole = assembly();
-        let needed = 0x80 + 24 + ENTRIES_PE32 + 8 * CLI_ENTRY + 4;
-        for length in 0..whole.len() {
-            assert_eq!(is_managed(&whole[..length]), length >= needed, "{length}");
-        }
-        let mut far = whole.clone();
-        far[HEAD..HEAD + 4].fill(0xff);
-        assert!(!is_managed(&far));
-    }
-}
+mod tests;

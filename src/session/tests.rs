@@ -21,10 +21,12 @@ use crate::ipc::{
     DumpFlags, DumpKind, DumpRequest, Level, Loss, PerfMapKind, Provider, Providers, RuntimeVersion, SessionConfig, SessionId, TargetPath,
 };
 use crate::model::{Findings, NameSearch, Outcome, Phase, Process, ProcessKey, Recording, RecordingId, StoppedBy};
+use crate::net::Directory;
 use crate::net::client::{Client, Session};
+use crate::net::discovery::Sources;
 use crate::net::endpoint::Endpoint;
 use crate::nettrace::{Decoder, Ending, Keep, Limits};
-use crate::sim::{Fault, Rates, Script, Simulated, Spec};
+use crate::sim::{Fault, Fleet, Rates, Script, Simulated, Spec};
 
 mod limits;
 
@@ -322,11 +324,16 @@ async fn a_dump_is_looked_for_and_never_overwrites() {
 
 #[tokio::test]
 async fn perf_map_files_are_found() {
-    let bench = bench(spec());
-    let files = perf_map(&bench.client, &bench.process, Some(PerfMapKind::PerfMap)).await.unwrap();
-    assert_eq!(files, [bench.dir.path().join("perf-77.map"), bench.dir.path().join("perfinfo-77.map")]);
-    perf_map(&bench.client, &bench.process, None).await.unwrap();
-    assert!(bench.runtime.is_alive());
+    let dir = tempfile::tempdir().unwrap();
+    let fleet = Fleet::uniform(dir.path(), 1).unwrap();
+    let mut directory = Directory::new(Sources::below(dir.path())).unwrap();
+    let process = directory.resolve("Service000", Duration::from_secs(5)).await.unwrap();
+    let client = directory.clients().of(&process).unwrap();
+    let files = perf_map(&client, &process, Some(PerfMapKind::PerfMap)).await.unwrap();
+    let names = ["perf", "perfinfo"].map(|kind| dir.path().join("tmp").join(format!("{kind}-{}.map", process.ns_pid)));
+    assert_eq!(files, names);
+    perf_map(&client, &process, None).await.unwrap();
+    assert_eq!(fleet.alive(), 1);
 }
 
 #[tokio::test]

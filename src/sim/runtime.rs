@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
@@ -17,6 +17,7 @@ use super::asked::Asked;
 use super::handle::is_user_events_data;
 use super::spec::{Fault, Spec};
 use super::stream::Stream;
+use crate::assembly::{Assembly, StartupHook};
 use crate::ipc::{
     Command, CommandCode, Destination, DumpKind, EnvironmentBlock, Failure, Hresult, PerfMapKind, Reply, SessionId, TargetPath, Variable,
 };
@@ -175,10 +176,12 @@ impl Runtime {
                 self.perf_map(kind);
                 done
             }
-            Command::ApplyStartupHook { path } if is_assembly(&path) => done,
-            Command::ApplyStartupHook { .. } if self.major() < 9 && !self.is_suspended() => Answer::No(Hresult::INVALID_ARGUMENT.into()),
-            Command::ApplyStartupHook { .. } => {
-                self.bad_hook = true;
+            // Seen on 8.0.33: it says no where the program runs. 9.0.7 and 10.0.14 do not survive it.
+            Command::ApplyStartupHook { path } if !is_startup_hook(&path) && self.major() < 9 && !self.is_suspended() => {
+                Answer::No(Hresult::INVALID_ARGUMENT.into())
+            }
+            Command::ApplyStartupHook { path } => {
+                self.bad_hook |= !is_startup_hook(&path);
                 done
             }
             Command::DisablePerfMap | Command::StartupProfiler { .. } => done,
@@ -282,8 +285,7 @@ impl Runtime {
     }
 }
 
-/// Whether a file is there that begins as assemblies do.
-fn is_assembly(path: &TargetPath) -> bool {
-    let mut magic = [0; 2];
-    std::fs::File::open(path.as_str()).and_then(|mut file| file.read_exact(&mut magic)).is_ok() && magic == *b"MZ"
+fn is_startup_hook(path: &TargetPath) -> bool {
+    let assembly = std::fs::File::open(path.as_str()).map(|mut file| Assembly::read(&mut file));
+    matches!(assembly, Ok(Ok(Assembly { startup_hook: StartupHook::Yes, .. })))
 }

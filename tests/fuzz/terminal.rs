@@ -88,23 +88,14 @@ pub(crate) fn keys(bytes: &[u8]) {
 
 fn process(pid: u32) -> Process {
     Process {
-        key: ProcessKey { pid, started: 1 },
-        ns_pid: pid,
         name: format!("Service{pid}"),
         runtime: Some(RuntimeVersion::new(["9.0.7", "8.0.17", "3.1.23"][pid as usize % 3])),
-        os: None,
-        arch: None,
-        rid: None,
         command_line: "dotnet service.dll".to_owned(),
-        cookie: None,
-        uid: 0,
-        user: None,
-        container: None,
         socket: Some("/tmp/socket".into()),
         on_port: pid == 2,
-        started_unix_ms: 0,
         usage: Usage { cpu_percent: Some(pid as f32), rss_bytes: 1 << pid, threads: pid },
         run_state: if pid == 3 { RunState::Suspended } else { RunState::Running },
         contact: Contact::Ok,
+        ..Process::new(ProcessKey { pid, started: 1 })
     }
 }

@@ -50,14 +50,14 @@ fn a_hook_runs_in_a_program_that_runs() {
         for (path, why) in [
             ("/no/such.dll", "/no/such.dll does not exist as the process sees files"),
             ("relative.dll", "relative.dll does not exist as the process sees files"),
-            (place.path().to_str().unwrap(), "is no file"),
-            (text.to_str().unwrap(), "text.dll is no .NET assembly"),
-            (runtime.host().to_str().unwrap(), "dotnet is no .NET assembly"),
+            (place.path().to_str().unwrap(), "is not a regular file"),
+            (text.to_str().unwrap(), "text.dll is not a .NET assembly"),
+            (runtime.host().to_str().unwrap(), "dotnet is not a .NET assembly"),
         ] {
             refused(&program, &["startup-hook", "PID", path], 1, why);
         }
         assert!(program.is_alive() && program.answers() && !seen.exists());
-        done(&program, &["startup-hook", "PID", runtime.hook().to_str().unwrap()], "ran the startup hook");
+        done(&program, &["startup-hook", "PID", runtime.hook().to_str().unwrap()], "accepted the startup hook");
         wait_for_text(&seen, "DN_TOP_SET=");
         assert!(program.is_alive() && program.answers());
     });

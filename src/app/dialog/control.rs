@@ -147,7 +147,7 @@ impl Control {
             ],
             Change::StartupHook => vec![
                 format!("{name} loads this assembly and runs its StartupHook.Initialize() {when}, with all the rights of the process."),
-                "Code that throws there can end the process, and what it loads is never unloaded.".to_owned(),
+                "An exception in it ends the process (.NET 9 and newer), and what it loads is never unloaded.".to_owned(),
             ],
             Change::AttachProfiler | Change::StartupProfiler => {
                 let mut effects = vec![format!(

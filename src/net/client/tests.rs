@@ -4,6 +4,7 @@ use tokio::net::UnixListener;
 use tokio::time::{Instant, sleep};
 
 use super::*;
+use crate::assembly::tests::{HOOK, Sample};
 use crate::ipc::{
     BufferMb, BufferMode, Cookie, DumpFlags, DumpKind, EventFilter, Failure, Level, Loss, MAX_MESSAGE, PerfMapKind, Provider, Providers,
     Rundown, RuntimeVersion, SessionConfig, TargetPath, TracepointProvider, Tracepoints, Variable as Sent,
@@ -311,7 +312,7 @@ async fn what_would_end_the_target_is_not_sent() {
     let waiting = Fake { started: 7, threads: &["dotnet", ".NET SynchManag", ".NET EventPipe"], ..fake(4242) };
     world.add(&waiting);
     std::fs::create_dir_all(world.path("proc/4242/root/app")).unwrap();
-    std::fs::write(world.path("proc/4242/root/app/hook.dll"), crate::net::hook::assembly()).unwrap();
+    std::fs::write(world.path("proc/4242/root/app/hook.dll"), HOOK.bytes()).unwrap();
     let server = Server::says(ok(&Reply::Done, CommandCode::EnablePerfMap));
     let client = Client::watched(server.client.endpoint().clone(), Arc::new(Proc::open(&world.path("proc")).unwrap()));
     let perf_map = Command::EnablePerfMap { kind: PerfMapKind::PerfMap };
@@ -323,13 +324,21 @@ async fn what_would_end_the_target_is_not_sent() {
 
     let hook = |path: &str| Command::ApplyStartupHook { path: TargetPath::new(path).unwrap() };
     client.run(&hook("/app/hook.dll")).await.unwrap();
-    for missing in ["/app/hook", "/app", "/app/hook.dll/x", "hook.dll"] {
+    std::fs::write(world.path("proc/4242/root/app/service.dll"), Sample { class: "Program", ..HOOK }.bytes()).unwrap();
+    for missing in ["/app/hook", "/app", "/app/hook.dll/x", "hook.dll", "/app/service.dll"] {
         let error = client.run(&hook(missing)).await.unwrap_err();
         assert!(matches!(&error.cause, Cause::BadHook { path, .. } if path == missing), "{error}");
     }
     // Of whom nothing is known, nobody can say what it survives.
     let stranger = Client::new(server.client.endpoint().clone());
     assert!(matches!(stranger.run(&hook("/app/hook.dll")).await.unwrap_err().cause, Cause::BadHook { .. }));
+    let error = stranger.run(&perf_map).await.unwrap_err();
+    assert!(matches!(error.cause, Cause::StateUnknown) && error.to_string().contains("not sent, because it cannot be seen"), "{error}");
+    // Nor of one whose threads are not named yet.
+    world.add(&Fake { started: 7, threads: &["dotnet"], ..fake(4243) });
+    let endpoint = Endpoint { key: ProcessKey { pid: 4243, started: 7 }, ..server.client.endpoint().clone() };
+    let early = Client::watched(endpoint, Arc::new(Proc::open(&world.path("proc")).unwrap()));
+    assert!(matches!(early.run(&perf_map).await.unwrap_err().cause, Cause::StateUnknown));
 }
 
 #[tokio::test]

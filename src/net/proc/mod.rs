@@ -57,6 +57,14 @@ pub(crate) struct Identity {
     pub(crate) ns_pid: u32,
 }
 
+/// A file that is mapped into a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MappedFile {
+    pub(crate) path: PathBuf,
+    /// Whether the path has another file by now, or none.
+    pub(crate) is_deleted: bool,
+}
+
 impl Proc {
     /// Opens the proc file system mounted at `path`.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
@@ -229,15 +237,21 @@ impl Proc {
 
     /// The path of the runtime's library, where one is mapped. Nothing is mapped where runtime and application are one file.
     pub(crate) fn runtime_library(&self, pid: u32) -> io::Result<Option<PathBuf>> {
-        // The path is the rest of a line, after the fifth column; a library that was replaced while it is in use has " (deleted)" behind it.
+        let is_library = |path: &PathBuf| path.file_name().is_some_and(|name| name == "libcoreclr.so" || name == "libmonosgen-2.0.so");
+        Ok(self.mapped_files(pid)?.into_iter().map(|file| file.path).find(is_library))
+    }
+
+    /// The files that are mapped, as the process sees paths, each once for every part that is.
+    pub(crate) fn mapped_files(&self, pid: u32) -> io::Result<Vec<MappedFile>> {
+        // The path is the rest of a line, after the fifth column; a file that was replaced while it is in use has " (deleted)" behind it.
         let mut maps = Vec::new();
         File::from(self.open_file(&format!("{pid}/maps"))?).take(LONGEST_MAPS).read_to_end(&mut maps)?;
         let paths = maps.split(|byte| *byte == b'\n').filter_map(|line| line.iter().position(|byte| *byte == b'/').map(|at| &line[at..]));
-        let found = paths.map(|path| path.strip_suffix(b" (deleted)").unwrap_or(path)).find(|path| {
-            let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-            name == b"libcoreclr.so" || name == b"libmonosgen-2.0.so"
-        });
-        Ok(found.map(|path| PathBuf::from(OsString::from_vec(path.to_vec()))))
+        let file = |path: &[u8]| {
+            let kept = path.strip_suffix(b" (deleted)");
+            MappedFile { path: PathBuf::from(OsString::from_vec(kept.unwrap_or(path).to_vec())), is_deleted: kept.is_some() }
+        };
+        Ok(paths.map(file).collect())
     }
 
     /// The version that a library of the process says in its text, where its path says none.

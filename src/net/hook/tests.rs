@@ -1,0 +1,121 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use rustix::fs::{CWD, Mode};
+
+use super::*;
+use crate::assembly::tests::{HOOK, Sample};
+use crate::net::world::{Fake, World, fake};
+
+const PID: u32 = 42;
+
+/// A process with files of its own, and what is mapped into it.
+fn world(maps: &str) -> (World, Proc) {
+    let world = World::new();
+    let maps: String = maps.lines().map(|path| format!("7f00-7f01 r--p 0 08:01 12   {path}\n")).collect();
+    world.add(&Fake { maps: &maps, ..fake(PID) });
+    for folder in ["app", "net", "other", "a:b"] {
+        fs::create_dir_all(world.path("proc/42/root").join(folder)).unwrap();
+    }
+    let proc = Proc::open(&world.path("proc")).unwrap();
+    (world, proc)
+}
+
+impl World {
+    fn file(&self, path: &str, bytes: &[u8]) {
+        fs::write(self.path("proc/42/root").join(path), bytes).unwrap();
+    }
+
+    fn assembly(&self, path: &str, sample: &Sample) {
+        self.file(path, &sample.bytes());
+    }
+}
+
+#[test]
+fn only_startup_hooks_that_are_there_as_the_process_sees_them() {
+    let (world, proc) = world("");
+    world.assembly("app/hook.dll", &HOOK);
+    world.assembly("a:b/hook.dll", &HOOK);
+    world.assembly("app/service.dll", &Sample { class: "Program", ..HOOK });
+    world.assembly("app/wrong.dll", &Sample { signature: &[0, 1, 1, 8], ..HOOK });
+    world.assembly("app/module.dll", &Sample { manifest: false, ..HOOK });
+    world.assembly("app/x86.dll", &Sample { cli_flags: 3, ..HOOK });
+    world.file("app/cut.dll", &HOOK.bytes()[..700]);
+    world.file("app/text.dll", b"MZ");
+    // Absolute links mean what they mean below the process's root.
+    let root = world.path("proc/42/root");
+    symlink("/app/hook.dll", root.join("link.dll")).unwrap();
+    symlink("/etc/passwd", root.join("outside.dll")).unwrap();
+    rustix::fs::mknodat(CWD, root.join("pipe.dll"), rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
+    let check = |path: &str| check(&proc, PID, path);
+    for good in ["/app/hook.dll", "/link.dll", "/app/../app/hook.dll"] {
+        assert_eq!(check(good), Ok(()), "{good}");
+    }
+    for (bad, why) in [
+        ("app/hook.dll", "is not an absolute path"),
+        ("", "is not an absolute path"),
+        ("/app/hook", "does not exist as the process sees files"),
+        ("/app/hook.dll/x", "does not exist as the process sees files"),
+        ("/outside.dll", "does not exist as the process sees files"),
+        ("/app", "is not a regular file"),
+        ("/pipe.dll", "is not a regular file"),
+        ("/app/text.dll", "is not a .NET assembly"),
+        ("/app/module.dll", "is not a .NET assembly"),
+        ("/app/cut.dll", "has metadata that cannot be read (the file is cut off)"),
+        ("/app/service.dll", "has no class StartupHook outside of all namespaces"),
+        ("/app/wrong.dll", "has no method `static void Initialize()` in its class StartupHook"),
+        ("/app/x86.dll", "is compiled for other processors than this machine's"),
+        ("/a:b/hook.dll", "has a ':' in its path, where the runtime divides its list of startup hooks"),
+    ] {
+        assert_eq!(check(bad), Err(why.to_owned()), "{bad}");
+    }
+    let gone = super::check(&proc, 43, "/app/hook.dll").unwrap_err();
+    assert_eq!(gone, "does not exist as the process sees files");
+}
+
+/// .NET 9 and 10 were seen to end when the name of a hook was another assembly's, and when a hook was compiled for a newer .NET.
+#[test]
+fn a_hook_fits_to_what_the_process_has() {
+    let runtime = Sample { name: "System.Runtime", class: "Object", version: [9, 0, 0, 0], ..HOOK };
+    for (maps, other, hook, expected) in [
+        ("/app/shop.dll", Sample { name: "shop", mvid: 2, ..HOOK }, HOOK, Ok(())),
+        // The same assembly from another folder is the one that is loaded.
+        ("/app/hook.dll", HOOK, HOOK, Ok(())),
+        ("/app/hook.dll", Sample { mvid: 2, ..HOOK }, HOOK, Err("has the name of another assembly of the process, /app/hook.dll")),
+        ("/app/shop.dll", Sample { mvid: 2, ..HOOK }, HOOK, Err("has the name of another assembly of the process, /app/hook.dll")),
+        (
+            "/app/hook.dll (deleted)",
+            HOOK,
+            HOOK,
+            Err("has the name of the assembly hook, which is loaded and whose file was replaced since"),
+        ),
+        ("/net/mscorlib.dll", HOOK, Sample { system_runtime: [9, 0, 0, 0], ..HOOK }, Ok(())),
+        (
+            "/net/mscorlib.dll",
+            HOOK,
+            Sample { system_runtime: [10, 0, 0, 0], ..HOOK },
+            Err("is compiled for .NET 10, and the process runs .NET 9"),
+        ),
+    ] {
+        let (world, proc) = world(maps);
+        world.assembly("net/System.Runtime.dll", &runtime);
+        world.assembly(&format!("app/{}.dll", other.name), &other);
+        world.assembly("other/hook.dll", &hook);
+        assert_eq!(check(&proc, PID, "/other/hook.dll"), expected.map_err(str::to_owned), "{maps}");
+    }
+}
+
+#[test]
+fn the_library_of_a_profiler_is_a_file() {
+    let (world, proc) = world("");
+    world.file("app/profiler.so", b"\x7fELF");
+    rustix::fs::mknodat(CWD, world.path("proc/42/root/pipe.so"), rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
+    let check = |path: &str, must_exist| check_library(&proc, PID, path, must_exist);
+    for must_exist in [true, false] {
+        assert_eq!(check("/app/profiler.so", must_exist), Ok(()));
+        assert_eq!(check("/pipe.so", must_exist), Err("is not a regular file".to_owned()));
+        assert_eq!(check("/app", must_exist), Err("is not a regular file".to_owned()));
+    }
+    assert_eq!(check("/none.so", true), Err("does not exist as the process sees files".to_owned()));
+    assert_eq!(check("/none.so", false), Ok(()));
+}
