@@ -3,10 +3,11 @@
 //! Each command has a connection of its own. The message is made before the connection, and sent at once in one write: a runtime serves one client at
 //! a time and would wait for the bytes, and a 3.x runtime takes no message in pieces. We always close first; dropping a call closes too.
 
+mod threads;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
@@ -25,7 +26,7 @@ use crate::ipc::{
     Attempt, Command, CommandCode, CommandSupport, Destination, DumpRequest, EnvironmentBlock, Failure, HEADER_BYTES, Hresult,
     LegacyRequest, Loss, Message, ProcessInfo, Reply, ReplyError, SessionConfig, SessionId, Support, UserEvents,
 };
-use crate::model::{ProcessKey, ThreadUse, Variable, sanitise_bytes};
+use crate::model::{ProcessKey, Variable};
 
 /// How long an answer may take that costs the runtime nothing.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
@@ -107,23 +108,6 @@ impl Client {
     /// The command that is under way.
     pub fn busy(&self) -> Option<Busy> {
         self.gate.busy()
-    }
-
-    /// Names of the threads of the process, by the number that the process itself knows them by. Empty where /proc does not show them.
-    pub fn thread_names(&self) -> FxHashMap<u64, String> {
-        let names = self.own_proc().and_then(|proc| proc.thread_names(self.endpoint.key.pid).ok()).unwrap_or_default();
-        names.into_iter().map(|(thread, name)| (thread, sanitise_bytes(&name))).collect()
-    }
-
-    /// The threads of the process with the time that each has had on a processor so far, no more than `most`. Empty where /proc does not show them.
-    pub fn thread_times(&self, most: usize) -> Vec<ThreadUse> {
-        let times = self.own_proc().and_then(|proc| proc.thread_times(self.endpoint.key.pid, most).ok()).unwrap_or_default();
-        times.into_iter().map(|(thread, name, cpu)| ThreadUse { thread, name: sanitise_bytes(&name), cpu }).collect()
-    }
-
-    /// The most memory that the process ever had resident, bytes; `None` where /proc does not show it.
-    pub fn peak_memory(&self) -> Option<u64> {
-        self.own_proc()?.peak_memory(self.endpoint.key.pid).ok()
     }
 
     /// Where /proc shows this very process. Over a shared directory comes a pid of a namespace that we cannot see, and ours of that number is

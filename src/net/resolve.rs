@@ -211,9 +211,9 @@ mod tests {
         std::os::unix::fs::lchown(at("theirs"), Some(65533), None).unwrap();
         assert_eq!(find_in(&tree, "/theirs/file"), Err("/theirs 65533".to_owned()));
         // A link of ours in a directory of theirs, who could put another one in its place.
-        fs::create_dir(at("home")).unwrap();
-        symlink("/private/tmp", at("home/link")).unwrap();
-        chown(at("home"), Some(65533), None).unwrap();
-        assert_eq!(find_in(&tree, "/home/link/file"), Err("/home/link 0".to_owned()));
+        fs::create_dir(at("folder")).unwrap();
+        symlink("/private/tmp", at("folder/link")).unwrap();
+        chown(at("folder"), Some(65533), None).unwrap();
+        assert_eq!(find_in(&tree, "/folder/link/file"), Err("/folder/link 0".to_owned()));
     }
 }
