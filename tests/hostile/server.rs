@@ -327,11 +327,15 @@ fn flow(mut stream: UnixStream, fault: Fault) -> io::Result<()> {
             let mut payload = Vec::new();
             let mut event = NewEvent { metadata: ordinary, timestamp: number as i64, thread: 1, capture_thread: 1, ..NewEvent::default() };
             match fault {
-                Fault::Timestamps => event.timestamp = (random >> 8) as i64,
+                Fault::Timestamps => {
+                    event.timestamp = (random >> 8) as i64;
+                    payload.put(&[7; 100]);
+                }
                 Fault::Threads => {
                     (event.metadata, event.thread, event.capture_thread) = (sample, random, random);
                     event.stack = encoder.stack(&[random, random ^ 1]);
                     payload.put_u32(2);
+                    payload.put(&[7; 100]);
                 }
                 Fault::Heap => {
                     event.metadata = nodes;

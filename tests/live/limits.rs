@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 use std::time::Duration;
 
 use dn_top::ipc::{Level, Provider, Providers, SessionConfig};
@@ -91,17 +93,16 @@ fn what_is_under_way_ends_with_a_process_that_is_killed_in_a_dump() {
         let trace = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
         crate::trace::wait_for_bytes(&trace, place.path());
         let dump = Invocation::new(["dump", &program.pid().to_string(), "--type", "full", "-o", file.to_str().unwrap()]).start();
-        let dumper = poll(PATIENCE, || {
-            let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", program.pid())).ok()?;
-            children.split_whitespace().next()?.parse::<i32>().ok().and_then(rustix::process::Pid::from_raw)
-        });
+        let dumper = poll(PATIENCE, || child(program.pid())).unwrap_or_else(|| panic!("{runtime} starts no dump program"));
+        // What is stopped when the last of its group with a parent in the session has gone is woken up by the kernel: one stays.
+        let mut other = Command::new("sleep").arg("1000").process_group(program.pid().try_into().unwrap()).spawn().unwrap();
         // It stands still: the slowest dump there is.
-        let dumper = dumper.filter(|dumper| rustix::process::kill_process(*dumper, Signal::STOP).is_ok());
+        rustix::process::kill_process(dumper, Signal::STOP).unwrap();
         program.signal(Signal::KILL);
         let (output, traced) = (dump.wait(), trace.wait());
-        if let Some(dumper) = dumper {
-            let _ = rustix::process::kill_process(dumper, Signal::KILL);
-        }
+        rustix::process::kill_process(dumper, Signal::KILL).unwrap();
+        other.kill().unwrap();
+        other.wait().unwrap();
         program.wait();
         assert_eq!(output.code, 1, "{runtime}: {}", output.stderr);
         let words = ["the process ended before it answered", "closed without an answer", "[createdump]"];
@@ -109,4 +110,11 @@ fn what_is_under_way_ends_with_a_process_that_is_killed_in_a_dump() {
         let result: serde_json::Value = serde_json::from_str(&traced.stdout).unwrap();
         assert_eq!((traced.code, &result["stopped_by"]), (0, &"target-exit".into()), "{runtime}: {}", traced.stderr);
     }
+}
+
+/// A child of any of its threads.
+fn child(pid: u32) -> Option<rustix::process::Pid> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let children: String = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok()).collect();
+    children.split_whitespace().next()?.parse().ok().and_then(rustix::process::Pid::from_raw)
 }
