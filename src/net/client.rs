@@ -3,7 +3,7 @@
 //! Each command has a connection of its own. The message is made before the connection, and sent at once in one write: a runtime serves one client at
 //! a time and would wait for the bytes, and a 3.x runtime takes no message in pieces. We always close first; dropping a call closes too.
 
-mod threads;
+mod process;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,7 +20,6 @@ use super::lane::Lane;
 use super::legacy;
 use super::peer::{self, PeerError, VerifiedStream};
 use super::proc::Proc;
-use super::process_exit;
 use super::user_events::UserEventsData;
 use crate::ipc::{
     Attempt, Command, CommandCode, CommandSupport, Destination, DumpRequest, EnvironmentBlock, Failure, HEADER_BYTES, Hresult,
@@ -301,14 +300,6 @@ impl Client {
         result.map_err(|cause| self.error(code, cause))
     }
 
-    /// Waits for the end of the process. A connection need not end with it: children may hold it, as the dump program of 3.1 does. It takes for ever
-    /// where /proc does not show the process, or the kernel cannot tell (before Linux 5.3).
-    pub async fn process_exit(&self) {
-        if process_exit::wait(self.endpoint.key.pid, || self.own_proc().is_some()).await.is_err() {
-            std::future::pending().await
-        }
-    }
-
     /// One connection, one message, a file behind it where one is needed, one reply. What follows the reply is left in the connection. A command
     /// that the runtime has declined for good is not sent again: its answer would be the same.
     async fn exchange(&self, command: &Command, data: Option<&UserEventsData>) -> Result<(Reply, VerifiedStream), Cause> {
@@ -351,7 +342,11 @@ impl Client {
             if threads.waits() {
                 return Err(Cause::Suspended);
             }
-            if code.is_fatal_while_suspended() && !threads.started {
+            // A runtime without ProcessInfo is older than 5.0, and answers that it has no perf map.
+            if code.is_fatal_while_suspended()
+                && !threads.started
+                && !matches!(self.support().get(CommandCode::ProcessInfo), Some(Support::Unknown))
+            {
                 return Err(Cause::StateUnknown);
             }
         }

@@ -1,9 +1,10 @@
-//! Threads of the process that a client talks to, as /proc shows them.
+//! What /proc shows of the process that a client talks to.
 
 use rustc_hash::FxHashMap;
 
 use super::Client;
 use crate::model::{ThreadUse, sanitise_bytes};
+use crate::net::process_exit;
 
 impl Client {
     /// Names of the threads of the process, by the number that the process itself knows them by. Empty where /proc does not show them.
@@ -21,5 +22,13 @@ impl Client {
     /// The most memory that the process ever had resident, bytes; `None` where /proc does not show it.
     pub fn peak_memory(&self) -> Option<u64> {
         self.own_proc()?.peak_memory(self.endpoint.key.pid).ok()
+    }
+
+    /// Waits for the end of the process. A connection need not end with it: children may hold it, as the dump program of 3.1 does. It takes for ever
+    /// where /proc does not show the process, or the kernel cannot tell (before Linux 5.3).
+    pub async fn process_exit(&self) {
+        if process_exit::wait(self.endpoint.key.pid, || self.own_proc().is_some()).await.is_err() {
+            std::future::pending().await
+        }
     }
 }
