@@ -117,7 +117,7 @@ async fn nothing_that_a_target_says_of_itself_reaches_the_terminal_raw() {
     let name = bench.run(&["env", "--json"]).json()[0]["name"].clone();
     assert_eq!(name, "A\u{1b}]0;owned\u{7}");
     let files: Vec<_> = fs::read_dir(bench.place.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    assert!(files.len() == 1 && files[0].starts_with("Web0owned31m_77_2"), "{files:?}");
+    assert!(files.len() == 1 && files[0].starts_with(&format!("Web0owned31m_{}_2", std::process::id())), "{files:?}");
 }
 
 #[test]
