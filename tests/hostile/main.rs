@@ -35,7 +35,7 @@ const GRAPH: &[&str] = &["heap", "--yes", "-o", "a.gcdump"];
 const DUMP: &[&str] = &["dump", "-o", "a.dmp"];
 
 /// Commands that send one request.
-const REQUESTS: [&[&str]; 8] = [&["env"], TRACE, COUNTERS, &["stacks"], HEAP, &["perfmap", "on"], &["resume"], &["set-env", "A=B"]];
+const REQUESTS: [&[&str]; 8] = [&["env"], TRACE, COUNTERS, &["stacks"], HEAP, &["perfmap", "off"], &["resume"], &["set-env", "A=B"]];
 
 /// The program that the tests start.
 #[test]
