@@ -94,6 +94,9 @@ fn what_is_under_way_ends_with_a_process_that_is_killed_in_a_dump() {
         crate::trace::wait_for_bytes(&trace, place.path());
         let dump = Invocation::new(["dump", &program.pid().to_string(), "--type", "full", "-o", file.to_str().unwrap()]).start();
         let dumper = poll(PATIENCE, || child(program.pid())).unwrap_or_else(|| panic!("{runtime} starts no dump program"));
+        // From here on its threads stay when they are dead, until the dump program takes note of them.
+        poll(PATIENCE, || is_traced(program.pid()).then_some(()))
+            .unwrap_or_else(|| panic!("{runtime}: the dump program attaches to nothing"));
         // What is stopped when the last of its group with a parent in the session has gone is woken up by the kernel: one stays.
         let mut other = Command::new("sleep").arg("1000").process_group(program.pid().try_into().unwrap()).spawn().unwrap();
         // It stands still: the slowest dump there is.
@@ -110,6 +113,14 @@ fn what_is_under_way_ends_with_a_process_that_is_killed_in_a_dump() {
         let result: serde_json::Value = serde_json::from_str(&traced.stdout).unwrap();
         assert_eq!((traced.code, &result["stopped_by"]), (0, &"target-exit".into()), "{runtime}: {}", traced.stderr);
     }
+}
+
+/// Whether every thread has a tracer.
+fn is_traced(pid: u32) -> bool {
+    fs::read_dir(format!("/proc/{pid}/task")).unwrap().all(|thread| {
+        let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap_or_default();
+        status.lines().any(|line| line.strip_prefix("TracerPid:").is_some_and(|tracer| tracer.trim() != "0"))
+    })
 }
 
 /// A child of any of its threads.

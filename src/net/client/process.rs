@@ -1,10 +1,16 @@
 //! What /proc shows of the process that a client talks to.
 
+use std::time::Duration;
+
 use rustc_hash::FxHashMap;
+use tokio::time::sleep;
 
 use super::Client;
 use crate::model::{ThreadUse, sanitise_bytes};
 use crate::net::process_exit;
+
+/// How often it is looked whether the threads of a process are dead.
+const LOOK_AT_THREADS: Duration = Duration::from_secs(2);
 
 impl Client {
     /// Names of the threads of the process, by the number that the process itself knows them by. Empty where /proc does not show them.
@@ -25,10 +31,22 @@ impl Client {
     }
 
     /// Waits for the end of the process. A connection need not end with it: children may hold it, as the dump program of 3.1 does. It takes for ever
-    /// where /proc does not show the process, or the kernel cannot tell (before Linux 5.3).
+    /// where /proc does not show the process.
     pub async fn process_exit(&self) {
-        if process_exit::wait(self.endpoint.key.pid, || self.own_proc().is_some()).await.is_err() {
+        tokio::select! {
+            Ok(()) = process_exit::wait(self.endpoint.key.pid, || self.own_proc().is_some()) => {}
+            () = self.death() => {}
+        }
+    }
+
+    /// Waits until all threads of the process are dead. Nothing wakes us up then where a tracer keeps them, as a dump program that hangs does, nor
+    /// before Linux 5.3.
+    async fn death(&self) {
+        if self.own_proc().is_none() {
             std::future::pending().await
+        }
+        while self.own_proc().is_some_and(|proc| proc.is_dead(self.endpoint.key.pid).is_ok_and(|is_dead| !is_dead)) {
+            sleep(LOOK_AT_THREADS).await;
         }
     }
 }

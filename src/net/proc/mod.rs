@@ -229,6 +229,24 @@ impl Proc {
         Ok(times)
     }
 
+    /// Whether all threads of a process are dead. A dead thread stays until its tracer takes note of it, and keeps its process from ending for
+    /// whoever awaits that.
+    pub(crate) fn is_dead(&self, pid: u32) -> io::Result<bool> {
+        let is_dead = |stat: &Stat| matches!(stat.state, 'Z' | 'X');
+        // The main thread seldom ends before the others.
+        let mut dead = is_dead(&self.stat(pid)?);
+        if dead {
+            self.each_thread(&format!("{pid}/task"), |_, folder| {
+                let stat = self
+                    .read(&format!("{folder}/stat"), 8192)
+                    .and_then(|bytes| Stat::from_read(bytes.as_slice()).map_err(io::Error::other));
+                dead = stat.is_ok_and(|stat| is_dead(&stat));
+                dead
+            })?;
+        }
+        Ok(dead)
+    }
+
     /// Calls `each` with the number and the folder of every thread, until it says that it has seen enough.
     fn each_thread(&self, tasks: &str, mut each: impl FnMut(u32, &str) -> bool) -> io::Result<()> {
         let directory = openat(&self.directory, tasks, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
