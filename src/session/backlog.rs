@@ -1,51 +1,174 @@
 //! Bytes that wait to be counted.
 //!
-//! There is room for a few chunks. What comes faster than it is counted is read from the file that it was written to, later: a decoder cannot leave bytes
-//! out. A flight recorder alone has no such file, since it keeps what was decoded: there the reader waits.
+//! There is room for some megabytes in memory. What comes faster than it is counted is read from the file that it was written to, later: a decoder cannot
+//! leave bytes out. A flight recorder alone has no such file, since it keeps what was decoded: there the reader waits for room, but long before that
+//! analysis is left out, and counting alone is faster than any runtime.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::count::{Counted, Side};
 use super::observe::PACE;
 use super::progress::Progress;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
 
-/// Chunks that there is room for.
-pub(super) const WAITING: usize = 16;
+/// Chunks that there is room for. All but the newest are at least half full on average, since small ones are put together.
+const ROOM: usize = 16;
 /// What is read at once from the file.
 const CHUNK: usize = 256 * 1024;
 
-/// What is to be counted next.
-pub(super) enum Work {
-    /// A chunk, and how many of its bytes count.
-    Chunk(Vec<u8>, usize),
-    /// So many bytes that are only in the file.
-    InFile(u64),
+/// The bytes between the reader of a stream and the thread that counts them.
+#[derive(Default)]
+pub(super) struct Backlog {
+    queue: Mutex<Queue>,
+    /// Notified when bytes came or ended, and when there is room again. Only one side ever waits: for bytes when there are none, or for room.
+    changed: Condvar,
+    bytes: AtomicU64,
+    ended: OnceLock<Instant>,
 }
 
-impl Work {
-    /// How many chunks it stands for.
-    pub(super) fn weight(&self) -> usize {
-        match self {
-            Self::Chunk(..) => 1,
-            Self::InFile(_) => WAITING,
+#[derive(Default)]
+struct Queue {
+    /// Buffers, and how many bytes of each count.
+    chunks: VecDeque<(Vec<u8>, usize)>,
+    /// So many bytes after those are only in the file.
+    in_file: u64,
+    /// Buffers to be used again.
+    empty: Vec<Vec<u8>>,
+    /// Nothing is counted any more.
+    gone: bool,
+}
+
+impl Queue {
+    /// Takes a chunk where there is room for it: in the last buffer, or as a buffer.
+    fn add(&mut self, chunk: Vec<u8>, length: usize) -> Result<(), Vec<u8>> {
+        if let Some((last, used)) = self.chunks.back_mut()
+            && let Some(free) = last.get_mut(*used..*used + length)
+        {
+            free.copy_from_slice(&chunk[..length]);
+            *used += length;
+            self.empty.push(chunk);
+            return Ok(());
+        }
+        if self.chunks.len() >= ROOM {
+            return Err(chunk);
+        }
+        self.chunks.push_back((chunk, length));
+        Ok(())
+    }
+}
+
+impl Backlog {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A buffer of this size for the next chunk.
+    pub(super) fn buffer(&self, size: usize) -> Vec<u8> {
+        self.queue().empty.pop().unwrap_or_else(|| vec![0; size])
+    }
+
+    /// Bytes that are not counted yet.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How long ago the last bytes came, where no more come.
+    pub(super) fn since_end(&self) -> Option<Duration> {
+        self.ended.get().map(Instant::elapsed)
+    }
+
+    /// Adds the first `length` bytes of a buffer, which are in the file, too. Never waits.
+    pub(super) fn add_written(&self, chunk: Vec<u8>, length: usize) {
+        self.bytes.fetch_add(length as u64, Ordering::Relaxed);
+        let mut queue = self.queue();
+        let refused = if queue.in_file > 0 { Err(chunk) } else { queue.add(chunk, length) };
+        if let Err(chunk) = refused {
+            queue.in_file += length as u64;
+            queue.empty.push(chunk);
+        }
+        self.changed.notify_one();
+    }
+
+    /// Adds the first `length` bytes of a buffer, which are nowhere else. Waits for room.
+    pub(super) fn add(&self, mut chunk: Vec<u8>, length: usize) {
+        self.bytes.fetch_add(length as u64, Ordering::Relaxed);
+        let mut queue = self.queue();
+        while !queue.gone {
+            match queue.add(chunk, length) {
+                Ok(()) => break,
+                Err(refused) => chunk = refused,
+            }
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.changed.notify_one();
+    }
+
+    /// Adds so many bytes of the file.
+    pub(super) fn add_file(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.queue().in_file += bytes;
+        self.changed.notify_one();
+    }
+
+    /// No more bytes come.
+    pub(super) fn end(&self) {
+        let queue = self.queue();
+        // Fails only where it has ended before.
+        let _ = self.ended.set(Instant::now());
+        drop(queue);
+        self.changed.notify_one();
+    }
+
+    /// What is to be counted next. Waits for it for a while.
+    fn next(&self) -> Work {
+        let mut queue = self.queue();
+        if queue.chunks.is_empty() && queue.in_file == 0 && self.ended.get().is_none() {
+            queue = self.changed.wait_timeout(queue, PACE).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if let Some((chunk, length)) = queue.chunks.pop_front() {
+            self.changed.notify_one();
+            return Work::Chunk(chunk, length);
+        }
+        match std::mem::take(&mut queue.in_file) {
+            0 if self.ended.get().is_some() => Work::Ended,
+            0 => Work::Nothing,
+            bytes => Work::InFile(bytes),
         }
     }
 }
 
+/// What is to be counted next.
+enum Work {
+    /// A buffer, and how many of its bytes count.
+    Chunk(Vec<u8>, usize),
+    /// So many bytes that are only in the file.
+    InFile(u64),
+    /// Nothing came for a while.
+    Nothing,
+    /// Nothing comes any more.
+    Ended,
+}
+
 /// Where the bytes come from that are counted.
 pub(super) struct Source {
-    pub(super) incoming: Receiver<Work>,
-    pub(super) give_back: Sender<Vec<u8>>,
-    pub(super) file: Option<File>,
+    backlog: Arc<Backlog>,
+    file: Option<File>,
     /// How many bytes of the file are counted.
-    pub(super) at: u64,
-    pub(super) progress: Arc<Progress>,
+    at: u64,
+    progress: Arc<Progress>,
+}
+
+impl Drop for Source {
+    fn drop(&mut self) {
+        self.backlog.queue().gone = true;
+        self.backlog.changed.notify_one();
+    }
 }
 
 /// Why counting ended before the bytes did.
@@ -67,6 +190,10 @@ impl Uncounted {
 }
 
 impl Source {
+    pub(super) fn new(backlog: Arc<Backlog>, file: Option<File>, progress: Arc<Progress>) -> Self {
+        Self { backlog, file, at: 0, progress }
+    }
+
     /// Feeds a decoder until there is no more, and says whether the stream came to its proper end. `look` is called after each chunk, while none
     /// come, and when it is over.
     pub(super) fn drain<S: Sink>(
@@ -78,23 +205,19 @@ impl Source {
         let mut decoder = Decoder::new(Limits::LIVE);
         let (mut outcome, mut undecodable) = (Ok(()), Some(undecodable));
         loop {
-            match self.incoming.recv_timeout(PACE) {
-                Ok(work) => {
-                    let weight = work.weight();
-                    if outcome.is_ok() {
-                        outcome = self.feed(work, &mut decoder, &mut sink, &mut look);
-                    }
-                    if let Err(Uncounted::Undecodable(error)) = &outcome
-                        && !matches!(error, DecodeError::Version(_))
-                        && let Some(undecodable) = undecodable.take()
-                    {
-                        undecodable(error.clone());
-                    }
-                    self.progress.waiting.fetch_sub(weight, Ordering::Relaxed);
-                }
+            match self.backlog.next() {
+                Work::Ended => break,
                 // Rates fall while nothing comes.
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+                Work::Nothing => {}
+                work if outcome.is_ok() => outcome = self.feed(work, &mut decoder, &mut sink, &mut look),
+                Work::Chunk(chunk, _) => self.backlog.queue().empty.push(chunk),
+                Work::InFile(_) => {}
+            }
+            if let Err(Uncounted::Undecodable(error)) = &outcome
+                && !matches!(error, DecodeError::Version(_))
+                && let Some(undecodable) = undecodable.take()
+            {
+                undecodable(error.clone());
             }
             look(&mut sink, false);
         }
@@ -110,29 +233,35 @@ impl Source {
         sink: &mut (S, Side),
         look: &mut impl FnMut(&mut (S, Side), bool),
     ) -> Result<(), Uncounted> {
-        match (work, &self.file) {
+        let Self { backlog, at, progress, file } = self;
+        let mut took = |bytes: usize| {
+            *at += bytes as u64;
+            backlog.bytes.fetch_sub(bytes as u64, Ordering::Relaxed);
+            *at
+        };
+        match (work, file) {
             (Work::Chunk(chunk, length), _) => {
                 let fed = decoder.feed(&chunk[..length], sink);
-                self.at += length as u64;
-                // Once the pump has read its last there is nobody to give it back to.
-                let _ = self.give_back.send(chunk);
+                took(length);
+                backlog.queue().empty.push(chunk);
                 fed.map_err(Uncounted::Undecodable)
             }
             (Work::InFile(mut left), Some(file)) => {
-                let mut buffer = vec![0; CHUNK];
+                let (mut buffer, mut at) = (vec![0; CHUNK], took(0));
                 while left > 0 {
-                    if self.progress.abandoned.load(Ordering::Relaxed) {
+                    if progress.abandoned.load(Ordering::Relaxed) {
                         return Err(Uncounted::Abandoned);
                     }
                     let size = left.min(CHUNK as u64) as usize;
-                    file.read_exact_at(&mut buffer[..size], self.at).map_err(Uncounted::Unreadable)?;
-                    (self.at, left) = (self.at + size as u64, left - size as u64);
+                    file.read_exact_at(&mut buffer[..size], at).map_err(Uncounted::Unreadable)?;
                     decoder.feed(&buffer[..size], sink).map_err(Uncounted::Undecodable)?;
+                    at = took(size);
+                    left -= size as u64;
                     look(sink, false);
                 }
                 Ok(())
             }
-            (Work::InFile(_), None) => Ok(()),
+            (Work::InFile(_) | Work::Nothing | Work::Ended, _) => Ok(()),
         }
     }
 }

@@ -1,15 +1,16 @@
 //! Counting what is in a stream, beside the thread that writes it, and never in its way.
 //!
-//! Counting is faster than any runtime; analyses need not be. While chunks pile up events are only counted, not analysed.
+//! Counting is faster than any runtime; analyses need not be. While too many bytes wait, and a while after the stream's end, events are only counted,
+//! not analysed.
 
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use super::backlog::{Source, WAITING, Work};
+use super::backlog::{Backlog, Source};
 use super::observe::Observer;
 use super::progress::Progress;
 use super::segments::Segments;
@@ -18,8 +19,12 @@ use crate::clr::Trigger;
 use crate::model::Kept;
 use crate::nettrace::{DecodeError, Event, Keep, Loss, Metadata, Recent, SequencePoint, Sink, Thread, TraceHeader, Trouble};
 
-/// While more wait than these, events are only counted.
-const BEHIND: usize = WAITING / 2;
+/// While more bytes than these wait that are in the file, too, events are only counted.
+const BEHIND: u64 = 32 << 20;
+/// The same for bytes that are only in memory: half of what is in there when the reader has to wait.
+const BEHIND_IN_MEMORY: u64 = 1 << 20;
+/// How long analyses may take once the stream has ended.
+const ANALYSIS_AFTER_END: Duration = Duration::from_secs(5);
 
 /// What is done with a stream besides being counted.
 #[derive(Debug, Clone, Default)]
@@ -90,14 +95,22 @@ impl Side {
 struct Analysed {
     live: Live,
     progress: Arc<Progress>,
-    /// Whether they may be.
-    hurries: bool,
+    backlog: Arc<Backlog>,
+    /// Bytes that may wait.
+    most: u64,
+}
+
+impl Analysed {
+    fn is_behind(&self) -> bool {
+        let is_late = |since: Duration| since > ANALYSIS_AFTER_END || self.progress.abandoned.load(Ordering::Relaxed);
+        self.backlog.bytes() > self.most || self.backlog.since_end().is_some_and(is_late)
+    }
 }
 
 impl Sink for Analysed {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        if self.hurries && self.progress.waiting.load(Ordering::Relaxed) > BEHIND {
+        if self.is_behind() {
             self.live.count_only(event);
             self.progress.unanalysed.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -147,13 +160,7 @@ pub(super) struct Counted {
 
 /// Hands chunks over to be counted and takes their memory back.
 pub(super) struct Counter {
-    work: SyncSender<Work>,
-    empty: Receiver<Vec<u8>>,
-    /// Memory of a chunk that there was no room for.
-    spare: Option<Vec<u8>>,
-    progress: Arc<Progress>,
-    /// Bytes that are in the file and not yet handed over.
-    behind: u64,
+    backlog: Arc<Backlog>,
     /// Whether what is written to a file can be read from there.
     has_file: bool,
     thread: Option<JoinHandle<Counted>>,
@@ -168,25 +175,25 @@ impl Counter {
         file: Option<File>,
         undecodable: impl FnOnce(DecodeError) + Send + 'static,
     ) -> Self {
-        Self::begin(progress, counting, file, true, undecodable)
+        let most = if file.is_some() { BEHIND } else { BEHIND_IN_MEMORY };
+        Self::begin(progress, counting, file, most, undecodable)
     }
 
     fn begin(
         progress: Arc<Progress>,
         counting: Counting,
         file: Option<File>,
-        hurries: bool,
+        most: u64,
         undecodable: impl FnOnce(DecodeError) + Send + 'static,
     ) -> Self {
-        let (work, incoming) = sync_channel::<Work>(WAITING);
-        let (give_back, empty) = channel();
+        let backlog = Arc::new(Backlog::default());
         let has_file = file.is_some();
         let watch = Watch::new(counting.stop_on);
         let recent = counting.keep.map(|(keep, file)| Recent::new(keep, Box::new(Segments::beside(&file))));
         let side = Side { watch, recent, rundown: vec![false], progress: progress.clone() };
-        let shared = progress.clone();
+        let source = Source::new(backlog.clone(), file, progress.clone());
+        let waiting = backlog.clone();
         let count = move || {
-            let source = Source { incoming, give_back, file, at: 0, progress: progress.clone() };
             let count = |tally: &Throughput| {
                 let totals = tally.snapshot();
                 progress.events.store(totals.events, Ordering::Relaxed);
@@ -199,7 +206,7 @@ impl Counter {
                 });
             }
             let mut observer = Observer::default();
-            let analysed = Analysed { live: Live::default().keeping_events(), progress: progress.clone(), hurries };
+            let analysed = Analysed { live: Live::default().keeping_events(), progress: progress.clone(), backlog: waiting, most };
             source.drain((analysed, side), undecodable, |(Analysed { live, .. }, side), over| {
                 count(live.throughput());
                 side.look();
@@ -214,60 +221,36 @@ impl Counter {
                 }
             })
         };
-        // Without the thread there is no receiver: nothing is counted, everything is written.
+        // Without the thread its end of the backlog is gone: nothing is counted, everything is written.
         let thread = std::thread::Builder::new().name("count".to_owned()).spawn(count).ok();
-        Self { work, empty, spare: None, progress: shared, behind: 0, has_file, thread }
+        Self { backlog, has_file, thread }
     }
 
-    /// Counts what is in a file that was written, so many bytes, all of which are analysed.
+    /// Counts so many bytes of a file that was written after its stream ended.
     pub(super) fn of_file(progress: Arc<Progress>, counting: Counting, file: File, bytes: u64) -> Self {
-        let counter = Self::begin(progress, counting, Some(file), false, |_| {});
-        Self { behind: bytes, ..counter }
+        progress.unanalysed.store(0, Ordering::Relaxed);
+        let counter = Self::begin(progress, counting, Some(file), u64::MAX, |_| {});
+        counter.backlog.add_file(bytes);
+        counter
     }
 
     /// Memory for the next chunk of this size.
-    pub(super) fn buffer(&mut self, size: usize) -> Vec<u8> {
-        self.spare.take().or_else(|| self.empty.try_recv().ok()).unwrap_or_else(|| vec![0; size])
+    pub(super) fn buffer(&self, size: usize) -> Vec<u8> {
+        self.backlog.buffer(size)
     }
 
     /// Has the first `length` bytes of a chunk counted. Waits for room only where the bytes are in no file.
-    pub(super) fn count(&mut self, chunk: Vec<u8>, length: usize) {
-        if !self.has_file {
-            return self.hand_over(Work::Chunk(chunk, length));
+    pub(super) fn count(&self, chunk: Vec<u8>, length: usize) {
+        if self.has_file {
+            self.backlog.add_written(chunk, length);
+        } else {
+            self.backlog.add(chunk, length);
         }
-        if self.behind > 0 && self.offer(Work::InFile(self.behind)).is_ok() {
-            self.behind = 0;
-        }
-        let refused = if self.behind > 0 { Err(Work::Chunk(chunk, length)) } else { self.offer(Work::Chunk(chunk, length)) };
-        if let Err(Work::Chunk(chunk, _)) = refused {
-            self.behind += length as u64;
-            self.spare = Some(chunk);
-        }
-    }
-
-    fn offer(&self, work: Work) -> Result<(), Work> {
-        let weight = work.weight();
-        self.progress.waiting.fetch_add(weight, Ordering::Relaxed);
-        self.work.try_send(work).map_err(|refused| {
-            self.progress.waiting.fetch_sub(weight, Ordering::Relaxed);
-            match refused {
-                TrySendError::Full(work) | TrySendError::Disconnected(work) => work,
-            }
-        })
-    }
-
-    fn hand_over(&self, work: Work) {
-        self.progress.waiting.fetch_add(work.weight(), Ordering::Relaxed);
-        // Fails only where the thread is gone, which `finish` tells.
-        let _ = self.work.send(work);
     }
 
     /// What came of it, once all is counted.
     pub(super) fn finish(self) -> Counted {
-        if self.behind > 0 {
-            self.hand_over(Work::InFile(self.behind));
-        }
-        drop(self.work);
+        self.backlog.end();
         match self.thread.map(JoinHandle::join) {
             Some(Ok(counted)) => counted,
             Some(Err(_)) | None => {

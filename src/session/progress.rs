@@ -1,6 +1,6 @@
 //! What a recording's threads tell each other while it runs.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, watch};
@@ -25,8 +25,6 @@ pub(super) struct Progress {
     pub(super) kept: watch::Sender<Option<Kept>>,
     /// Set when the session is being stopped: the rundown that comes from now on is kept.
     pub(super) stopping: AtomicBool,
-    /// Chunks that wait to be counted.
-    pub(super) waiting: AtomicUsize,
     /// Events that were only counted, because analysis fell behind.
     pub(super) unanalysed: AtomicU64,
     /// Set when the recording is abandoned: what is not counted yet stays uncounted.

@@ -49,7 +49,7 @@ impl Pump {
         let session = self.session.clone();
         let undecodable = move |error| session.cut(Cut::Undecodable(error));
         let file = if all { self.file.try_clone().ok() } else { None };
-        let mut counter = Counter::start(self.progress.clone(), self.counting.clone(), file, undecodable);
+        let counter = Counter::start(self.progress.clone(), self.counting.clone(), file, undecodable);
         let mut trouble = Trouble::default();
         let mut written = true;
         let mut announced = false;
