@@ -28,5 +28,5 @@ pub use recording::{Kept, KernelTrace, NameSearch, Outcome, Phase, Rate, Recordi
 pub use size::{format_size, parse_size};
 pub use text::{sanitise, sanitise_bytes};
 pub use trace_file::{FileContents, Span, TraceFile};
-pub use units::{Age, ByteRate, Bytes, Count, CountRate, Nanoseconds, Percent, Stopwatch};
+pub use units::{Age, ByteRate, Bytes, Count, CountRate, Nanoseconds, Number, Percent, Stopwatch};
 pub use variable::Variable;

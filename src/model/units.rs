@@ -19,6 +19,11 @@ pub struct Count(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CountRate(pub f64);
 
+/// A figure of any size and sign, in full: `1234567.25`, `0.012`, `0.0004`, `-2e300`. No more than three digits behind the point, but for small
+/// figures two that are not 0; those with more than 15 digits before the point or six 0 behind it in powers of ten.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Number(pub f64);
+
 /// A short time: `450 ns`, `12 µs`, `6.1 ms`, `1.2 s`, `125 s`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Nanoseconds(pub u64);
@@ -76,6 +81,23 @@ impl fmt::Display for Count {
 impl fmt::Display for CountRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_scaled(f, self.0, COUNTS, "/s")
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.0;
+        let text = match value.abs() {
+            0.0 => return f.pad("0"),
+            // Of NaN and what is infinite there are no digits.
+            size if !size.is_finite() => return f.pad(&value.to_string()),
+            1e15.. => return f.pad(&format!("{value:e}")),
+            0.1.. => format!("{value:.3}"),
+            size if size < 1e-6 => return f.pad(&format!("{value:.1e}")),
+            // The place of the first digit that is not 0, and the next one.
+            size => format!("{value:.*}", (1.0 - size.log10().floor()) as usize),
+        };
+        f.pad(if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text })
     }
 }
 
@@ -156,6 +178,30 @@ mod tests {
         assert_eq!(ByteRate(340_000.0).to_string(), "340 kB/s");
         assert_eq!(ByteRate(f64::NAN).to_string(), "0 B/s");
         assert_eq!(format!("{:>8}|{:<8}|", Bytes(1), Bytes(1)), "     1 B|1 B     |");
+    }
+
+    #[test]
+    fn figures_of_any_size_stay_short_and_are_never_nothing() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (42.0, "42"),
+            (1_234_567.25, "1234567.25"),
+            (-1234.5, "-1234.5"),
+            (0.012_175_000_000_000_047, "0.012"),
+            (0.116_597_699_999_999_97, "0.117"),
+            (0.000_4, "0.0004"),
+            (0.000_916_000_000_000_000_1, "0.00092"),
+            (-0.000_001_23, "-0.0000012"),
+            (0.000_000_123, "1.2e-7"),
+            (999_999_999_999_999.0, "999999999999999"),
+            (-2e300, "-2e300"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "inf"),
+        ] {
+            assert_eq!(Number(value).to_string(), text);
+        }
+        assert_eq!(format!("{:>6}|", Number(1.5)), "   1.5|");
     }
 
     #[test]

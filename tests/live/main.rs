@@ -17,6 +17,7 @@ mod forms;
 mod limits;
 mod names;
 mod net;
+mod numbers;
 mod ports;
 mod refusals;
 mod run;

@@ -102,7 +102,9 @@ impl EventCounters {
                 rate_scale_s: None,
             })
         })?;
-        series.identity.rate_scale_s = seconds(payload.rate_scale);
+        // The interval that it publishes in, not the time that the latest took: that is another each time.
+        let nominal_s = || Some(f64::from(payload.interval_ms()?) / 1000.0);
+        series.identity.rate_scale_s = seconds(payload.rate_scale).or_else(nominal_s).filter(|seconds| *seconds > 0.0);
         let reading = &mut series.reading;
         let mut interval_s = Some(payload.interval_s).filter(|seconds| seconds.is_finite() && *seconds > 0.0);
         let mut delta = payload.increment.filter(|increment| increment.is_finite());

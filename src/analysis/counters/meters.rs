@@ -19,6 +19,8 @@ const INSTRUMENTS: usize = 4096;
 const NOTICES: usize = 32;
 /// Characters of a text that are kept.
 const TEXT: usize = 400;
+/// Instruments that .NET 9 and 10 publish as counters although they rise and fall, and their meter.
+const AMOUNTS: (&str, [&str; 2]) = ("System.Runtime", ["dotnet.thread_pool.queue.length", "dotnet.thread_pool.thread.count"]);
 
 /// Reads the events of meters.
 #[derive(Debug, Default)]
@@ -197,6 +199,9 @@ impl Meters {
         reading.value = fields.value.and_then(number);
         if let Some(delta) = reading.delta {
             reading.total = Some(reading.total.unwrap_or(0.0) + delta);
+            if delta < 0.0 {
+                series.can_fall();
+            }
         }
         series.record();
     }
@@ -218,11 +223,13 @@ impl Meters {
         let (meter, instrument) = (fields.meter.as_bytes(), fields.instrument.as_bytes());
         store.set_key([b"M", meter, instrument, fields.tags.as_bytes(), &id]);
         let series = store.series(|| {
+            let (group, name) = (start_of(fields.meter, TEXT), start_of(fields.instrument, TEXT));
+            let is_amount = group == AMOUNTS.0 && AMOUNTS.1.contains(&name.as_str());
             Series::new(Identity {
                 source: CounterSource::Meter,
-                kind,
-                group: start_of(fields.meter, TEXT),
-                name: start_of(fields.instrument, TEXT),
+                kind: if is_amount { CounterKind::UpDownCounter } else { kind },
+                group,
+                name,
                 display_name: String::new(),
                 unit: start_of(fields.unit, TEXT),
                 tags: start_of(fields.tags, TEXT),

@@ -129,7 +129,7 @@ impl Analysis for Counters {
     }
 
     fn snapshot(&self, _view: &View<'_>) -> CountersSnapshot {
-        let mut counters: Vec<_> = self.store.series.iter().map(Series::snapshot).collect();
+        let mut counters: Vec<_> = self.store.series.iter().filter_map(Series::snapshot).collect();
         counters.sort_by(|a, b| (&a.group, &a.name, &a.tags).cmp(&(&b.group, &b.name, &b.tags)));
         CountersSnapshot {
             vitals: Vitals::new(&counters),

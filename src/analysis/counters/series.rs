@@ -10,6 +10,8 @@ const HISTORY: usize = 300;
 pub(super) struct Series {
     pub(super) identity: Identity,
     pub(super) reading: Reading,
+    /// Whether a whole interval was read: before that there is nothing to show.
+    is_read: bool,
     history: VecDeque<(i64, f64)>,
 }
 
@@ -23,7 +25,7 @@ pub(super) struct Identity {
     pub(super) display_name: String,
     pub(super) unit: String,
     pub(super) tags: String,
-    /// Seconds that a rate is told for; `None` where it is told for its interval.
+    /// Seconds that a rate is given for: what the counter asks for, else the interval that it is published in; `None` where neither is known.
     pub(super) rate_scale_s: Option<f64>,
 }
 
@@ -118,7 +120,8 @@ pub struct CounterSnapshot {
     pub delta: Option<f64>,
     /// The same for each second.
     pub rate: Option<f64>,
-    /// The same for the time that the counter wants to be told for, and that time in seconds; the interval where it wants none.
+    /// The same for the time that the counter asks for, and that time in seconds; where it asks for none, the interval that it is published in, as it was
+    /// asked for and not as long as the latest took.
     pub scaled_rate: Option<(f64, f64)>,
     /// How the values of an EventCounter spread in its interval.
     pub spread: Option<Spread>,
@@ -135,11 +138,21 @@ pub struct CounterSnapshot {
 
 impl Series {
     pub(super) fn new(identity: Identity) -> Self {
-        Self { identity, reading: Reading::default(), history: VecDeque::new() }
+        Self { identity, reading: Reading::default(), is_read: false, history: VecDeque::new() }
+    }
+
+    /// A counter that was seen to fall is none that only grows, whatever it is published as: what matters of it is its value.
+    pub(super) fn can_fall(&mut self) {
+        if self.identity.kind == CounterKind::Counter {
+            self.identity.kind = CounterKind::UpDownCounter;
+            // These were rates.
+            self.history.clear();
+        }
     }
 
     /// Puts the latest reading into the history, where it has a value.
     pub(super) fn record(&mut self) {
+        self.is_read = true;
         let value = match self.identity.kind {
             CounterKind::Gauge | CounterKind::UpDownCounter => self.reading.value,
             CounterKind::Counter => self.rate(),
@@ -158,7 +171,12 @@ impl Series {
         Some(self.reading.delta? / interval)
     }
 
-    pub(super) fn snapshot(&self) -> CounterSnapshot {
+    /// What there is to show; `None` where only a part of an interval was read so far.
+    pub(super) fn snapshot(&self) -> Option<CounterSnapshot> {
+        self.is_read.then(|| self.latest())
+    }
+
+    fn latest(&self) -> CounterSnapshot {
         let Identity { source, kind, ref group, ref name, ref display_name, ref unit, ref tags, rate_scale_s } = self.identity;
         let reading = &self.reading;
         let median = || reading.quantiles.iter().find(|(share, _)| *share == 0.5).map(|(_, value)| *value);

@@ -94,7 +94,7 @@ fn both_shapes_of_event_counters() {
     for second in 1..=3 {
         mean(&mut script, second * S, "latency", second as f64, 10, "Interval=1000");
         sum(&mut script, second * S, "requests", 30.0, 0.5, "00:01:00", "Interval=500");
-        sum(&mut script, second * S, "pause", 4.0, 2.0, "", "Interval=1000");
+        sum(&mut script, second * S, "pause", 4.0, 1.0 + second as f32 / 1000.0, "", "Interval=1000");
     }
     mean(&mut script, 4 * S, "latency", 0.0, 0, "Interval=1000");
     let found = counters(&mut script, CounterSession::default());
@@ -107,7 +107,8 @@ fn both_shapes_of_event_counters() {
     assert_eq!((requests.kind, requests.delta, requests.rate), (CounterKind::Counter, Some(30.0), Some(60.0)));
     assert_eq!((requests.scaled_rate, requests.value), (Some((3600.0, 60.0)), Some(90.0)));
     let pause = named(&found, "pause");
-    assert_eq!((pause.rate, pause.scaled_rate), (Some(2.0), Some((4.0, 2.0))), "told for the interval");
+    let rate = 4.0 / f64::from(1.003_f32);
+    assert_eq!((pause.rate, pause.scaled_rate), (Some(rate), Some((rate, 1.0))), "for the nominal interval");
 }
 
 #[test]
@@ -263,6 +264,40 @@ fn instruments_of_every_kind() {
     assert_eq!((took.count, took.sum, took.total_count, took.total_sum), (Some(100), Some(4950.0), 200, 9900.0));
     assert_eq!((named(&found, "took").value, named(&found, "took").history[1]), (Some(19.0), (2 * S, 99.0)));
     assert_eq!(named(&found, "old took").histogram.as_ref().unwrap().count, None);
+}
+
+/// .NET 9 publishes two amounts of the thread pool as counters; and whatever falls is an amount.
+#[test]
+fn what_rises_and_falls_is_shown_as_it_is_and_not_as_a_rate() {
+    let mut script = Script::new();
+    let mut publish = |at: i64, meter: &str, name: &str, rate: &str, total: &str| {
+        let parts = [
+            Text("sessionId", "me"),
+            Text("meterName", meter),
+            Text("instrumentName", name),
+            Text("unit", ""),
+            Text("tags", ""),
+            Text("rate", rate),
+            Text("value", total),
+        ];
+        metrics(&mut script, at, "CounterRateValuePublished", &parts);
+    };
+    for (second, threads, queue) in [(1, ("", "5"), ("", "10")), (2, ("0", "5"), ("-3", "7")), (3, ("1", "6"), ("2", "9"))] {
+        publish(second * S, "System.Runtime", "dotnet.thread_pool.thread.count", threads.0, threads.1);
+        publish(second * S, "System.Runtime", "dotnet.thread_pool.queue.length", queue.0, queue.1);
+        publish(second * S, "Shop", "open", queue.0, queue.1);
+        publish(second * S, "Shop", "dotnet.thread_pool.thread.count", threads.0, threads.1);
+    }
+    let found = counters(&mut script, CounterSession::default());
+    let of = |group: &str, name: &str| {
+        let counter = found.counters.iter().find(|counter| counter.group == group && counter.name == name).unwrap();
+        (counter.kind, counter.value, counter.delta, counter.history.iter().map(|(_, value)| *value).collect::<Vec<_>>())
+    };
+    let amount = CounterKind::UpDownCounter;
+    assert_eq!(of("System.Runtime", "dotnet.thread_pool.thread.count"), (amount, Some(6.0), Some(1.0), vec![5.0, 5.0, 6.0]));
+    assert_eq!(of("System.Runtime", "dotnet.thread_pool.queue.length"), (amount, Some(9.0), Some(2.0), vec![10.0, 7.0, 9.0]));
+    assert_eq!(of("Shop", "open"), (amount, Some(9.0), Some(2.0), vec![7.0, 9.0]), "no rates among its values");
+    assert_eq!(of("Shop", "dotnet.thread_pool.thread.count").0, CounterKind::Counter, "another meter's");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::analysis::{CounterSnapshot, CountersSnapshot, told_once};
 use crate::app::counters::{CounterLine, CounterOrigin};
 use crate::app::pane::Tab;
 use crate::app::state::State;
-use crate::model::sanitise;
+use crate::model::{Number, sanitise};
 
 impl State {
     /// Where the counters of the selected process come from: it is watched, or a recording has some.
@@ -65,7 +65,7 @@ impl State {
         let CounterLine::Counter(counter) = self.counter_line()? else { return None };
         let CounterSnapshot { group, name, tags, unit, value, .. } = counter;
         let tags = if tags.is_empty() { String::new() } else { format!("[{tags}]") };
-        let value = value.map(|value| format!(" = {value} {unit}")).unwrap_or_default();
+        let value = value.map(|value| format!(" = {} {unit}", Number(value))).unwrap_or_default();
         Some(sanitise(format!("{group}/{name}{tags}{value}").trim_end()))
     }
 }

@@ -12,7 +12,7 @@ use super::wanted::Wanted;
 use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, MeterNotice, told_once};
 use crate::cli::args::CounterFormat;
 use crate::cli::print;
-use crate::model::sanitise;
+use crate::model::{Number, sanitise};
 
 /// Prints every value once.
 pub(super) struct Printer {
@@ -42,13 +42,13 @@ struct Line<'a> {
     rate: Option<f64>,
     interval_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    histogram: Option<Histogram<'a>>,
+    histogram: Option<Histogram>,
 }
 
 #[derive(Serialize)]
-struct Histogram<'a> {
+struct Histogram {
     /// Shares and the values that so many do not exceed.
-    quantiles: &'a [(f64, f64)],
+    quantiles: Vec<(f64, f64)>,
     count: Option<u64>,
     sum: Option<f64>,
 }
@@ -128,11 +128,15 @@ fn json(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot]) -> i
                 CounterKind::UpDownCounter => "up-down-counter",
                 CounterKind::Histogram => "histogram",
             },
-            value: counter.value,
-            delta: counter.delta,
-            rate: counter.rate,
-            interval_s: counter.interval_s,
-            histogram: histogram.map(|told| Histogram { quantiles: &told.quantiles, count: told.count, sum: told.sum }),
+            value: counter.value.map(exact),
+            delta: counter.delta.map(exact),
+            rate: counter.rate.map(exact),
+            interval_s: counter.interval_s.map(exact),
+            histogram: histogram.map(|told| Histogram {
+                quantiles: told.quantiles.iter().map(|(share, value)| (*share, exact(*value))).collect(),
+                count: told.count,
+                sum: told.sum.map(exact),
+            }),
         };
         serde_json::to_writer(&mut *out, &line)?;
         writeln!(out)?;
@@ -148,9 +152,10 @@ fn csv(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], heade
     let time = now.to_zoned(TimeZone::system()).strftime("%m/%d/%Y %H:%M:%S").to_string();
     for Row { counter, unit, tags, kind, value } in counters.iter().flat_map(|counter| rows(counter)) {
         let name = format!("{}{}{}", counter.display_name, bracketed(" (", &unit, ")"), bracketed("[", &tags, "]"));
-        // No value, and not 0, where nothing was measured.
-        let value = value.map_or(String::new(), |value| value.to_string());
-        writeln!(out, "{time},{},{},{kind},{value}", quoted(&counter.group), quoted(&name))?;
+        // No row, and not 0, where nothing was measured.
+        if let Some(value) = value {
+            writeln!(out, "{time},{},{},{kind},{}", quoted(&counter.group), quoted(&name), Number(value))?;
+        }
     }
     Ok(())
 }
@@ -171,7 +176,8 @@ fn text(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], head
     Ok(())
 }
 
-/// A counter has a row for its change in time, a gauge for its value, a histogram for each of its quantiles.
+/// A counter has a row for its change in time, a gauge for its value, a histogram for each of its quantiles. In the first interval of a counter that the
+/// runtime only looks at, its change is not known: its total is.
 fn rows(counter: &CounterSnapshot) -> Vec<Row<'_>> {
     let row = |unit: String, tags: String, kind, value| Row { counter, unit, tags, kind, value };
     let (unit, tags) = (counter.unit.clone(), counter.tags.clone());
@@ -181,11 +187,13 @@ fn rows(counter: &CounterSnapshot) -> Vec<Row<'_>> {
             let tagged = |share| if tags.is_empty() { percentile(share) } else { format!("{tags},{}", percentile(share)) };
             told.quantiles.iter().map(|(share, value)| row(unit.clone(), tagged(*share), "Metric", Some(*value))).collect()
         }
-        (CounterKind::Counter, _) => {
-            let (rate, seconds) = counter.scaled_rate.map_or((None, 1.0), |(rate, seconds)| (Some(rate), seconds));
-            let unit = if unit.is_empty() { "Count" } else { &unit };
-            vec![row(format!("{unit} / {seconds} sec"), tags, "Rate", rate)]
-        }
+        (CounterKind::Counter, _) => vec![match counter.scaled_rate {
+            Some((rate, seconds)) => {
+                let unit = if unit.is_empty() { "Count" } else { &unit };
+                row(format!("{unit} / {} sec", Number(seconds)), tags, "Rate", Some(rate))
+            }
+            None => row(unit, tags, "Metric", counter.value),
+        }],
         _ => vec![row(unit, tags, "Metric", counter.value)],
     }
 }
@@ -200,17 +208,22 @@ fn quoted(text: &str) -> String {
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
-/// A number with its thousands apart, and no more digits behind the point than tell something.
+/// A number with its thousands apart.
 fn plain(value: f64) -> String {
-    let text = format!("{value:.3}");
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    let (whole, rest) = text.split_once('.').map_or((text, String::new()), |(whole, rest)| (whole, format!(".{rest}")));
+    let text = Number(value).to_string();
+    let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
     let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
+    // A power of ten, or no number at all.
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return text.to_owned();
+        return text;
     }
     let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(|group| String::from_utf8_lossy(group)).collect();
     format!("{sign}{}{rest}", groups.join(","))
+}
+
+/// A number without what adding and dividing left in its last digits: 0.012175 and not 0.012175000000000047.
+fn exact(value: f64) -> f64 {
+    format!("{value:.11e}").parse().unwrap_or(value)
 }
 
 #[cfg(test)]
@@ -267,10 +280,9 @@ mod tests {
             "App,\"hits (Count / 2 sec)[route=/a,\"\"b\"\"]\",Rate,3",
             "App,lat (ms)[Percentile=50],Metric,49",
             "App,lat (ms)[Percentile=95],Metric,94",
-            "App,g\u{fffd}[2J,Metric,",
             "App,u,Metric,1234567.25",
         ];
-        assert_eq!(rows, expected);
+        assert_eq!(rows, expected, "what has no value has no row");
         let text = written(|out, counters| text(out, now, counters, true));
         let rows: Vec<_> = text.lines().skip(2).map(str::trim).collect();
         assert_eq!(rows[..3], ["[App]", "3  hits (Count / 2 sec) [route=/a,\"b\"]", "49  lat (ms) [Percentile=50]"]);
@@ -284,10 +296,39 @@ mod tests {
     }
 
     #[test]
+    fn a_counter_whose_change_is_not_known_yet_has_its_total() {
+        let first = CounterSnapshot { delta: None, rate: None, scaled_rate: None, ..counter(CounterKind::Counter, "hits", "") };
+        let nothing = CounterSnapshot { value: None, ..first.clone() };
+        let noisy = CounterSnapshot {
+            scaled_rate: Some((0.012_175_000_000_000_047, 1.0)),
+            rate: Some(0.012_175_000_000_000_047),
+            value: Some(-2e300),
+            ..counter(CounterKind::Counter, "noisy", "")
+        };
+        let counters = [&first, &nothing, &noisy];
+        let mut out = Vec::new();
+        csv(&mut out, Timestamp::UNIX_EPOCH, &counters, true).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let rows: Vec<_> = text.lines().map(|line| line.split_once(',').unwrap().1).collect();
+        assert_eq!(rows, ["App,hits,Metric,1234567.25", "App,noisy (Count / 1 sec),Rate,0.012"]);
+        let mut out = Vec::new();
+        json(&mut out, Timestamp::UNIX_EPOCH, &[&noisy]).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("\"rate\":0.012175,") && text.contains("\"value\":-2e+300,") && text.contains("\"delta\":3.0,"), "{text}");
+    }
+
+    #[test]
     fn numbers_are_plain() {
-        for (value, text) in
-            [(0.0, "0"), (42.0, "42"), (-1234.5, "-1,234.5"), (1e6, "1,000,000"), (0.0004, "0"), (f64::NAN, "NaN"), (999.0, "999")]
-        {
+        for (value, text) in [
+            (0.0, "0"),
+            (42.0, "42"),
+            (-1234.5, "-1,234.5"),
+            (1e6, "1,000,000"),
+            (0.0004, "0.0004"),
+            (f64::NAN, "NaN"),
+            (999.0, "999"),
+            (-2e300, "-2e300"),
+        ] {
             assert_eq!(plain(value), text);
         }
     }

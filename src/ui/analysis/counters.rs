@@ -7,7 +7,7 @@ use ratatui::style::Style;
 
 use crate::analysis::{CounterKind, CounterSnapshot, HistogramReading, Spread};
 use crate::app::{CounterLine, CounterOrder, CounterOrigin, State, Tab, Watch, ailment, change};
-use crate::model::{ByteRate, Bytes, Count, sanitise};
+use crate::model::{Bytes, Count, sanitise};
 
 use super::super::canvas::{Canvas, width};
 use super::super::chart::{Curve, Span, curve, time_axis};
@@ -196,7 +196,7 @@ fn details(canvas: &mut Canvas<'_>, counter: &CounterSnapshot, area: Rect) {
         return;
     }
     let values: Vec<f64> = counter.history.iter().map(|(_, value)| *value).collect();
-    let unit = if is_bytes(unit) { |value| Bytes(value as u64).to_string() } else { plain };
+    let unit = if is_bytes(unit) { bytes } else { plain };
     let title = match counter.kind {
         CounterKind::Counter => "a second",
         CounterKind::Histogram => "highest quantile",
@@ -230,14 +230,30 @@ fn is_bytes(unit: &str) -> bool {
 
 /// A value with its unit where that has steps.
 fn quantity(value: f64, unit: &str) -> String {
-    if is_bytes(unit) && value >= 0.0 { Bytes(value as u64).to_string() } else { plain(value) }
+    if is_bytes(unit) { bytes(value) } else { plain(value) }
 }
+
+fn bytes(value: f64) -> String {
+    match value.abs() {
+        // No unit is as large.
+        ..HUGE => format!("{}{}", sign(value), Bytes(value.abs() as u64)),
+        _ => format!("{} B", plain(value)),
+    }
+}
+
+fn sign(value: f64) -> &'static str {
+    if value < 0.0 { "-" } else { "" }
+}
+
+/// More than any step of units goes to.
+const HUGE: f64 = 1e18;
 
 /// A number in some seven columns.
 fn plain(value: f64) -> String {
     match value.abs() {
         _ if !value.is_finite() => "?".to_owned(),
-        1000.0.. => format!("{}{}", if value < 0.0 { "-" } else { "" }, Count(value.abs() as u64)),
+        HUGE.. => format!("{value:.1e}"),
+        1000.0.. => format!("{}{}", sign(value), Count(value.abs() as u64)),
         _ if value.fract() == 0.0 => format!("{value:.0}"),
         100.0.. => format!("{value:.1}"),
         0.1.. => format!("{value:.2}"),
@@ -252,8 +268,7 @@ fn told(counter: &CounterSnapshot, change: f64) -> String {
         (CounterKind::Histogram, _) => format!("n={}", plain(change)),
         (CounterKind::Gauge, _) => format!("{}{}", if change > 0.0 { "+" } else { "" }, quantity(change, &counter.unit)),
         (_, Some((value, 60.0))) => format!("{}/min", quantity(value, &counter.unit)),
-        _ if is_bytes(&counter.unit) && change >= 0.0 => ByteRate(change).to_string(),
-        _ => format!("{}/s", plain(change)),
+        _ => format!("{}/s", quantity(change, &counter.unit)),
     }
 }
 
@@ -275,11 +290,14 @@ mod tests {
             (0.000_001_2, "1.2e-6"),
             (f64::NAN, "?"),
             (f64::INFINITY, "?"),
-            (1e300, "18.4E"),
+            (1e300, "1.0e300"),
+            (-2e300, "-2.0e300"),
+            (9e17, "900P"),
         ] {
             assert_eq!(plain(value), text);
         }
-        assert_eq!(quantity(1_500.0, "By"), "1.5 kB");
-        assert_eq!(quantity(-1_500.0, "By"), "-1.5k");
+        for (value, text) in [(1_500.0, "1.5 kB"), (-1_500.0, "-1.5 kB"), (-912.0, "-912 B"), (0.0, "0 B"), (-2e300, "-2.0e300 B")] {
+            assert_eq!(quantity(value, "By"), text);
+        }
     }
 }
