@@ -48,7 +48,8 @@ fn what_is_counted_is_what_is_there() {
         assert_eq!(gc.causes.iter().map(|cause| cause.count).sum::<u64>(), runtime(&[1]), "{name}");
         assert_eq!(exceptions.thrown, runtime(&[80]), "{name}");
         assert_eq!(exceptions.types.iter().map(|named| named.count).sum::<u64>() + exceptions.others, exceptions.thrown, "{name}");
-        assert_eq!(contention.count + contention.native, runtime(&[81]), "{name}");
+        assert_eq!(contention.count - contention.start_lost + contention.native, runtime(&[81]), "{name}");
+        assert_eq!(contention.sites.iter().map(|site| site.count).sum::<u64>(), contention.count, "{name}");
         assert_eq!(contention.sites.iter().map(|site| site.wait_ns).sum::<u64>() + contention.others_ns, contention.wait_ns, "{name}");
         assert_eq!(jit.bodies, runtime(&[141, 143]), "{name}");
         let allocations =

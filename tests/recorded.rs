@@ -211,7 +211,7 @@ fn an_open_file_shows_what_stats_counts_and_its_parts_are_the_whole() {
         assert_eq!(counts, expected, "{name}");
         // Wherever it is cut in two, nothing is lost and nothing counted twice.
         for part in [3, 2] {
-            let middle = whole.newest / part;
+            let middle = whole.end / part;
             let [before, after] = [(i64::MIN, middle), (middle + 1, i64::MAX)].map(|span| read(Some(span)).findings.snapshot.totals);
             assert_eq!((before.events + after.events, before.dropped + after.dropped), (totals.events, totals.dropped), "{name}");
             assert!(before.events > 0 && after.events > 0, "{name}");
@@ -254,7 +254,7 @@ fn the_dashboard_opens_files_and_walks_through_their_time() {
     screen.wait_for("after the last whole block");
     screen.wait_for("whole file, 0:");
     screen.keys("4");
-    screen.wait_for("No collection so far");
+    screen.wait_for("No collections in this recording: none occurred, or they were not recorded");
     screen.keys("{");
     screen.wait_for("0:00.0 to 0:");
     screen.keys("B");

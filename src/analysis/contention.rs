@@ -31,6 +31,7 @@ const SECOND: i64 = 1_000_000_000;
 #[derive(Debug)]
 pub(super) struct Contention {
     started: u64,
+    start_lost: u64,
     native: u64,
     waiting: FxHashMap<u64, Waiting>,
     most_waiting: usize,
@@ -59,9 +60,10 @@ struct Waited {
     from: Waiting,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Site {
     count: u64,
+    unfinished: u64,
     wait_ns: u64,
     longest_ns: u64,
 }
@@ -73,6 +75,7 @@ impl Row for Site {
 
     fn fold(&mut self, row: Self) {
         self.count += row.count;
+        self.unfinished += row.unfinished;
         self.wait_ns = self.wait_ns.saturating_add(row.wait_ns);
         self.longest_ns = self.longest_ns.max(row.longest_ns);
     }
@@ -81,25 +84,25 @@ impl Row for Site {
 /// What was waited for.
 #[derive(Debug, Clone)]
 pub struct ContentionSnapshot {
-    /// Waits for managed locks that began.
+    /// Waits for managed locks: as many as all places have together.
     pub count: u64,
+    /// Of these, those whose start is not in the stream; their end says how long they took.
+    pub start_lost: u64,
     /// Waits for locks of the runtime itself that began; not in `count`, nor in anything below.
     pub native: u64,
-    /// Waits that ended. Times are of these, in nanoseconds.
+    /// Waits that ended.
     pub ended: u64,
-    /// All of them together.
+    /// All waits together, nanoseconds, with what those took so far that are not over: until now, or until the session was stopped.
     pub wait_ns: u64,
-    /// What the waits that go on took so far, together.
-    pub waiting_ns: u64,
-    /// The longest.
+    /// The longest, nanoseconds, be it over or not.
     pub longest_ns: u64,
-    /// Quantiles 0.5, 0.95 and 0.99; `None` before the first.
+    /// Quantiles 0.5, 0.95 and 0.99 of those that ended, nanoseconds; `None` before the first.
     pub quantiles_ns: Option<[u64; 3]>,
     /// Waits a second over the last ten seconds.
     pub rate: f64,
     /// Threads that waited at any moment of the last ten seconds, on average: their time together divided by that of the clock.
     pub recent_waiters: f64,
-    /// Threads that wait now.
+    /// Waits that are not over: threads that wait now, or waited when the session was stopped.
     pub waiting: usize,
     /// Most threads that waited at the same time.
     pub most_waiting: usize,
@@ -120,11 +123,13 @@ pub struct ContentionSnapshot {
 pub struct ContentionSite {
     /// The method that takes the lock, or its address; empty where waits came without a stack. Not sanitised.
     pub method: String,
-    /// Waits that ended.
+    /// Waits.
     pub count: u64,
-    /// All of them together, with what those took so far that go on.
+    /// Of these, those that are not over.
+    pub unfinished: u64,
+    /// All of them together, nanoseconds, with what those took so far that are not over.
     pub wait_ns: u64,
-    /// The longest, be it over or not.
+    /// The longest, nanoseconds, be it over or not.
     pub longest_ns: u64,
 }
 
@@ -147,6 +152,7 @@ impl Default for Contention {
     fn default() -> Self {
         Self {
             started: 0,
+            start_lost: 0,
             native: 0,
             waiting: FxHashMap::default(),
             most_waiting: 0,
@@ -175,14 +181,14 @@ impl Contention {
         }
         self.started += 1;
         self.count_over_time.add(known.at, 1.0);
+        let waiting = Waiting { since: known.at, lock: start.lock, frames: frames(known) };
         if self.waiting.len() >= WAITING && !self.waiting.contains_key(&known.thread) {
-            return;
+            return self.end_lost(&waiting);
         }
-        let mut frames = [0; DEPTH];
-        for (frame, address) in frames.iter_mut().zip(known.event.stack().into_iter().flat_map(|stack| stack.frames())) {
-            *frame = address;
+        // A thread waits for one lock at a time.
+        if let Some(before) = self.waiting.insert(known.thread, waiting) {
+            self.end_lost(&before);
         }
-        self.waiting.insert(known.thread, Waiting { since: known.at, lock: start.lock, frames });
         self.most_waiting = self.most_waiting.max(self.waiting.len());
         self.waiting_over_time.add(known.at, self.waiting.len() as f64);
     }
@@ -191,19 +197,36 @@ impl Contention {
         if stop.native {
             return;
         }
-        let Some(from) = self.waiting.remove(&known.thread) else { return };
-        let by_clock = u64::try_from(known.at.saturating_sub(from.since)).unwrap_or(0);
         // A number that is none becomes 0, one that is too large the largest.
-        let waited_ns = stop.duration_ns.map_or(by_clock, |told| told as u64);
+        let told = stop.duration_ns.map(|told| told as u64);
+        let (from, waited_ns) = match (self.waiting.remove(&known.thread), told) {
+            (Some(from), told) => (from, told.unwrap_or_else(|| u64::try_from(known.at.saturating_sub(from.since)).unwrap_or(0))),
+            // Its start was lost, or was before the session.
+            (None, Some(told)) => {
+                self.start_lost += 1;
+                let since = known.at.saturating_sub(i64::try_from(told).unwrap_or(i64::MAX));
+                (Waiting { since, lock: None, frames: frames(known) }, told)
+            }
+            (None, None) => return,
+        };
         self.times.add(waited_ns);
         share_out(&mut self.wait_over_time, known.at, waited_ns);
-        self.key.clear();
-        self.key.extend(from.frames.iter().flat_map(|address| address.to_le_bytes()));
-        self.sites.row(&self.key).fold(Site { count: 1, wait_ns: waited_ns, longest_ns: waited_ns });
+        self.site(&from.frames).fold(Site { count: 1, unfinished: 0, wait_ns: waited_ns, longest_ns: waited_ns });
         if self.recent.len() >= RECENT {
             self.recent.pop_front();
         }
         self.recent.push_back(Waited { thread: known.thread, waited_ns, from });
+    }
+
+    /// A wait began, and how long it took is not known.
+    fn end_lost(&mut self, from: &Waiting) {
+        self.site(&from.frames).fold(Site { count: 1, ..Site::default() });
+    }
+
+    fn site(&mut self, frames: &[u64; DEPTH]) -> &mut Site {
+        self.key.clear();
+        self.key.extend(frames.iter().flat_map(|address| address.to_le_bytes()));
+        self.sites.row(&self.key)
     }
 
     /// The waits that go on, and how long each has taken.
@@ -216,23 +239,32 @@ impl Contention {
         let mut by_method = FxHashMap::<String, Site>::default();
         for (key, site) in self.sites.rows() {
             let frames: Vec<u64> = key.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default())).collect();
-            let Site { count, wait_ns, longest_ns } = *site;
-            by_method.entry(taker(&frames, symbols)).or_default().fold(Site { count, wait_ns, longest_ns });
+            by_method.entry(taker(&frames, symbols)).or_default().fold(*site);
         }
-        // Who waits and waits has not got it yet: that is what is looked for most.
-        let mut unended = FxHashMap::<[u64; DEPTH], Site>::default();
+        // A wait without an end is what is looked for most.
+        let mut unfinished = FxHashMap::<[u64; DEPTH], Site>::default();
         for (waiting, wait_ns) in self.going_on(now) {
-            unended.entry(waiting.frames).or_default().fold(Site { count: 0, wait_ns, longest_ns: wait_ns });
+            unfinished.entry(waiting.frames).or_default().fold(Site { count: 1, unfinished: 1, wait_ns, longest_ns: wait_ns });
         }
-        for (frames, site) in unended {
+        for (frames, site) in unfinished {
             by_method.entry(taker(&frames, symbols)).or_default().fold(site);
         }
-        let site = |(method, Site { count, wait_ns, longest_ns })| ContentionSite { method, count, wait_ns, longest_ns };
+        let site =
+            |(method, Site { count, unfinished, wait_ns, longest_ns })| ContentionSite { method, count, unfinished, wait_ns, longest_ns };
         let mut sites: Vec<_> = by_method.into_iter().map(site).collect();
         sites.sort_by(|a, b| b.wait_ns.cmp(&a.wait_ns).then_with(|| a.method.cmp(&b.method)));
         sites.truncate(TOP);
         sites
     }
+}
+
+/// The leaf frames of an event's stack.
+fn frames(known: &Known<'_>) -> [u64; DEPTH] {
+    let mut frames = [0; DEPTH];
+    for (frame, address) in frames.iter_mut().zip(known.event.stack().into_iter().flat_map(|stack| stack.frames())) {
+        *frame = address;
+    }
+    frames
 }
 
 /// Adds a wait that ended, or goes on, to the seconds in which it was, as far back as these are looked at.
@@ -273,14 +305,17 @@ impl Analysis for Contention {
     }
 
     fn lost(&mut self, capture_thread: u64) {
-        self.waiting.remove(&capture_thread);
+        if let Some(from) = self.waiting.remove(&capture_thread) {
+            self.end_lost(&from);
+        }
     }
 
     fn snapshot(&self, view: &View<'_>) -> ContentionSnapshot {
         let sites = self.sites(view.symbols, view.now);
         let mut wait_over_time = self.wait_over_time.clone();
         self.going_on(view.now).for_each(|(_, waited_ns)| share_out(&mut wait_over_time, view.now, waited_ns));
-        let waiting_ns = self.going_on(view.now).fold(0, |sum: u64, (_, waited_ns)| sum.saturating_add(waited_ns));
+        let wait_ns = self.going_on(view.now).fold(self.times.sum(), |sum, (_, waited_ns)| sum.saturating_add(waited_ns));
+        let longest_ns = self.going_on(view.now).fold(self.times.largest(), |longest, (_, waited_ns)| longest.max(waited_ns));
         let wait = |waited: &Waited| LockWait {
             at: waited.from.since,
             thread: waited.thread,
@@ -289,20 +324,20 @@ impl Analysis for Contention {
             frames: view.symbols.frame_names(&waited.from.frames).collect(),
         };
         ContentionSnapshot {
-            count: self.started,
+            count: self.started.saturating_add(self.start_lost),
+            start_lost: self.start_lost,
             native: self.native,
             ended: self.times.count(),
-            wait_ns: self.times.sum(),
-            longest_ns: self.times.largest(),
+            wait_ns,
+            longest_ns,
             quantiles_ns: self.times.quantiles(),
             rate: self.count_over_time.rate(view.now, LATELY),
-            waiting_ns,
             recent_waiters: wait_over_time.rate(view.now, LATELY) / SECOND as f64,
             waiting: self.waiting.len(),
             most_waiting: self.most_waiting,
             count_over_time: self.count_over_time.clone(),
             waiting_over_time: self.waiting_over_time.clone(),
-            others_ns: sites.iter().fold(self.times.sum().saturating_add(waiting_ns), |left, site| left.saturating_sub(site.wait_ns)),
+            others_ns: sites.iter().fold(wait_ns, |left, site| left.saturating_sub(site.wait_ns)),
             sites,
             recent: self.recent.iter().rev().map(wait).collect(),
         }

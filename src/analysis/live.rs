@@ -30,9 +30,12 @@ pub struct Live {
     throughput: Throughput,
     clock: Clock,
     /// By metadata index.
-    kinds: Vec<EventKind>,
+    kinds: Vec<Kind>,
     /// The newest event, nanoseconds since the start of the session.
     newest: i64,
+    /// The newest event of what was recorded, and the first of the rundown after it.
+    newest_recorded: i64,
+    rundown: Option<i64>,
     /// Events outside of it only serve to understand those inside.
     window: RangeInclusive<i64>,
     unreadable: u64,
@@ -55,11 +58,22 @@ pub struct Live {
     recent: Option<Recent>,
 }
 
+/// The events of a metadata record.
+#[derive(Debug, Clone, Copy, Default)]
+struct Kind {
+    kind: EventKind,
+    /// They come after the stop of the session.
+    is_rundown: bool,
+}
+
 /// What there is to say of a stream.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// The moment that it looks from, nanoseconds since the start of the session.
+    /// The moment that it looks from, nanoseconds since the start of the session: no later than its stop, as nothing is recorded after that.
     pub now: i64,
+    /// How long was recorded up to then, nanoseconds: since the start of the session, or of the part of it that is looked at. Rates over all of the
+    /// recording are divided by this, not by the time between its first and its last event.
+    pub recorded_ns: u64,
     /// The sums over the stream.
     pub totals: Totals,
     /// Events whose payload made no sense.
@@ -91,8 +105,10 @@ impl Default for Live {
         Self {
             throughput: Throughput::default(),
             clock: Clock::unknown(),
-            kinds: vec![EventKind::Other],
+            kinds: vec![Kind::default()],
             newest: 0,
+            newest_recorded: 0,
+            rundown: None,
             window: i64::MIN..=i64::MAX,
             unreadable: 0,
             is_v6: false,
@@ -147,12 +163,25 @@ impl Live {
         self.newest
     }
 
+    /// The end of what was recorded so far, nanoseconds since the start of the session: the stop, once its rundown began, or else the newest event.
+    pub fn end(&self) -> i64 {
+        self.stopped().unwrap_or(self.newest)
+    }
+
+    /// When the session was stopped, as far as the stream shows it: by its rundown, or the one event that comes instead where it has none.
+    fn stopped(&self) -> Option<i64> {
+        // Threads write on until they notice the stop.
+        self.rundown.map(|first| first.max(self.newest_recorded))
+    }
+
     /// What there is to say at a moment, nanoseconds since the start of the session: the present of a live session, which may be later than its
-    /// newest event, or [`newest`](Self::newest).
+    /// newest event, or [`end`](Self::end).
     pub fn snapshot(&self, now: i64) -> Snapshot {
+        let now = self.stopped().map_or(now, |stopped| now.min(stopped));
         let view = View { now, symbols: &self.symbols };
         Snapshot {
             now,
+            recorded_ns: u64::try_from(now.saturating_sub(*self.window.start().max(&0))).unwrap_or(0),
             totals: self.throughput.snapshot(),
             unreadable: self.unreadable,
             rates: self.rates.snapshot(now),
@@ -267,8 +296,7 @@ impl Live {
             | Kind::MinMaxThreads
             | Kind::WorkEnqueue
             | Kind::WorkDequeue
-            | Kind::ThreadCreated
-            | Kind::ThreadTerminated => self.thread_pool.feed(known),
+            | Kind::ThreadCreated => self.thread_pool.feed(known),
             Kind::MethodLoadVerbose => {
                 self.symbols.feed(known)?;
                 self.jit.feed(known)
@@ -300,7 +328,7 @@ impl Sink for Live {
 
     fn metadata(&mut self, metadata: &Metadata) {
         self.throughput.metadata(metadata);
-        self.kinds.push(EventKind::of(metadata));
+        self.kinds.push(Kind { kind: EventKind::of(metadata), is_rundown: EventKind::comes_after_the_stop(metadata) });
         if let Some(recent) = &mut self.recent {
             recent.metadata(metadata);
         }
@@ -309,7 +337,12 @@ impl Sink for Live {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         let at = self.clock.nanoseconds(event.timestamp());
-        let kind = self.kinds.get(event.metadata.index as usize).copied().unwrap_or_default();
+        let Kind { kind, is_rundown } = self.kinds.get(event.metadata.index as usize).copied().unwrap_or_default();
+        if is_rundown {
+            self.rundown = Some(self.rundown.map_or(at, |first| first.min(at)));
+        } else {
+            self.newest_recorded = self.newest_recorded.max(at);
+        }
         let inside = self.window.contains(&at);
         if inside {
             self.throughput.event(event);

@@ -1,4 +1,4 @@
-//! The thread pool: how many workers, why, and whether they are enough. And threads that come and go.
+//! The thread pool: how many workers, why, and whether they are enough. And how many threads are created.
 
 use std::collections::VecDeque;
 
@@ -28,12 +28,11 @@ pub(super) struct ThreadPool {
     most_blocked: u32,
     blocked_over_time: Timeline,
     recent: VecDeque<Adjustment>,
-    throughput: Option<f64>,
+    throughput: Throughput,
     bounds: Option<MinMaxThreads>,
     enqueued: u64,
     dequeued: u64,
     threads_created: u64,
-    threads_ended: u64,
 }
 
 /// The thread pool and the threads.
@@ -45,7 +44,7 @@ pub struct ThreadPoolSnapshot {
     pub workers_over_time: Timeline,
     /// Fewest and most workers, as the program set them.
     pub bounds: Option<(u16, u16)>,
-    /// Work items a second, as the pool last measured them.
+    /// Work items completed per second, as the pool last measured them over a time that lies in the session; `None` before that.
     pub throughput: Option<f64>,
     /// Changes of the wanted number of workers by reason, those that happened.
     pub adjustments: Vec<(AdjustmentReason, u64)>,
@@ -61,10 +60,8 @@ pub struct ThreadPoolSnapshot {
     pub recent: Vec<Adjustment>,
     /// Work items that went into the queue and came out; 0 where the session does not ask for that (keyword threadtransfer, verbose).
     pub work_items: (u64, u64),
-    /// Managed threads that were made.
+    /// Managed threads that were created. Their ends are not in a stream: no runtime writes ThreadTerminated to it.
     pub threads_created: u64,
-    /// Managed threads that ended.
-    pub threads_ended: u64,
 }
 
 /// A change of the number of workers that the pool wants.
@@ -74,10 +71,42 @@ pub struct Adjustment {
     pub at: i64,
     /// Workers from then on.
     pub workers: u32,
-    /// Work items a second.
-    pub throughput: f64,
+    /// Work items completed per second since the change before; `None` where that was not measured, or over a time that began before the session.
+    pub throughput: Option<f64>,
     /// Why.
     pub reason: AdjustmentReason,
+}
+
+/// What the pool measures, without what it measured over a time that began before the session.
+///
+/// The first sample of a pool spans all the time since its clock was 0, which is the start of the machine, not of the pool: two work items that took
+/// 10 ms come out at 0.001 per second. The average that follows the sample contains it.
+#[derive(Debug, Default)]
+struct Throughput {
+    latest: Option<f64>,
+    /// A sample was seen: those after it span a time that lies in the session.
+    sampled: bool,
+    /// A sample was seen since the latest change.
+    sampled_since_change: bool,
+    /// The average of the next change contains only such samples.
+    average_is_whole: bool,
+}
+
+impl Throughput {
+    fn sample(&mut self, per_second: f64) {
+        if self.sampled {
+            self.latest = Some(per_second);
+        }
+        (self.sampled, self.sampled_since_change) = (true, true);
+    }
+
+    /// The average since the change before, at a change.
+    fn average(&mut self, per_second: f64) -> Option<f64> {
+        // The runtime writes 0 where nothing was measured since the change before.
+        let known = self.average_is_whole && (self.sampled_since_change || per_second > 0.0);
+        (self.average_is_whole, self.sampled_since_change) = (self.sampled, false);
+        known.then_some(per_second)
+    }
 }
 
 impl Default for ThreadPool {
@@ -92,12 +121,11 @@ impl Default for ThreadPool {
             most_blocked: 0,
             blocked_over_time: Timeline::new(Merge::Max),
             recent: VecDeque::with_capacity(RECENT),
-            throughput: None,
+            throughput: Throughput::default(),
             bounds: None,
             enqueued: 0,
             dequeued: 0,
             threads_created: 0,
-            threads_ended: 0,
         }
     }
 }
@@ -126,7 +154,7 @@ impl ThreadPool {
         if self.recent.len() >= RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back(Adjustment { at, workers, throughput, reason });
+        self.recent.push_back(Adjustment { at, workers, throughput: self.throughput.average(throughput), reason });
     }
 }
 
@@ -142,13 +170,12 @@ impl Analysis for ThreadPool {
             EventKind::Adjustment => self.adjusted(known.at, known.payload()?),
             EventKind::AdjustmentSample => {
                 let AdjustmentSample { throughput } = known.payload()?;
-                self.throughput = Some(throughput);
+                self.throughput.sample(throughput);
             }
             EventKind::MinMaxThreads => self.bounds = Some(known.payload()?),
             EventKind::WorkEnqueue => self.enqueued += 1,
             EventKind::WorkDequeue => self.dequeued += 1,
             EventKind::ThreadCreated => self.threads_created += 1,
-            EventKind::ThreadTerminated => self.threads_ended += 1,
             _ => {}
         }
         Some(())
@@ -161,7 +188,7 @@ impl Analysis for ThreadPool {
             workers: self.workers.map(|(_, count)| count),
             workers_over_time: self.workers_over_time.clone(),
             bounds: self.bounds.map(|bounds| (bounds.min_workers, bounds.max_workers)),
-            throughput: self.throughput,
+            throughput: self.throughput.latest,
             adjustments: happened.map(|(reason, count)| (AdjustmentReason(reason as u32), *count)).collect(),
             starvations: self.adjustments[AdjustmentReason::STARVATION.0 as usize],
             recent_starvations: self.starvation_over_time.sum(view.now, LATELY) as u64,
@@ -171,7 +198,6 @@ impl Analysis for ThreadPool {
             recent: self.recent.iter().rev().copied().collect(),
             work_items: (self.enqueued, self.dequeued),
             threads_created: self.threads_created,
-            threads_ended: self.threads_ended,
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct OpenFile {
     pub progress: Option<u64>,
     /// Whether its last part is missing, once that is known.
     pub cut_off: Option<bool>,
-    /// The moment of its newest event, once that is known, nanoseconds since the start of the session.
+    /// The moment that its recording ended, once that is known, nanoseconds since the start of the session.
     pub end: Option<i64>,
     /// The moment up to which it is looked at; `None` for its end.
     pub cursor: Option<i64>,

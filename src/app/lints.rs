@@ -120,7 +120,7 @@ fn behind(finding: String, why: &'static str) -> Lint {
 /// What asks for a look: over the last seconds, or over all of a recording that has ended.
 pub fn lints(snapshot: &Snapshot, over: bool) -> Vec<Lint> {
     let mut found = Vec::new();
-    let duration = snapshot.totals.duration_ns.max(1) as f64;
+    let duration = snapshot.recorded_ns.max(1) as f64;
     let per_second = |count: u64, recent: f64| if over { count as f64 * 1e9 / duration } else { recent };
 
     let lost = if over { snapshot.rates.total_lost } else { snapshot.rates.recent_lost };
@@ -152,8 +152,7 @@ pub fn lints(snapshot: &Snapshot, over: bool) -> Vec<Lint> {
         found.push(thrown(rate, &usual));
     }
     let contention = &snapshot.contention;
-    let waited = contention.wait_ns.saturating_add(contention.waiting_ns) as f64;
-    let waiters = if over { waited / duration } else { contention.recent_waiters };
+    let waiters = if over { contention.wait_ns as f64 / duration } else { contention.recent_waiters };
     if waiters > CONVOY {
         let finding = format!("{waiters:.0} threads at a time wait for locks");
         found.push(lint(Tab::Threads, finding, "they run one after the other", "which method holds them up"));
@@ -185,9 +184,7 @@ mod tests {
     use crate::model::Phase;
 
     fn quiet() -> Snapshot {
-        let mut snapshot = Live::default().snapshot(20_000_000_000);
-        snapshot.totals.duration_ns = 20_000_000_000;
-        snapshot
+        Live::default().snapshot(20_000_000_000)
     }
 
     fn findings(change: impl Fn(&mut Snapshot), over: bool) -> Vec<(Tab, String)> {

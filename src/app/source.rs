@@ -67,6 +67,23 @@ impl Source {
         }
     }
 
+    /// What its events are called.
+    pub fn events(self) -> &'static str {
+        match self {
+            Self::Collections => "collections",
+            Self::Allocations => "allocations",
+            Self::Exceptions => "exceptions",
+            Self::Contention => "waits for locks",
+            Self::ThreadPool => "thread pool events",
+            Self::Samples => "samples",
+            Self::Logs => "log messages",
+            Self::Activities => "requests",
+            Self::Compilation => "compiled methods",
+            Self::CompileTime => "compilation times",
+            Self::Assemblies => "assembly loads",
+        }
+    }
+
     /// The profile that is made for it.
     pub fn profile(self) -> &'static str {
         match self {

@@ -71,8 +71,6 @@ pub enum EventKind {
     WorkDequeue,
     /// [`ThreadCreated`](super::payload::ThreadCreated).
     ThreadCreated,
-    /// A managed thread ends.
-    ThreadTerminated,
     /// A method body appears: [`MethodBody`](super::payload::MethodBody), without names.
     MethodLoad,
     /// A method body appears: [`MethodVerbose`](super::payload::MethodVerbose).
@@ -120,6 +118,12 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// Whether the runtime writes the events of a metadata record only once a session is stopped: they describe the process, and are not part of what was
+    /// recorded.
+    pub fn comes_after_the_stop(metadata: &Metadata) -> bool {
+        matches!(metadata.provider.as_str(), RUNDOWN | EVENT_PIPE)
+    }
+
     /// The kind of the events of a metadata record.
     pub fn of(metadata: &Metadata) -> Self {
         match metadata.provider.as_str() {
@@ -160,7 +164,6 @@ impl EventKind {
             80 => Self::ExceptionThrown,
             81 => Self::ContentionStart,
             85 => Self::ThreadCreated,
-            86 => Self::ThreadTerminated,
             91 => Self::ContentionStop,
             141 => Self::MethodLoad,
             142 | 144 => Self::MethodUnload,

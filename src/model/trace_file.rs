@@ -29,9 +29,9 @@ pub struct FileContents {
     pub findings: Arc<Findings>,
     /// Bytes that made sense.
     pub bytes: u64,
-    /// The moment of the newest event, nanoseconds since the start of the session.
-    pub newest: i64,
-    /// Time between the oldest and the newest event.
+    /// The moment that the recording was stopped, nanoseconds since the start of the session; of the newest event, where the stop is not in the file.
+    pub end: i64,
+    /// How long was recorded.
     pub duration: Duration,
     /// Whether the file ends the way a whole one does.
     pub complete: bool,

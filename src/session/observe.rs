@@ -33,9 +33,9 @@ impl Observer {
         if !over && self.due.is_some_and(|due| now < due) {
             return None;
         }
-        // The clock goes on while no events come. After the end it stands at the last of them.
+        // The clock goes on while no events come. After the end it stands there, as it does in the file.
         let elapsed = i64::try_from(now.duration_since(begun).as_nanos()).unwrap_or(i64::MAX);
-        let at = if over { live.newest() } else { live.newest().max(elapsed) };
+        let at = if over { live.end() } else { live.newest().max(elapsed) };
         let findings =
             Findings { snapshot: live.snapshot(at), events: self.events(live, now), recent: live.recent(), profile: live.profile() };
         self.due = Some(Instant::now() + PACE.max(now.elapsed() * REST));

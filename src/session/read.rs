@@ -46,12 +46,11 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
         return Ok(None);
     }
     let pass = read.map_err(|error| error.to_string())?;
-    let at = span.map_or(live.newest(), |(_, to)| to);
-    let duration = Duration::from_nanos(live.throughput().snapshot().duration_ns);
-    let findings =
-        Findings { snapshot: live.snapshot(at), events: events(&live, duration), recent: live.recent(), profile: live.profile() };
+    let snapshot = live.snapshot(span.map_or(live.end(), |(_, to)| to));
+    let duration = Duration::from_nanos(snapshot.recorded_ns);
+    let findings = Findings { snapshot, events: events(&live, duration), recent: live.recent(), profile: live.profile() };
     let (bytes, complete, trouble) = (pass.bytes, pass.ending.is_complete(), pass.trouble());
-    Ok(Some(FileContents { findings: Arc::new(findings), bytes, newest: live.newest(), duration, complete, trouble }))
+    Ok(Some(FileContents { findings: Arc::new(findings), bytes, end: live.end(), duration, complete, trouble }))
 }
 
 /// The most frequent events, with their rates over all of the time.

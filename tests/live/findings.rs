@@ -21,7 +21,7 @@ use crate::support::{Invocation, PATIENCE, Program, folder, poll, runtimes};
 const EVERYTHING: [&str; 2] = ["Microsoft-Windows-DotNETRuntime:0x100000c019:5", "Microsoft-DotNETCore-SampleProfiler:0:4"];
 
 /// Records this with everything analysed while `act` goes on.
-async fn record(
+pub(crate) async fn record(
     program: &mut Program,
     config: SessionConfig,
     file: &Path,

@@ -1,9 +1,14 @@
 //! Numbers that are shown, against programs of which the truth is known.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
+use dn_top::clr::select;
+use dn_top::model::{Findings, Recording};
+
+use crate::findings::record;
 use crate::support::runtimes;
-use crate::support::{Invocation, PATIENCE, Program, Signal, poll};
+use crate::support::{Invocation, PATIENCE, Program, Signal, folder, poll};
 
 /// A row of `counters --format csv`.
 #[derive(Debug)]
@@ -73,5 +78,83 @@ fn counters_keep_their_names_and_have_values() {
             assert!(labels.len() >= 4, "{runtime}: {rows:?}");
             assert!(labels.values().all(|names| names.len() == 1), "{runtime}: {labels:?}");
         }
+    }
+}
+
+/// What a recording of these providers shows in the end, of what the program does meanwhile.
+async fn recorded(program: &mut Program, providers: &[&str], act: impl FnOnce(&mut Program, &dyn Fn() -> Recording)) -> Findings {
+    let place = folder();
+    let config = select(&[] as &[&str], providers, None).unwrap().config;
+    let recording = record(program, config, &place.path().join("a.nettrace"), act).await;
+    Findings::clone(recording.findings.as_deref().unwrap())
+}
+
+/// The first sample of a pool, and the average after it, count from the start of the machine.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_throughput_of_the_thread_pool_is_what_it_gets_done() {
+    for runtime in runtimes::with("known") {
+        let mut program = runtime.program("known").start();
+        let processors = std::thread::available_parallelism().unwrap().get();
+        let mut truth = 0.0;
+        let findings = recorded(&mut program, &["Microsoft-Windows-DotNETRuntime:0x10000:4"], |program, _| {
+            let began = Instant::now();
+            program.carry_out("occupy 100 20");
+            truth = (100 * processors) as f64 / began.elapsed().as_secs_f64();
+        })
+        .await;
+        let pool = &findings.snapshot.thread_pool;
+        let is_near = |throughput: f64| (truth / 4.0..truth * 4.0).contains(&throughput);
+        assert!(pool.throughput.is_some_and(is_near), "{runtime}: {:?} and not {truth}", pool.throughput);
+        assert!(pool.recent.len() >= 2, "{runtime}: {pool:?}");
+        assert!(pool.recent.iter().filter_map(|change| change.throughput).all(is_near), "{runtime}: {truth} and {:?}", pool.recent);
+    }
+}
+
+/// A recording in which nothing happens for most of the time: its rates are those of all of it, in the dashboard and in its file.
+#[tokio::test(flavor = "multi_thread")]
+async fn rates_are_those_of_all_of_a_recording() {
+    for runtime in runtimes::with("known") {
+        let mut program = runtime.program("known").start();
+        program.carry_out("throw 1");
+        let mut quiet = 0;
+        let findings = recorded(&mut program, &["Microsoft-Windows-DotNETRuntime:0x8000:2"], |program, look| {
+            let began = Instant::now();
+            program.carry_out("throw 50");
+            // The clock of the recording goes on while nothing comes.
+            assert!(poll(PATIENCE, || (look().elapsed.as_secs() >= 2).then_some(())).is_some());
+            quiet = began.elapsed().as_nanos() as u64;
+        })
+        .await;
+        let snapshot = &findings.snapshot;
+        assert_eq!(snapshot.exceptions.thrown, 50, "{runtime}");
+        assert!(snapshot.recorded_ns >= quiet, "{runtime}: {} ns and not {quiet}", snapshot.recorded_ns);
+        let exceptions = snapshot.exceptions.recent.iter().map(|thrown| thrown.at).max().unwrap();
+        assert!(snapshot.now > exceptions + 1_000_000_000, "{runtime}: the last of them is not the end");
+    }
+}
+
+/// A wait that is not over when the recording is stopped counts as such, up to the stop, and the places have what the sum has.
+#[tokio::test(flavor = "multi_thread")]
+async fn waits_for_locks_add_up_also_those_that_are_not_over() {
+    for runtime in runtimes::with("known") {
+        let mut program = runtime.program("known").start();
+        // With a rundown behind it that takes its time.
+        let findings = recorded(&mut program, &["Microsoft-Windows-DotNETRuntime:0x4000:4"], |program, look| {
+            program.carry_out("contend 5");
+            program.tell("hold-lock 60000");
+            let waits = || look().findings.filter(|findings| findings.snapshot.contention.waiting == 1);
+            assert!(poll(PATIENCE, waits).is_some(), "{:?}", look());
+        })
+        .await;
+        let (snapshot, locks) = (&findings.snapshot, &findings.snapshot.contention);
+        assert_eq!((locks.count, locks.ended, locks.waiting), (6, 5, 1), "{runtime}: {locks:?}");
+        let sum = |of: fn(&dn_top::analysis::ContentionSite) -> u64| locks.sites.iter().map(of).sum::<u64>();
+        assert_eq!(
+            (sum(|site| site.count), sum(|site| site.unfinished), sum(|site| site.wait_ns)),
+            (locks.count, 1, locks.wait_ns),
+            "{runtime}: {locks:?}"
+        );
+        assert_eq!(locks.sites.iter().map(|site| site.longest_ns).max(), Some(locks.longest_ns), "{runtime}");
+        assert!(locks.wait_ns <= snapshot.recorded_ns * 2, "{runtime}: {locks:?}");
     }
 }

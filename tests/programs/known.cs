@@ -3,6 +3,7 @@
 //   throw N          N exceptions thrown and caught
 //   collect N G      N blocking collections of generation G
 //   contend N        N waits for a lock that another thread holds
+//   hold-lock MS     has a thread wait for a lock that another holds for MS milliseconds; does not wait for either
 //   convoy N MS      N threads that want the same lock again and again for MS milliseconds; who has it sleeps
 //   occupy N MS      N work items of the thread pool for each processor, which sleep for MS milliseconds
 //   await N          N work items for each processor, which wait in place for asynchronous work: it takes another thread of the pool to end
@@ -52,6 +53,17 @@ public static class Known {
         }
       }
       waiter.Join();
+    }
+  }
+
+  static void HoldLock(int milliseconds) {
+    using (var taken = new ManualResetEventSlim()) {
+      var holder = new Thread(() => { lock (Gate) { taken.Set(); Thread.Sleep(milliseconds); } });
+      var waiter = new Thread(() => { lock (Gate) { } });
+      holder.IsBackground = waiter.IsBackground = true;
+      holder.Start();
+      taken.Wait();
+      waiter.Start();
     }
   }
 
@@ -121,6 +133,7 @@ public static class Known {
         case "throw": Throw(number); break;
         case "collect": Collect(number, int.Parse(words[2])); break;
         case "contend": Contend(number); break;
+        case "hold-lock": HoldLock(number); break;
         case "convoy": Convoy(number, int.Parse(words[2])); break;
         case "occupy": Queue(number, () => Thread.Sleep(int.Parse(words[2]))); break;
         case "await": Queue(number, () => Later().Result.ToString()); break;

@@ -5,6 +5,7 @@ mod events;
 mod gc;
 mod heap;
 mod hostile;
+mod locks;
 mod methods;
 mod recent;
 mod script;

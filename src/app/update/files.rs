@@ -51,10 +51,10 @@ pub(super) fn read(state: &mut State, ticket: Ticket, result: Result<FileContent
             return Vec::new();
         }
     };
-    let FileContents { findings, bytes, newest, duration, complete, trouble } = contents;
+    let FileContents { findings, bytes, end, duration, complete, trouble } = contents;
     file.cut_off = Some(!complete);
     if file.span().is_none() {
-        file.end = Some(newest);
+        file.end = Some(end);
     }
     let path = file.path();
     let outcome =

@@ -20,7 +20,7 @@ impl Payload<'_> for Workers {
 /// What the pool measured to decide how many workers it needs (event 54).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdjustmentSample {
-    /// Work items a second.
+    /// Work items completed per second since the sample before. The first sample of a pool counts from the start of the machine.
     pub throughput: f64,
 }
 
@@ -33,7 +33,7 @@ impl Payload<'_> for AdjustmentSample {
 /// The pool changed how many workers it wants (event 55).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adjustment {
-    /// Work items a second, on average.
+    /// Work items completed per second since the change before; 0 where that was not measured.
     pub throughput: f64,
     /// Workers from now on.
     pub workers: u32,

@@ -15,7 +15,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     let theme = canvas.theme;
     let exceptions = &look.findings.snapshot.exceptions;
     if exceptions.thrown == 0 {
-        nothing(canvas, look, Source::Exceptions, "No exception so far.", area);
+        nothing(canvas, look, Source::Exceptions, area);
         return;
     }
     let mut top = vec![

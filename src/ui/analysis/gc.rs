@@ -14,7 +14,7 @@ use super::{Look, below, beside, nothing, split};
 pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     let gc = &look.findings.snapshot.gc;
     if gc.collections.iter().sum::<u64>() == 0 && gc.pauses.count == 0 && gc.allocations.is_none() {
-        nothing(canvas, look, Source::Collections, "No collection so far.", area);
+        nothing(canvas, look, Source::Collections, area);
         return;
     }
     let used = figures(canvas, area, &pauses(canvas, look, gc));
@@ -59,7 +59,7 @@ pub(super) fn chart_height(height: u16) -> u16 {
 fn pauses(canvas: &Canvas<'_>, look: &Look<'_>, gc: &GcSnapshot) -> Vec<Figure> {
     let theme = canvas.theme;
     let pauses = &gc.pauses;
-    let duration = look.findings.snapshot.totals.duration_ns.max(1) as f64;
+    let duration = look.findings.snapshot.recorded_ns.max(1) as f64;
     let share = if look.over() { pauses.total_ns as f64 / duration } else { pauses.recent_share };
     let share_style = if share > 0.1 { theme.warn } else { theme.strong };
     let [gen0, gen1, gen2] = gc.collections.map(Count);
@@ -214,7 +214,7 @@ pub(in crate::ui) fn summary(canvas: &Canvas<'_>, findings: &crate::model::Findi
     let mut all = Vec::new();
     let gc = &snapshot.gc;
     if gc.pauses.count > 0 {
-        let duration = snapshot.totals.duration_ns.max(1) as f64;
+        let duration = snapshot.recorded_ns.max(1) as f64;
         let share = if over { gc.pauses.total_ns as f64 / duration } else { gc.pauses.recent_share };
         all.push(("in GC", Percent(share).to_string(), if share > 0.1 { theme.warn } else { theme.strong }));
     }

@@ -21,7 +21,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) -> Opti
     let counts = look.state.samples()?;
     let (samples, profile) = (counts.samples(), counts.profile());
     if samples.all() == 0 && look.state.shown_thread().is_none() {
-        nothing(canvas, look, Source::Samples, "No sample so far.", area);
+        nothing(canvas, look, Source::Samples, area);
         return None;
     }
     let share = |count: u64| Percent(count as f64 / samples.all().max(1) as f64).to_string();

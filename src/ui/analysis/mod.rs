@@ -54,7 +54,7 @@ impl Look<'_> {
 
 /// A rate: over the last seconds, or over all of a recording that is over.
 pub(super) fn per_second(findings: &Findings, over: bool, count: u64, recent: f64) -> f64 {
-    let seconds = findings.snapshot.totals.duration_ns as f64 / 1e9;
+    let seconds = findings.snapshot.recorded_ns as f64 / 1e9;
     if over { count as f64 / seconds.max(0.001) } else { recent }
 }
 
@@ -143,10 +143,12 @@ pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Lint], 
     lines
 }
 
-/// Says why there is nothing: that nothing happened, or that the recording does not hold it and which profile would. Says how many lines it took.
-fn nothing(canvas: &mut Canvas<'_>, look: &Look<'_>, source: Source, nothing_happened: &str, area: Rect) -> u16 {
+/// Says that there are no events of a source: that there were none, or that the recording does not hold them and which profile does. Says how many lines it
+/// took.
+///
+/// Which keywords were on is not in a stream: of a file, and of providers that were written by hand, it is not known which of the two it is.
+fn nothing(canvas: &mut Canvas<'_>, look: &Look<'_>, source: Source, area: Rect) -> u16 {
     let theme = canvas.theme;
-    let profile = source.profile();
     let native = look.state.selected().map(|row| &row.process).filter(|process| process.native_aot);
     if let Some(process) = native.filter(|_| !source.is_of_native_aot()) {
         let text = match source {
@@ -155,11 +157,12 @@ fn nothing(canvas: &mut Canvas<'_>, look: &Look<'_>, source: Source, nothing_hap
         };
         return canvas.wrapped(area, &text, theme.dim);
     }
+    let (events, profile) = (source.events(), source.profile());
+    let so_far = if look.over() { "in this recording" } else { "so far" };
     let (text, style) = match source.is_in(&look.tracked.value.what) {
         Some(false) => (format!("Not in this recording: T, then profile {profile}, records it."), theme.warn),
-        Some(true) => (nothing_happened.to_owned(), theme.dim),
-        None if look.state.shows_files() => (format!("{nothing_happened} Profile {profile} records it."), theme.dim),
-        None => (format!("{nothing_happened} If it is not recorded: T, then profile {profile}."), theme.dim),
+        Some(true) => (format!("No {events} {so_far}."), theme.dim),
+        None => (format!("No {events} {so_far}: none occurred, or they were not recorded (profile {profile} does)."), theme.dim),
     };
     canvas.wrapped(area, &text, style)
 }

@@ -55,7 +55,7 @@ fn nowhere(canvas: &mut Canvas<'_>, look: &Look<'_>, mut area: Rect) {
         let theme = canvas.theme;
         canvas.text(area.x, area.y, area.width.min(14), section.title(), theme.accent);
         let words = Rect { x: area.x + 14, width: area.width.saturating_sub(14), ..area };
-        let used = nothing(canvas, look, section.source(), "None so far.", words);
+        let used = nothing(canvas, look, section.source(), words);
         area = below(area, used.max(1));
     }
 }

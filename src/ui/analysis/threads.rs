@@ -18,18 +18,15 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     let (pool, locks) = (&look.findings.snapshot.thread_pool, &look.findings.snapshot.contention);
     let used = label(canvas, area, "thread pool");
     let head = indented(area, used);
-    let lines = if has_pool(pool) {
-        figures(canvas, head, &pool_figures(canvas, pool))
-    } else {
-        nothing(canvas, look, Source::ThreadPool, "Nothing happened in it so far.", head)
-    };
+    let lines =
+        if has_pool(pool) { figures(canvas, head, &pool_figures(canvas, pool)) } else { nothing(canvas, look, Source::ThreadPool, head) };
     let area = below(area, lines.max(1));
     let used = label(canvas, area, "locks");
     let head = indented(area, used);
     let lines = if locks.count > 0 {
         figures(canvas, head, &lock_figures(canvas, look, locks))
     } else {
-        nothing(canvas, look, Source::Contention, "Nobody waited for a lock so far.", head)
+        nothing(canvas, look, Source::Contention, head)
     };
     let area = below(area, lines.max(1));
     if locks.count == 0 && pool.recent.is_empty() {
@@ -115,9 +112,8 @@ fn pool_figures(canvas: &Canvas<'_>, pool: &ThreadPoolSnapshot) -> Vec<Figure> {
     if pool.work_items.0 > 0 {
         all.push(("queued", Count(pool.work_items.0.saturating_sub(pool.work_items.1)).to_string(), theme.strong));
     }
-    if pool.threads_created + pool.threads_ended > 0 {
-        all.push(("threads made", Count(pool.threads_created).to_string(), theme.text));
-        all.push(("ended", Count(pool.threads_ended).to_string(), theme.text));
+    if pool.threads_created > 0 {
+        all.push(("threads created", Count(pool.threads_created).to_string(), theme.text));
     }
     all
 }
@@ -130,13 +126,12 @@ fn lock_figures(canvas: &Canvas<'_>, look: &Look<'_>, locks: &ContentionSnapshot
     ];
     if !look.over() {
         all.push(("waiting now", locks.waiting.to_string(), if locks.waiting > 1 { theme.warn } else { theme.text }));
+    } else if locks.waiting > 0 {
+        all.push(("unfinished", locks.waiting.to_string(), theme.warn));
     }
+    all.push(("max", Nanoseconds(locks.longest_ns).to_string(), theme.strong));
     if let Some([half, most, _]) = locks.quantiles_ns {
-        all.extend([
-            ("max", Nanoseconds(locks.longest_ns).to_string(), theme.strong),
-            ("p95", Nanoseconds(most).to_string(), theme.text),
-            ("p50", Nanoseconds(half).to_string(), theme.text),
-        ]);
+        all.extend([("p95", Nanoseconds(most).to_string(), theme.text), ("p50", Nanoseconds(half).to_string(), theme.text)]);
     }
     all.push(("waited", Nanoseconds(locks.wait_ns).to_string(), theme.text));
     all.push(("most at a time", locks.most_waiting.to_string(), theme.text));
@@ -146,12 +141,24 @@ fn lock_figures(canvas: &Canvas<'_>, look: &Look<'_>, locks: &ContentionSnapshot
 /// Where threads wait for locks.
 fn sites(canvas: &mut Canvas<'_>, look: &Look<'_>, locks: &ContentionSnapshot, area: Rect) {
     let theme = canvas.theme;
-    let grid = Grid::new(canvas, area, &[number("WAITED", 7), number("WAITS", 6), number("MAX", 7), text("METHOD THAT TAKES THE LOCK", 0)]);
+    let unfinished = locks.waiting > 0;
+    let columns = [
+        Some(number("WAITED", 7)),
+        Some(number("WAITS", 6)),
+        unfinished.then_some(number("UNFINISHED", 10)),
+        Some(number("MAX", 7)),
+        Some(text("METHOD THAT TAKES THE LOCK", 0)),
+    ];
+    let columns: Vec<_> = columns.into_iter().flatten().collect();
+    let grid = Grid::new(canvas, area, &columns);
     let cursor = look.state.view_cursor(Tab::Threads);
     let lines = grid.lines();
     for (site, y) in locks.sites[grid.window(cursor, locks.sites.len())].iter().zip(lines.y..lines.bottom()) {
         grid.value(canvas, "WAITED", y, Nanoseconds(site.wait_ns), theme.strong);
         grid.value(canvas, "WAITS", y, Count(site.count), theme.events);
+        if site.unfinished > 0 {
+            grid.value(canvas, "UNFINISHED", y, Count(site.unfinished), theme.warn);
+        }
         grid.value(canvas, "MAX", y, Nanoseconds(site.longest_ns), theme.text);
         let Some((x, room)) = grid.place("METHOD THAT TAKES THE LOCK") else { continue };
         match site.method.as_str() {
@@ -174,7 +181,10 @@ fn adjustments(canvas: &mut Canvas<'_>, pool: &ThreadPoolSnapshot, area: Rect) {
         let at = Stopwatch(std::time::Duration::from_nanos(u64::try_from(change.at).unwrap_or(0)));
         grid.value(canvas, "AT", y, at, theme.dim);
         grid.value(canvas, "WORKERS", y, change.workers, theme.bytes);
-        grid.value(canvas, "DONE", y, CountRate(change.throughput), theme.text);
+        match change.throughput {
+            Some(throughput) => grid.value(canvas, "DONE", y, CountRate(throughput), theme.text),
+            None => grid.value(canvas, "DONE", y, theme.glyphs.none, theme.dim),
+        }
         let starved = matches!(change.reason, AdjustmentReason::STARVATION | AdjustmentReason::COOPERATIVE_BLOCKING);
         grid.text(canvas, "WHY", y, change.reason.name(), if starved { theme.warn } else { theme.text });
     }

@@ -124,7 +124,7 @@ pub(crate) fn opened(width: u16, height: u16) -> World {
     let contents = FileContents {
         findings: scripted(),
         bytes: 182_000_000,
-        newest: 50_000_000_000,
+        end: 50_000_000_000,
         duration: Duration::from_secs(42),
         complete: false,
         trouble: Some("cut off: 311 bytes after the last whole block at byte 181999689".to_owned()),

@@ -55,7 +55,7 @@ fn a_part_is_chosen_and_the_newest_wish_wins() {
         let mut findings = (*scripted()).clone();
         findings.snapshot.totals.events = events;
         let duration = Duration::from_secs(10);
-        FileContents { findings: findings.into(), bytes: 1, newest: 5, duration, complete: true, trouble: None }
+        FileContents { findings: findings.into(), bytes: 1, end: 5, duration, complete: true, trouble: None }
     };
     for ticket in [first, ticket] {
         world.send(Msg::FileRead { ticket, result: Ok(contents(1)) });

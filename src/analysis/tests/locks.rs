@@ -1,0 +1,188 @@
+//! Waits for locks, and the thread pool.
+
+use super::script::{MS, RUNDOWN};
+use super::{Bytes, Script};
+use crate::nettrace::Metadata;
+
+#[test]
+fn waits_are_paired_by_thread() {
+    let mut script = Script::new();
+    script
+        .method(0x1000, 0x100, "System.Threading.Monitor", "Enter")
+        .method(0x2000, 0x100, "Bank", "Move")
+        .method(0x3000, 0x100, "Bank", "See");
+    let wait = |script: &mut Script, at, thread, flags| {
+        script.runtime(81, 2, at, thread, Bytes::default().u8(flags).u16(0).u64(0x10c).u64(0).u64(0));
+    };
+    let got = |script: &mut Script, at, thread, flags, duration| {
+        script.runtime(91, 1, at, thread, Bytes::default().u8(flags).u16(0).f64(duration));
+    };
+    script.stack(&[0x1004, 0x2008]);
+    wait(&mut script, 0, 1, 0);
+    script.stack(&[0x3004]);
+    wait(&mut script, MS, 2, 0);
+    wait(&mut script, MS, 3, 1);
+    got(&mut script, 2 * MS, 3, 1, 1e6);
+    got(&mut script, 4 * MS, 2, 0, 3e6);
+    got(&mut script, 10 * MS, 1, 0, 1e7);
+    script.stack(&[0x1004, 0x2010]);
+    wait(&mut script, 20 * MS, 1, 0);
+    got(&mut script, 22 * MS, 1, 0, 2e6);
+    wait(&mut script, 30 * MS, 1, 0);
+    script.stack(&[0x3008]);
+    got(&mut script, 32 * MS, 5, 0, 1e6);
+    let contention = script.snapshot().contention;
+    // One goes on, for two milliseconds by now; of one only the end is in the stream.
+    assert_eq!((contention.count, contention.start_lost, contention.ended, contention.waiting), (5, 1, 4, 1));
+    assert_eq!((contention.native, contention.most_waiting), (1, 2));
+    assert_eq!((contention.wait_ns, contention.longest_ns, contention.others_ns), (18_000_000, 10_000_000, 0));
+    let sites: Vec<_> =
+        contention.sites.iter().map(|site| (site.method.as_str(), site.count, site.unfinished, site.wait_ns, site.longest_ns)).collect();
+    assert_eq!(sites, [("Bank.Move", 3, 1, 14_000_000, 10_000_000), ("Bank.See", 2, 0, 4_000_000, 3_000_000)]);
+    assert_eq!((contention.recent[0].thread, contention.recent[0].at, contention.recent[0].wait_ns), (5, 31 * MS, 1_000_000));
+    assert_eq!(contention.recent[1].frames, ["System.Threading.Monitor.Enter", "Bank.Move"]);
+    assert_eq!((contention.recent[1].lock, contention.recent[1].at), (Some(0x10c), 20 * MS));
+}
+
+/// A wait counts when it is, and not only when it ends, and not all at once then.
+#[test]
+fn threads_that_wait_are_counted_while_they_wait() {
+    // Three threads wait from second 30 on, up to second 60 or longer.
+    let at = |second: i64, got: bool| {
+        let mut script = Script::new();
+        for thread in 1..=3 {
+            script.runtime(81, 1, 30_000 * MS, thread, Bytes::default().u8(0).u16(0));
+            if got {
+                script.runtime(91, 0, 60_000 * MS, thread, Bytes::default().u8(0).u16(0));
+            }
+        }
+        script.runtime(54, 0, second * 1000 * MS, 9, Bytes::default().f64(0.0).u16(0));
+        script.snapshot().contention
+    };
+    for (second, got, waiters) in
+        [(31, false, 3.0), (60, false, 3.0), (90, false, 3.0), (60, true, 3.0), (65, true, 1.3), (70, true, 0.0), (80, true, 0.0)]
+    {
+        // The second that has only begun stands for a whole one.
+        let lately = at(second, got).recent_waiters;
+        assert!((lately - waiters).abs() < 0.4, "{second} {got}: {lately}");
+    }
+    let stuck = at(60, false);
+    assert_eq!((stuck.count, stuck.ended, stuck.waiting, stuck.wait_ns, stuck.longest_ns), (3, 0, 3, 90_000_000_000, 30_000_000_000));
+    let site = &stuck.sites[0];
+    assert_eq!((stuck.sites.len(), site.count, site.unfinished, site.wait_ns, stuck.others_ns), (1, 3, 3, 90_000_000_000, 0));
+}
+
+#[test]
+fn a_wait_whose_end_was_lost_is_none() {
+    let mut script = Script::new();
+    script.runtime(81, 1, 0, 1, Bytes::default().u8(0).u16(0)).lose(1, 1);
+    script.runtime(91, 0, 1000 * MS, 1, Bytes::default().u8(0).u16(0));
+    script.runtime(81, 1, 1000 * MS, 1, Bytes::default().u8(0).u16(0));
+    script.runtime(91, 0, 1002 * MS, 1, Bytes::default().u8(0).u16(0));
+    let contention = script.snapshot().contention;
+    assert_eq!((contention.count, contention.ended, contention.wait_ns, contention.waiting), (2, 1, 2_000_000, 0));
+    assert_eq!((contention.sites.len(), contention.sites[0].count), (1, 2), "and stays in the count of its place");
+}
+
+/// Whoever waits when a session is stopped did not wait for the rundown.
+#[test]
+fn what_goes_on_at_the_stop_ends_there() {
+    let mut script = Script::new();
+    script.runtime(81, 1, 1000 * MS, 1, Bytes::default().u8(0).u16(0));
+    script.runtime(81, 1, 1100 * MS, 2, Bytes::default().u8(0).u16(0)).runtime(91, 0, 1200 * MS, 2, Bytes::default().u8(0).u16(0));
+    for at in [1500, 1900] {
+        let record = Metadata { provider: RUNDOWN.into(), event_id: 146, ..Metadata::default() };
+        script.event(record, at * MS, 3, 3, Bytes::default().u16(0));
+    }
+    let snapshot = script.snapshot();
+    let contention = &snapshot.contention;
+    assert_eq!((snapshot.now, snapshot.recorded_ns), (1500 * MS, 1_500_000_000));
+    assert_eq!((contention.count, contention.ended, contention.waiting), (2, 1, 1));
+    assert_eq!((contention.wait_ns, contention.longest_ns), (600_000_000, 500_000_000));
+    let site = &contention.sites[0];
+    assert_eq!((site.count, site.unfinished, site.wait_ns, site.longest_ns), (2, 1, 600_000_000, 500_000_000));
+}
+
+/// Since .NET 6 the pool makes up for threads that wait for tasks before it starves. How many wait is how many more than its fewest it wants.
+#[test]
+fn threads_of_the_pool_that_wait_for_tasks_are_counted() {
+    let pool = |bounds: bool, wanted: &[(i64, u32, u32)]| {
+        let mut script = Script::new();
+        if bounds {
+            script.runtime(59, 0, 0, 1, Bytes::default().u16(2).u16(99).u16(1).u16(1).u16(0));
+        }
+        for &(at, workers, reason) in wanted {
+            script.runtime(55, 0, at * 1000 * MS, 2, Bytes::default().f64(0.0).u32(workers).u32(reason).u16(0));
+        }
+        let pool = script.snapshot().thread_pool;
+        (pool.blocked, pool.recent_blocked, pool.starvations)
+    };
+    assert_eq!(pool(true, &[(1, 3, 3), (2, 20, 6)]), (0, 0, 1), "for other reasons");
+    assert_eq!(pool(true, &[(1, 3, 8), (2, 9, 8), (3, 2, 8)]), (7, 7, 0));
+    // Nothing new is told while they wait and wait.
+    assert_eq!(pool(true, &[(1, 9, 8), (90, 30, 3)]), (7, 7, 0));
+    assert_eq!(pool(true, &[(1, 9, 8), (2, 2, 8), (90, 3, 3)]), (7, 0, 0), "it is over");
+    // Where nobody told the fewest, the fewest that it ever wanted stand for them.
+    assert_eq!(pool(false, &[(1, 4, 8), (2, 9, 8), (3, 4, 8)]), (5, 5, 0));
+}
+
+#[test]
+fn the_thread_pool_starves() {
+    let mut script = Script::new();
+    script.runtime(50, 0, 0, 1, Bytes::default().u32(4).u32(0).u16(0)).runtime(
+        59,
+        0,
+        0,
+        1,
+        Bytes::default().u16(2).u16(99).u16(1).u16(1).u16(0),
+    );
+    for (at, workers, reason) in [(500, 5, 6), (1000, 6, 6), (1500, 7, 3)] {
+        script.runtime(55, 0, at * MS, 2, Bytes::default().f64(1.5).u32(workers).u32(reason).u16(0));
+        script.runtime(50, 0, at * MS, 2, Bytes::default().u32(workers).u32(0).u16(0));
+    }
+    // An older event that comes later does not say how many there are now.
+    script.runtime(57, 0, 100 * MS, 3, Bytes::default().u32(3).u32(0).u16(0));
+    let pool = script.snapshot().thread_pool;
+    assert_eq!((pool.workers, pool.bounds), (Some(7), Some((2, 99))));
+    assert_eq!((pool.starvations, pool.recent_starvations), (2, 2));
+    assert_eq!(
+        pool.adjustments.iter().map(|(reason, count)| (reason.name(), *count)).collect::<Vec<_>>(),
+        [("ClimbingMove", 1), ("Starvation", 2)]
+    );
+    assert_eq!(pool.recent.iter().map(|adjustment| adjustment.workers).collect::<Vec<_>>(), [7, 6, 5]);
+    assert_eq!(pool.workers_over_time.recent(1500 * MS, 2), [5.0, 7.0]);
+}
+
+/// As .NET 9 writes them on a machine that has run for 28 minutes: the first sample counts from its start, and so does the average after it.
+#[test]
+fn throughput_is_of_times_that_lie_in_the_session() {
+    // Samples, and changes with their averages and reasons.
+    let steps = [
+        (0, 0.0, Some(1)),
+        (0, 0.0012, None),
+        (80, 3.5, None),
+        (80, 0.0055, Some(0)),
+        (200, 7.0, None),
+        (200, 6.5, Some(3)),
+        // The pool starves: nothing was completed, or nothing was measured.
+        (700, 0.0, Some(6)),
+        (1200, 4.0, Some(6)),
+    ];
+    let after = |count: usize| {
+        let mut script = Script::new();
+        for (at, per_second, reason) in &steps[..count] {
+            let measured = Bytes::default().f64(*per_second);
+            match reason {
+                Some(reason) => script.runtime(55, 0, at * MS, 2, measured.u32(2).u32(*reason).u16(0)),
+                None => script.runtime(54, 0, at * MS, 2, measured.u16(0)),
+            };
+        }
+        script.snapshot().thread_pool
+    };
+    assert_eq!(after(2).throughput, None);
+    assert_eq!(after(3).throughput, Some(3.5));
+    let pool = after(8);
+    assert_eq!(pool.throughput, Some(7.0));
+    let averages: Vec<_> = pool.recent.iter().rev().map(|adjustment| adjustment.throughput).collect();
+    assert_eq!(averages, [None, None, Some(6.5), None, Some(4.0)]);
+}
