@@ -5,6 +5,8 @@ mod bodies;
 #[path = "fuzz/seeds.rs"]
 mod seeds;
 
+use std::time::{Duration, Instant};
+
 use allocation_counter::measure;
 use bodies::TARGETS;
 use dn_top::analysis::{Live, Throughput};
@@ -12,6 +14,7 @@ use dn_top::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, New
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
+use proptest::test_runner::TestRunner;
 
 const MB: u64 = 1 << 20;
 
@@ -70,12 +73,34 @@ proptest! {
 
     #[test]
     fn damaged_seeds_are_survived(which: Index, damages in vec(damage(), 1..12)) {
-        for (name, target) in TARGETS {
-            let seeds = SEEDS.with(|seeds| seeds.iter().find(|(of, _)| *of == name).unwrap().1.clone());
-            let mut bytes = which.get(&seeds).clone();
-            damages.iter().for_each(|damage| damage.apply(&mut bytes));
-            run(target, &bytes);
-        }
+        run_damaged(&which, &damages);
+    }
+}
+
+/// Damages a seed of each target.
+fn run_damaged(which: &Index, damages: &[Damage]) {
+    for (name, target) in TARGETS {
+        let mut bytes = SEEDS.with(|seeds| which.get(&seeds.iter().find(|(of, _)| *of == name).expect("seeds").1).clone());
+        damages.iter().for_each(|damage| damage.apply(&mut bytes));
+        run(target, &bytes);
+    }
+}
+
+/// The same for as many seconds as `DN_TOP_FUZZ_SECONDS` says; for a minute where `CI` is true.
+#[test]
+fn damaged_seeds_are_survived_for_long() {
+    let set = |name: &str| std::env::var(name).ok();
+    let minute = if set("CI").as_deref() == Some("true") { 60 } else { 0 };
+    let seconds = set("DN_TOP_FUZZ_SECONDS").map_or(minute, |text| text.parse().expect("DN_TOP_FUZZ_SECONDS: a number of seconds"));
+    let begun = Instant::now();
+    let config = ProptestConfig { cases: 64, max_shrink_iters: 2000, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = TestRunner::new(config);
+    while begun.elapsed() < Duration::from_secs(seconds) {
+        let outcome = runner.run(&(any::<Index>(), vec(damage(), 1..12)), |(which, damages)| {
+            run_damaged(&which, &damages);
+            Ok(())
+        });
+        outcome.unwrap_or_else(|failure| panic!("{failure}"));
     }
 }
 

@@ -2,13 +2,14 @@
 //!
 //! The fuzz targets of this folder call these, and so does `tests/fuzz.rs` in the ordinary suite.
 
+pub(crate) mod others;
 pub(crate) mod terminal;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use dn_top::analysis::{Live, SampleCount, SampleFilter};
-use dn_top::clr::EventKind;
 use dn_top::clr::payload::{self, Fields, Payload};
+use dn_top::clr::{EventKind, manifest};
 use dn_top::export::{Facts, HeapGraph};
 use dn_top::nettrace::{
     Decoder, Encoder, Ending, Event, Field, FieldType, Limits, Loss, Metadata, NewEvent, SequencePoint, Sink, TraceHeader, Trouble, Value,
@@ -18,13 +19,18 @@ use dn_top::nettrace::{
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub(crate) const TARGETS: [Target; 6] = [
+pub(crate) const TARGETS: [Target; 11] = [
     ("stream", stream),
     ("blocks", blocks),
     ("payloads", payloads),
     ("analyses", analyses),
     ("text", terminal::text),
     ("keys", terminal::keys),
+    ("findings", findings),
+    ("flight", others::flight),
+    ("protocol", others::protocol),
+    ("machine", others::machine),
+    ("words", others::words),
 ];
 
 /// The bytes are a stream. However it is cut it gives the same, and salvaged it gives the same events.
@@ -120,7 +126,23 @@ fn read(name: &str, value: &Value<'_>, left: &mut usize, hasher: &mut impl Hashe
 
 /// The bytes are the content of blocks whose frames make sense: whether V4 or V6, then for each block its kind, its size and what it holds.
 pub(crate) fn blocks(bytes: &[u8]) {
-    let Some((format, mut rest)) = bytes.split_first() else { return };
+    stream(&framed(bytes));
+}
+
+/// The same, and every analysis of it. What they say must add up.
+pub(crate) fn findings(bytes: &[u8]) {
+    let mut live = Live::default().keeping_events();
+    let mut decoder = Decoder::new(Limits::default());
+    // What comes before it makes no sense is analysed.
+    let _ = decoder.feed(&framed(bytes), &mut live);
+    decoder.finish(&mut live);
+    check(&live, live.newest());
+    live.recent();
+}
+
+/// The stream of these blocks.
+fn framed(bytes: &[u8]) -> Vec<u8> {
+    let Some((format, mut rest)) = bytes.split_first() else { return Vec::new() };
     let v6 = format & 1 != 0;
     let mut out = if v6 { v6_start() } else { Encoder::new(TraceHeader::default()).take() };
     while let [kind, low, high, more @ ..] = rest {
@@ -131,7 +153,7 @@ pub(crate) fn blocks(bytes: &[u8]) {
     if format & 2 != 0 {
         out.extend(if v6 { &[0; 4][..] } else { &[1] });
     }
-    stream(&out);
+    out
 }
 
 /// Names of the blocks of V4; the last is one that no runtime writes.
@@ -187,6 +209,9 @@ pub(crate) fn payloads(bytes: &[u8]) {
     }
     if let Some(statics) = payload::BulkRootStaticVariable::read(fields) {
         assert!(statics.count() <= payload.len());
+    }
+    for (provider, id) in PROVIDERS.iter().flat_map(|provider| (0..320).map(move |id| (provider, id))) {
+        manifest::read(provider, id, payload, if pointer & 1 == 0 { 8 } else { 4 }, |field| _ = std::hint::black_box(field));
     }
     if let Some(edges) = payload::BulkEdge::read(fields) {
         assert!(edges.edges().map(|edge| edge.target & 1).sum::<u64>() <= payload.len() as u64);

@@ -22,12 +22,17 @@ fn start(name: &str, length: usize) -> Vec<u8> {
 pub(crate) fn seeds(target: &str) -> Vec<Vec<u8>> {
     match target {
         "stream" => CAPTURES.iter().flat_map(|name| [700, 6000, 20_000].map(|length| start(name, length))).collect(),
-        "blocks" => CAPTURES.iter().flat_map(|name| blocks(&start(name, 2_000_000))).collect(),
+        "blocks" | "findings" => CAPTURES.iter().flat_map(|name| blocks(&start(name, 2_000_000))).collect(),
         "payloads" => CAPTURES.iter().flat_map(|name| payloads(&start(name, 2_000_000))).collect(),
         "analyses" => CAPTURES.iter().flat_map(|name| scripts(&start(name, 2_000_000))).collect(),
         "text" => TEXTS.iter().map(|text| text.repeat(20).into_bytes()).collect(),
         "keys" => KEYS.iter().map(|keys| keys.to_vec()).collect(),
-        _ => Vec::new(),
+        "flight" => seeds("analyses")
+            .into_iter()
+            .enumerate()
+            .map(|(number, script)| [&[number as u8, 0, number as u8 % 3], &script[..]].concat())
+            .collect(),
+        other => super::bodies::others::seeds(other),
     }
 }
 
