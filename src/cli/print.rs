@@ -7,13 +7,18 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Serialize;
 
-use crate::model::sanitise;
+use crate::model::{escape_json, sanitise};
 use crate::tui::write_stderr;
 
 /// Prints one JSON document and a line end.
 pub(super) fn json(document: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(document).context("the result cannot be written as JSON")?;
-    self::text(|out| writeln!(out, "{text}"))
+    self::text(|out| writeln!(out, "{}", escape_json(&text)))
+}
+
+/// Writes a JSON document on a line of its own.
+pub(super) fn json_line(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
+    writeln!(out, "{}", escape_json(&serde_json::to_string(document)?))
 }
 
 /// Prints text. A reader that has seen enough (`| head`) is no error.

@@ -26,7 +26,7 @@ pub use place::{is_elsewhere, seen_here, temporary_folder};
 pub use process::{Contact, Process, ProcessKey, RunState, Trouble, Usage};
 pub use recording::{Kept, KernelTrace, NameSearch, Outcome, Phase, Rate, Recording, RecordingId, StoppedBy, ThreadUse};
 pub use size::{format_size, parse_size};
-pub use text::{sanitise, sanitise_bytes};
+pub use text::{escape_json, sanitise, sanitise_bytes};
 pub use trace_file::{FileContents, Span, TraceFile};
 pub use units::{Age, ByteRate, Bytes, Count, CountRate, Nanoseconds, Number, Percent, Stopwatch};
 pub use variable::Variable;

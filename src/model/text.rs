@@ -1,5 +1,8 @@
 //! Text from outside, made safe to show.
 
+use std::borrow::Cow;
+use std::fmt::Write;
+
 use unicode_width::UnicodeWidthChar;
 
 /// Characters without a width that may follow one that has one: combining marks, variation selectors, joiners. Emoji take four at most (three joiners and
@@ -43,6 +46,27 @@ fn safe(c: char) -> char {
         _ if c.is_control() || is_invisible(c) => char::REPLACEMENT_CHARACTER,
         _ => c,
     }
+}
+
+/// A JSON document with every character escaped that a terminal, a browser or an editor may take for more than text, where JSON itself allows it as it is.
+/// All of these stand in strings, since a document is ASCII elsewhere.
+pub fn escape_json(document: &str) -> Cow<'_, str> {
+    let is_unsafe = |c: char| c != '\n' && safe(c) != c;
+    if !document.contains(is_unsafe) {
+        return Cow::Borrowed(document);
+    }
+    let mut escaped = String::with_capacity(document.len() + 64);
+    for c in document.chars() {
+        if is_unsafe(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing into a string does not fail.
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        } else {
+            escaped.push(c);
+        }
+    }
+    Cow::Owned(escaped)
 }
 
 /// Marks that change the direction of the text around them, characters without a width that can make two names look alike, and tags.
@@ -121,6 +145,23 @@ mod tests {
                 let largest = buffer.content.iter().map(|cell| cell.symbol().len()).max();
                 assert!(largest <= Some(64), "{largest:?} bytes in a cell for {first:?} and many {piece:?}");
             }
+        }
+    }
+
+    #[test]
+    fn json_keeps_what_it_says_and_no_character_that_acts() {
+        let hostile: String = (0..=0x10_ffff).filter_map(char::from_u32).filter(|c| c.is_control() || is_invisible(*c)).collect();
+        let text = format!("Größe 🦀 👩\u{200d}🚀 \" \\ \u{2028}\u{2029}{hostile}");
+        for document in [serde_json::to_string(&[&text]).unwrap(), serde_json::to_string_pretty(&[&text]).unwrap()] {
+            let escaped = escape_json(&document);
+            assert_eq!(serde_json::from_str::<[String; 1]>(&escaped).unwrap()[0], text);
+            assert!(escaped.chars().all(|c| c == '\n' || safe(c) == c), "{escaped}");
+            assert!(
+                escaped.contains("Größe 🦀 👩\u{200d}🚀")
+                    && escaped.contains("\\u009b")
+                    && escaped.contains("\\u202e")
+                    && escaped.contains("\\udb40\\udc41")
+            );
         }
     }
 

@@ -123,6 +123,8 @@ impl Output {
     /// The one JSON document on standard output of a run that went well.
     pub(crate) fn json(&self) -> serde_json::Value {
         assert_eq!(self.code, 0, "{}", self.stderr);
+        let acts = |c: char| c != '\n' && c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        assert!(!self.stdout.contains(acts), "JSON with a character that a terminal obeys: {:?}", self.stdout);
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
     }
 

@@ -138,8 +138,7 @@ fn json(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot]) -> i
                 sum: told.sum.map(exact),
             }),
         };
-        serde_json::to_writer(&mut *out, &line)?;
-        writeln!(out)?;
+        print::json_line(out, &line)?;
     }
     Ok(())
 }
@@ -262,7 +261,7 @@ mod tests {
         let counters = [
             counter(CounterKind::Counter, "hits", "route=/a,\"b\""),
             CounterSnapshot { unit: "ms".into(), ..counter(CounterKind::Histogram, "lat", "") },
-            CounterSnapshot { value: None, ..counter(CounterKind::Gauge, "g\u{1b}[2J", "") },
+            CounterSnapshot { value: None, ..counter(CounterKind::Gauge, "g\u{1b}[2J\u{9b}\u{202e}", "") },
             counter(CounterKind::UpDownCounter, "u", ""),
         ];
         let mut out = Vec::new();
@@ -286,10 +285,12 @@ mod tests {
         let text = written(|out, counters| text(out, now, counters, true));
         let rows: Vec<_> = text.lines().skip(2).map(str::trim).collect();
         assert_eq!(rows[..3], ["[App]", "3  hits (Count / 2 sec) [route=/a,\"b\"]", "49  lat (ms) [Percentile=50]"]);
-        assert_eq!(rows[4..], ["-  g\u{fffd}[2J", "1,234,567.25  u"]);
+        assert_eq!(rows[4..], ["-  g\u{fffd}[2J\u{fffd}\u{fffd}", "1,234,567.25  u"]);
         let json = written(|out, counters| json(out, now, counters));
         let lines: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(lines.len(), 4);
+        assert_eq!(lines[2]["name"], "g\u{1b}[2J\u{9b}\u{202e}");
+        assert!(!json.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{json}");
         assert_eq!((&lines[0]["time"], &lines[0]["delta"]), (&"2023-11-14T22:13:20.000Z".into(), &3.0.into()));
         assert_eq!(lines[1]["histogram"]["quantiles"], serde_json::json!([[0.5, 49.0], [0.95, 94.0]]));
         assert_eq!((&lines[2]["value"], lines[2].get("histogram")), (&serde_json::Value::Null, None));
