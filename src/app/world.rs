@@ -102,7 +102,7 @@ pub(crate) fn variables() -> Vec<Variable> {
         ("TMPDIR", "/var/tmp/app"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otel:4317"),
     ]
-    .map(|(name, value)| Variable { name: name.to_owned(), value: value.to_owned() })
+    .map(|(name, value)| Variable::new(name.to_owned(), value.to_owned()))
     .to_vec()
 }
 

@@ -34,7 +34,7 @@ pub struct Process {
     pub arch: Option<String>,
     /// Portable runtime identifier as the runtime says it, such as `linux-x64`.
     pub rid: Option<String>,
-    /// Command line as the runtime says it, else from /proc.
+    /// Command line as the runtime says it, else from /proc, as [`shown_command_line`](super::shown_command_line) makes it.
     pub command_line: String,
     /// The runtime instance's random id; `None` where the runtime is too old to say.
     pub cookie: Option<Cookie>,

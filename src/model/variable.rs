@@ -1,5 +1,7 @@
 //! A variable of a process's environment.
 
+use super::secret::{holds_secret, is_secret_name};
+
 /// One variable. Its text may be anything: it comes from the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
@@ -7,31 +9,19 @@ pub struct Variable {
     pub name: String,
     /// Value, all behind that.
     pub value: String,
+    is_secret: bool,
 }
 
-/// Names that hold one of these are taken for secrets. The list is that of the official tools' users, with our addition at the end.
-const SECRET: [&str; 12] = [
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PWD",
-    "APIKEY",
-    "API_KEY",
-    "ACCESS_KEY",
-    "PRIVATE_KEY",
-    "CREDENTIAL",
-    "SESSION",
-    "CONNECTIONSTRING",
-];
-
 impl Variable {
-    /// Whether the name is that of a secret: its value is masked until someone asks for it.
-    ///
-    /// `PWD` and `OLDPWD` are the shell's directories, not passwords.
+    /// Takes a time that grows with its length: whether it is a secret is found out here, and not each time that it is shown.
+    pub fn new(name: String, value: String) -> Self {
+        let is_secret = is_secret_name(&name) || holds_secret(&value);
+        Self { name, value, is_secret }
+    }
+
+    /// Whether its name or its value is that of a secret: the value is masked until someone asks for it.
     pub fn is_secret(&self) -> bool {
-        let name = self.name.to_uppercase();
-        !matches!(name.as_str(), "PWD" | "OLDPWD") && SECRET.iter().any(|word| name.contains(word))
+        self.is_secret
     }
 }
 
@@ -40,14 +30,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_known_by_name() {
-        let secret = |name: &str| Variable { name: name.to_owned(), value: String::new() }.is_secret();
-        for name in ["GITHUB_TOKEN", "db_password", "ConnectionStrings__Main_ConnectionString", "AWS_ACCESS_KEY_ID", "MYSQL_PWD", "ApiKey"]
-        {
-            assert!(secret(name), "{name}");
-        }
-        for name in ["PATH", "PWD", "OLDPWD", "HOME", "DOTNET_gcServer", "KEYBOARD"] {
-            assert!(!secret(name), "{name}");
+    fn names_and_values_make_a_secret() {
+        for (name, value, secret) in [
+            ("DB_PASSWORD", "", true),
+            ("DATABASE_URL", "postgres://app:hush@db/shop", true),
+            ("DATABASE_URL", "postgres://app@db/shop", false),
+            ("PATH", "/usr/bin:/bin", false),
+        ] {
+            assert_eq!(Variable::new(name.to_owned(), value.to_owned()).is_secret(), secret, "{name}={value}");
         }
     }
 }

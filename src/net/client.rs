@@ -161,7 +161,7 @@ impl Client {
                     Err(error) => return Err(Cause::of_stream(error, HEADER_BYTES)),
                 }
             }
-            Ok(block.finish()?.into_iter().map(|variable| Variable { name: variable.name, value: variable.value }).collect())
+            Ok(block.finish()?.into_iter().map(|variable| Variable::new(variable.name, variable.value)).collect())
         };
         let _turn = self.turn(code, ANSWER_LIMIT).await?;
         self.within(code, ANSWER_LIMIT, read).await

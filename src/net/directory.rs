@@ -22,7 +22,7 @@ use super::port::{Port, PortError};
 use super::proc::{Proc, Threads, entry_name};
 use super::target::{self, TargetError};
 use crate::ipc::{Command, CommandCode, ProcessInfo};
-use crate::model::{Contact, Process, ProcessKey, RunState, sanitise_bytes};
+use crate::model::{Contact, Process, ProcessKey, RunState, sanitise_bytes, shown_command_line};
 
 /// How many processes are asked at the same time.
 const ASKED_AT_ONCE: usize = 16;
@@ -320,7 +320,7 @@ impl Directory {
         Process {
             ns_pid: identity.map_or(ns_pid, |identity| identity.ns_pid),
             name: sanitise_bytes(entry_name(&arguments).unwrap_or_default()),
-            command_line: sanitise_bytes(&arguments.join(&b' ')),
+            command_line: shown_command_line(&String::from_utf8_lossy(&arguments.join(&b' '))),
             uid: identity.map_or(owner, |identity| identity.uid),
             native_aot: proc.is_native_aot(key.pid),
             run_state: if waits { RunState::Suspended } else { RunState::Running },

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::error::ExchangeError;
 use super::gate::Busy;
 use crate::ipc::{ProcessInfo, RuntimeVersion};
-use crate::model::{Contact, Process, RunState, Trouble, sanitise};
+use crate::model::{Contact, Process, RunState, Trouble, sanitise, shown_command_line};
 
 /// The least time between two questions.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -127,7 +127,7 @@ fn is_early(info: &ProcessInfo, row: &Process) -> bool {
 fn adopt(row: &mut Process, info: &ProcessInfo) {
     let text = |text: &str| Some(sanitise(text)).filter(|text| !text.is_empty());
     if !is_early(info, row) {
-        row.command_line = sanitise(&info.command_line);
+        row.command_line = shown_command_line(&info.command_line);
     }
     if let Some(name) = info.entry_assembly.as_deref().and_then(text) {
         row.name = name;

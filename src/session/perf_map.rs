@@ -43,7 +43,7 @@ mod tests {
     fn the_folder_is_the_one_that_was_told_first() {
         let variable = |text: &str| {
             let (name, value) = text.split_once('=').unwrap();
-            Variable { name: name.to_owned(), value: value.to_owned() }
+            Variable::new(name.to_owned(), value.to_owned())
         };
         for (environment, place) in [
             (&["TMPDIR=/elsewhere"][..], "/tmp"),

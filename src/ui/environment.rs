@@ -63,7 +63,7 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, variables: &[Variable], body:
         count = format!("{} of {count}", state.details.variables.matches.len());
     }
     if secrets > 0 {
-        count = format!("{count}, {secrets} with a secret's name");
+        count = format!("{count}, {secrets} {}", if secrets == 1 { "secret" } else { "secrets" });
     }
     let x = body.x + 1;
     let used = canvas.text(x, body.y, body.width.saturating_sub(2), &count, theme.dim);

@@ -23,6 +23,7 @@ mod refusals;
 mod run;
 mod runtimes;
 mod second_user;
+mod secrets;
 mod signals;
 mod table;
 mod terminal;

@@ -182,7 +182,7 @@ fn readonly_looks_and_changes_nothing() {
         press(&screen, key, "was started with --readonly");
     }
     assert!(screen.contents().to_lowercase().contains("readonly"));
-    press(&screen, "e", "2 with a secret's name");
+    press(&screen, "e", "2 secrets");
     assert!(recordings(&screen).is_empty());
 }
 

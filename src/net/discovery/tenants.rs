@@ -12,7 +12,7 @@ use super::moment::{Moment, since_boot};
 use super::users::Users;
 use super::{Socket, Stray, verdict};
 use crate::ipc::RuntimeVersion;
-use crate::model::{Contact, Process, ProcessKey, RunState, Usage, sanitise_bytes};
+use crate::model::{Contact, Process, ProcessKey, RunState, Usage, sanitise_bytes, shown_command_line};
 use crate::net::proc::{Proc, entry_name, version_of};
 
 /// Processor time is counted in ticks of 10 ms: over a shorter span than this a percentage would be noise.
@@ -139,7 +139,7 @@ impl Tenant {
             name: sanitise_bytes(entry_name(&arguments).unwrap_or(stat.comm.as_bytes())),
             runtime: library.and_then(|library| version_of(&library).or_else(|| proc.version_in(known.key.pid, &library))),
             native_aot: proc.is_native_aot(known.key.pid),
-            command_line: sanitise_bytes(&arguments.join(&b' ')),
+            command_line: shown_command_line(&String::from_utf8_lossy(&arguments.join(&b' '))),
             container: proc.container(known.key.pid),
             cpu: Cpu { ticks: stat.utime + stat.stime, at: now, percent: None },
             judged: None,

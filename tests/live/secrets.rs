@@ -1,0 +1,84 @@
+//! Programs with secrets, and with text that a terminal obeys, in their arguments and variables: what each command prints of them.
+
+use std::fs;
+
+use crate::support::{Invocation, folder, runtimes};
+
+/// What no command prints without being asked for it.
+const SECRET: &str = "hush";
+/// A control sequence of one byte more than ASCII, and a change of the direction of text.
+const HOSTILE: &str = "\u{9b}2J\u{90}\u{202e}\u{2067}end";
+
+const ARGUMENTS: [&str; 6] = [
+    "--password",
+    "hush-1",
+    "--Db=postgres://app:hush-2@db/shop",
+    "--store=AccountName=a;AccountKey=hush-3;More=b",
+    "--passengers=4",
+    HOSTILE,
+];
+const VARIABLES: [(&str, &str); 7] = [
+    ("DB_PASS", "hush-4"),
+    ("dbPass", "hush-5"),
+    ("DATABASE_URL", "postgres://app:hush-6@db/shop"),
+    ("STORE", "https://store/blob?sv=1&sig=hush-7"),
+    ("SIGNING", "-----BEGIN PRIVATE KEY-----\nhush-8\n-----END PRIVATE KEY-----"),
+    ("PASSENGERS", "many"),
+    ("NOTE", HOSTILE),
+];
+
+#[test]
+fn nothing_printed_has_a_secret_or_is_obeyed_by_a_terminal() {
+    runtimes::each(runtimes::all(), |runtime| {
+        let launch = ARGUMENTS.iter().fold(runtime.any(), |launch, argument| launch.arg(argument));
+        let program = VARIABLES.iter().fold(launch, |launch, (name, value)| launch.env(name, value)).start();
+        let pid = program.pid().to_string();
+        let place = folder();
+        let trace = place.path().join("a.nettrace");
+        let trace = trace.to_str().unwrap();
+        let modern = runtime.major() > 3;
+        let mut commands: Vec<Vec<&str>> = vec![
+            vec!["ps"],
+            vec!["ps", "--json"],
+            vec!["info", &pid],
+            vec!["info", &pid, "--json"],
+            vec!["trace", &pid, "--duration", "500ms", "--json", "-o", trace],
+            vec!["stats", trace, "--json"],
+            vec!["report", trace, "--json"],
+        ];
+        if modern {
+            commands.extend([
+                vec!["env", &pid],
+                vec!["env", &pid, "--json"],
+                vec!["env", &pid, "--json", "--reveal"],
+                vec!["stacks", &pid, "--json"],
+                vec!["heap", &pid, "--yes", "--json"],
+                vec!["counters", &pid, "--format", "json", "--duration", "2s"],
+            ]);
+        }
+        for words in commands {
+            // Its socket is in a directory of its own, which discovery looks into.
+            let output = Invocation::new(&words).run();
+            let said = format!("{runtime} {words:?}: {}", output.stderr);
+            assert_eq!(output.code, 0, "{said}");
+            let all = format!("{}{}", output.stdout, output.stderr);
+            let acts =
+                |c: char| c != '\n' && (c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c));
+            assert!(!all.contains(acts), "{said} {all:?}");
+            if words.contains(&"--reveal") {
+                assert!((4..=8).all(|number| all.contains(&format!("{SECRET}-{number}"))), "{said} {all}");
+                let variables = output.json();
+                let note = &variables.as_array().unwrap().iter().find(|row| row["name"] == "NOTE").unwrap()["value"];
+                assert_eq!(note, HOSTILE, "{said}: JSON says what is there");
+            } else {
+                assert!(!all.contains(SECRET), "{said} {all}");
+            }
+            match words[0] {
+                "info" => assert!(all.contains("--password ***") && all.contains("postgres://app:***@db/shop"), "{said} {all}"),
+                "env" => assert!(all.contains("many"), "{said}: {all}"),
+                _ => {}
+            }
+        }
+        assert!(fs::metadata(trace).is_ok_and(|file| file.len() > 0), "{runtime}");
+    });
+}
