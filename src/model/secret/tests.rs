@@ -186,7 +186,6 @@ proptest! {
 /// What would take hours if a part of a text were looked at more than a few times.
 #[test]
 fn hostile_texts_take_linear_time() {
-    let start = std::time::Instant::now();
     for piece in [
         "pw=",
         "pw='",
@@ -218,5 +217,4 @@ fn hostile_texts_take_linear_time() {
         assert_eq!(holds_secret(&text), masked != text, "{piece}");
         is_secret_name(&text);
     }
-    assert!(start.elapsed() < std::time::Duration::from_secs(60), "{:?}", start.elapsed());
 }
