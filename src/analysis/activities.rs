@@ -2,10 +2,11 @@
 //!
 //! Start and stop are paired by their activity id, which there is only where the session has TplEventSource with keyword 0x80.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::clr::EventKind;
 use crate::nettrace::{Metadata, Value, Values};
+use crate::wire::Utf16;
 
 use super::diagnostic_source;
 use super::distribution::Distribution;
@@ -22,7 +23,8 @@ const SUBJECTS: usize = 128;
 const TOP: usize = 30;
 /// Bytes of a subject that are kept.
 const SUBJECT: usize = 200;
-/// Ends that wait for their begin, and for how long: events of different threads come in batches, a later one before an earlier one.
+/// Ends that wait for their begin, before the older half is given up, and for how long: events of different threads come in batches, a later one
+/// before an earlier one.
 const EARLY: usize = 1024;
 const EARLY_NS: i64 = 1_000_000_000;
 
@@ -30,11 +32,15 @@ const EARLY_NS: i64 = 1_000_000_000;
 #[derive(Debug, Default)]
 pub(super) struct Activities {
     operations: Vec<Operation>,
-    /// By index of the metadata record.
-    by_metadata: FxHashMap<u32, usize>,
-    running: FxHashMap<(usize, [u8; 16]), usize>,
+    /// By provider and name.
+    by_name: HashMap<Box<[u8]>, usize>,
+    /// The provider and name that were looked for last; kept for its memory.
+    key: Vec<u8>,
+    /// By index of the metadata record; `None` where there was no room for another operation.
+    by_metadata: HashMap<u32, Option<usize>>,
+    running: HashMap<(usize, [u8; 16]), usize>,
     /// When those ended whose begin has not come yet.
-    early: FxHashMap<(usize, [u8; 16]), i64>,
+    early: HashMap<(usize, [u8; 16]), i64>,
     /// Places of running activities, which are used again.
     places: Vec<Running>,
     free: Vec<usize>,
@@ -142,36 +148,45 @@ impl Activities {
     fn operation(&mut self, known: &Known<'_>) -> Option<usize> {
         let metadata = known.event.metadata;
         if let Some(known) = self.by_metadata.get(&metadata.index) {
-            return Some(*known);
+            return *known;
         }
         if metadata.provider == diagnostic_source::PROVIDER {
             // One record serves many libraries.
-            let source = diagnostic_source::source(known.event.values())?;
-            return self.named(metadata, |name| source == *name, || source.to_string());
+            let source = diagnostic_source::source(known.event.values())?.as_bytes();
+            let source = Utf16::new(&source[..source.len().min(2 * SUBJECT)]);
+            return self.named(metadata, source.as_bytes(), || source.to_string());
         }
         let name = metadata.name.strip_suffix("Start").or_else(|| metadata.name.strip_suffix("Stop")).unwrap_or(&metadata.name);
-        let index = self.named(metadata, |other| other == name, || name.to_owned())?;
+        let index = self.named(metadata, name.as_bytes(), || name.to_owned());
         // As many records as a stream can have.
         self.by_metadata.insert(metadata.index, index);
-        Some(index)
+        index
     }
 
-    /// The operation of this name, a new one where there is none yet.
-    fn named(&mut self, metadata: &Metadata, is: impl Fn(&str) -> bool, name: impl FnOnce() -> String) -> Option<usize> {
-        let same = |operation: &Operation| operation.provider == metadata.provider && is(&operation.name);
-        let known = self.operations.iter().position(same);
-        if known.is_none() && self.operations.len() < OPERATIONS {
-            self.operations.push(Operation {
-                provider: metadata.provider.clone(),
-                name: name(),
-                started: 0,
-                times: Distribution::default(),
-                starts_over_time: Timeline::new(Merge::Sum),
-                subjects: Ranking::new(SUBJECTS),
-            });
-            return self.operations.len().checked_sub(1);
+    /// The operation of this name, a new one where there is none yet; `None` where there is no room for it.
+    fn named(&mut self, metadata: &Metadata, name: &[u8], words: impl FnOnce() -> String) -> Option<usize> {
+        self.key.clear();
+        self.key.extend_from_slice(metadata.provider.as_bytes());
+        // In no text.
+        self.key.push(0xff);
+        self.key.extend_from_slice(name);
+        if let Some(known) = self.by_name.get(&self.key[..]) {
+            return Some(*known);
         }
-        known
+        let next = self.operations.len();
+        if next >= OPERATIONS {
+            return None;
+        }
+        self.by_name.insert(self.key[..].into(), next);
+        self.operations.push(Operation {
+            provider: metadata.provider.clone(),
+            name: words(),
+            started: 0,
+            times: Distribution::default(),
+            starts_over_time: Timeline::new(Merge::Sum),
+            subjects: Ranking::new(SUBJECTS),
+        });
+        Some(next)
     }
 
     fn start(&mut self, known: &Known<'_>, operation: usize) {
@@ -216,11 +231,10 @@ impl Activities {
             return;
         }
         if self.early.len() >= EARLY {
-            self.early.retain(|_, at| known.at.saturating_sub(*at) < EARLY_NS);
+            let middle = middle(self.early.values().copied().collect());
+            self.early.retain(|_, at| *at > middle);
         }
-        if self.early.len() < EARLY {
-            self.early.insert((operation, id), known.at);
-        }
+        self.early.insert((operation, id), known.at);
     }
 
     /// Takes it out of what goes on, if it does.
@@ -237,9 +251,7 @@ impl Activities {
 
     /// Gives up the older half of what goes on: its end was lost, or never comes.
     fn abandon(&mut self) {
-        let mut begins: Vec<i64> = self.running.values().map(|place| self.places[*place].at).collect();
-        let half = begins.len() / 2;
-        let middle = *begins.select_nth_unstable(half).1;
+        let middle = middle(self.running.values().map(|place| self.places[*place].at).collect());
         let Self { running, places, free, .. } = self;
         running.retain(|_, place| {
             let stays = places[*place].at > middle;
@@ -299,10 +311,16 @@ impl Analysis for Activities {
             RunningActivity { operation: *operation, since: at, thread, subject: subject.clone() }
         };
         let mut running: Vec<_> = self.running.iter().map(going_on).collect();
-        running.sort_by(|a, b| a.since.cmp(&b.since).then_with(|| a.subject.cmp(&b.subject)));
+        running.sort_by(|a, b| (a.since, &a.subject, a.operation, a.thread).cmp(&(b.since, &b.subject, b.operation, b.thread)));
         running.truncate(TOP);
         ActivitySnapshot { operations, running }
     }
+}
+
+/// The median of some moments; there is one at least.
+fn middle(mut moments: Vec<i64>) -> i64 {
+    let half = moments.len() / 2;
+    *moments.select_nth_unstable(half).1
 }
 
 /// Appends the texts of a payload, with a space between.

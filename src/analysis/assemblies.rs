@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::clr::EventKind;
 use crate::clr::payload::{AssemblyLoad, AssemblyLoadStop};
@@ -20,7 +20,7 @@ const MISSING: usize = 64;
 /// Lists assemblies.
 #[derive(Debug, Default)]
 pub(super) struct Assemblies {
-    loaded: FxHashMap<u64, Assembly>,
+    loaded: HashMap<u64, Assembly>,
     loads: u64,
     unloads: u64,
     searches: u64,
@@ -113,7 +113,7 @@ impl Analysis for Assemblies {
 
     fn snapshot(&self, _view: &View<'_>) -> AssemblySnapshot {
         let mut loaded: Vec<_> = self.loaded.values().cloned().collect();
-        loaded.sort_by(|a, b| a.full_name.cmp(&b.full_name));
+        loaded.sort_by(|a, b| (&a.full_name, a.at, a.is_dynamic).cmp(&(&b.full_name, b.at, b.is_dynamic)));
         AssemblySnapshot {
             loaded,
             loads: self.loads,

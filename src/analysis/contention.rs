@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::clr::EventKind;
 use crate::clr::payload::{ContentionStart, ContentionStop};
@@ -33,7 +33,7 @@ pub(super) struct Contention {
     started: u64,
     start_lost: u64,
     native: u64,
-    waiting: FxHashMap<u64, Waiting>,
+    waiting: HashMap<u64, Waiting>,
     most_waiting: usize,
     times: Distribution,
     sites: Ranking<Site>,
@@ -154,7 +154,7 @@ impl Default for Contention {
             started: 0,
             start_lost: 0,
             native: 0,
-            waiting: FxHashMap::default(),
+            waiting: HashMap::default(),
             most_waiting: 0,
             times: Distribution::default(),
             sites: Ranking::new(SITES),
@@ -236,13 +236,13 @@ impl Contention {
 
     /// Places by the method that takes the lock.
     fn sites(&self, symbols: &Symbols, now: i64) -> Vec<ContentionSite> {
-        let mut by_method = FxHashMap::<String, Site>::default();
+        let mut by_method = HashMap::<String, Site>::default();
         for (key, site) in self.sites.rows() {
             let frames: Vec<u64> = key.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default())).collect();
             by_method.entry(taker(&frames, symbols)).or_default().fold(*site);
         }
         // A wait without an end is what is looked for most.
-        let mut unfinished = FxHashMap::<[u64; DEPTH], Site>::default();
+        let mut unfinished = HashMap::<[u64; DEPTH], Site>::default();
         for (waiting, wait_ns) in self.going_on(now) {
             unfinished.entry(waiting.frames).or_default().fold(Site { count: 1, unfinished: 1, wait_ns, longest_ns: wait_ns });
         }

@@ -3,12 +3,16 @@
 use crate::clr::manifest;
 use crate::nettrace::{Event, Value, Values};
 
-/// Most fields of an event, most elements of an array and how deep objects may lie in one another.
+/// Most fields of an event, most elements of an array, most fields of an element, and how deep objects may lie in one another.
 const FIELDS: usize = 64;
 const ELEMENTS: usize = 16;
+const PARTS: usize = 4;
 const DEPTH: usize = 4;
 /// Characters of a text.
 const TEXT: usize = 1000;
+/// Bytes of an array, and of all names and values together, before no more is added: hundreds of events are kept.
+const ARRAY: usize = 4000;
+const ALL: usize = 16_000;
 /// Bytes that are shown where nothing tells what they mean.
 const RAW: usize = 32;
 
@@ -45,7 +49,8 @@ pub(super) fn describe(event: &Event<'_>, pointer_size: u8) -> Described {
 
 fn add(all: &mut Described, path: &str, mut values: Values<'_>, depth: usize) {
     for (field, value) in values.by_ref() {
-        if all.fields.len() >= FIELDS {
+        let bytes: usize = all.fields.iter().map(|(name, text)| name.len() + text.len()).sum();
+        if all.fields.len() >= FIELDS || bytes >= ALL {
             all.is_cut = true;
             return;
         }
@@ -80,9 +85,16 @@ fn text(value: &Value<'_>) -> String {
         Value::Decimal(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
         Value::Object(_) => "{…}".to_owned(),
         Value::Array(elements) => {
-            let more = elements.count() > ELEMENTS;
-            let texts: Vec<_> = elements.clone().take(ELEMENTS).map(|element| element_text(&element)).collect();
-            format!("[{}{}]", texts.join(", "), if more { ", …" } else { "" })
+            let mut all = "[".to_owned();
+            for (index, element) in elements.clone().enumerate() {
+                let separator = if index == 0 { "" } else { ", " };
+                if index >= ELEMENTS || all.len() >= ARRAY {
+                    all.push_str(&format!("{separator}…"));
+                    break;
+                }
+                all.push_str(&format!("{separator}{}", element_text(&element)));
+            }
+            all + "]"
         }
     }
 }
@@ -93,7 +105,7 @@ fn element_text(value: &Value<'_>) -> String {
         Value::Object(inner) => {
             let parts: Vec<_> = inner
                 .clone()
-                .take(ELEMENTS)
+                .take(PARTS)
                 .map(|(_, value)| if let Value::Object(_) | Value::Array(_) = value { "…".to_owned() } else { text(&value) })
                 .collect();
             parts.join("=")

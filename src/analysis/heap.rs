@@ -4,7 +4,7 @@
 //! reference, apart: an object says how many references it holds, and they follow in the same order in events of their own. So there is a sum that must
 //! hold, and events have running numbers: where something is missing, that shows.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::clr::EventKind;
 use crate::clr::payload::{BulkEdge, BulkNode, BulkType, GcEnd, GcStart, GcType};
@@ -23,7 +23,7 @@ const TOP: usize = 1000;
 #[derive(Debug)]
 pub(super) struct Heap {
     names: Names,
-    name_of: FxHashMap<u64, NameId>,
+    name_of: HashMap<u64, NameId>,
     /// The collection that began last and may walk the heap.
     collection: Option<u32>,
     walk: Walk,
@@ -33,7 +33,7 @@ pub(super) struct Heap {
 #[derive(Debug, Default)]
 struct Walk {
     collection: Option<u32>,
-    types: FxHashMap<u64, Objects>,
+    types: HashMap<u64, Objects>,
     others: Objects,
     all: Objects,
     /// References that objects said they hold.
@@ -134,7 +134,7 @@ impl Objects {
 
 impl Default for Heap {
     fn default() -> Self {
-        Self { names: Names::new(TEXT), name_of: FxHashMap::default(), collection: None, walk: Walk::default() }
+        Self { names: Names::new(TEXT), name_of: HashMap::default(), collection: None, walk: Walk::default() }
     }
 }
 
@@ -243,7 +243,7 @@ impl Analysis for Heap {
 
     fn snapshot(&self, _view: &View<'_>) -> Option<HeapSnapshot> {
         let (objects, bytes) = self.progress()?;
-        let mut by_name = FxHashMap::<NameId, Objects>::default();
+        let mut by_name = HashMap::<NameId, Objects>::default();
         for (id, objects) in &self.walk.types {
             let name = self.name_of.get(id).copied().unwrap_or_default();
             by_name.entry(name).or_default().add(objects.count, objects.bytes);

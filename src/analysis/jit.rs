@@ -1,6 +1,6 @@
 //! Compilation at run time: how many methods, how long it took, and which took longest.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::clr::EventKind;
 use crate::clr::payload::{BackgroundJit, JittingStarted, MethodBody, MethodVerbose, Tier};
@@ -27,12 +27,12 @@ pub(super) struct Jit {
     over_time: Timeline,
     unloaded: u64,
     /// By thread, the methods that it compiles, outermost first.
-    compiling: FxHashMap<u64, Vec<Begun>>,
+    compiling: HashMap<u64, Vec<Begun>>,
     times: Distribution,
     time_over_time: Timeline,
     il_bytes: u64,
     slowest: Vec<SlowMethod>,
-    background: FxHashMap<u64, i64>,
+    background: HashMap<u64, i64>,
     background_ns: u64,
     background_pending: Option<u32>,
 }
@@ -116,12 +116,12 @@ impl Default for Jit {
             by_tier: [Compiled::default(); Tier::ALL.len()],
             over_time: Timeline::new(Merge::Sum),
             unloaded: 0,
-            compiling: FxHashMap::default(),
+            compiling: HashMap::default(),
             times: Distribution::default(),
             time_over_time: Timeline::new(Merge::Sum),
             il_bytes: 0,
             slowest: Vec::new(),
-            background: FxHashMap::default(),
+            background: HashMap::default(),
             background_ns: 0,
             background_pending: None,
         }

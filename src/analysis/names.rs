@@ -1,8 +1,9 @@
 //! Text that is kept once.
 
-use std::hash::Hasher;
+use std::hash::BuildHasher;
 
-use rustc_hash::{FxHashMap, FxHasher};
+use foldhash::HashMap;
+use foldhash::fast::RandomState;
 
 use crate::wire::Utf16;
 
@@ -12,8 +13,9 @@ pub(super) struct Names {
     text: String,
     /// Where in the text each ends; it begins where the one before ends.
     ends: Vec<u32>,
+    hasher: RandomState,
     /// Number by hash. Texts whose hashes are equal are kept without being found again.
-    by_hash: FxHashMap<u64, u32>,
+    by_hash: HashMap<u64, u32>,
     limit: usize,
     full: bool,
 }
@@ -25,7 +27,7 @@ pub(super) struct NameId(u32);
 impl Names {
     /// No more than so many bytes of text, and a number of texts that goes with it.
     pub(super) fn new(limit: usize) -> Self {
-        Self { text: String::new(), ends: vec![0], by_hash: FxHashMap::default(), limit, full: false }
+        Self { text: String::new(), ends: vec![0], hasher: RandomState::default(), by_hash: HashMap::default(), limit, full: false }
     }
 
     /// The number of a text. Allocates only where it is new.
@@ -41,9 +43,7 @@ impl Names {
         if added.is_empty() {
             return NameId::default();
         }
-        let mut hasher = FxHasher::default();
-        hasher.write(added.as_bytes());
-        let hash = hasher.finish();
+        let hash = self.hasher.hash_one(added);
         let found = self.by_hash.get(&hash).copied();
         if let Some(id) = found
             && self.span(id) == added

@@ -1,6 +1,6 @@
 //! The heaviest of many, when there may be more than can be kept.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 /// Bytes of a key that count.
 const KEY: usize = 1024;
@@ -18,7 +18,7 @@ pub(super) trait Row: Default {
 /// key that comes back begins anew.
 #[derive(Debug)]
 pub(super) struct Ranking<R> {
-    index: FxHashMap<Box<[u8]>, u32>,
+    index: HashMap<Box<[u8]>, u32>,
     rows: Vec<R>,
     limit: usize,
     rest: R,
@@ -26,7 +26,7 @@ pub(super) struct Ranking<R> {
 
 impl<R: Row> Ranking<R> {
     pub(super) fn new(limit: usize) -> Self {
-        Self { index: FxHashMap::default(), rows: Vec::new(), limit: limit.max(2), rest: R::default() }
+        Self { index: HashMap::default(), rows: Vec::new(), limit: limit.max(2), rest: R::default() }
     }
 
     /// The row of a key, which is made where there is none. Allocates only then.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::clr::payload::{MethodVerbose, ModuleLoad, Tier};
 use crate::clr::{EventKind, write_parameters};
@@ -36,9 +36,9 @@ pub struct Symbols {
     parameters: Vec<NameId>,
     /// Parameters that are being written; kept for its memory.
     text: String,
-    by_identity: FxHashMap<Method, MethodId>,
+    by_identity: HashMap<Method, MethodId>,
     /// Path by module.
-    modules: FxHashMap<u64, NameId>,
+    modules: HashMap<u64, NameId>,
     full: bool,
 }
 
@@ -71,8 +71,8 @@ impl Default for Symbols {
             tiers: Vec::new(),
             parameters: Vec::new(),
             text: String::new(),
-            by_identity: FxHashMap::default(),
-            modules: FxHashMap::default(),
+            by_identity: HashMap::default(),
+            modules: HashMap::default(),
             full: false,
         }
     }

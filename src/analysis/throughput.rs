@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashSet;
+use foldhash::HashSet;
 
 use crate::clr::events;
 use crate::nettrace::{Event, Loss, LossKind, Metadata, SequencePoint, Sink, TraceHeader, Trouble};
@@ -20,7 +20,7 @@ pub struct Throughput {
     totals: Totals,
     /// By metadata index; the first counts the events of unknown kinds.
     kinds: Vec<Kind>,
-    threads: FxHashSet<u64>,
+    threads: HashSet<u64>,
     /// Some of `threads`, by the low bits of their ids: most events are of one of these.
     near: [Option<u64>; NEAR],
     first_timestamp: i64,
@@ -81,7 +81,7 @@ impl Default for Throughput {
             trace: None,
             totals: Totals::default(),
             kinds: vec![Kind::default()],
-            threads: FxHashSet::default(),
+            threads: HashSet::default(),
             near: [None; NEAR],
             first_timestamp: i64::MAX,
             last_timestamp: i64::MIN,

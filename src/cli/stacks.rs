@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use foldhash::{HashMap, HashSet};
 use serde::Serialize;
 use tokio::time::sleep;
 
@@ -87,7 +87,7 @@ pub(super) async fn run(target: &str, json: bool) -> Result<Exit, Failure> {
     Ok(if matches!(ended, Ok(()) | Err(Unfinished::Closed)) { Exit::Done } else { Exit::Failed })
 }
 
-fn document(process: &Process, complete: bool, groups: Vec<StackGroup>, names: &FxHashMap<u64, String>) -> Document {
+fn document(process: &Process, complete: bool, groups: Vec<StackGroup>, names: &HashMap<u64, String>) -> Document {
     let thread = |(id, _): (u64, u64)| ThreadName { id, name: names.get(&id).cloned() };
     let stack = |group: StackGroup| Stack {
         waiting: group.samples.waiting,
@@ -140,7 +140,7 @@ struct FirstLook {
     live: Live,
     /// By metadata index; the first is never used.
     is_sample: Vec<bool>,
-    seen: FxHashSet<u64>,
+    seen: HashSet<u64>,
     is_over: bool,
 }
 
@@ -216,7 +216,7 @@ mod tests {
         Decoder::new(Limits::default()).feed(&encoder.take(), &mut look).unwrap();
         assert!(look.is_over);
         let groups = look.live.stacks(SampleFilter::ALL, usize::MAX);
-        let names = FxHashMap::from_iter([(3, "Worker".to_owned())]);
+        let names = HashMap::from_iter([(3, "Worker".to_owned())]);
         let process = Process::new(crate::model::ProcessKey { pid: 7, started: 1 });
         let document = document(&process, true, groups, &names);
         let mut text = Vec::new();

@@ -7,7 +7,7 @@
 
 use std::io::{self, Write};
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 use thiserror::Error;
 
 use super::graph::{HeapGraph, Node, Root};
@@ -137,7 +137,7 @@ impl<'a> Numbered<'a> {
         let first = groups.len() as u32;
         let mut places: Vec<(u64, u32)> = graph.nodes.iter().zip(first..).map(|(node, number)| (node.address, number)).collect();
         places.sort_unstable();
-        let mut unknown = FxHashMap::<u64, u32>::default();
+        let mut unknown = HashMap::<u64, u32>::default();
         let mut others = Vec::new();
         let mut number = |address: u64| match places.binary_search_by_key(&address, |(place, _)| *place) {
             Ok(at) => places[at].1,

@@ -1,6 +1,6 @@
 //! The heap as a graph: objects, their references, and the roots that keep them alive, as a walk over the heap tells them.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::clr::EventKind;
 use crate::clr::payload::{
@@ -20,7 +20,7 @@ pub struct HeapGraph {
     /// By metadata index.
     kinds: Vec<EventKind>,
     pointer_size: u8,
-    type_index: FxHashMap<u64, u32>,
+    type_index: HashMap<u64, u32>,
     pub(super) types: Vec<String>,
     pub(super) nodes: Vec<Node>,
     /// Addresses, in the order of the nodes that hold them.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use foldhash::{HashMap, HashSet};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -33,9 +33,9 @@ const NAMES: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone)]
 pub struct Clients {
     proc: Arc<Proc>,
-    known: Arc<Mutex<FxHashMap<ProcessKey, Client>>>,
+    known: Arc<Mutex<HashMap<ProcessKey, Client>>>,
     /// What the answers of each process have shown, whichever way they came.
-    support: Arc<Mutex<FxHashMap<ProcessKey, SharedSupport>>>,
+    support: Arc<Mutex<HashMap<ProcessKey, SharedSupport>>>,
     /// Where ports look for who connects to them.
     sources: Arc<Sources>,
     /// The port that we serve. It stays for as long as somebody may talk over it.
@@ -113,7 +113,7 @@ impl Clients {
     }
 
     /// Forgets processes that are not listed any more. Who holds a client may go on using it.
-    fn keep(&self, listed: &FxHashSet<ProcessKey>) {
+    fn keep(&self, listed: &HashSet<ProcessKey>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));
         self.support.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));
     }
@@ -132,8 +132,8 @@ pub struct Directory {
     scanner: Scanner,
     clients: Clients,
     /// Rows of the last scan that are sockets without a process.
-    leftovers: FxHashSet<ProcessKey>,
-    inquiries: FxHashMap<Subject, Inquiry>,
+    leftovers: HashSet<ProcessKey>,
+    inquiries: HashMap<Subject, Inquiry>,
     questions: JoinSet<(Subject, Result<Option<ProcessInfo>, ExchangeError>)>,
     slots: Arc<Semaphore>,
 }
@@ -154,8 +154,8 @@ impl Directory {
                 port: Arc::default(),
             },
             scanner,
-            leftovers: FxHashSet::default(),
-            inquiries: FxHashMap::default(),
+            leftovers: HashSet::default(),
+            inquiries: HashMap::default(),
             questions: JoinSet::new(),
             slots: Arc::new(Semaphore::new(ASKED_AT_ONCE)),
         })
@@ -186,7 +186,7 @@ impl Directory {
         while let Some(heard) = self.questions.try_join_next() {
             self.hear(heard);
         }
-        let listed: FxHashSet<_> = rows.iter().map(|row| self.subject(row.key)).collect();
+        let listed: HashSet<_> = rows.iter().map(|row| self.subject(row.key)).collect();
         self.clients.keep(&rows.iter().map(|row| row.key).collect());
         self.inquiries.retain(|subject, _| listed.contains(subject));
         if self.ask(&rows) {

@@ -2,7 +2,7 @@
 
 mod metadata;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::wire::Put;
 
@@ -11,6 +11,8 @@ use super::{Metadata, TraceHeader, UtcTime};
 
 /// A block is written out once it is this long, as runtimes do.
 const BLOCK_SIZE: usize = 100_000;
+/// Threads that are all listed at every sequence point, as runtimes do. A stream that makes up a thread for every event has more.
+const THREADS: usize = 65_536;
 const PROLOGUE: &[u8] = b"Nettrace\x14\0\0\0!FastSerialization.1";
 const BEGIN_OBJECT: &[u8] = &[5, 5, 1];
 const END_OBJECT: u8 = 6;
@@ -31,11 +33,19 @@ pub struct Encoder {
     stacks: Vec<u8>,
     first_stack: u32,
     next_stack: u32,
-    stack_ids: FxHashMap<Vec<u64>, u32>,
+    stack_ids: HashMap<Vec<u64>, u32>,
     next_metadata: u32,
     /// The last sequence number of each capture thread, in the order of their first events.
-    sequences: Vec<(u64, u32)>,
-    sequence_index: FxHashMap<u64, usize>,
+    sequences: Vec<Sequence>,
+    sequence_index: HashMap<u64, usize>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Sequence {
+    thread: u64,
+    last: u32,
+    /// Whether it has events since the last sequence point.
+    is_active: bool,
 }
 
 /// An event to be written.
@@ -96,10 +106,10 @@ impl Encoder {
             stacks: Vec::new(),
             first_stack: 1,
             next_stack: 1,
-            stack_ids: FxHashMap::default(),
+            stack_ids: HashMap::default(),
             next_metadata: 1,
             sequences: Vec::new(),
-            sequence_index: FxHashMap::default(),
+            sequence_index: HashMap::default(),
         }
     }
 
@@ -176,17 +186,23 @@ impl Encoder {
         }
     }
 
-    /// Writes a sequence point: lists the last number of every thread and forgets all stacks.
+    /// Writes a sequence point: lists the last number of every thread and forgets all stacks. Where there are very many threads, those without events since
+    /// the one before are forgotten, too.
     pub fn sequence_point(&mut self, timestamp: i64) {
         self.flush();
         let mut body = Vec::new();
         body.put_i64(timestamp);
         body.put_u32(self.sequences.len() as u32);
-        for (thread, last) in &self.sequences {
+        for Sequence { thread, last, .. } in &self.sequences {
             body.put_u64(*thread);
             body.put_u32(*last);
         }
         self.object("SPBlock", &body);
+        if self.sequences.len() > THREADS {
+            self.sequences.retain(|sequence| sequence.is_active);
+            self.sequence_index = self.sequences.iter().zip(0..).map(|(sequence, index)| (sequence.thread, index)).collect();
+        }
+        self.sequences.iter_mut().for_each(|sequence| sequence.is_active = false);
         self.stack_ids.clear();
         (self.first_stack, self.next_stack) = (1, 1);
     }
@@ -217,12 +233,13 @@ impl Encoder {
     /// Takes the next numbers of a capture thread and gives the last of them.
     fn advance(&mut self, capture_thread: u64, count: u32) -> u32 {
         let index = *self.sequence_index.entry(capture_thread).or_insert_with(|| {
-            self.sequences.push((capture_thread, 0));
+            self.sequences.push(Sequence { thread: capture_thread, last: 0, is_active: true });
             self.sequences.len() - 1
         });
-        let last = &mut self.sequences[index].1;
-        *last = last.wrapping_add(count);
-        *last
+        let sequence = &mut self.sequences[index];
+        sequence.is_active = true;
+        sequence.last = sequence.last.wrapping_add(count);
+        sequence.last
     }
 
     fn object(&mut self, name: &str, body: &[u8]) {

@@ -120,6 +120,7 @@ pub struct Elements<'a> {
     kind: &'a FieldType,
     left: usize,
     payload: Payload<'a>,
+    fuel: Fuel,
 }
 
 /// A cursor into a payload.
@@ -135,11 +136,11 @@ struct Payload<'a> {
 
 impl<'a> Values<'a> {
     pub(super) fn new(fields: &'a [Field], payload: &'a [u8], v6: bool) -> Self {
-        Self::over(fields, Payload { reader: Reader::new(payload), whole: payload, base: 0, v6 })
+        Self::over(fields, Payload { reader: Reader::new(payload), whole: payload, base: 0, v6 }, Fuel::new(payload.len()))
     }
 
-    fn over(fields: &'a [Field], payload: Payload<'a>) -> Self {
-        Self { fields: fields.iter(), fuel: Fuel::new(payload.reader.remaining()), payload, cut: false }
+    fn over(fields: &'a [Field], payload: Payload<'a>, fuel: Fuel) -> Self {
+        Self { fields: fields.iter(), fuel, payload, cut: false }
     }
 
     /// The value of the field of that name, if it comes behind what was read so far.
@@ -158,7 +159,7 @@ impl<'a> Iterator for Values<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let field = self.fields.next()?;
-        let value = self.fuel.burn().and_then(|()| self.payload.read(&field.kind, &mut self.fuel)).ok();
+        let value = self.fuel.burn(1).and_then(|()| self.payload.read(&field.kind, &mut self.fuel)).ok();
         if value.is_none() {
             self.cut = true;
             self.fields = [].iter();
@@ -179,7 +180,7 @@ impl<'a> Iterator for Elements<'a> {
 
     fn next(&mut self) -> Option<Value<'a>> {
         self.left = self.left.checked_sub(1)?;
-        let value = self.payload.read(self.kind, &mut Fuel::new(self.payload.reader.remaining())).ok();
+        let value = self.fuel.burn(1).and_then(|()| self.payload.read(self.kind, &mut self.fuel)).ok();
         if value.is_none() {
             self.left = 0;
         }
@@ -192,11 +193,11 @@ impl<'a> Payload<'a> {
         let reader = &mut self.reader;
         Ok(match kind {
             FieldType::Object(fields) => {
-                let from = reader.at();
+                let (from, before) = (reader.at(), fuel.0);
                 let mut inner = self.clone();
                 inner.skip_fields(fields, fuel)?;
                 let bytes = self.reader.take(inner.reader.at() - from)?;
-                Value::Object(Values::over(fields, self.part(bytes, self.base + from)))
+                Value::Object(Values::over(fields, self.part(bytes, self.base + from), fuel.spent_since(before)))
             }
             FieldType::Boolean => Value::Bool(reader.u32()? != 0),
             FieldType::Boolean8 => Value::Bool(reader.u8()? != 0),
@@ -244,33 +245,28 @@ impl<'a> Payload<'a> {
 
     /// An array that stands here.
     fn elements(&mut self, kind: &'a FieldType, count: usize, fuel: &mut Fuel) -> Result<Value<'a>, Cut> {
-        let from = self.reader.at();
+        let (from, before) = (self.reader.at(), fuel.0);
         let mut inner = self.clone();
         inner.skip_elements(kind, count, fuel)?;
         let bytes = self.reader.take(inner.reader.at() - from)?;
-        Ok(self.array(kind, count, bytes, self.base + from))
+        Ok(array(kind, count, self.part(bytes, self.base + from), fuel.spent_since(before)))
     }
 
     /// An array that stands elsewhere: `place` holds its size in bytes and its distance from `origin`.
     fn elsewhere(&mut self, kind: &'a FieldType, place: u32, origin: usize, fuel: &mut Fuel) -> Result<Value<'a>, Cut> {
         let (size, at) = ((place >> 16) as usize, origin + (place & 0xffff) as usize);
         let bytes = self.whole.get(at..at + size).ok_or(Cut)?;
-        let mut first = self.part(bytes, at);
+        // Any number of fields can say the same place.
+        fuel.burn(size)?;
+        // What stands elsewhere holds nothing that does in turn: nothing is found in no bytes.
+        let part = Payload { reader: Reader::new(bytes), whole: &[], base: 0, v6: self.v6 };
+        let mut first = part.clone();
         if size != 0 {
-            first.skip(kind, fuel)?;
+            first.skip(kind, &mut Fuel::new(size))?;
         }
         // Elements that may stand elsewhere all have one size.
         let count = size.checked_div(first.reader.at()).unwrap_or(0);
-        Ok(self.array(kind, count, bytes, at))
-    }
-
-    fn array(&self, kind: &'a FieldType, count: usize, bytes: &'a [u8], at: usize) -> Value<'a> {
-        match kind {
-            FieldType::Char => Value::Text(Utf16::new(bytes)),
-            FieldType::Utf8CodeUnit => Value::Utf8(bytes),
-            // Elements that take no bytes are left out: there can be any number of them.
-            _ => Value::Array(Elements { kind, left: count.min(bytes.len()), payload: self.part(bytes, at) }),
-        }
+        Ok(array(kind, count, part, Fuel::new(2 * size)))
     }
 
     /// A cursor over the part of the payload that begins at `base`.
@@ -279,7 +275,7 @@ impl<'a> Payload<'a> {
     }
 
     fn skip(&mut self, kind: &'a FieldType, fuel: &mut Fuel) -> Result<(), Cut> {
-        fuel.burn()?;
+        fuel.burn(1)?;
         match kind {
             FieldType::Object(fields) => self.skip_fields(fields, fuel),
             FieldType::Array(element) => {
@@ -287,7 +283,10 @@ impl<'a> Payload<'a> {
                 self.skip_elements(element, count, fuel)
             }
             FieldType::FixedLengthArray(count, element) => self.skip_elements(element, usize::from(*count), fuel),
-            FieldType::RelLoc(_) | FieldType::DataLoc(_) => Ok(self.reader.u32().map(drop)?),
+            FieldType::RelLoc(_) | FieldType::DataLoc(_) => {
+                let place = self.reader.u32()?;
+                fuel.burn((place >> 16) as usize)
+            }
             _ => self.read(kind, fuel).map(drop),
         }
     }
@@ -309,6 +308,17 @@ impl<'a> Payload<'a> {
     }
 }
 
+/// The elements that fill the bytes of `payload`.
+fn array<'a>(kind: &'a FieldType, count: usize, payload: Payload<'a>, fuel: Fuel) -> Value<'a> {
+    let bytes = payload.reader.rest();
+    match kind {
+        FieldType::Char => Value::Text(Utf16::new(bytes)),
+        FieldType::Utf8CodeUnit => Value::Utf8(bytes),
+        // Elements that take no bytes are left out: there can be any number of them.
+        _ => Value::Array(Elements { kind, left: count.min(bytes.len()), payload, fuel }),
+    }
+}
+
 /// The payload ends too early, or a field makes no sense.
 struct Cut;
 
@@ -318,20 +328,27 @@ impl From<WireError> for Cut {
     }
 }
 
-/// Bounds the work for the fields of a payload: a description can have any number of fields that take no bytes, and of objects in objects without
-/// content, which would cost much for an event of a few bytes.
+/// Bounds the work for the fields of a payload: a description can have any number of fields that take no bytes, of objects in objects without
+/// content, and of arrays that all stand in the same bytes, which would cost much for an event of a few bytes.
+///
+/// A value in which there are others costs what they do, and they get as much: all levels together cost no more than the levels are deep.
 #[derive(Debug, Clone)]
 struct Fuel(usize);
 
 impl Fuel {
     fn new(bytes: usize) -> Self {
         // Every field that says something takes a byte, and objects around fields are fewer than those.
-        Self(2 * bytes + 256)
+        Self(2 * bytes + 32)
     }
 
-    fn burn(&mut self) -> Result<(), Cut> {
-        self.0 = self.0.checked_sub(1).ok_or(Cut)?;
+    fn burn(&mut self, steps: usize) -> Result<(), Cut> {
+        self.0 = self.0.checked_sub(steps).ok_or(Cut)?;
         Ok(())
+    }
+
+    /// As much as was burnt since there was so much.
+    fn spent_since(&self, before: usize) -> Self {
+        Self(before - self.0)
     }
 }
 

@@ -7,6 +7,8 @@ use super::stacks::Loaded;
 
 /// Marks the last label of a list.
 const LAST: u8 = 0x80;
+/// Most labels of a list that are read, each time an event refers to it. Collectors write a handful.
+const LABELS: u8 = 32;
 
 /// One label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,13 +35,16 @@ pub enum Label<'a> {
     Version(u8),
 }
 
-/// The labels of an event. Ends early where one makes no sense.
+/// The labels of an event: the first 32. Ends early where one makes no sense.
 #[derive(Debug, Clone)]
-pub struct Labels<'a>(Reader<'a>);
+pub struct Labels<'a> {
+    list: Reader<'a>,
+    left: u8,
+}
 
 impl<'a> Labels<'a> {
     pub(super) fn new(list: &'a [u8]) -> Self {
-        Self(Reader::new(list))
+        Self { list: Reader::new(list), left: LABELS }
     }
 
     pub(super) fn activity_id(self) -> [u8; 16] {
@@ -55,7 +60,8 @@ impl<'a> Iterator for Labels<'a> {
     type Item = Label<'a>;
 
     fn next(&mut self) -> Option<Label<'a>> {
-        let label = parse(&mut self.0).ok()??;
+        self.left = self.left.checked_sub(1)?;
+        let label = parse(&mut self.list).ok()??;
         Some(label.0)
     }
 }

@@ -5,7 +5,8 @@ mod parse;
 use std::collections::hash_map::Entry;
 use std::hash::BuildHasher;
 
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use foldhash::HashMap;
+use foldhash::fast::RandomState;
 
 use super::Field;
 
@@ -48,9 +49,10 @@ pub(super) struct Table {
     records: Vec<Metadata>,
     /// Index by id, for small ids, 0 where there is none. Runtimes count ids up from 1.
     dense: Vec<u32>,
-    sparse: FxHashMap<u32, u32>,
+    sparse: HashMap<u32, u32>,
+    hasher: RandomState,
     /// Index by hash of the content.
-    by_content: FxHashMap<u64, u32>,
+    by_content: HashMap<u64, u32>,
     /// Bytes that more records may have on the wire.
     room: usize,
     limit: usize,
@@ -71,8 +73,9 @@ impl Table {
         Self {
             records: vec![Metadata::default()],
             dense: Vec::new(),
-            sparse: FxHashMap::default(),
-            by_content: FxHashMap::default(),
+            sparse: HashMap::default(),
+            hasher: RandomState::default(),
+            by_content: HashMap::default(),
             room: bytes,
             limit,
         }
@@ -92,7 +95,7 @@ impl Table {
     pub(super) fn add(&mut self, mut record: Metadata, size: usize) -> Added<'_> {
         // Equal content must hash equal whatever its id.
         let id = std::mem::take(&mut record.id);
-        let content = FxBuildHasher.hash_one(&record);
+        let content = self.hasher.hash_one(&record);
         let next = self.records.len() as u32;
         let known = match self.by_content.entry(content) {
             Entry::Occupied(entry) => {
@@ -134,7 +137,8 @@ impl Table {
     /// Forgets which id means which record.
     pub(super) fn forget_ids(&mut self) {
         self.dense.clear();
-        self.sparse.clear();
+        // Clearing would cost the largest size that the table ever had.
+        self.sparse = HashMap::default();
     }
 
     fn define(&mut self, id: u32, index: u32) {

@@ -10,7 +10,7 @@ mod shelf;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 pub use shelf::{Refusal, Shelf};
 
@@ -38,6 +38,8 @@ const SEGMENTS: u32 = 16;
 const BY_AGE: usize = 2 * SEGMENTS as usize;
 /// The stacks of a longer segment might be more than readers hold.
 const LONGEST: usize = 8 << 20;
+/// Most frames of a stack that are kept, counted from the leaf. Runtimes write 100.
+const FRAMES: usize = 256;
 
 /// Keeps the newest part of the stream that it is fed.
 #[derive(Debug)]
@@ -245,13 +247,13 @@ struct Writer {
     encoder: Encoder,
     /// By metadata index of the stream that is read: the id here, 0 where it has none yet.
     ids: Vec<u32>,
-    known: FxHashMap<Metadata, u32>,
+    known: HashMap<Metadata, u32>,
     frames: Vec<u64>,
 }
 
 impl Writer {
     fn new(header: TraceHeader) -> Self {
-        Self { encoder: Encoder::new(header), ids: Vec::new(), known: FxHashMap::default(), frames: Vec::new() }
+        Self { encoder: Encoder::new(header), ids: Vec::new(), known: HashMap::default(), frames: Vec::new() }
     }
 
     fn id(&mut self, metadata: &Metadata) -> u32 {
@@ -273,7 +275,7 @@ impl Sink for Writer {
     fn event(&mut self, event: &Event<'_>) {
         let metadata = self.id(event.metadata);
         self.frames.clear();
-        self.frames.extend(event.stack().into_iter().flat_map(|stack| stack.frames()));
+        self.frames.extend(event.stack().into_iter().flat_map(|stack| stack.frames().take(FRAMES)));
         let stack = self.encoder.stack(&self.frames);
         self.encoder.event(&NewEvent {
             metadata,

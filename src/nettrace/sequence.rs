@@ -1,6 +1,6 @@
 //! Which events are missing: the numbers that the runtime gives to the events of each capture thread.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use super::{Loss, LossKind};
 
@@ -16,7 +16,7 @@ pub(super) struct Sequences {
     slots: Vec<Slot>,
     /// Where threads were found last, by the low bits of their ids: where another is there now, `by_thread` is asked.
     near: [u32; NEAR],
-    by_thread: FxHashMap<u64, u32>,
+    by_thread: HashMap<u64, u32>,
     /// Sequence points so far.
     points: u32,
     limit: usize,
@@ -44,7 +44,7 @@ pub(super) const NO_SLOT: SlotId = SlotId(u32::MAX);
 
 impl Sequences {
     pub(super) fn new(limit: usize) -> Self {
-        Self { slots: Vec::new(), near: [0; NEAR], by_thread: FxHashMap::default(), points: 0, limit, overflow: false }
+        Self { slots: Vec::new(), near: [0; NEAR], by_thread: HashMap::default(), points: 0, limit, overflow: false }
     }
 
     /// The slot of a thread, [`NO_SLOT`] where there is no more room.
@@ -116,7 +116,8 @@ impl Sequences {
     /// Forgets all threads.
     pub(super) fn clear(&mut self) {
         self.slots.clear();
-        self.by_thread.clear();
+        // Clearing would cost the largest size that the table ever had.
+        self.by_thread = HashMap::default();
     }
 
     /// Ends a sequence point, once all that it lists are taken.

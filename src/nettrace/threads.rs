@@ -1,6 +1,6 @@
 //! Threads as V6 describes them: events name a row of this table.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::wire::{Reader, WireError};
 
@@ -25,13 +25,13 @@ pub struct Thread {
 /// The threads that are known now.
 #[derive(Debug)]
 pub(super) struct Threads {
-    by_index: FxHashMap<u64, Thread>,
+    by_index: HashMap<u64, Thread>,
     limit: usize,
 }
 
 impl Threads {
     pub(super) fn new(limit: usize) -> Self {
-        Self { by_index: FxHashMap::default(), limit }
+        Self { by_index: HashMap::default(), limit }
     }
 
     pub(super) fn get(&self, index: u64) -> Option<&Thread> {
@@ -52,7 +52,8 @@ impl Threads {
     }
 
     pub(super) fn clear(&mut self) {
-        self.by_index.clear();
+        // Clearing would cost the largest size that the table ever had.
+        self.by_index = HashMap::default();
     }
 }
 

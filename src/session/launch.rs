@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rustc_hash::FxHashSet;
+use foldhash::HashSet;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 use thiserror::Error;
@@ -212,7 +212,7 @@ async fn usher(
     connected: oneshot::Sender<Launched>,
     others: Arc<AtomicUsize>,
 ) {
-    let (mut connected, mut seen, mut changes) = (Some(connected), FxHashSet::default(), port.changes());
+    let (mut connected, mut seen, mut changes) = (Some(connected), HashSet::default(), port.changes());
     let mut without_port = Some(Box::pin(without_port));
     let free = free_children(&ports(port.path(), "nosuspend"));
     loop {

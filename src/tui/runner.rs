@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::clipboard::{Desktop, LONGEST_OSC52, Route, route};
@@ -46,7 +46,7 @@ pub(super) struct Runner {
     /// None where recorded files are looked at.
     clients: Option<Clients>,
     files: Files,
-    processes: FxHashMap<ProcessKey, Process>,
+    processes: HashMap<ProcessKey, Process>,
     recordings: Recordings,
     watches: Watches,
     /// Time between two values of a watched process.
@@ -58,7 +58,7 @@ pub(super) struct Runner {
 
 impl Runner {
     pub(super) fn new(clients: Option<Clients>, refresh: Duration, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) -> Self {
-        let (processes, recordings, desktop) = (FxHashMap::default(), Recordings::default(), Desktop::default());
+        let (processes, recordings, desktop) = (HashMap::default(), Recordings::default(), Desktop::default());
         let (watches, interval) = (Watches::default(), refresh.max(SHORTEST));
         Self { clients, files: Files::default(), processes, recordings, watches, interval, desktop, wake, inbox }
     }

@@ -1,6 +1,6 @@
 //! EventCounters: events of that name, of any provider, in two shapes.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::nettrace::{Value, Values};
 use crate::wire::Utf16;
@@ -23,7 +23,7 @@ const WHOLE: f64 = 0.75;
 #[derive(Debug, Default)]
 pub(super) struct EventCounters {
     /// By metadata index, when values of the session's own interval last came.
-    own_at: FxHashMap<u32, i64>,
+    own_at: HashMap<u32, i64>,
 }
 
 /// What an event says. There are two shapes of it, and what one lacks the other has.

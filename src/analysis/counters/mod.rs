@@ -7,7 +7,7 @@ mod series;
 mod tally;
 mod vitals;
 
-use rustc_hash::FxHashMap;
+use foldhash::{HashMap, HashSet};
 
 use crate::clr::EventKind;
 
@@ -52,7 +52,7 @@ pub(super) struct Counters {
 #[derive(Debug, Default)]
 struct Store {
     series: Vec<Series>,
-    index: FxHashMap<Box<[u8]>, u32>,
+    index: HashMap<Box<[u8]>, u32>,
     /// What tells the latest apart; kept for its memory.
     key: Vec<u8>,
     /// Values of series for which there was no room.
@@ -78,8 +78,9 @@ pub struct CountersSnapshot {
 
 /// The counters without those that are told twice: a group that is a meter is not shown as EventCounters, too.
 pub fn told_once(counters: &[CounterSnapshot]) -> impl Iterator<Item = &CounterSnapshot> {
-    let is_meter = |group: &str| counters.iter().any(|other| other.group == group && other.source == CounterSource::Meter);
-    counters.iter().filter(move |counter| counter.source == CounterSource::Meter || !is_meter(&counter.group))
+    let of_meter = |counter: &&CounterSnapshot| counter.source == CounterSource::Meter;
+    let meters: HashSet<&str> = counters.iter().filter(of_meter).map(|counter| counter.group.as_str()).collect();
+    counters.iter().filter(move |counter| of_meter(counter) || !meters.contains(counter.group.as_str()))
 }
 
 impl Store {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::clr::payload::{GcEnd, GcReason, GcStart, GcType};
 
@@ -23,12 +23,12 @@ pub(super) struct Collections {
     by_generation: [u64; 3],
     induced: u64,
     causes: BTreeMap<(u32, GcReason, GcType), u64>,
-    begun: FxHashMap<u32, (i64, GcStart)>,
-    ended: FxHashMap<u32, Ended>,
+    begun: HashMap<u32, (i64, GcStart)>,
+    ended: HashMap<u32, Ended>,
     /// The collection whose end each thread told last: sizes of the heap follow it.
-    last_ended: FxHashMap<u64, u32>,
+    last_ended: HashMap<u64, u32>,
     /// Sizes before a collection that the thread has not told the end of, all heaps together.
-    before: FxHashMap<u64, u64>,
+    before: HashMap<u64, u64>,
     recent: VecDeque<Collection>,
 }
 
@@ -198,7 +198,7 @@ impl Collections {
 }
 
 /// Makes room where there are more open ends than there can be: the oldest number goes.
-fn forget<T>(open: &mut FxHashMap<u32, T>, number: u32) {
+fn forget<T>(open: &mut HashMap<u32, T>, number: u32) {
     if open.len() >= OPEN && !open.contains_key(&number) {
         let oldest = open.keys().copied().min().unwrap_or_default();
         open.remove(&oldest);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::clr::payload::SuspendBegin;
 
@@ -20,7 +20,7 @@ const RECENT: usize = 1024;
 /// and the events of one thread come in their order: so they are paired by thread.
 #[derive(Debug)]
 pub(super) struct Pauses {
-    suspending: FxHashMap<u64, Suspension>,
+    suspending: HashMap<u64, Suspension>,
     times: Distribution,
     total: Timeline,
     longest: Timeline,
@@ -70,7 +70,7 @@ pub struct PauseSnapshot {
 impl Default for Pauses {
     fn default() -> Self {
         Self {
-            suspending: FxHashMap::default(),
+            suspending: HashMap::default(),
             times: Distribution::default(),
             total: Timeline::new(Merge::Sum),
             longest: Timeline::new(Merge::Max),

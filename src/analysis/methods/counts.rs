@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::clr::payload::Tier;
 
@@ -161,7 +161,7 @@ impl<'a> Counts<'a> {
 
     /// Samples by thread, those with the most samples first.
     pub fn threads(&self) -> Vec<ThreadSamples> {
-        let mut by_thread = FxHashMap::<u32, SampleCount>::default();
+        let mut by_thread = HashMap::<u32, SampleCount>::default();
         for cell in &self.profile.cells {
             let count = self.passed(cell);
             if count.all() > 0 {
@@ -253,7 +253,7 @@ impl<'a> Counts<'a> {
 
     /// Stacks with the threads that had them, those with the most samples first.
     pub(super) fn stacks(&self, limit: usize) -> Vec<StackGroup> {
-        let mut groups = FxHashMap::<u32, (SampleCount, Vec<(u64, u64)>)>::default();
+        let mut groups = HashMap::<u32, (SampleCount, Vec<(u64, u64)>)>::default();
         for cell in &self.profile.cells {
             let count = self.passed(cell);
             if count.all() > 0 {

@@ -9,6 +9,8 @@ mod samples;
 mod tree;
 mod waiting;
 
+use foldhash::HashMap;
+
 use crate::clr::payload::{SampleType, ThreadSample};
 
 use super::Symbols;
@@ -20,26 +22,30 @@ use tree::StackTree;
 pub use counts::{CallNode, Counts, MethodCount, MethodTime, SampleCount, StackGroup};
 pub use profile::{Profile, ProfileFrame};
 
-/// Stacks whose node is remembered until the next sequence point.
-const REMEMBERED: usize = 1 << 16;
+/// Numbers of stacks below this are looked up by index.
+const DENSE: usize = 1 << 16;
+/// Stacks of larger numbers that are remembered.
+const SPARSE: usize = 1 << 17;
 
 /// Counts samples.
 #[derive(Debug, Default)]
 pub struct Methods {
     tree: StackTree,
     samples: Samples,
-    /// By number of the stack.
+    /// By number of the stack, until the next sequence point. Each stack is added to the tree once, however many samples have it.
     remembered: Vec<Option<Remembered>>,
+    /// The same for large numbers.
+    sparse: HashMap<u32, Remembered>,
     /// Samples of threads that ran no managed code, or whose stack the stream does not hold.
     without_stack: u64,
 }
 
-/// Where the latest sample with a stack went: a thread that waits has the same one for long.
+/// Where samples with a stack go.
 #[derive(Debug, Clone, Copy)]
 struct Remembered {
     node: u32,
-    thread: u64,
-    cell: u32,
+    /// The thread of the latest, and their cell: a thread that waits has the same stack for long.
+    latest: Option<(u64, u32)>,
 }
 
 /// Which samples count.
@@ -97,16 +103,20 @@ impl Methods {
             SampleType::Managed => Doing::Managed,
             SampleType::External | SampleType::Error => Doing::External,
         };
-        let stack_id = known.event.stack_id() as usize;
-        if let Some(Some(last)) = self.remembered.get(stack_id)
-            && last.thread == known.thread
+        let stack_id = known.event.stack_id();
+        let remembered = match self.remembered.get(stack_id as usize) {
+            Some(remembered) => *remembered,
+            None => self.sparse.get(&stack_id).copied(),
+        };
+        if let Some(Remembered { latest: Some((thread, cell)), .. }) = remembered
+            && thread == known.thread
         {
-            self.samples.again(last.cell, known.at, doing);
+            self.samples.again(cell, known.at, doing);
             return Some(());
         }
-        let node = match self.remembered.get(stack_id) {
-            Some(Some(last)) => last.node,
-            _ => match known.event.stack() {
+        let node = match remembered {
+            Some(remembered) => remembered.node,
+            None => match known.event.stack() {
                 Some(stack) if !stack.is_empty() => self.tree.add(stack, symbols),
                 _ => {
                     self.without_stack += 1;
@@ -115,11 +125,8 @@ impl Methods {
             },
         };
         let cell = self.samples.add(node, known.thread, known.at, doing);
-        if stack_id < REMEMBERED && node != StackTree::ROOT {
-            if self.remembered.len() <= stack_id {
-                self.remembered.resize(stack_id + 1, None);
-            }
-            self.remembered[stack_id] = Some(Remembered { node, thread: known.thread, cell });
+        if node != StackTree::ROOT {
+            self.remember(stack_id, Remembered { node, latest: Some((known.thread, cell)) });
         }
         if self.tree.is_full() || self.samples.is_full() {
             self.make_room(symbols);
@@ -127,16 +134,34 @@ impl Methods {
         Some(())
     }
 
+    fn remember(&mut self, stack_id: u32, remembered: Remembered) {
+        let index = stack_id as usize;
+        if index < DENSE {
+            self.remembered.resize(self.remembered.len().max(index + 1), None);
+            self.remembered[index] = Some(remembered);
+            return;
+        }
+        if self.sparse.len() >= SPARSE && !self.sparse.contains_key(&stack_id) {
+            self.sparse = HashMap::default();
+        }
+        self.sparse.insert(stack_id, remembered);
+    }
+
     /// From here on, numbers of stacks mean others.
     pub(super) fn forget_stacks(&mut self) {
         self.remembered.clear();
+        // Clearing would cost the largest size that the table ever had.
+        self.sparse = HashMap::default();
     }
 
     fn make_room(&mut self, symbols: &Symbols) {
-        self.remembered.clear();
         let weights = self.samples.by_node(self.tree.len());
         let moved = self.tree.make_room(symbols, weights);
         self.samples.make_room(&moved);
+        // A stack that was folded away stays it: were it added again with the next sample, room would have to be made again soon.
+        for remembered in self.remembered.iter_mut().flatten().chain(self.sparse.values_mut()) {
+            *remembered = Remembered { node: moved[remembered.node as usize], latest: None };
+        }
     }
 
     /// How many samples there are.

@@ -1,6 +1,6 @@
 //! All samples at one moment, apart from the stream that they came from: whoever has it can look at it from every side.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::clr::payload::Tier;
 
@@ -81,8 +81,8 @@ pub(super) struct Cell {
 impl Profile {
     pub(super) fn new(tree: &StackTree, samples: &Samples, symbols: &Symbols, without_stack: u64) -> Self {
         let mut profile = Self { interval_ns: samples.interval_ns(), without_stack, ..Self::default() };
-        let mut frames = FxHashMap::<Frame, u32>::default();
-        let mut children = FxHashMap::<(u32, u32), u32>::default();
+        let mut frames = HashMap::<Frame, u32>::default();
+        let mut children = HashMap::<(u32, u32), u32>::default();
         let mut places = vec![StackTree::ROOT; tree.len()];
         // By frame, whether a thread waits whose leaf it is.
         let mut waiting = Vec::new();
@@ -110,7 +110,7 @@ impl Profile {
             let parent = profile.nodes[index].parent as usize;
             profile.nodes[index].next = std::mem::replace(&mut profile.nodes[parent].first_child, index as u32);
         }
-        let mut cells = FxHashMap::<(u32, u32), u32>::default();
+        let mut cells = HashMap::<(u32, u32), u32>::default();
         for cell in samples.cells() {
             let node = places[cell.node as usize];
             let (managed, external, blocked) = (u64::from(cell.managed), u64::from(cell.external), u64::from(cell.blocked));
@@ -130,7 +130,7 @@ impl Profile {
     }
 
     /// The index of a frame, which is new or was there before.
-    fn frame(&mut self, known: &mut FxHashMap<Frame, u32>, waiting: &mut Vec<bool>, frame: Frame, symbols: &Symbols) -> u32 {
+    fn frame(&mut self, known: &mut HashMap<Frame, u32>, waiting: &mut Vec<bool>, frame: Frame, symbols: &Symbols) -> u32 {
         let next = self.frames.len() as u32;
         let index = *known.entry(frame).or_insert(next);
         if index == next {

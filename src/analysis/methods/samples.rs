@@ -1,6 +1,6 @@
 //! How many samples there are of each stack in each thread.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 /// Most combinations of stack and thread.
 const CELLS: usize = 1 << 17;
@@ -13,9 +13,9 @@ const OTHERS: u32 = 0;
 #[derive(Debug)]
 pub(super) struct Samples {
     cells: Vec<Cell>,
-    index: FxHashMap<(u32, u32), u32>,
+    index: HashMap<(u32, u32), u32>,
     threads: Vec<Thread>,
-    thread_index: FxHashMap<u64, u32>,
+    thread_index: HashMap<u64, u32>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +61,7 @@ impl Thread {
 
 impl Default for Samples {
     fn default() -> Self {
-        Self { cells: Vec::new(), index: FxHashMap::default(), threads: vec![Thread::new(0)], thread_index: FxHashMap::default() }
+        Self { cells: Vec::new(), index: HashMap::default(), threads: vec![Thread::new(0)], thread_index: HashMap::default() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Stacks, put together where they begin alike.
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 
 use crate::nettrace::Stack;
 
@@ -17,7 +17,7 @@ const DEPTH: usize = 256;
 pub(super) struct StackTree {
     /// The root first, and every node behind its parent.
     nodes: Vec<Node>,
-    children: FxHashMap<(u32, Frame), u32>,
+    children: HashMap<(u32, Frame), u32>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -62,7 +62,7 @@ impl Frame {
 
 impl Default for StackTree {
     fn default() -> Self {
-        Self { nodes: vec![Node { parent: 0, frame: Frame(0) }], children: FxHashMap::default() }
+        Self { nodes: vec![Node { parent: 0, frame: Frame(0) }], children: HashMap::default() }
     }
 }
 

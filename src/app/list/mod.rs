@@ -8,9 +8,8 @@ mod filter;
 mod trend;
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::time::Duration;
-
-use rustc_hash::FxHashMap;
 
 pub use column::Column;
 pub use filter::{Filter, Marks};
@@ -174,7 +173,8 @@ impl ProcessList {
     /// Takes in what is there now. Says whether anything changed.
     pub(super) fn replace(&mut self, processes: Vec<Process>, now: Duration) -> bool {
         let mut changed = !self.loaded;
-        let mut fresh: FxHashMap<ProcessKey, Process> = processes.into_iter().map(|process| (process.key, process)).collect();
+        // New ones come in an order that is the same each time.
+        let mut fresh: BTreeMap<ProcessKey, Process> = processes.into_iter().map(|process| (process.key, process)).collect();
         for row in &mut self.rows {
             match fresh.remove(&row.process.key) {
                 Some(process) => {

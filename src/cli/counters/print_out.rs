@@ -1,11 +1,10 @@
 //! Values as text, CSV or JSON.
 
-use std::collections::HashSet;
 use std::io::{self, Write};
 
+use foldhash::{HashMap, HashSet};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::wanted::Wanted;
@@ -18,7 +17,7 @@ use crate::model::{Number, sanitise};
 pub(super) struct Printer {
     format: CounterFormat,
     /// When the latest value that was printed came, by group, name and tags.
-    printed: FxHashMap<(String, String, String), i64>,
+    printed: HashMap<(String, String, String), i64>,
     /// What was said already.
     said: HashSet<String>,
     headed: bool,
@@ -65,7 +64,7 @@ struct Row<'a> {
 
 impl Printer {
     pub(super) fn new(format: CounterFormat) -> Self {
-        Self { format, printed: FxHashMap::default(), said: HashSet::new(), headed: false }
+        Self { format, printed: HashMap::default(), said: HashSet::default(), headed: false }
     }
 
     /// A session begins: its clock is another one.

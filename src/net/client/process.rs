@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 use tokio::time::sleep;
 
 use super::Client;
@@ -14,7 +14,7 @@ const LOOK_AT_THREADS: Duration = Duration::from_secs(2);
 
 impl Client {
     /// Names of the threads of the process, by the number that the process itself knows them by. Empty where /proc does not show them.
-    pub fn thread_names(&self) -> FxHashMap<u64, String> {
+    pub fn thread_names(&self) -> HashMap<u64, String> {
         let names = self.own_proc().and_then(|proc| proc.thread_names(self.endpoint.key.pid).ok()).unwrap_or_default();
         names.into_iter().map(|(thread, name)| (thread, sanitise_bytes(&name))).collect()
     }

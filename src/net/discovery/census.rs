@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use foldhash::HashMap;
 use procfs::process::Stat;
-use rustc_hash::FxHashMap;
 
 use super::moment::Moment;
 use crate::model::ProcessKey;
@@ -24,7 +24,7 @@ const KERNEL_THREAD: u32 = 0x0020_0000;
 pub(super) type DirectoryId = (u64, u64);
 
 /// Ids of directories under paths of our own, for one round of looks.
-type OurDirectories = FxHashMap<PathBuf, Option<DirectoryId>>;
+type OurDirectories = HashMap<PathBuf, Option<DirectoryId>>;
 
 /// Where a process keeps its temporary files, and so its socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub(super) struct Known {
 /// All processes that can be seen.
 #[derive(Debug, Default)]
 pub(super) struct Census {
-    known: FxHashMap<u32, Known>,
+    known: HashMap<u32, Known>,
     count: u64,
 }
 
@@ -97,8 +97,8 @@ impl Census {
     }
 
     /// Every process but the kernel's, by the name that its socket would have. Processes of several pid namespaces may share one.
-    pub(super) fn by_socket_name(&self) -> FxHashMap<SocketName, Vec<&Known>> {
-        let mut names: FxHashMap<_, Vec<_>> = FxHashMap::default();
+    pub(super) fn by_socket_name(&self) -> HashMap<SocketName, Vec<&Known>> {
+        let mut names: HashMap<_, Vec<_>> = HashMap::default();
         for known in self.iter() {
             names.entry(known.socket_name()).or_default().push(known);
         }

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use foldhash::{HashMap, HashSet};
 
 use self::census::{Census, Home, Known};
 use self::moment::{Moment, since_boot};
@@ -174,7 +174,7 @@ impl Scanner {
 
     /// Pairs sockets and processes by pid, start time and owner; what is left over has no process that we see. The directory that the process itself
     /// names goes first: any other may have something of the same name that another user has put there.
-    fn pair(&mut self, at: Moment) -> (FxHashMap<ProcessKey, Socket>, Vec<Stray>) {
+    fn pair(&mut self, at: Moment) -> (HashMap<ProcessKey, Socket>, Vec<Stray>) {
         let before = std::mem::take(&mut self.sockets);
         self.census.look(&self.proc, &self.sources.tmp, at);
         let mut sockets = Sockets::default();
@@ -182,7 +182,7 @@ impl Scanner {
         sockets.list_homes(&self.census, &self.proc, &before);
 
         let owns = |known: &Known, candidate: Candidate| candidate.is_socket && candidate.uid == self.proc.owner_of_sockets(known.uid);
-        let (mut pairs, mut taken) = (FxHashMap::default(), FxHashSet::default());
+        let (mut pairs, mut taken) = (HashMap::default(), HashSet::default());
         for known in self.census.iter() {
             let name = known.socket_name();
             if let Home::Directory { id, path, .. } = &known.home
@@ -217,7 +217,7 @@ impl Scanner {
     }
 
     /// Looks for a runtime in the memory maps of processes that show no other sign of one. Versions before 6.0 name no threads.
-    fn look_for_libraries(&mut self, sockets: &FxHashMap<ProcessKey, Socket>, at: Moment) {
+    fn look_for_libraries(&mut self, sockets: &HashMap<ProcessKey, Socket>, at: Moment) {
         let deadline = Instant::now() + MAPS_TIME;
         let candidates = self.census.iter_mut().filter(|known| {
             known.library.is_none()

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, statat};
 
 use super::census::{Census, DirectoryId, Home};
@@ -36,9 +36,9 @@ impl Candidate {
 /// Every file with the name of a diagnostic socket, by directory.
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
-    files: FxHashMap<(DirectoryId, SocketName), Candidate>,
+    files: HashMap<(DirectoryId, SocketName), Candidate>,
     /// Directories that were listed, and whether they have any.
-    listed: FxHashMap<DirectoryId, (PathBuf, bool)>,
+    listed: HashMap<DirectoryId, (PathBuf, bool)>,
 }
 
 impl Sockets {
@@ -93,7 +93,7 @@ impl Sockets {
 }
 
 fn read(
-    files: &mut FxHashMap<(DirectoryId, SocketName), Candidate>,
+    files: &mut HashMap<(DirectoryId, SocketName), Candidate>,
     id: DirectoryId,
     directory: &OwnedFd,
     before: &Sockets,

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use foldhash::{HashMap, HashSet};
 use procfs::process::Stat;
-use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use super::census::Known;
@@ -23,7 +23,7 @@ const LONGEST_START: Duration = Duration::from_secs(5);
 /// Everyone who was listed at the last scan.
 #[derive(Debug)]
 pub(super) struct Tenants {
-    known: FxHashMap<ProcessKey, Tenant>,
+    known: HashMap<ProcessKey, Tenant>,
     users: Users,
     our_uid: u32,
     /// When the machine booted, since the Unix epoch.
@@ -62,7 +62,7 @@ impl Tenants {
     pub(super) fn new(passwd: &Path, uptime: Duration) -> Self {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self {
-            known: FxHashMap::default(),
+            known: HashMap::default(),
             users: Users::read(passwd),
             our_uid: rustix::process::geteuid().as_raw(),
             boot: now.saturating_sub(uptime),
@@ -125,7 +125,7 @@ impl Tenants {
 
     /// Forgets who is not listed any more.
     pub(super) fn keep(&mut self, rows: &[Process]) {
-        let listed: FxHashSet<_> = rows.iter().map(|row| row.key).collect();
+        let listed: HashSet<_> = rows.iter().map(|row| row.key).collect();
         self.known.retain(|key, _| listed.contains(key));
     }
 }
