@@ -10,22 +10,25 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use super::answer::{read_answer, senseless};
+use super::dump_copy;
 use super::endpoint::Endpoint;
 use super::error::{Cause, ExchangeError};
 use super::gate::{Busy, Gate};
 use super::hook;
 use super::lane::Lane;
 use super::legacy;
+use super::meters::MeterSessions;
 use super::peer::{self, PeerError, VerifiedStream};
 use super::proc::Proc;
 use super::user_events::UserEventsData;
 use crate::ipc::{
     Attempt, Command, CommandCode, CommandSupport, Destination, DumpRequest, EnvironmentBlock, Failure, HEADER_BYTES, Hresult,
-    LegacyRequest, Loss, Message, ProcessInfo, Reply, ReplyError, SessionConfig, SessionId, Support, UserEvents,
+    LegacyRequest, Loss, ProcessInfo, Reply, ReplyError, SessionConfig, SessionId, Support, UserEvents,
 };
-use crate::model::{ProcessKey, Variable};
+use crate::model::Variable;
 
 /// How long an answer may take that costs the runtime nothing.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
@@ -50,6 +53,8 @@ pub struct Client {
     proc: Option<Arc<Proc>>,
     /// Where connections come from, if it is the runtime that connects.
     lane: Option<Lane>,
+    /// When its sessions with meters may be stopped.
+    meters: Arc<MeterSessions>,
     /// Whether it speaks the protocol of the previews, and nothing else.
     legacy: bool,
 }
@@ -68,7 +73,7 @@ pub struct Session {
 impl Client {
     /// A client for a process that is simulated: what listens must be of our own user, and no more is known of it.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, gate: Arc::default(), support: Arc::default(), proc: None, lane: None, legacy: false }
+        Self { endpoint, gate: Arc::default(), support: Arc::default(), proc: None, lane: None, meters: Arc::default(), legacy: false }
     }
 
     /// The same process as a preview of .NET Core 3.0, 4 or 5. It can start and stop trace sessions. No other runtime understands it, and one that does not
@@ -107,23 +112,6 @@ impl Client {
     /// The command that is under way.
     pub fn busy(&self) -> Option<Busy> {
         self.gate.busy()
-    }
-
-    /// Where /proc shows this very process. Over a shared directory comes a pid of a namespace that we cannot see, and ours of that number is
-    /// another process.
-    fn own_proc(&self) -> Option<&Proc> {
-        self.proc.as_deref().filter(|proc| proc.shows(self.endpoint.key))
-    }
-
-    /// The pid that the process has in its own pid namespace; `None` where nothing shows it.
-    fn inner_pid(&self) -> Option<u64> {
-        let proc = self.proc.as_deref()?;
-        let ProcessKey { pid, .. } = self.endpoint.key;
-        match self.own_proc() {
-            Some(proc) => proc.identity(pid).ok().map(|identity| identity.ns_pid.into()),
-            // Of another namespace, where the name of its socket has it.
-            None => (proc.is_of_kernel() && pid > 0).then_some(pid.into()),
-        }
     }
 
     /// Who the process is; `None` from a 3.x runtime, which cannot say.
@@ -172,7 +160,11 @@ impl Client {
     /// # Errors
     /// [`ExchangeError`]; its `details` are the words of the target's dump program.
     pub async fn dump(&self, request: &DumpRequest, limit: Duration) -> Result<(), ExchangeError> {
-        self.first_known(&request.attempts(), limit).await.map(drop)
+        let dumped = self.first_known(&request.attempts(), limit).await.map(drop);
+        if let Some(proc) = self.own_proc().filter(|_| dumped.as_ref().err().is_none_or(|error| error.hresult().is_some())) {
+            dump_copy::end(proc, self.endpoint.key.pid);
+        }
+        dumped
     }
 
     /// Sends a command that is answered with a plain "done": perf maps, variables, resume, hooks, profilers.
@@ -199,8 +191,12 @@ impl Client {
             let request = legacy::collect(config).map_err(|cause| self.error(code, cause))?;
             return self.in_legacy(code, ANSWER_LIMIT, &request).await;
         }
+        let sent = Instant::now();
         match self.first_known(&config.attempts(), ANSWER_LIMIT).await? {
-            (attempt, Reply::Session(id), stream) => Ok(Session { id, losses: attempt.losses.clone(), stream: stream.into_stream() }),
+            (attempt, Reply::Session(id), stream) => {
+                self.meters.started(id, config, sent, Instant::now());
+                Ok(Session { id, losses: attempt.losses.clone(), stream: stream.into_stream() })
+            }
             (attempt, ..) => Err(self.error(attempt.command.code(), senseless())),
         }
     }
@@ -226,7 +222,8 @@ impl Client {
     }
 
     /// Stops a trace session, on a connection of its own. Its stream must go on being read until it ends: the runtime writes its rundown into it before
-    /// it answers here. A session whose stream has ended must not be stopped: its id may be another session's by then.
+    /// it answers here. A session whose stream has ended must not be stopped: its id may be another session's by then. The stop of a session with meters
+    /// may wait for up to three seconds, until their first collection is over.
     ///
     /// # Errors
     /// [`ExchangeError`]; [`Cause::Busy`] when another command, such as a dump, did not end within [`STOP_LIMIT`].
@@ -234,13 +231,14 @@ impl Client {
         if self.legacy {
             return self.in_legacy(CommandCode::StopTracing, STOP_LIMIT, &LegacyRequest::Stop(session)).await.map(drop);
         }
+        sleep_until(self.meters.stop_time(session, Instant::now())).await;
         self.only(Command::StopTracing { session }, STOP_LIMIT).await
     }
 
     async fn in_legacy(&self, code: CommandCode, limit: Duration, request: &LegacyRequest) -> Result<Session, ExchangeError> {
         let _turn = self.turn(code, limit).await?;
         let exchange = async {
-            let mut stream = self.dial().await?;
+            let mut stream = self.connection().await?;
             let id = legacy::exchange(&mut stream, &self.endpoint, request).await?;
             Ok(Session { id, losses: Vec::new(), stream: stream.into_stream() })
         };
@@ -311,10 +309,7 @@ impl Client {
             return Err(ReplyError::from(Failure::from(hresult)).into());
         }
         let message = command.encode()?;
-        let mut stream = match &self.lane {
-            Some(lane) => lane.next().await.ok_or(Cause::Gone)?,
-            None => self.dial().await?,
-        };
+        let mut stream = self.connection().await?;
         // A server that closes at once may still have said why.
         let mut sent = stream.write_all(&message).await;
         if let (Ok(()), Some(data)) = (&sent, data) {
@@ -329,9 +324,12 @@ impl Client {
         Ok((answer?, stream))
     }
 
-    /// A new connection, whose other end is the process that this client is for.
-    async fn dial(&self) -> Result<VerifiedStream, Cause> {
-        peer::connect(&self.endpoint, self.proc.as_deref()).await
+    /// A connection, whose other end is the process that this client is for.
+    async fn connection(&self) -> Result<VerifiedStream, Cause> {
+        match &self.lane {
+            Some(lane) => lane.next().await.ok_or(Cause::Gone),
+            None => peer::connect(&self.endpoint, self.proc.as_deref()).await,
+        }
     }
 
     /// Refuses what would end a target in the state that this one is in, or block its diagnostic server, and what that cannot be known of.
@@ -360,38 +358,15 @@ impl Client {
                 proc.map_or(Ok(()), |proc| hook::check_library(proc, pid, path.as_str(), must_exist))
                     .map_err(|why| Cause::BadProfiler { path: path.as_str().to_owned(), why })
             }
+            Command::SetEnvironmentVariable { value: None, .. } if proc.is_some_and(|proc| proc.is_native_aot(pid)) => {
+                Err(Cause::UnsetInNativeAot)
+            }
             _ => Ok(()),
         }
     }
 
     fn error(&self, command: CommandCode, cause: Cause) -> ExchangeError {
         ExchangeError { command, endpoint: self.endpoint.clone(), cause }
-    }
-}
-
-/// "OK" to one command in the form of another: the codec never makes it, so no runtime is behind it.
-fn senseless() -> Cause {
-    ReplyError::NotAReply { set: 0xff, id: 0 }.into()
-}
-
-/// Reads one message and not a byte more: behind the reply to a start follows the stream.
-async fn read_answer(stream: &mut VerifiedStream, to: CommandCode) -> Result<Result<Reply, ReplyError>, Cause> {
-    let mut bytes = Vec::with_capacity(HEADER_BYTES);
-    loop {
-        if let Some((message, _)) = Message::decode(&bytes)? {
-            return Ok(Reply::decode(to, &message));
-        }
-        let whole = match bytes.get(14..16) {
-            Some(&[low, high]) if bytes.len() >= HEADER_BYTES => usize::from(u16::from_le_bytes([low, high])),
-            _ => HEADER_BYTES,
-        };
-        let room = (whole - bytes.len()) as u64;
-        match stream.take(room).read_buf(&mut bytes).await {
-            Ok(0) if bytes.is_empty() => return Err(Cause::Closed),
-            Ok(0) => return Err(Cause::CutOff(bytes.len())),
-            Ok(_) => {}
-            Err(error) => return Err(Cause::of_stream(error, bytes.len())),
-        }
     }
 }
 

@@ -96,6 +96,9 @@ pub enum Cause {
          where `dn-top ps` lists the process"
     )]
     StateUnknown,
+    /// Not sent: the code that unsets a variable is given no value, and reads it (seen on 8.0.33).
+    #[error("not sent, because a NativeAOT program does not survive the unsetting of a variable: set it to an empty value instead")]
+    UnsetInNativeAot,
     /// Not sent: the startup hook would not load.
     #[error("not sent, because {} {}: a startup hook that does not load ends the process", sanitise(.path), sanitise(.why))]
     BadHook {
@@ -131,6 +134,7 @@ impl ExchangeError {
             | Cause::TooLong(_)
             | Cause::Suspended
             | Cause::StateUnknown
+            | Cause::UnsetInNativeAot
             | Cause::BadHook { .. }
             | Cause::BadProfiler { .. }
             | Cause::NotInLegacy(_)

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::file::open_in;
+use super::file::{open_in, open_unasked};
 use super::proc::{MappedFile, Proc};
 use crate::assembly::{Assembly, AssemblyError, Machine, StartupHook};
 
@@ -59,7 +59,7 @@ fn check_against_loaded(proc: &Proc, pid: u32, root: &Path, hook: &Assembly) -> 
     folders.sort();
     folders.dedup();
     folders.truncate(MOST_FOLDERS);
-    let find = |folder: &Path, name: &str| read(root, folder.join(name).to_str()?).ok()?.ok();
+    let find = |folder: &Path, name: &str| Assembly::read(&mut open_unasked(root, &folder.join(name)).ok()?).ok();
     for folder in &folders {
         if !hook.name.contains('/') && find(folder, &file_name).is_some_and(|found| found.mvid != hook.mvid) {
             return Err(format!("has the name of another assembly of the process, {}", folder.join(file_name).display()));

@@ -5,9 +5,11 @@
 //! connections that `peer` has checked. It never holds a connection to a runtime without a message to send, because a silent connection blocks a
 //! runtime's only server thread.
 
+mod answer;
 pub mod client;
 mod directory;
 pub mod discovery;
+mod dump_copy;
 mod elf;
 pub mod endpoint;
 mod error;
@@ -17,6 +19,7 @@ mod hook;
 mod inquiry;
 mod lane;
 mod legacy;
+mod meters;
 mod peer;
 pub mod port;
 mod proc;

@@ -12,6 +12,7 @@ mod commands_analysis;
 mod comparison;
 mod container;
 mod dashboard;
+mod fatal_requests;
 mod findings;
 mod forms;
 mod limits;

@@ -6,13 +6,31 @@ use foldhash::HashMap;
 use tokio::time::sleep;
 
 use super::Client;
-use crate::model::{ThreadUse, sanitise_bytes};
+use crate::model::{ProcessKey, ThreadUse, sanitise_bytes};
+use crate::net::proc::Proc;
 use crate::net::process_exit;
 
 /// How often it is looked whether the threads of a process are dead.
 const LOOK_AT_THREADS: Duration = Duration::from_secs(2);
 
 impl Client {
+    /// Where /proc shows this very process. Over a shared directory comes a pid of a namespace that we cannot see, and ours of that number is
+    /// another process.
+    pub(super) fn own_proc(&self) -> Option<&Proc> {
+        self.proc.as_deref().filter(|proc| proc.shows(self.endpoint.key))
+    }
+
+    /// The pid that the process has in its own pid namespace; `None` where nothing shows it.
+    pub(super) fn inner_pid(&self) -> Option<u64> {
+        let proc = self.proc.as_deref()?;
+        let ProcessKey { pid, .. } = self.endpoint.key;
+        match self.own_proc() {
+            Some(proc) => proc.identity(pid).ok().map(|identity| identity.ns_pid.into()),
+            // Of another namespace, where the name of its socket has it.
+            None => (proc.is_of_kernel() && pid > 0).then_some(pid.into()),
+        }
+    }
+
     /// Names of the threads of the process, by the number that the process itself knows them by. Empty where /proc does not show them.
     pub fn thread_names(&self) -> HashMap<u64, String> {
         let names = self.own_proc().and_then(|proc| proc.thread_names(self.endpoint.key.pid).ok()).unwrap_or_default();

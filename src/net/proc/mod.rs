@@ -253,6 +253,17 @@ impl Proc {
         for_each_entry(directory, |name, _| parse::<u32>(name).is_none_or(|tid| each(tid, &format!("{tasks}/{tid}"))))
     }
 
+    /// The processes that its threads started, as far as the kernel lists them (`CONFIG_PROC_CHILDREN`).
+    pub(crate) fn children(&self, pid: u32) -> io::Result<Vec<u32>> {
+        let mut children = Vec::new();
+        self.each_thread(&format!("{pid}/task"), |_, folder| {
+            let listed = self.read(&format!("{folder}/children"), LONGEST_FILE).unwrap_or_default();
+            children.extend(words(&listed).filter_map(parse::<u32>));
+            true
+        })?;
+        Ok(children)
+    }
+
     /// The path of the runtime's library, where one is mapped. Nothing is mapped where runtime and application are one file.
     pub(crate) fn runtime_library(&self, pid: u32) -> io::Result<Option<PathBuf>> {
         let is_library = |path: &PathBuf| path.file_name().is_some_and(|name| name == "libcoreclr.so" || name == "libmonosgen-2.0.so");

@@ -1,0 +1,33 @@
+//! One answer of a diagnostic server, read from its connection.
+
+use tokio::io::AsyncReadExt;
+
+use super::error::Cause;
+use super::peer::VerifiedStream;
+use crate::ipc::{CommandCode, HEADER_BYTES, Message, Reply, ReplyError};
+
+/// "OK" to one command in the form of another: the codec never makes it, so no runtime is behind it.
+pub(super) fn senseless() -> Cause {
+    ReplyError::NotAReply { set: 0xff, id: 0 }.into()
+}
+
+/// Reads one message and not a byte more: behind the reply to a start follows the stream.
+pub(super) async fn read_answer(stream: &mut VerifiedStream, to: CommandCode) -> Result<Result<Reply, ReplyError>, Cause> {
+    let mut bytes = Vec::with_capacity(HEADER_BYTES);
+    loop {
+        if let Some((message, _)) = Message::decode(&bytes)? {
+            return Ok(Reply::decode(to, &message));
+        }
+        let whole = match bytes.get(14..16) {
+            Some(&[low, high]) if bytes.len() >= HEADER_BYTES => usize::from(u16::from_le_bytes([low, high])),
+            _ => HEADER_BYTES,
+        };
+        let room = (whole - bytes.len()) as u64;
+        match stream.take(room).read_buf(&mut bytes).await {
+            Ok(0) if bytes.is_empty() => return Err(Cause::Closed),
+            Ok(0) => return Err(Cause::CutOff(bytes.len())),
+            Ok(_) => {}
+            Err(error) => return Err(Cause::of_stream(error, bytes.len())),
+        }
+    }
+}

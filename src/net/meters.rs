@@ -1,0 +1,111 @@
+//! When a session with meters may be stopped.
+//!
+//! The event source `System.Diagnostics.Metrics` has a thread that collects the values of meters at the end of each interval. When the session ends
+//! the runtime waits for that thread, and holds the lock of all event sources meanwhile. The first collection of a process takes that lock, too: code
+//! that runs for the first time makes event sources. A stop that comes during it never ends, no other request is answered any more, and
+//! code that makes an event source waits for ever. Seen on 9.0.7 and 10.0.14: with an interval of 1 s nearly every stop between 0.85 and 1 s after the start
+//! did this, none in the first 0.4 s and none after 1.1 s.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use tokio::time::Instant;
+
+use crate::ipc::{SessionConfig, SessionId};
+
+/// The event source of meters, and the argument that has its interval in seconds.
+const SOURCE: &str = "System.Diagnostics.Metrics";
+const INTERVAL: &str = "RefreshInterval";
+/// The interval where none is given, and the shortest that the runtime takes.
+const USUAL: Duration = Duration::from_secs(1);
+const SHORTEST: Duration = Duration::from_millis(100);
+/// A stop that is sent this long before the first collection comes in time, on a busy machine too.
+const BEFORE: Duration = Duration::from_secs(1);
+/// After this long the first collection is over.
+const AFTER: Duration = Duration::from_millis(1500);
+
+/// The sessions with meters of a process, and when each first collects.
+#[derive(Debug, Default)]
+pub(super) struct MeterSessions(Mutex<FxHashMap<SessionId, FirstCollection>>);
+
+/// The time in which the first collection may be under way.
+#[derive(Debug, Clone, Copy)]
+struct FirstCollection {
+    from: Instant,
+    to: Instant,
+}
+
+impl MeterSessions {
+    /// Notes a session whose start was sent and answered at these times. Ids come again.
+    pub(super) fn started(&self, id: SessionId, config: &SessionConfig, sent: Instant, answered: Instant) {
+        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match interval(config) {
+            Some(interval) => {
+                let from = (sent + interval).checked_sub(BEFORE).unwrap_or(sent);
+                sessions.insert(id, FirstCollection { from, to: answered + interval + AFTER })
+            }
+            None => sessions.remove(&id),
+        };
+    }
+
+    /// When a session may be stopped that is to be stopped now.
+    pub(super) fn stop_time(&self, id: SessionId, now: Instant) -> Instant {
+        let first = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        first.filter(|first| (first.from..first.to).contains(&now)).map_or(now, |first| first.to)
+    }
+}
+
+/// How long after its start a session first collects meters, if it has any.
+fn interval(config: &SessionConfig) -> Option<Duration> {
+    let source = config.providers.iter().map(|filtered| &filtered.provider).find(|provider| provider.name() == SOURCE)?;
+    let arguments = source.arguments().unwrap_or_default().split(';');
+    let seconds = arguments.filter_map(|argument| argument.split_once('=')).find(|(name, _)| *name == INTERVAL);
+    let interval = seconds.map_or(Some(USUAL), |(_, seconds)| Duration::try_from_secs_f64(seconds.trim().parse().ok()?).ok());
+    // A day is more than any stop waits for, and no time overflows by it.
+    Some(interval.unwrap_or(SHORTEST).clamp(SHORTEST, Duration::from_secs(86_400)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ipc::{Level, Provider};
+
+    fn config(name: &str, arguments: &str) -> SessionConfig {
+        SessionConfig::new(Provider::new(name, 2, Level::Verbose).and_then(|provider| provider.with_arguments(arguments)).unwrap().into())
+    }
+
+    #[test]
+    fn a_stop_does_not_come_during_the_first_collection() {
+        let start = Instant::now();
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        for (name, arguments, stop, expected) in [
+            (SOURCE, "SessionId=a;Metrics=b;RefreshInterval=1", 0, 2600),
+            (SOURCE, "SessionId=a;Metrics=b;RefreshInterval=2", 999, 999),
+            (SOURCE, "SessionId=a;Metrics=b;RefreshInterval=2", 1000, 3600),
+            (SOURCE, "RefreshInterval=1", 2599, 2600),
+            (SOURCE, "RefreshInterval=1", 2600, 2600),
+            (SOURCE, "RefreshInterval=10", 8900, 8900),
+            (SOURCE, "RefreshInterval=10", 9600, 11_600),
+            (SOURCE, "", 700, 2600),
+            // What is no number or too small is the least to the runtime.
+            (SOURCE, "RefreshInterval=-1", 0, 1700),
+            (SOURCE, "RefreshInterval=NaN", 0, 1700),
+            (SOURCE, "RefreshInterval=1e300", 700, 1700),
+            (SOURCE, "RefreshInterval=90000", 700, 700),
+            ("System.Runtime", "EventCounterIntervalSec=1", 700, 700),
+        ] {
+            let (sessions, id) = (MeterSessions::default(), SessionId(7));
+            sessions.started(id, &config(name, arguments), at(0), at(100));
+            assert_eq!(sessions.stop_time(id, at(stop)), at(expected), "{name} {arguments} {stop}");
+        }
+    }
+
+    #[test]
+    fn an_id_that_comes_again_is_another_session() {
+        let (sessions, id, now) = (MeterSessions::default(), SessionId(7), Instant::now());
+        sessions.started(id, &config(SOURCE, ""), now, now);
+        sessions.started(id, &config("System.Runtime", ""), now, now);
+        assert_eq!(sessions.stop_time(id, now + USUAL), now + USUAL);
+    }
+}

@@ -1,0 +1,410 @@
+//! Requests that end a real runtime, or block its diagnostic server, or might: whatever a person types, none of them reaches it. Each attempt is made with
+//! dn-top itself on a process that may die; the process lives and answers afterwards.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dn_top::ipc::{Command, PerfMapKind, TargetPath};
+use dn_top::net::Cause;
+use dn_top::net::discovery::Sources;
+use dn_top::net::port::Port;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use crate::support::runtimes::{self, Runtime};
+use crate::support::screen::{DOWN, ENTER, TAB};
+use crate::support::{Invocation, Output, PATIENCE, Program, folder, poll};
+
+const CLASS: &str = "123e4567-e89b-12d3-a456-426614174000";
+
+/// What is typed, with `PID` for the process.
+struct Attempt {
+    words: Vec<OsString>,
+    /// What the answer has in it, where it must be a refusal: its exit code is not 0. A NativeAOT program may be refused for what it is.
+    refusal: Option<&'static str>,
+}
+
+fn attempt<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Attempt {
+    Attempt { words: words.into_iter().map(|word| word.as_ref().to_owned()).collect(), refusal: None }
+}
+
+impl Attempt {
+    fn refused(self, words: &'static str) -> Self {
+        Self { refusal: Some(words), ..self }
+    }
+}
+
+/// Makes the attempts in turn, on one process.
+fn survives(runtime: &Runtime, program: &mut Program, attempts: Vec<Attempt>) {
+    let pid = OsString::from(program.pid().to_string());
+    for Attempt { words, refusal } in attempts {
+        let shown: String = format!("{words:?}").chars().take(200).collect();
+        let words = words.iter().map(|word| if word == "PID" { &pid } else { word });
+        let output = Invocation::new(words).run();
+        assert!(program.is_alive(), "{runtime} did not survive {shown}: {output:?} {}", program.stderr());
+        assert!(program.answers(), "{runtime} does not answer after {shown}: {output:?}");
+        if let Some(refusal) = refusal {
+            let other = runtime.is_native_aot() && output.stderr.contains("a NativeAOT program cannot");
+            assert!(output.code != 0 && (output.stderr.contains(refusal) || other), "{runtime} {shown}: {output:?}");
+        }
+    }
+}
+
+fn every_form() -> Vec<Runtime> {
+    let mut runtimes = [runtimes::all(), runtimes::single_files(), runtimes::native_aot().into_iter().collect()].concat();
+    // A single file is among all where nothing else of its version is there.
+    let mut seen = HashSet::new();
+    runtimes.retain(|runtime| seen.insert(runtime.to_string()));
+    runtimes
+}
+
+/// Files that somebody might take for a startup hook, each with what is wrong with it.
+fn bad_hooks(runtime: &Runtime, place: &Path) -> Vec<(PathBuf, &'static str)> {
+    let hook = fs::read(runtime.hook()).unwrap();
+    let file = |name: &str, bytes: &[u8]| {
+        let path = place.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        path
+    };
+    let renamed = |from: &str, to: &str| replaced(&hook, format!("\0{from}\0").as_bytes(), format!("\0{to}\0").as_bytes());
+    let pipe = place.join("pipe.dll");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    vec![
+        (place.join("missing.dll"), "does not exist as the process sees files"),
+        ("missing.dll".into(), "does not exist as the process sees files"),
+        (place.to_owned(), "is not a regular file"),
+        (pipe, "is not a regular file"),
+        (file("text.dll", b"MZ, and no assembly"), "is not a .NET assembly"),
+        (file("cut.dll", &hook[..hook.len() / 2]), ""),
+        (file("class.dll", &renamed("StartupHook", "StartupHoop")), "has no class StartupHook outside of all namespaces"),
+        (file("method.dll", &renamed("Initialize", "Initialise")), "has no method `static void Initialize()`"),
+        (file("a:b/hook.dll", &hook), "has a ':' in its path"),
+        ("/".into(), ""),
+        ("/dev/zero".into(), "is not a regular file"),
+    ]
+}
+
+fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let at = bytes.windows(from.len()).position(|window| window == from).unwrap();
+    [&bytes[..at], to, &bytes[at + from.len()..]].concat()
+}
+
+#[test]
+fn no_startup_hook_ends_a_runtime() {
+    runtimes::each(every_form().into_iter().filter(|runtime| runtime.major() >= 8).collect(), |runtime| {
+        let place = folder();
+        let mut program = runtime.any().start();
+        let mut attempts: Vec<_> = bad_hooks(runtime, place.path())
+            .into_iter()
+            .map(|(path, why)| attempt(["startup-hook".as_ref(), "PID".as_ref(), path.as_os_str()]).refused(why))
+            .collect();
+        attempts.push(attempt(["startup-hook", "PID", ""]).refused(""));
+        survives(runtime, &mut program, attempts);
+    });
+}
+
+/// A real one of another name, and one whose name is that of an assembly of the program.
+#[test]
+fn no_startup_hook_that_does_not_fit_ends_a_runtime() {
+    runtimes::each(
+        runtimes::since(8, runtimes::with("work")).into_iter().filter(|runtime| !runtime.is_single_file()).collect(),
+        |runtime| {
+            let place = folder();
+            let hook = fs::read(runtime.hook()).unwrap();
+            let [first, second] = ["first", "second"].map(|name| place.path().join(name));
+            for folder in [&first, &second] {
+                fs::create_dir(folder).unwrap();
+                fs::write(folder.join("hook.dll"), &hook).unwrap();
+            }
+            // The version id of a module is in its heap of GUIDs, which the name of the next heap does not follow.
+            let taken = first.join("taken.dll");
+            fs::write(&taken, replaced(&hook, b"\0hook\0", b"\0work\0")).unwrap();
+            let mut program = runtime.program("work").arg("1").arg("10").start();
+            let apply = |path: PathBuf| attempt(["startup-hook".as_ref(), "PID".as_ref(), path.as_os_str()]);
+            survives(
+                runtime,
+                &mut program,
+                vec![
+                    apply(program_file(runtime)).refused("has no class StartupHook"),
+                    apply(taken).refused("has the name of another assembly of the process"),
+                    apply(first.join("hook.dll")),
+                    // The same assembly again, and from another place.
+                    apply(first.join("hook.dll")),
+                    apply(second.join("hook.dll")),
+                ],
+            );
+            assert_eq!(
+                Invocation::new(["startup-hook", &program.pid().to_string(), second.join("hook.dll").to_str().unwrap()]).run().code,
+                0
+            );
+            // One that was compiled again, beside the first and in its place.
+            fs::write(second.join("hook.dll"), with_another_version_id(&hook)).unwrap();
+            fs::remove_file(first.join("hook.dll")).unwrap();
+            fs::write(first.join("hook.dll"), with_another_version_id(&hook)).unwrap();
+            survives(
+                runtime,
+                &mut program,
+                vec![apply(second.join("hook.dll")).refused("has the name of"), apply(first.join("hook.dll")).refused("has the name of")],
+            );
+        },
+    );
+}
+
+fn program_file(runtime: &Runtime) -> PathBuf {
+    runtime.program("work").words()[1].clone()
+}
+
+/// The GUID heap of this small assembly has one GUID: the module's.
+fn with_another_version_id(assembly: &[u8]) -> Vec<u8> {
+    let word = |at: usize| u32::from_le_bytes(*assembly[at..].first_chunk().unwrap()) as usize;
+    let root = assembly.windows(4).position(|window| window == b"BSJB").unwrap();
+    let name = root + assembly[root..].windows(6).position(|window| window == b"#GUID\0").unwrap();
+    let guid = root + word(name - 8);
+    assert_eq!(word(name - 4), 16);
+    let mut bytes = assembly.to_owned();
+    bytes[guid] ^= 0xff;
+    bytes
+}
+
+#[test]
+fn no_other_request_ends_a_runtime() {
+    runtimes::each(every_form(), |runtime| {
+        let place = folder();
+        let pipe = place.path().join("pipe.so");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let text = place.path().join("text.so");
+        fs::write(&text, "no library").unwrap();
+        let mut program = runtime.any().start();
+        let long = "x".repeat(40_000);
+        let files = Cell::new(0);
+        let trace = |words: &[&str]| {
+            files.set(files.get() + 1);
+            let file = place.path().join(format!("{}.nettrace", files.get()));
+            let common = ["trace", "PID", "--duration", "200ms", "-o", file.to_str().unwrap()];
+            attempt(common.iter().chain(words))
+        };
+        let provider = |spec: &str| trace(&["--provider", spec]);
+        let profiler = |kind: &str, path: &str| attempt(["profiler", kind, "PID", "--guid", CLASS, "--path", path]);
+        let many: Vec<_> = (0..1001).flat_map(|i| ["--provider".to_owned(), format!("P{i}")]).collect();
+        let full: Vec<_> = many[..2000].iter().map(String::as_str).collect();
+        let many: Vec<_> = many.iter().map(String::as_str).collect();
+        let attempts = vec![
+            // Sessions.
+            trace(&["--buffer-mb", "0"]).refused("a buffer of at least 1 MB"),
+            trace(&["--buffer-mb", "4294967295", "--clr-events", "gc"]),
+            trace(&many).refused("1 to 1000 providers"),
+            trace(&full),
+            provider("A:1:6"),
+            provider(" :1:5").refused("name"),
+            provider(&format!("{long}:1:5")).refused(""),
+            provider(&format!("A:1:5:a={long}")).refused(""),
+            provider("A:0xffffffffffffffff:5:\"'=;;=\\"),
+            provider("Microsoft-Windows-DotNETRuntime:0xffffffffffffffff:5"),
+            provider("System.Runtime:0xff:5:EventCounterIntervalSec=NaN"),
+            provider("System.Runtime:0xff:5:EventCounterIntervalSec=1e30"),
+            provider("System.Diagnostics.Metrics:0xff:5:SessionId=SHARED;Metrics=*;RefreshInterval=-1;MaxTimeSeries=-1"),
+            provider("Microsoft-Diagnostics-DiagnosticSource:3:5:FilterAndPayloadSpecs=\"[AS]*/:-x.y.*Enumerate\""),
+            trace(&["--rundown", "0xffffffffffffffff", "--clr-events", "gc"]),
+            trace(&["--no-stacks", "--clr-events", "gc"]),
+            trace(&["--block", "--clr-events", "gc"]),
+            trace(&["--legacy"]).refused("do without --legacy"),
+            attempt(["trace", "PID", "--user-events", "dn_top_test", "--duration", "200ms"]),
+            attempt(["counters", "PID", "--counters", "System.Runtime[,],,Meter", "--duration", "200ms"]),
+            attempt(["stacks", "PID"]),
+            // Dumps.
+            attempt(["dump", "PID", "-o", ""]).refused(""),
+            attempt(["dump", "PID", "-o", "/no/such/folder/core"]).refused(""),
+            attempt(["dump", "PID", "-o", place.path().to_str().unwrap()]).refused("exists already"),
+            attempt(["dump", "PID", "-o", pipe.to_str().unwrap()]).refused("exists already"),
+            attempt(["dump", "PID", "-o", &format!("/tmp/{long}")]).refused(""),
+            // Perf maps.
+            attempt(["perfmap", "PID", "on", "--kind", "all"]),
+            attempt(["perfmap", "PID", "on", "--kind", "jitdump"]),
+            attempt(["perfmap", "PID", "off"]),
+            attempt(["perfmap", "PID", "off"]),
+            // Variables.
+            attempt(["set-env", "PID", "=x"]).refused("needs a name"),
+            attempt(["set-env", "PID", &format!("A={long}")]).refused(""),
+            attempt(["set-env", "PID", "A="]),
+            attempt(["set-env", "PID", "--unset", "NO_SUCH_VARIABLE"]).refused(""),
+            attempt(["set-env", "PID", "--unset", "A"]),
+            attempt(["set-env", "PID", "--unset", "PATH"]),
+            // Profilers.
+            profiler("attach", "/no/such.so").refused(""),
+            profiler("attach", "missing.so").refused(""),
+            profiler("attach", text.to_str().unwrap()).refused(""),
+            profiler("attach", pipe.to_str().unwrap()).refused("is not a regular file"),
+            profiler("attach", place.path().to_str().unwrap()).refused("is not a regular file"),
+            profiler("attach", "").refused(""),
+            profiler("startup", "/no/such.so").refused("is not suspended"),
+            // Resumed a second time.
+            attempt(["resume", "PID"]),
+            attempt(["info", "PID"]),
+        ];
+        survives(runtime, &mut program, attempts);
+    });
+}
+
+/// Where the runtime waits for its resume more requests are fatal than else, and some of them only when it comes.
+#[test]
+fn no_request_ends_a_suspended_runtime() {
+    let runtimes = every_form().into_iter().filter(|runtime| runtime.major() >= 8 && !runtime.is_native_aot()).collect();
+    runtimes::each(runtimes, |runtime| {
+        let place = folder();
+        let mut program = suspended(runtime);
+        let by_path = program.socket().into_os_string();
+        let mut attempts = Vec::new();
+        let waits = "not sent, because the process is suspended";
+        for kind in ["all", "jitdump", "perfmap"] {
+            attempts.push(attempt(["perfmap", "PID", "on", "--kind", kind]).refused(waits));
+        }
+        attempts.push(attempt(["perfmap".into(), by_path, "on".into()]).refused(waits));
+        for (path, why) in bad_hooks(runtime, place.path()) {
+            attempts.push(attempt(["startup-hook".as_ref(), "PID".as_ref(), path.as_os_str()]).refused(why));
+        }
+        let pipe = place.path().join("pipe.dll");
+        for path in ["/no/such.so", pipe.to_str().unwrap(), ""] {
+            attempts.push(attempt(["profiler", "startup", "PID", "--guid", CLASS, "--path", path]).refused(""));
+            attempts.push(attempt(["profiler", "attach", "PID", "--guid", CLASS, "--path", path]).refused(""));
+        }
+        attempts.push(attempt(["perfmap", "PID", "off"]));
+        attempts.push(attempt(["set-env", "PID", "A=B"]));
+        attempts.push(attempt(["env", "PID"]));
+        let full = place.path().join("full.core");
+        attempts.push(attempt(["dump".as_ref(), "PID".as_ref(), "-o".as_ref(), full.as_os_str()]));
+        attempts.push(attempt(["resume", "PID"]));
+        survives(runtime, &mut program, attempts);
+        let running = || (info(&program)["state"] == "running").then_some(());
+        assert!(poll(PATIENCE, running).is_some(), "{runtime} does not run: {}", program.stderr());
+        assert!(program.is_alive() && program.answers(), "{runtime}: {}", program.stderr());
+    });
+}
+
+/// A single-file program of .NET 8 forks to write a dump, and the child goes on as a second diagnostic server, while its own waits for the child's end.
+#[test]
+fn a_dump_leaves_no_copy_of_the_process() {
+    runtimes::each([runtimes::all(), runtimes::single_files()].concat(), |runtime| {
+        let place = folder();
+        let mut program = runtime.any().start();
+        let file = place.path().join("core");
+        let dump = |path: &Path| attempt(["dump", "PID", "--type", "mini", "-o", path.to_str().unwrap()]);
+        survives(runtime, &mut program, vec![dump(&file), dump(Path::new("/no/such/folder/core")).refused("")]);
+        assert!(file.is_file(), "{runtime} wrote no dump");
+        assert_eq!(children(program.pid()), "", "{runtime}");
+    });
+}
+
+/// The processes that the threads of this one have started.
+fn children(pid: u32) -> String {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok()).collect()
+}
+
+/// From another pid namespace, as in a container that has the socket's folder mounted, nothing shows whether the runtime is suspended.
+#[test]
+fn no_perf_map_ends_a_suspended_runtime_of_another_namespace() {
+    if !runtimes::namespaces() {
+        return;
+    }
+    runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {
+        let mut program = suspended(runtime);
+        let socket = program.socket();
+        let elsewhere = |command: &str, words: &[&str]| -> Output {
+            let dn_top = ["--pid", "--fork", "--mount-proc", env!("CARGO_BIN_EXE_dn-top"), command, socket.to_str().unwrap()];
+            Invocation::of("unshare", dn_top.iter().chain(words)).run()
+        };
+        for words in [&["on"][..], &["on", "--kind", "all"], &["on", "--kind", "jitdump"]] {
+            let output = elsewhere("perfmap", words);
+            assert!(output.code != 0 && program.is_alive() && program.answers(), "{runtime} {output:?}");
+        }
+        let output = elsewhere("startup-hook", &[program_file(runtime).to_str().unwrap()]);
+        assert!(output.code != 0 && program.is_alive() && program.answers(), "{runtime} {output:?}");
+    });
+}
+
+/// A session with meters that ends while they are collected for the first time blocks the diagnostic server for ever, and whatever else makes an event
+/// source.
+#[test]
+fn no_stop_of_meters_blocks_a_runtime() {
+    runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {
+        for duration in ["850ms", "900ms", "950ms", "1s"] {
+            let mut program = runtime.program("work").arg("1").arg("10").start();
+            let words = ["counters", "PID", "--counters", "System.Runtime,DnTop.Nothing", "--format", "json", "--duration", duration];
+            survives(runtime, &mut program, vec![attempt(words)]);
+        }
+    });
+}
+
+/// The same from the dashboard's form.
+#[test]
+fn no_form_of_the_dashboard_ends_a_runtime() {
+    runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {
+        let mut program = runtime.program("work").arg("1").arg("10").start();
+        let pid = program.pid().to_string();
+        let screen = Invocation::new(["--filter", &pid]).screen(140, 40);
+        screen.wait_for(&format!("{} {pid}", runtime.name_of("work")));
+        screen.wait_for(&format!("Runtime    .NET {}", runtime.version));
+        screen.keys("a");
+        screen.wait_for("start-up hook");
+        screen.keys(&DOWN.repeat(6));
+        screen.keys(ENTER);
+        screen.wait_for("Start-up hook · ");
+        screen.keys(&format!("{TAB}{}{TAB}y", program_file(runtime).display()));
+        screen.wait_for("start-up hook failed");
+        assert!(program.is_alive() && program.answers(), "{runtime} {}", program.stderr());
+    });
+}
+
+/// And over a port that the runtime connects to, suspended and running.
+#[test]
+fn no_request_over_a_port_ends_a_runtime() {
+    let tasks = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {
+        let place = folder();
+        let path = place.path().join("port");
+        tasks.block_on(async {
+            let port = Port::serve(&path, &Sources::machine()).unwrap();
+            let launch = runtime.program("work").arg("1").arg("10");
+            let mut program = launch.env("DOTNET_DiagnosticPorts", format!("{},suspend", path.display())).start();
+            let mut changes = port.changes();
+            let connected = tokio::time::timeout(PATIENCE, async {
+                while port.guests().is_empty() {
+                    changes.changed().await.unwrap();
+                }
+            });
+            connected.await.unwrap();
+            let client = port.guests().remove(0).client;
+            let text = |path: &Path| TargetPath::new(path.to_str().unwrap()).unwrap();
+            let attempts = [
+                Command::EnablePerfMap { kind: PerfMapKind::All },
+                Command::ApplyStartupHook { path: text(&program_file(runtime)) },
+                Command::ApplyStartupHook { path: text(Path::new("/no/such.dll")) },
+            ];
+            for attempt in &attempts {
+                let error = client.run(attempt).await.unwrap_err();
+                assert!(matches!(error.cause, Cause::Suspended | Cause::BadHook { .. }), "{runtime} {error}");
+            }
+            client.run(&Command::ResumeRuntime).await.unwrap();
+            for attempt in &attempts[1..] {
+                let error = client.run(attempt).await.unwrap_err();
+                assert!(matches!(error.cause, Cause::BadHook { .. }), "{runtime} {error}");
+            }
+            assert!(program.is_alive() && program.answers(), "{runtime} {}", program.stderr());
+        });
+    });
+}
+
+/// A program that stands still at its start until it is resumed over its own socket.
+fn suspended(runtime: &Runtime) -> Program {
+    let program = runtime.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
+    let waits = || (info(&program)["state"] == "suspended").then_some(());
+    assert!(poll(PATIENCE, waits).is_some(), "{runtime} is not suspended");
+    program
+}
+
+fn info(program: &Program) -> serde_json::Value {
+    Invocation::new(["info", &program.pid().to_string(), "--json"]).run().json()
+}
