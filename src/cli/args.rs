@@ -21,16 +21,16 @@ pub(super) struct Arguments {
     pub(super) dashboard: Dashboard,
 }
 
-/// Options of the dashboard, which opens when no command is given.
+/// Options of the dashboard, which opens when no command is given. Before a command each is honoured or refused: `options` decides.
 #[derive(Debug, Args)]
 pub(super) struct Dashboard {
-    /// Show a small fleet of simulated runtimes instead of this machine's processes
+    /// Show a small fleet of simulated runtimes instead of this machine's processes; before a command as well
     #[arg(long)]
     pub(super) demo: bool,
     /// Show the processes of `dn-top sim COUNT DIR`
     #[arg(long, value_name = "DIR", hide = true, conflicts_with = "demo")]
     pub(super) sim: Option<PathBuf>,
-    /// Allow nothing that changes a process
+    /// Allow nothing that changes a process; before a command as well
     #[arg(long)]
     pub(super) readonly: bool,
     /// Serve a diagnostic port as well: list the runtimes that connect to it

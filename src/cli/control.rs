@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::args::{Profiler, ProfilerLibrary};
 use super::exit::{Exit, Failure};
+use super::host::Host;
 use super::print;
 use super::target::{absolute, called, connect, declined, find, possible, refused};
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, TargetPath};
@@ -15,8 +16,8 @@ use crate::session::{ClientDataError, client_data};
 const STARTED: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
 
-pub(super) async fn resume(target: &str) -> Result<Exit, Failure> {
-    let (process, client) = connect(target).await?;
+pub(super) async fn resume(host: &Host, target: &str) -> Result<Exit, Failure> {
+    let (process, client) = connect(host, target).await?;
     client.run(&Command::ResumeRuntime).await.map_err(refused)?;
     let name = called(&process);
     if process.run_state == RunState::Running {
@@ -25,7 +26,7 @@ pub(super) async fn resume(target: &str) -> Result<Exit, Failure> {
     }
     let began = Instant::now();
     while began.elapsed() < STARTED {
-        if !matches!(find(target).await, Ok(found) if found.process.run_state == RunState::Suspended) {
+        if !matches!(find(host, target).await, Ok(found) if found.process.run_state == RunState::Suspended) {
             print::say(format_args!("{name} was resumed"));
             return Ok(Exit::Done);
         }
@@ -37,7 +38,7 @@ pub(super) async fn resume(target: &str) -> Result<Exit, Failure> {
 }
 
 /// Sets a variable (`NAME=VALUE`), or unsets one.
-pub(super) async fn set_env(target: &str, assignment: Option<&str>, unset: Option<&str>) -> Result<Exit, Failure> {
+pub(super) async fn set_env(host: &Host, target: &str, assignment: Option<&str>, unset: Option<&str>) -> Result<Exit, Failure> {
     let (name, value) = match (assignment, unset) {
         (Some(assignment), _) => {
             let usage = || Failure::usage(format!("'{}' has no '=': give NAME=VALUE, or --unset NAME", assignment.escape_debug()));
@@ -50,6 +51,7 @@ pub(super) async fn set_env(target: &str, assignment: Option<&str>, unset: Optio
     let name = EnvironmentName::new(name).map_err(Failure::usage)?;
     let command = Command::SetEnvironmentVariable { name, value };
     change(
+        host,
         target,
         |_| Ok(command),
         |process| match process.run_state {
@@ -60,9 +62,9 @@ pub(super) async fn set_env(target: &str, assignment: Option<&str>, unset: Optio
     .await
 }
 
-pub(super) async fn startup_hook(target: &str, path: &Path) -> Result<Exit, Failure> {
+pub(super) async fn startup_hook(host: &Host, target: &str, path: &Path) -> Result<Exit, Failure> {
     let command = |process: &Process| Ok(Command::ApplyStartupHook { path: target_path(process, path)? });
-    change(target, command, |process| match process.run_state {
+    change(host, target, command, |process| match process.run_state {
         RunState::Suspended => "has the startup hook and runs it when it is resumed".to_owned(),
         // A program may be published without support for hooks, and its runtime says the same.
         RunState::Running => "accepted the startup hook; a program that is built with StartupHookSupport=false ignores it".to_owned(),
@@ -70,14 +72,14 @@ pub(super) async fn startup_hook(target: &str, path: &Path) -> Result<Exit, Fail
     .await
 }
 
-pub(super) async fn profiler(profiler: Profiler) -> Result<Exit, Failure> {
+pub(super) async fn profiler(host: &Host, profiler: Profiler) -> Result<Exit, Failure> {
     match profiler {
         Profiler::Attach { library: ProfilerLibrary { target, guid, path }, data, timeout } => {
             let data = data.map_or_else(|| Ok(ClientData::default()), |file| read(&file))?;
             let timeout_ms = u32::try_from(timeout.as_millis()).map_err(|_| Failure::usage("--timeout is 49 days at most"))?;
             let command =
                 |process: &Process| Ok(Command::AttachProfiler { timeout_ms, profiler: guid, path: target_path(process, &path)?, data });
-            change(&target.target, command, |_| "has loaded the profiler".to_owned()).await
+            change(host, &target.target, command, |_| "has loaded the profiler".to_owned()).await
         }
         Profiler::Startup { library: ProfilerLibrary { target, guid, path } } => {
             let command = |process: &Process| {
@@ -88,18 +90,19 @@ pub(super) async fn profiler(profiler: Profiler) -> Result<Exit, Failure> {
                 }
                 Ok(Command::StartupProfiler { profiler: guid, path: target_path(process, &path)? })
             };
-            change(&target.target, command, |_| "loads the profiler when it is resumed".to_owned()).await
+            change(host, &target.target, command, |_| "loads the profiler when it is resumed".to_owned()).await
         }
     }
 }
 
 /// Sends a command and says what it did.
 async fn change(
+    host: &Host,
     target: &str,
     command: impl FnOnce(&Process) -> Result<Command, Failure>,
     done: impl FnOnce(&Process) -> String,
 ) -> Result<Exit, Failure> {
-    let (process, client) = connect(target).await?;
+    let (process, client) = connect(host, target).await?;
     let command = command(&process)?;
     possible(&process, command.code())?;
     client.run(&command).await.map_err(|error| declined(&process, error))?;

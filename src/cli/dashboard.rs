@@ -3,26 +3,23 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use anyhow::Context;
-use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use super::args::{Color, Dashboard};
 use super::exit::{Exit, Failure};
+use super::host::Host;
 use crate::app::Options;
 use crate::model::TraceFile;
 use crate::net::discovery::Sources;
 use crate::net::port::{self, Port};
-use crate::sim::Fleet;
 use crate::tui;
 use crate::ui::Theme;
 
 pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
     let (theme, runtime) = prepare(&options)?;
     let left = runtime.block_on(async {
-        let demo = if options.demo { Some(Demo::start()?) } else { None };
-        let fleet = demo.as_ref().map(|demo| demo.dir.path()).or(options.sim.as_deref());
-        let sources = fleet.map_or_else(Sources::machine, Sources::below);
+        let host = Host::new(&options)?;
+        let sources = host.sources.clone();
         if options.port.is_some() {
             port::make_room();
         }
@@ -108,19 +105,4 @@ fn user() -> String {
         return "root".to_owned();
     }
     std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| uid.as_raw().to_string())
-}
-
-/// The demo's fleet of simulated runtimes, and the folder that it lives in.
-struct Demo {
-    _fleet: Fleet,
-    dir: TempDir,
-}
-
-impl Demo {
-    fn start() -> Result<Self, Failure> {
-        let dir = tempfile::Builder::new().prefix("dn-top-demo-").tempdir().context("the demo needs a temporary folder")?;
-        let fleet = Fleet::demo(dir.path());
-        let fleet = fleet.with_context(|| format!("the demo's runtimes cannot be started in {}", dir.path().display()))?;
-        Ok(Self { _fleet: fleet, dir })
-    }
 }

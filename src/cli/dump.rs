@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::args;
 use super::exit::{Exit, Failure};
+use super::host::Host;
 use super::print;
 use super::target::{absolute, called, connect, declined, exit_of, possible};
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, PerfMapKind, TargetPath};
@@ -23,8 +24,8 @@ struct DumpDocument {
     duration_ms: u64,
 }
 
-pub(super) async fn dump(arguments: args::Dump) -> Result<Exit, Failure> {
-    let (process, client) = connect(&arguments.target.target).await?;
+pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Failure> {
+    let (process, client) = connect(host, &arguments.target.target).await?;
     possible(&process, CommandCode::GenerateCoreDump)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let path = match arguments.output_path {
@@ -68,8 +69,14 @@ struct PerfMapDocument {
     files: Vec<String>,
 }
 
-pub(super) async fn perf_map(target: &str, switch: args::Switch, kind: args::PerfMapKind, json: bool) -> Result<Exit, Failure> {
-    let (process, client) = connect(target).await?;
+pub(super) async fn perf_map(
+    host: &Host,
+    target: &str,
+    switch: args::Switch,
+    kind: args::PerfMapKind,
+    json: bool,
+) -> Result<Exit, Failure> {
+    let (process, client) = connect(host, target).await?;
     possible(&process, CommandCode::EnablePerfMap)?;
     let kind = match kind {
         args::PerfMapKind::All => PerfMapKind::All,

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::exit::{Exit, Failure};
+use super::host::Host;
 use super::print;
 use super::target::{connect, declined};
 use crate::model::sanitise;
@@ -14,8 +15,8 @@ struct Row {
     masked: bool,
 }
 
-pub(super) async fn run(target: &str, reveal: bool, json: bool) -> Result<Exit, Failure> {
-    let (process, client) = connect(target).await?;
+pub(super) async fn run(host: &Host, target: &str, reveal: bool, json: bool) -> Result<Exit, Failure> {
+    let (process, client) = connect(host, target).await?;
     let variables = client.environment().await.map_err(|error| declined(&process, error))?;
     let row = |variable: crate::model::Variable| {
         let masked = variable.is_secret() && !reveal;

@@ -9,6 +9,7 @@ use tokio::time::sleep;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::gcdump::GraphFile;
+use super::host::Host;
 use super::print;
 use super::target::{called, connect_managed, not_started};
 use crate::analysis::{HeapProblem, HeapSnapshot, Live};
@@ -66,13 +67,13 @@ struct Others {
     bytes: u64,
 }
 
-pub(super) async fn run(arguments: &args::Heap) -> Result<Exit, Failure> {
+pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Failure> {
     let asks = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !arguments.yes && !asks {
         let why = "walking the heap forces a full collection, during which the program stands still: --yes allows that";
         return Err(Failure::usage(why));
     }
-    let (process, client) = connect_managed(&arguments.target.target, NativeAotGap::Heap).await?;
+    let (process, client) = connect_managed(host, &arguments.target.target, NativeAotGap::Heap).await?;
     if !arguments.yes && !is_allowed(&process)? {
         print::say("nothing was asked of it");
         return Ok(Exit::Done);

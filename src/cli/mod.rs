@@ -13,8 +13,10 @@ mod env;
 mod exit;
 mod gcdump;
 mod heap;
+mod host;
 mod manual;
 mod open;
+mod options;
 mod print;
 mod profiles;
 mod ps;
@@ -32,15 +34,16 @@ mod user_events;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use tokio::runtime::{Builder, Runtime};
 
-use self::args::{Arguments, Command};
+use self::args::{Arguments, Command, Dashboard};
 use self::exit::{Exit, Failure};
+use self::host::Host;
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    match run(Arguments::parse()) {
+    match run() {
         Ok(exit) => exit.into(),
         Err(Failure { exit, error }) => {
             print::say(format_args!("{error:#}"));
@@ -49,34 +52,49 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(arguments: Arguments) -> Result<Exit, Failure> {
-    let Some(command) = arguments.command else { return dashboard::run(arguments.dashboard) };
+fn run() -> Result<Exit, Failure> {
+    let matches = Arguments::command().get_matches();
+    let Arguments { command, dashboard } = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let Some(command) = command else { return dashboard::run(dashboard) };
+    options::check(&command, &matches)?;
+    let options = &dashboard;
     match command {
         Command::Stats { file, output } => stats::run(&file, output.json),
         Command::Report(report) => report::run(&report),
-        Command::Open { files } => open::run(&files, &arguments.dashboard),
+        Command::Open { files } => open::run(&files, options),
         Command::Salvage { files, output } => salvage::run(&files, &output),
-        Command::Counters(counters) => runtime()?.block_on(counters::run(counters)),
-        Command::Stacks { target, output } => runtime()?.block_on(stacks::run(&target.target, output.json)),
-        Command::Heap(heap) => runtime()?.block_on(heap::run(&heap)),
+        Command::Counters(counters) => on_processes(options, async |host| counters::run(host, counters).await),
+        Command::Stacks { target, output } => on_processes(options, async |host| stacks::run(host, &target.target, output.json).await),
+        Command::Heap(heap) => on_processes(options, async |host| heap::run(host, &heap).await),
         Command::Profiles { output } => profiles::run(output.json),
-        Command::Ps { output } => runtime()?.block_on(ps::ps(output.json)),
-        Command::Info { target, output } => runtime()?.block_on(ps::info(&target.target, output.json)),
-        Command::Env { target, reveal, output } => runtime()?.block_on(env::run(&target.target, reveal, output.json)),
-        Command::Trace(trace) => runtime()?.block_on(trace::run(trace)),
-        Command::Run(run) => runtime()?.block_on(run::run(run)),
-        Command::Resume { target } => runtime()?.block_on(control::resume(&target.target)),
-        Command::SetEnv { target, assignment, unset } => {
-            runtime()?.block_on(control::set_env(&target.target, assignment.as_deref(), unset.as_deref()))
+        Command::Ps { output } => on_processes(options, async |host| ps::ps(host, output.json).await),
+        Command::Info { target, output } => on_processes(options, async |host| ps::info(host, &target.target, output.json).await),
+        Command::Env { target, reveal, output } => {
+            on_processes(options, async |host| env::run(host, &target.target, reveal, output.json).await)
         }
-        Command::StartupHook { target, path } => runtime()?.block_on(control::startup_hook(&target.target, &path)),
-        Command::Profiler(profiler) => runtime()?.block_on(control::profiler(profiler)),
-        Command::Dump(dump) => runtime()?.block_on(dump::dump(dump)),
-        Command::Perfmap { target, switch, kind, output } => runtime()?.block_on(dump::perf_map(&target.target, switch, kind, output.json)),
+        Command::Trace(trace) => on_processes(options, async |host| trace::run(host, trace).await),
+        Command::Run(run) => runtime()?.block_on(run::run(run)),
+        Command::Resume { target } => on_processes(options, async |host| control::resume(host, &target.target).await),
+        Command::SetEnv { target, assignment, unset } => {
+            on_processes(options, async |host| control::set_env(host, &target.target, assignment.as_deref(), unset.as_deref()).await)
+        }
+        Command::StartupHook { target, path } => {
+            on_processes(options, async |host| control::startup_hook(host, &target.target, &path).await)
+        }
+        Command::Profiler(profiler) => on_processes(options, async |host| control::profiler(host, profiler).await),
+        Command::Dump(dump) => on_processes(options, async |host| dump::dump(host, dump).await),
+        Command::Perfmap { target, switch, kind, output } => {
+            on_processes(options, async |host| dump::perf_map(host, &target.target, switch, kind, output.json).await)
+        }
         Command::Completions { shell } => manual::completions(shell),
         Command::Man => manual::page(),
         Command::Sim { count, dir } => runtime()?.block_on(sim::run(count, &dir)),
     }
+}
+
+/// Runs a command on the processes that the options before it mean.
+fn on_processes(options: &Dashboard, command: impl AsyncFnOnce(&Host) -> Result<Exit, Failure>) -> Result<Exit, Failure> {
+    runtime()?.block_on(async { command(&Host::new(options)?).await })
 }
 
 /// Two threads for tasks beside the one that is called on, so that one goes on while the other looks at the processes. What reads a stream or the

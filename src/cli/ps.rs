@@ -4,15 +4,16 @@ use std::time::{Duration, SystemTime};
 
 use super::document::{InfoDocument, ProcessDocument, capabilities, is_seen, state};
 use super::exit::{Exit, Failure};
+use super::host::Host;
 use super::print;
-use super::target::{Found, PATIENCE, directory, find};
+use super::target::{Found, PATIENCE, find};
 use crate::model::{Age, Bytes, Capability, Contact, Process, sanitise};
 
 /// Between the two looks that a figure for processor time takes.
 const LOOK: Duration = Duration::from_millis(500);
 
-pub(super) async fn ps(json: bool) -> Result<Exit, Failure> {
-    let mut directory = directory()?;
+pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
+    let mut directory = host.directory()?;
     directory.refresh(PATIENCE).await.map_err(anyhow::Error::from)?;
     tokio::time::sleep(LOOK).await;
     let rows = directory.refresh(PATIENCE).await.map_err(anyhow::Error::from)?;
@@ -59,8 +60,8 @@ pub(super) async fn ps(json: bool) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-pub(super) async fn info(target: &str, json: bool) -> Result<Exit, Failure> {
-    let Found { process, .. } = find(target).await?;
+pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, Failure> {
+    let Found { process, .. } = find(host, target).await?;
     if json {
         print::json(&InfoDocument::new(&process))?;
         return Ok(Exit::Done);

@@ -8,6 +8,7 @@ use serde::Serialize;
 use tokio::time::sleep;
 
 use super::exit::{Exit, Failure};
+use super::host::Host;
 use super::print;
 use super::target::{called, connect_managed, not_started};
 use crate::analysis::{Live, SampleFilter, StackGroup};
@@ -54,8 +55,8 @@ struct ThreadName {
     name: Option<String>,
 }
 
-pub(super) async fn run(target: &str, json: bool) -> Result<Exit, Failure> {
-    let (process, client) = connect_managed(target, NativeAotGap::Samples).await?;
+pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, Failure> {
+    let (process, client) = connect_managed(host, target, NativeAotGap::Samples).await?;
     let mut config = select(&["dotnet-sampled-thread-time"], &[] as &[&str], None).map_err(Failure::usage)?.config;
     config.rundown = Rundown::AtLeast(NAMES);
     let mut listener = Listener::start(client.clone(), &config, FirstLook::default(), LOOK_BYTES).await.map_err(not_started)?;

@@ -6,11 +6,11 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::exit::{Exit, Failure};
+use super::host::Host;
 use crate::ipc::{CommandCode, Hresult};
 use crate::model::{Contact, NativeAotGap, Process, RunState, Trouble, is_elsewhere};
 use crate::net::client::{ANSWER_LIMIT, Client};
-use crate::net::discovery::Sources;
-use crate::net::{Directory, ExchangeError, TargetError};
+use crate::net::{ExchangeError, TargetError};
 use crate::session::StartError;
 
 /// How long a command waits for processes to say who they are: a little longer than a client does, so that silence is told from lateness.
@@ -22,13 +22,9 @@ pub(super) struct Found {
     pub(super) client: Option<Client>,
 }
 
-pub(super) fn directory() -> Result<Directory, Failure> {
-    Ok(Directory::new(Sources::machine()).context("the processes of this machine cannot be listed")?)
-}
-
 /// The process that is meant, attachable or not.
-pub(super) async fn find(target: &str) -> Result<Found, Failure> {
-    let mut directory = directory()?;
+pub(super) async fn find(host: &Host, target: &str) -> Result<Found, Failure> {
+    let mut directory = host.directory()?;
     let process = directory.resolve(target, PATIENCE).await.map_err(|error| match error {
         TargetError::List(_) => Failure::failed(error),
         _ => Failure::new(Exit::NoTarget, error),
@@ -38,8 +34,8 @@ pub(super) async fn find(target: &str) -> Result<Found, Failure> {
 }
 
 /// The process that is meant, if it can be talked to.
-pub(super) async fn connect(target: &str) -> Result<(Process, Client), Failure> {
-    let Found { process, client } = find(target).await?;
+pub(super) async fn connect(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
+    let Found { process, client } = find(host, target).await?;
     let client = checked(&process, client)?;
     Ok((process, client))
 }
@@ -60,16 +56,16 @@ fn checked(process: &Process, client: Option<Client>) -> Result<Client, Failure>
 }
 
 /// A process that is said to be a preview of .NET Core 3.0, which is asked nothing in a protocol that it does not speak.
-pub(super) async fn connect_legacy(target: &str) -> Result<(Process, Client), Failure> {
-    let mut directory = directory()?;
+pub(super) async fn connect_legacy(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
+    let mut directory = host.directory()?;
     let process = directory.locate(target).await.map_err(|error| Failure::new(Exit::NoTarget, error))?;
     let client = checked(&process, directory.clients().of(&process))?;
     Ok((process, client.legacy()))
 }
 
 /// The process that is meant, if its program runs: one that is suspended at start-up sends nothing.
-pub(super) async fn connect_running(target: &str) -> Result<(Process, Client), Failure> {
-    let (process, client) = connect(target).await?;
+pub(super) async fn connect_running(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
+    let (process, client) = connect(host, target).await?;
     if process.run_state == RunState::Suspended {
         let name = called(&process);
         return Err(anyhow::anyhow!("{name} is suspended at start-up and sends nothing until it is resumed (`dn-top resume`)").into());
@@ -110,8 +106,8 @@ pub(super) fn possible(process: &Process, command: CommandCode) -> Result<(), Fa
 }
 
 /// The process that is meant, if its program runs and a command can be had of it that NativeAOT programs have nothing for.
-pub(super) async fn connect_managed(target: &str, gap: NativeAotGap) -> Result<(Process, Client), Failure> {
-    let found = connect_running(target).await?;
+pub(super) async fn connect_managed(host: &Host, target: &str, gap: NativeAotGap) -> Result<(Process, Client), Failure> {
+    let found = connect_running(host, target).await?;
     if found.0.native_aot { Err(impossible(&found.0, gap)) } else { Ok(found) }
 }
 

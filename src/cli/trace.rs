@@ -2,18 +2,19 @@
 
 use super::args;
 use super::exit::{Exit, Failure};
+use super::host::Host;
 use super::print;
 use super::record::{Interrupts, Order};
 use super::target::{called, connect, connect_legacy};
 use super::user_events;
 
-pub(super) async fn run(arguments: args::Trace) -> Result<Exit, Failure> {
+pub(super) async fn run(host: &Host, arguments: args::Trace) -> Result<Exit, Failure> {
     if !arguments.user_events.is_empty() {
-        return user_events::run(arguments).await;
+        return user_events::run(host, arguments).await;
     }
     let order = Order::new(arguments.record)?;
     let target = &arguments.target.target;
-    let (process, client) = if arguments.legacy { connect_legacy(target).await? } else { connect(target).await? };
+    let (process, client) = if arguments.legacy { connect_legacy(host, target).await? } else { connect(host, target).await? };
     let mut interrupts = Interrupts::new()?;
     let recorder = order.begin(client, process.key, &process.name, Vec::new()).await?;
     print::say(format_args!("recording {}; Ctrl-C stops it", called(&process)));

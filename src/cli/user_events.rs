@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::args;
 use super::exit::{Exit, Failure};
+use super::host::Host;
 use super::print;
 use super::record::{Interrupts, wanted};
 use super::target::{called, connect, not_started};
@@ -22,12 +23,12 @@ struct Document {
     stopped_by: &'static str,
 }
 
-pub(super) async fn run(arguments: args::Trace) -> Result<Exit, Failure> {
+pub(super) async fn run(host: &Host, arguments: args::Trace) -> Result<Exit, Failure> {
     let order = Order { tracepoints: arguments.user_events, ..wanted(&arguments.record) };
     let selected = order.select().map_err(Failure::usage)?;
     selected.warnings.iter().for_each(print::say);
     let Some((events, kernel)) = order.user_events().map_err(Failure::usage)? else { return Ok(Exit::Done) };
-    let (process, client) = connect(&arguments.target.target).await?;
+    let (process, client) = connect(host, &arguments.target.target).await?;
     let data = user_events_data(&Kernel::machine(), process.runtime.as_ref())
         .map_err(|missing| anyhow::anyhow!("{}: {missing}", called(&process)))?;
     let mut interrupts = Interrupts::new()?;

@@ -175,7 +175,7 @@ commands! {
     0x0401 ResumeRuntime since 5;
     /// Asks for the environment block, which follows the reply.
     0x0402 ProcessEnvironment since 5;
-    /// Sets or unsets an environment variable.
+    /// Sets or unsets an environment variable. **Unsetting one kills NativeAOT programs of .NET 8.**
     0x0403 SetEnvironmentVariable since 6 {
         /// Which variable.
         name: EnvironmentName,
@@ -264,6 +264,31 @@ impl CommandCode {
             Self::SetEnvironmentVariable => "setting environment variables",
             Self::EnablePerfMap | Self::DisablePerfMap => "turning perf maps on and off",
             Self::ApplyStartupHook => "a startup hook",
+        }
+    }
+
+    /// Whether it changes its target. Only questions do not: a session costs the target memory and time for as long as it is open, and a stop may end
+    /// the session of another client.
+    pub fn changes_target(self) -> bool {
+        match self {
+            Self::ProcessInfo | Self::ProcessInfo2 | Self::ProcessInfo3 | Self::ProcessEnvironment => false,
+            Self::GenerateCoreDump
+            | Self::GenerateCoreDump2
+            | Self::GenerateCoreDump3
+            | Self::StopTracing
+            | Self::CollectTracing
+            | Self::CollectTracing2
+            | Self::CollectTracing3
+            | Self::CollectTracing4
+            | Self::CollectTracing5
+            | Self::CollectTracing6
+            | Self::AttachProfiler
+            | Self::StartupProfiler
+            | Self::ResumeRuntime
+            | Self::SetEnvironmentVariable
+            | Self::EnablePerfMap
+            | Self::DisablePerfMap
+            | Self::ApplyStartupHook => true,
         }
     }
 

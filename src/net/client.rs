@@ -12,6 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use super::access::Access;
 use super::answer::{read_answer, senseless};
 use super::dump_copy;
 use super::endpoint::Endpoint;
@@ -55,6 +56,8 @@ pub struct Client {
     lane: Option<Lane>,
     /// When its sessions with meters may be stopped.
     meters: Arc<MeterSessions>,
+    /// Which requests may be sent.
+    access: Access,
     /// Whether it speaks the protocol of the previews, and nothing else.
     legacy: bool,
 }
@@ -73,7 +76,16 @@ pub struct Session {
 impl Client {
     /// A client for a process that is simulated: what listens must be of our own user, and no more is known of it.
     pub fn new(endpoint: Endpoint) -> Self {
-        Self { endpoint, gate: Arc::default(), support: Arc::default(), proc: None, lane: None, meters: Arc::default(), legacy: false }
+        Self {
+            endpoint,
+            gate: Arc::default(),
+            support: Arc::default(),
+            proc: None,
+            lane: None,
+            meters: Arc::default(),
+            access: Access::Full,
+            legacy: false,
+        }
     }
 
     /// The same process as a preview of .NET Core 3.0, 4 or 5. It can start and stop trace sessions. No other runtime understands it, and one that does not
@@ -97,6 +109,11 @@ impl Client {
     /// The same client, which learns together with others of the process.
     pub(super) fn learning(self, support: SharedSupport) -> Self {
         Self { support, ..self }
+    }
+
+    /// The same client, which sends only what it may.
+    pub(super) fn with_access(self, access: Access) -> Self {
+        Self { access, ..self }
     }
 
     /// Which commands the runtime has, as far as its answers have shown.
@@ -238,7 +255,7 @@ impl Client {
     async fn in_legacy(&self, code: CommandCode, limit: Duration, request: &LegacyRequest) -> Result<Session, ExchangeError> {
         let _turn = self.turn(code, limit).await?;
         let exchange = async {
-            let mut stream = self.connection().await?;
+            let mut stream = self.connection(code).await?;
             let id = legacy::exchange(&mut stream, &self.endpoint, request).await?;
             Ok(Session { id, losses: Vec::new(), stream: stream.into_stream() })
         };
@@ -309,7 +326,7 @@ impl Client {
             return Err(ReplyError::from(Failure::from(hresult)).into());
         }
         let message = command.encode()?;
-        let mut stream = self.connection().await?;
+        let mut stream = self.connection(code).await?;
         // A server that closes at once may still have said why.
         let mut sent = stream.write_all(&message).await;
         if let (Ok(()), Some(data)) = (&sent, data) {
@@ -324,8 +341,9 @@ impl Client {
         Ok((answer?, stream))
     }
 
-    /// A connection, whose other end is the process that this client is for.
-    async fn connection(&self) -> Result<VerifiedStream, Cause> {
+    /// A connection for one command, whose other end is the process that this client is for. There is no other way to one.
+    async fn connection(&self, code: CommandCode) -> Result<VerifiedStream, Cause> {
+        self.access.check(code)?;
         match &self.lane {
             Some(lane) => lane.next().await.ok_or(Cause::Gone),
             None => peer::connect(&self.endpoint, self.proc.as_deref()).await,

@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
+use super::access::Access;
 use super::client::{ANSWER_LIMIT, Client, SharedSupport};
 use super::discovery::{Scanner, Sources};
 use super::endpoint::{Endpoint, SocketName};
@@ -38,6 +39,8 @@ pub struct Clients {
     support: Arc<Mutex<HashMap<ProcessKey, SharedSupport>>>,
     /// Where ports look for who connects to them.
     sources: Arc<Sources>,
+    /// What all of them may do.
+    access: Access,
     /// The port that we serve. It stays for as long as somebody may talk over it.
     port: Arc<Mutex<Option<Port>>>,
 }
@@ -51,7 +54,7 @@ impl Clients {
     /// The client that goes over our port, where the process is connected to it.
     fn calling(&self, process: &Process) -> Option<Client> {
         let client = self.port().as_ref()?.client(process.key)?;
-        Some(client.learning(self.support_of(process.key)))
+        Some(client.learning(self.support_of(process.key)).with_access(self.access))
     }
 
     /// What all clients of a process learn together. A socket without a pid may be any process's.
@@ -106,7 +109,8 @@ impl Clients {
         Some(match known.entry(process.key) {
             Entry::Occupied(client) if *client.get().endpoint() == endpoint => client.get().clone(),
             entry => {
-                let client = Client::watched(endpoint, Arc::clone(&self.proc)).learning(self.support_of(process.key));
+                let client = Client::watched(endpoint, Arc::clone(&self.proc));
+                let client = client.learning(self.support_of(process.key)).with_access(self.access);
                 entry.insert_entry(client).get().clone()
             }
         })
@@ -151,6 +155,7 @@ impl Directory {
                 known: Arc::default(),
                 support: Arc::default(),
                 sources: Arc::new(sources),
+                access: Access::Full,
                 port: Arc::default(),
             },
             scanner,
@@ -159,6 +164,13 @@ impl Directory {
             questions: JoinSet::new(),
             slots: Arc::new(Semaphore::new(ASKED_AT_ONCE)),
         })
+    }
+
+    /// The same list, whose clients send only what they may.
+    #[must_use]
+    pub fn with_access(mut self, access: Access) -> Self {
+        self.clients.access = access;
+        self
     }
 
     /// Lists those who connect to this port as well, and talks to them over it. One is served at the most: another goes.

@@ -81,6 +81,9 @@ pub enum Cause {
     /// Not sent: the process waits at start-up for its resume.
     #[error("not sent, because the process is suspended at start-up and might not survive it: resume it first")]
     Suspended,
+    /// Not sent: it changes the target, and only looking is allowed.
+    #[error("not sent, because it changes the process, which --readonly does not allow")]
+    ReadOnly,
     /// Not sent: the protocol of the previews has no words for it.
     #[error("not sent, because the protocol of the previews of .NET Core 3.0 has no {0}")]
     NotInLegacy(&'static str),
@@ -134,6 +137,7 @@ impl ExchangeError {
             | Cause::TooLong(_)
             | Cause::Suspended
             | Cause::StateUnknown
+            | Cause::ReadOnly
             | Cause::UnsetInNativeAot
             | Cause::BadHook { .. }
             | Cause::BadProfiler { .. }

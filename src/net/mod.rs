@@ -5,6 +5,7 @@
 //! connections that `peer` has checked. It never holds a connection to a runtime without a message to send, because a silent connection blocks a
 //! runtime's only server thread.
 
+mod access;
 mod answer;
 pub mod client;
 mod directory;
@@ -31,6 +32,7 @@ pub mod user_events;
 #[cfg(test)]
 mod world;
 
+pub use access::Access;
 pub use directory::{Clients, Directory};
 pub use error::{Cause, ExchangeError};
 pub use gate::Busy;

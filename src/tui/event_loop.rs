@@ -19,9 +19,9 @@ use super::signals::{self, Asked, Signals};
 use super::terminal::{Device, Terminal};
 use super::{panic, watcher};
 use crate::app::{Clipboard, Msg, Now, Options, State, update};
-use crate::net::Directory;
 use crate::net::discovery::Sources;
 use crate::net::port::Port;
+use crate::net::{Access, Directory};
 use crate::ui::{Theme, view};
 
 /// Data is drawn at most this often; keys are answered at once.
@@ -67,7 +67,8 @@ pub struct Machine {
 /// When the terminal or the processes cannot be had.
 pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let Dashboard { options, theme, machine, refresh, mouse } = dashboard;
-    let directory = machine.map(directory).transpose()?;
+    let access = if options.readonly { Access::ReadOnly } else { Access::Full };
+    let directory = machine.map(|machine| directory(machine, access)).transpose()?;
     let (inbox, messages) = mpsc::channel(INBOX);
     let wake = Arc::new(Notify::new());
     let mut runner = Runner::new(directory.as_ref().map(Directory::clients), refresh, wake.clone(), inbox.clone());
@@ -101,8 +102,8 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
 }
 
 /// The processes of this machine.
-fn directory(machine: Machine) -> anyhow::Result<Directory> {
-    let mut directory = Directory::new(machine.sources).context("the processes of this machine cannot be listed")?;
+fn directory(machine: Machine, access: Access) -> anyhow::Result<Directory> {
+    let mut directory = Directory::new(machine.sources).context("the processes of this machine cannot be listed")?.with_access(access);
     if let Some(port) = machine.port {
         directory.serve(port);
     }

@@ -19,6 +19,7 @@ mod limits;
 mod names;
 mod net;
 mod numbers;
+mod options;
 mod ports;
 mod refusals;
 mod run;

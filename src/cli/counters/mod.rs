@@ -11,6 +11,7 @@ use self::print_out::Printer;
 use self::wanted::Wanted;
 use super::args;
 use super::exit::{Exit, Failure};
+use super::host::Host;
 use super::print;
 use super::record::Interrupts;
 use super::target::{called, connect_running, not_started};
@@ -35,9 +36,9 @@ enum Over {
     OtherLimits(MeterLimits),
 }
 
-pub(super) async fn run(arguments: args::Counters) -> Result<Exit, Failure> {
+pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, Failure> {
     let wanted = Wanted::parse(&arguments.counters).map_err(Failure::usage)?;
-    let (process, client) = connect_running(&arguments.target.target).await?;
+    let (process, client) = connect_running(host, &arguments.target.target).await?;
     let mut interrupts = Interrupts::new()?;
     let version = process.runtime.as_ref();
     let major = version.map_or(0, |version| version.major());

@@ -157,6 +157,8 @@ fn the_table_of_commands() {
     for code in CommandCode::ALL {
         assert!(code.needs().ends_with(&format!(" {}{}", code.since(), if code.since() == 3 { ".0" } else { "" })), "{code}");
     }
+    let asks: Vec<_> = CommandCode::ALL.iter().filter(|code| !code.changes_target()).collect();
+    assert_eq!(asks, [&CommandCode::ProcessInfo, &CommandCode::ProcessEnvironment, &CommandCode::ProcessInfo2, &CommandCode::ProcessInfo3]);
     let never: Vec<_> = CommandCode::ALL.iter().filter(|code| !code.may_be_sent_while_suspended()).collect();
     assert_eq!(never, [&CommandCode::AttachProfiler, &CommandCode::EnablePerfMap]);
 }

@@ -427,3 +427,38 @@ async fn a_preview_is_spoken_to_in_its_own_protocol_and_nobody_else() {
     let error = Client::new(endpoint(release)).legacy().start_session(&config()).await.unwrap_err();
     assert!(matches!(error.cause, Cause::NotLegacy) && error.to_string().contains("do without --legacy"), "{error}");
 }
+
+#[tokio::test]
+async fn a_readonly_client_only_asks() {
+    let (asked, requests) = std::sync::mpsc::channel();
+    let server = Server::start(move |code, mut stream| {
+        asked.send(code).unwrap();
+        async move { stream.write_all(&ok(&Reply::Info(Box::new(info())), CommandCode::ProcessInfo3)).await.unwrap() }
+    });
+    let client = server.client.clone().with_access(Access::ReadOnly);
+    let path = || TargetPath::new("/a").unwrap();
+    let request = DumpRequest { path: path(), kind: DumpKind::Mini, flags: DumpFlags::default() };
+    let config = SessionConfig::new(Provider::new("A", 1, Level::Verbose).unwrap().into());
+    let mut errors = vec![
+        client.dump(&request, ANSWER_LIMIT).await.unwrap_err(),
+        client.start_session(&config).await.unwrap_err(),
+        client.clone().legacy().start_session(&config).await.unwrap_err(),
+        client.stop_session(SessionId(1)).await.unwrap_err(),
+        client.clone().legacy().stop_session(SessionId(1)).await.unwrap_err(),
+    ];
+    for command in [
+        Command::ResumeRuntime,
+        Command::DisablePerfMap,
+        Command::StartupProfiler { profiler: "123e4567-e89b-12d3-a456-426614174000".parse().unwrap(), path: path() },
+        Command::SetEnvironmentVariable { name: crate::ipc::EnvironmentName::new("A").unwrap(), value: None },
+    ] {
+        errors.push(client.run(&command).await.unwrap_err());
+    }
+    for error in errors {
+        assert!(matches!(error.cause, Cause::ReadOnly), "{error}");
+        assert_eq!(error.trouble(), None);
+    }
+    assert!(requests.try_recv().is_err(), "a request was sent");
+    assert_eq!(client.process_info().await.unwrap().unwrap(), info());
+    assert_eq!(requests.try_recv(), Ok(CommandCode::ProcessInfo3));
+}

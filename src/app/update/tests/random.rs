@@ -93,6 +93,7 @@ proptest! {
                         | Effect::Launch { .. }
                         | Effect::ServePort { .. }
                         | Effect::ClosePort { .. }
+                        | Effect::Resume { .. }
                 );
                 prop_assert!(!(readonly && changes), "{effect:?}");
                 if let Effect::Dump { key, .. } | Effect::PerfMap { key, .. } | Effect::Control { key, .. } | Effect::StartTrace { key, .. } | Effect::Watch { key, .. } = &effect {

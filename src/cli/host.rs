@@ -1,0 +1,48 @@
+//! Whose processes are meant, and what may be done to them: the options `--demo` and `--readonly`.
+
+use anyhow::Context;
+use tempfile::TempDir;
+
+use super::args::Dashboard;
+use super::exit::Failure;
+use crate::net::discovery::Sources;
+use crate::net::{Access, Directory};
+use crate::sim::Fleet;
+
+/// This machine, or simulated runtimes.
+pub(super) struct Host {
+    pub(super) sources: Sources,
+    access: Access,
+    _demo: Option<Demo>,
+}
+
+/// The demo's fleet of simulated runtimes, and the folder that it lives in.
+struct Demo {
+    _fleet: Fleet,
+    dir: TempDir,
+}
+
+impl Host {
+    /// To be called inside a tokio runtime.
+    pub(super) fn new(options: &Dashboard) -> Result<Self, Failure> {
+        let demo = if options.demo { Some(Demo::start()?) } else { None };
+        let simulated = demo.as_ref().map(|demo| demo.dir.path()).or(options.sim.as_deref());
+        let sources = simulated.map_or_else(Sources::machine, Sources::below);
+        Ok(Self { sources, access: if options.readonly { Access::ReadOnly } else { Access::Full }, _demo: demo })
+    }
+
+    /// Its processes.
+    pub(super) fn directory(&self) -> Result<Directory, Failure> {
+        let directory = Directory::new(self.sources.clone()).context("the processes of this machine cannot be listed")?;
+        Ok(directory.with_access(self.access))
+    }
+}
+
+impl Demo {
+    fn start() -> Result<Self, Failure> {
+        let dir = tempfile::Builder::new().prefix("dn-top-demo-").tempdir().context("the demo needs a temporary folder")?;
+        let fleet = Fleet::demo(dir.path());
+        let fleet = fleet.with_context(|| format!("the demo's runtimes cannot be started in {}", dir.path().display()))?;
+        Ok(Self { _fleet: fleet, dir })
+    }
+}

@@ -1,0 +1,83 @@
+//! Options before a command: each is honoured or refused, never ignored.
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory};
+
+use super::args::{Arguments, Command, Profiler, Switch};
+use super::exit::Failure;
+use crate::ipc::CommandCode;
+use crate::net::Access;
+
+/// What a command works on.
+enum Subject {
+    /// Processes, with such requests.
+    Processes(CommandCode),
+    /// A program that it starts.
+    Program,
+    /// Recorded files, in the dashboard.
+    OpenFiles,
+    /// Recorded files, or nothing.
+    NoProcess,
+}
+
+impl Subject {
+    fn of(command: &Command) -> Self {
+        match command {
+            Command::Ps { .. } | Command::Info { .. } => Self::Processes(CommandCode::ProcessInfo3),
+            Command::Env { .. } => Self::Processes(CommandCode::ProcessEnvironment),
+            Command::Trace(_) | Command::Counters(_) | Command::Stacks { .. } | Command::Heap(_) => {
+                Self::Processes(CommandCode::CollectTracing)
+            }
+            Command::Resume { .. } => Self::Processes(CommandCode::ResumeRuntime),
+            Command::SetEnv { .. } => Self::Processes(CommandCode::SetEnvironmentVariable),
+            Command::StartupHook { .. } => Self::Processes(CommandCode::ApplyStartupHook),
+            Command::Profiler(Profiler::Attach { .. }) => Self::Processes(CommandCode::AttachProfiler),
+            Command::Profiler(Profiler::Startup { .. }) => Self::Processes(CommandCode::StartupProfiler),
+            Command::Dump(_) => Self::Processes(CommandCode::GenerateCoreDump),
+            Command::Perfmap { switch: Switch::On, .. } => Self::Processes(CommandCode::EnablePerfMap),
+            Command::Perfmap { switch: Switch::Off, .. } => Self::Processes(CommandCode::DisablePerfMap),
+            Command::Run(_) => Self::Program,
+            Command::Open { .. } => Self::OpenFiles,
+            Command::Profiles { .. }
+            | Command::Stats { .. }
+            | Command::Report(_)
+            | Command::Salvage { .. }
+            | Command::Completions { .. }
+            | Command::Man
+            | Command::Sim { .. } => Self::NoProcess,
+        }
+    }
+
+    /// Whether an option of the dashboard means something before the command; else why it does not, as the end of a sentence.
+    fn takes(&self, option: &str) -> Result<(), &'static str> {
+        match (option, self) {
+            ("readonly", Self::Processes(code)) if !Access::ReadOnly.allows(*code) => {
+                Err("changes a process, which --readonly does not allow")
+            }
+            ("readonly", Self::Program) => Err("starts a program and records it, which --readonly does not allow"),
+            ("readonly", _) | ("demo" | "sim", Self::Processes(_)) => Ok(()),
+            ("demo" | "sim", Self::Program) => Err("starts a real program, and not a simulated one"),
+            ("demo" | "sim" | "port", Self::OpenFiles) => Err("shows recorded files, and no processes"),
+            (_, Self::OpenFiles) => Ok(()),
+            ("demo" | "sim", Self::NoProcess) => Err("does nothing with processes"),
+            _ => Err("does not open the dashboard, and the option is for the dashboard alone"),
+        }
+    }
+}
+
+/// Refuses options before the command that it could only ignore.
+pub(super) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
+    let (subject, name) = (Subject::of(command), matches.subcommand_name().unwrap_or_default());
+    let options = Arguments::command();
+    let given = options.get_arguments().filter(|option| {
+        let source = matches.value_source(option.get_id().as_str());
+        source == Some(ValueSource::CommandLine)
+    });
+    for option in given {
+        if let Err(why) = subject.takes(option.get_id().as_str()) {
+            let flag = option.get_long().unwrap_or_default();
+            return Err(Failure::usage(format!("--{flag} cannot be given before `{name}`: `{name}` {why}")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! Options of the dashboard before a command: honoured, or refused before anything is done, and never ignored.
+
+use std::collections::BTreeSet;
+use std::os::unix::net::UnixListener;
+
+use serde_json::json;
+
+use crate::support::runtimes;
+use crate::support::{Invocation, Output, folder};
+
+/// What a command works on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Subject {
+    /// Looks at processes.
+    Looks,
+    /// Changes a process.
+    Changes,
+    /// Starts a program.
+    Starts,
+    /// Opens the dashboard over files.
+    Opens,
+    /// Has nothing to do with processes.
+    Files,
+}
+
+/// Every command, with `TARGET` for the process.
+const COMMANDS: &[(Subject, &[&str])] = &[
+    (Subject::Looks, &["ps"]),
+    (Subject::Looks, &["info", "TARGET"]),
+    (Subject::Looks, &["env", "TARGET"]),
+    (Subject::Changes, &["trace", "TARGET", "-o", "readonly.nettrace", "--duration", "1s"]),
+    (Subject::Changes, &["trace", "TARGET", "-o", "legacy.nettrace", "--legacy", "--duration", "1s"]),
+    (Subject::Changes, &["trace", "TARGET", "--user-events", "all", "--duration", "1s"]),
+    (Subject::Starts, &["run", "--", "touch", "started"]),
+    (Subject::Changes, &["resume", "TARGET"]),
+    (Subject::Changes, &["set-env", "TARGET", "READONLY=1"]),
+    (Subject::Changes, &["set-env", "TARGET", "--unset", "HOME"]),
+    (Subject::Changes, &["startup-hook", "TARGET", "/hook.dll"]),
+    (Subject::Changes, &["profiler", "attach", "TARGET", "--guid", "123e4567-e89b-12d3-a456-426614174000", "--path", "/p.so"]),
+    (Subject::Changes, &["profiler", "startup", "TARGET", "--guid", "123e4567-e89b-12d3-a456-426614174000", "--path", "/p.so"]),
+    (Subject::Changes, &["counters", "TARGET", "--duration", "1s"]),
+    (Subject::Changes, &["stacks", "TARGET"]),
+    (Subject::Changes, &["heap", "TARGET", "--yes"]),
+    (Subject::Changes, &["dump", "TARGET", "-o", "/tmp/dn-top-readonly.dmp"]),
+    (Subject::Changes, &["perfmap", "TARGET", "on"]),
+    (Subject::Changes, &["perfmap", "TARGET", "off"]),
+    (Subject::Files, &["profiles"]),
+    (Subject::Files, &["stats", "missing.nettrace"]),
+    (Subject::Files, &["report", "missing.nettrace"]),
+    (Subject::Files, &["salvage", "missing.nettrace", "-o", "out.nettrace"]),
+    (Subject::Opens, &["open", "missing.nettrace"]),
+    (Subject::Files, &["completions", "bash"]),
+    (Subject::Files, &["man"]),
+];
+
+/// Every option, and before which commands it means something.
+const OPTIONS: &[(&[&str], &[Subject])] = &[
+    (&["--readonly"], &[Subject::Looks, Subject::Opens, Subject::Files]),
+    (&["--demo"], &[Subject::Looks, Subject::Changes]),
+    (&["--port", "port"], &[]),
+    (&["--refresh", "2s"], &[Subject::Opens]),
+    (&["--filter", "x"], &[Subject::Opens]),
+    (&["--theme", "light"], &[Subject::Opens]),
+    (&["--color", "never"], &[Subject::Opens]),
+    (&["--ascii"], &[Subject::Opens]),
+    (&["--no-mouse"], &[Subject::Opens]),
+];
+
+fn run(words: &[&str]) -> Output {
+    Invocation::new(words).run()
+}
+
+/// The first words of the lines below a heading of `--help`, up to the next heading.
+fn listed(heading: &str) -> BTreeSet<String> {
+    let help = run(&["--help"]).stdout;
+    let lines = help.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.is_empty());
+    // Lines that continue another are indented further.
+    let first = |line: &str| line.strip_prefix("  ").filter(|rest| !rest.starts_with("         ")).and_then(first_name);
+    lines.filter_map(first).filter(|word| !["help", "--help", "--version"].contains(&word.as_str())).collect()
+}
+
+fn first_name(line: &str) -> Option<String> {
+    line.split_whitespace().find(|word| !word.starts_with('-') || word.starts_with("--")).map(str::to_owned)
+}
+
+#[test]
+fn the_table_has_every_command_and_option() {
+    let commands: BTreeSet<_> = COMMANDS.iter().map(|(_, words)| words[0].to_owned()).collect();
+    assert_eq!(commands, listed("Commands:"));
+    let options: BTreeSet<_> = OPTIONS.iter().map(|(words, _)| words[0].to_owned()).collect();
+    assert_eq!(options, listed("Options:"));
+}
+
+#[test]
+fn what_means_nothing_before_a_command_is_refused_and_nothing_is_sent() {
+    let place = folder();
+    let path = place.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    for (subject, command) in COMMANDS {
+        for (option, _) in OPTIONS.iter().filter(|(_, before)| !before.contains(subject)) {
+            let command = command.iter().map(|word| if *word == "TARGET" { path.to_str().unwrap() } else { word });
+            let words: Vec<_> = option.iter().copied().chain(command).collect();
+            let output = Invocation::new(&words).current_dir(place.path()).run();
+            output.assert_refused(2, &format!("{} cannot be given before `{}`: ", option[0], words[option.len()]));
+        }
+    }
+    assert!(listener.accept().is_err(), "a connection came");
+    let left: Vec<_> = place.path().read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["socket"], "a file was made");
+}
+
+#[test]
+fn what_means_something_before_a_command_is_not_refused() {
+    for (subject, command) in COMMANDS {
+        for (option, _) in OPTIONS.iter().filter(|(_, before)| before.contains(subject)) {
+            let command = command.iter().map(|word| if *word == "TARGET" { "/no/such/socket" } else { word });
+            let words: Vec<_> = option.iter().copied().chain(command).collect();
+            let output = run(&words);
+            assert!(!output.stderr.contains("cannot be given before"), "{words:?}: {output:?}");
+        }
+    }
+}
+
+#[test]
+fn the_demo_is_what_commands_work_on() {
+    let demo = |words: &[&str]| run(&[&["--demo"], words].concat());
+    let rows = demo(&["ps", "--json"]).json();
+    let names: BTreeSet<_> = rows.as_array().unwrap().iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
+    assert!(names.contains("OrderService"), "{names:?}");
+    // A real process of this machine is not among them.
+    let program = runtimes::net9().map(|runtime| runtime.any().start());
+    let known = program.as_ref().map(|program| demo(&["info", &program.pid().to_string()]));
+    assert!(known.is_none_or(|output| output.code == 3), "a process of this machine is in the demo");
+    assert_eq!(demo(&["info", "OrderService", "--json"]).json()["contact"], "ok");
+    assert!(!demo(&["env", "OrderService", "--json"]).json().as_array().unwrap().is_empty());
+    assert_eq!(demo(&["trace", "OrderService", "-o", "a.nettrace", "--duration", "200ms", "--json"]).json()["complete"], true);
+    assert_eq!(run(&["--demo", "--readonly", "ps", "--json"]).json().as_array().unwrap().len(), rows.as_array().unwrap().len());
+}
+
+#[test]
+fn a_process_is_looked_at_and_not_changed() {
+    runtimes::each(runtimes::all(), |runtime| {
+        let mut program = runtime.any().start();
+        let pid = program.pid().to_string();
+        let info = run(&["--readonly", "info", &pid, "--json"]).json();
+        assert_eq!(json!([info["pid"], info["contact"]]), json!([program.pid(), "ok"]), "{runtime}");
+        let rows = run(&["--readonly", "ps", "--json"]).json();
+        assert!(rows.as_array().unwrap().iter().any(|row| row["pid"] == program.pid()), "{runtime}");
+        run(&["--readonly", "set-env", &pid, "READONLY=1"]).assert_refused(2, "which --readonly does not allow");
+        if runtime.major() >= 5 {
+            let variables = run(&["--readonly", "env", &pid, "--json"]).json();
+            assert!(variables.as_array().unwrap().iter().all(|variable| variable["name"] != "READONLY"), "{runtime}");
+        }
+        assert!(program.is_alive() && program.answers());
+    });
+}
