@@ -9,7 +9,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use foldhash::HashMap;
 use tokio::time::Instant;
 
 use crate::ipc::{SessionConfig, SessionId};
@@ -27,7 +27,7 @@ const AFTER: Duration = Duration::from_millis(1500);
 
 /// The sessions with meters of a process, and when each first collects.
 #[derive(Debug, Default)]
-pub(super) struct MeterSessions(Mutex<FxHashMap<SessionId, FirstCollection>>);
+pub(super) struct MeterSessions(Mutex<HashMap<SessionId, FirstCollection>>);
 
 /// The time in which the first collection may be under way.
 #[derive(Debug, Clone, Copy)]
