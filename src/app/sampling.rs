@@ -47,8 +47,13 @@ pub struct ThreadRow<'a> {
 }
 
 impl Sampling {
-    /// The samples that count.
+    /// The time of the samples that count, nanoseconds: shares are shares of it.
     pub fn counted(&self, samples: SampleCount) -> u64 {
+        if self.waiting { samples.all_ns() } else { samples.running_ns }
+    }
+
+    /// How many samples count.
+    pub fn number(&self, samples: SampleCount) -> u64 {
         if self.waiting { samples.all() } else { samples.running }
     }
 

@@ -9,22 +9,29 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
 use crate::analysis::{Live, MethodTime, SampleFilter};
-use crate::model::{Count, sanitise};
+use crate::model::{Count, Percent, sanitise};
 use crate::session::Recorded;
 
-/// The document of the command line contract. `self` and `total` are samples, as are `waiting` and the rest of the whole.
+/// The document of the command line contract. `self` and `total` are samples, as are `waiting` and the rest of the whole; shares are those of the times,
+/// which end in `_ns`.
 #[derive(Serialize)]
 struct Report {
     /// Samples that count.
     samples: u64,
+    /// Nanoseconds of thread time that they stand for.
+    time_ns: u64,
     /// Samples of threads that waited; they count only where that was asked for.
     waiting: u64,
-    /// Nanoseconds of a thread's time that a sample stands for.
+    waiting_ns: u64,
+    /// Nanoseconds between two samples of a thread, on average.
     interval_ns: Option<u64>,
     /// Samples whose method is not known.
     unresolved: u64,
     /// Samples without a stack; in no method.
     without_stack: u64,
+    /// Samples whose stack the runtime cut off at 100 frames: the totals of their callers are too low.
+    cut_stacks: u64,
+    cut_stacks_ns: u64,
     dropped_events: u64,
     methods: Vec<Method>,
 }
@@ -36,6 +43,8 @@ struct Method {
     #[serde(rename = "self")]
     own: u64,
     total: u64,
+    self_ns: u64,
+    total_ns: u64,
 }
 
 pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
@@ -62,6 +71,12 @@ pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
     } else if report.unresolved > 0 {
         print::say(format_args!("{} samples are in methods whose names the file does not hold", Count(report.unresolved)));
     }
+    if report.cut_stacks > 0 {
+        print::say(format_args!(
+            "{} of the time is in stacks that the runtime cut off at 100 frames: TOTAL is too low for the methods that called these",
+            Percent(report.cut_stacks_ns as f64 / report.time_ns.max(1) as f64)
+        ));
+    }
     if report.dropped_events > 0 {
         print::say(format_args!("the runtime dropped {} events, samples perhaps among them", Count(report.dropped_events)));
     }
@@ -74,7 +89,7 @@ fn report(live: &Live, arguments: &args::Report) -> Report {
     // The analysis gives those first that are hot themselves.
     let mut found = live.methods(filter, if arguments.inclusive { usize::MAX } else { arguments.count });
     if arguments.inclusive {
-        found.methods.sort_by_key(|method| Reverse(method.total.all()));
+        found.methods.sort_by_key(|method| Reverse((method.total.all_ns(), method.total.all())));
         found.methods.truncate(arguments.count);
     }
     let method = |method: &MethodTime| Method {
@@ -82,13 +97,19 @@ fn report(live: &Live, arguments: &args::Report) -> Report {
         module: sanitise(&method.module),
         own: method.own.all(),
         total: method.total.all(),
+        self_ns: method.own.all_ns(),
+        total_ns: method.total.all_ns(),
     };
     Report {
         samples: found.samples.all(),
+        time_ns: found.samples.all_ns(),
         waiting: all.samples.waiting,
+        waiting_ns: all.samples.waiting_ns,
         interval_ns: all.interval_ns,
         unresolved: found.unresolved,
         without_stack: found.without_stack,
+        cut_stacks: found.cut.all(),
+        cut_stacks_ns: found.cut.all_ns(),
         dropped_events: live.throughput().snapshot().dropped,
         methods: found.methods.iter().map(method).collect(),
     }
@@ -96,13 +117,13 @@ fn report(live: &Live, arguments: &args::Report) -> Report {
 
 fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
     let Report { samples, waiting, methods, .. } = report;
-    let share = |count: u64| if *samples == 0 { 0.0 } else { count as f64 * 100.0 / *samples as f64 };
+    let share = |ns: u64| if report.time_ns == 0 { 0.0 } else { ns as f64 * 100.0 / report.time_ns as f64 };
     let interval = report.interval_ns.map_or(String::new(), |ns| format!(", one each {:.1} ms", ns as f64 / 1e6));
     writeln!(out, "thread time, not processor time: {} samples{interval}; {} of waiting threads", Count(*samples), Count(*waiting))?;
     writeln!(out, "\n{:>7} {:>7} {:>10}  METHOD", "SELF", "TOTAL", "SAMPLES")?;
-    for Method { name, module, own, total } in methods {
+    for Method { name, module, own, self_ns, total_ns, .. } in methods {
         let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
-        writeln!(out, "{:>6.1}% {:>6.1}% {:>10}  {name}{module}", share(*own), share(*total), Count(*own))?;
+        writeln!(out, "{:>6.1}% {:>6.1}% {:>10}  {name}{module}", share(*self_ns), share(*total_ns), Count(*own))?;
     }
     Ok(())
 }

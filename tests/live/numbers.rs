@@ -1,6 +1,7 @@
 //! Numbers that are shown, against programs of which the truth is known.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::Instant;
 
 use dn_top::clr::select;
@@ -8,7 +9,8 @@ use dn_top::model::{Findings, Recording};
 
 use crate::findings::record;
 use crate::support::runtimes;
-use crate::support::{Invocation, PATIENCE, Program, Signal, folder, poll};
+use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
+use crate::trace::wait_for_bytes;
 
 /// A row of `counters --format csv`.
 #[derive(Debug)]
@@ -156,5 +158,78 @@ async fn waits_for_locks_add_up_also_those_that_are_not_over() {
         );
         assert_eq!(locks.sites.iter().map(|site| site.longest_ns).max(), Some(locks.longest_ns), "{runtime}");
         assert!(locks.wait_ns <= snapshot.recorded_ns * 2, "{runtime}: {locks:?}");
+    }
+}
+
+/// The sampler comes late where much runs, so that it finds fewer samples in the same time; their shares are those of the time all the same.
+#[test]
+fn shares_are_those_of_time_where_the_sampler_is_late() {
+    for runtime in runtimes::with("known") {
+        let mut program = runtime.program("known").start();
+        program.carry_out("slow 1 300");
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let recording = record_samples(&program, &file);
+        let said = program.carry_out("slow 6 4000");
+        let spent: Vec<f64> =
+            said.iter().find_map(|line| line.strip_prefix("spent ")).unwrap().split(' ').map(|ms| ms.parse().unwrap()).collect();
+        recording.signal(Signal::INT);
+        assert_eq!(recording.wait().code, 130);
+        let report = Invocation::new(["report", file.to_str().unwrap(), "--inclusive", "-n", "1000", "--json"]).run().json();
+        let of = |name: &str, field: &str| {
+            let methods = report["methods"].as_array().unwrap();
+            let method = methods.iter().find(|method| method["name"] == name).unwrap_or_else(|| panic!("{runtime}: no {name}: {report:#}"));
+            method[field].as_f64().unwrap()
+        };
+        let names = ["Known.Alone(int)", "Known.Crowded(int)"];
+        let share = |[a, b]: [f64; 2]| a / (a + b) * 100.0;
+        let (truth, counted) = (share([spent[0], spent[1]]), share(names.map(|name| of(name, "total"))));
+        let timed = share(names.map(|name| of(name, "total_ns")));
+        assert!((timed - truth).abs() < 6.0, "{runtime}: {timed} % and not {truth} %; {counted} % by count");
+        let sum: f64 = report["methods"].as_array().unwrap().iter().map(|method| method["self_ns"].as_f64().unwrap()).sum();
+        assert!(sum <= report["time_ns"].as_f64().unwrap() * 1.000_001, "{report:#}");
+    }
+}
+
+/// Records samples of all threads; returns once events come.
+fn record_samples(program: &Program, file: &Path) -> Running {
+    let words = ["trace", &program.pid().to_string(), "-o", file.to_str().unwrap(), "--profile", "dotnet-sampled-thread-time"];
+    let recording = Invocation::new(words).start();
+    wait_for_bytes(&recording, file.parent().unwrap());
+    assert!(program.answers());
+    recording
+}
+
+/// The runtime writes 100 frames of a stack and no more: what called these seems not to run.
+#[test]
+fn stacks_that_are_cut_off_are_said() {
+    for runtime in runtimes::with("known") {
+        let mut program = runtime.program("known").start();
+        let place = folder();
+        for (depth, is_cut) in [(50, false), (150, true)] {
+            let file = place.path().join(format!("{depth}.nettrace"));
+            let recording = record_samples(&program, &file);
+            program.carry_out(&format!("deep {depth} 1500"));
+            recording.signal(Signal::INT);
+            assert_eq!(recording.wait().code, 130);
+            let words = ["report", file.to_str().unwrap(), "--inclusive", "-n", "1000"];
+            let output = Invocation::new(words).run();
+            assert_eq!(
+                output.stderr.contains("the runtime cut off at 100 frames: TOTAL is too low"),
+                is_cut,
+                "{runtime}: {}",
+                output.stderr
+            );
+            let report = Invocation::new([&words[..], &["--json"]].concat()).run().json();
+            let cut = report["cut_stacks"].as_u64().unwrap();
+            assert_eq!(cut > 100, is_cut, "{runtime}: {report:#}");
+            let total = |name: &str| {
+                let method = report["methods"].as_array().unwrap().iter().find(|method| method["name"] == name);
+                method.map_or(0, |method| method["total"].as_u64().unwrap())
+            };
+            // Main called it, and is not there.
+            let (deep, main) = (total("Known.Deep(int, int)"), total("Known.Main()"));
+            assert!(deep > 100 && (main + 50 < deep) == is_cut, "{runtime}: {deep} {main}");
+        }
     }
 }

@@ -10,6 +10,9 @@
 //   flood N          N events of provider DnTop-Known, each with 2000 bytes, as fast as it goes
 //   spend MS         at least MS milliseconds of work: 70 % of it in Seventy, 20 % in Twenty, 10 % in Ten. Before "done" it says "spent" and how many
 //                    milliseconds each of the three took by the clock
+//   deep N MS        a method that calls itself N times, and then works for MS milliseconds
+//   slow N MS        for MS milliseconds, Alone; and then as long, Crowded: while N other threads work, too. Before "done" it says "spent" and how many
+//                    milliseconds each of the two took by the clock
 //   hold N           from now on keeps N objects of type Held, each with a Grain[25]; a collection before the answer
 using System;
 using System.Diagnostics;
@@ -118,6 +121,38 @@ public static class Known {
     Console.WriteLine(string.Format(CultureInfo.InvariantCulture, "spent {0} {1} {2}", spent[0], spent[1], spent[2]));
   }
 
+  [MethodImpl(MethodImplOptions.NoInlining)] static double Deep(int left, int milliseconds) {
+    if (left > 0) return Deep(left - 1, milliseconds) + 1;
+    double sum = 0;
+    for (var watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < milliseconds;) sum += Burn(1);
+    return sum;
+  }
+
+  static double BurnFor(int milliseconds) {
+    double sum = 0;
+    for (var watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < milliseconds;) for (int i = 0; i < 20000; i++) sum += Math.Sqrt(i);
+    return sum;
+  }
+  [MethodImpl(MethodImplOptions.NoInlining)] static double Alone(int milliseconds) { return BurnFor(milliseconds) + 1; }
+  [MethodImpl(MethodImplOptions.NoInlining)] static double Crowded(int milliseconds) { return BurnFor(milliseconds) + 1; }
+
+  static void Slow(int count, int milliseconds) {
+    double began = Stopwatch.GetTimestamp();
+    Alone(milliseconds);
+    double middle = Stopwatch.GetTimestamp();
+    var others = new Thread[count];
+    for (int i = 0; i < count; i++) {
+      others[i] = new Thread(() => BurnFor(milliseconds));
+      others[i].Start();
+    }
+    double crowded = Stopwatch.GetTimestamp();
+    Crowded(milliseconds);
+    double end = Stopwatch.GetTimestamp();
+    foreach (var other in others) other.Join();
+    double scale = 1000.0 / Stopwatch.Frequency;
+    Console.WriteLine(string.Format(CultureInfo.InvariantCulture, "spent {0} {1}", (middle - began) * scale, (end - crowded) * scale));
+  }
+
   static void Hold(int count) {
     held = new Held[count];
     for (int i = 0; i < count; i++) held[i] = new Held();
@@ -140,6 +175,8 @@ public static class Known {
         case "flood": Flood(number); break;
         case "spend": Spend(number); break;
         case "hold": Hold(number); break;
+        case "deep": Deep(number, int.Parse(words[2])); break;
+        case "slow": Slow(number, int.Parse(words[2])); break;
         default: throw new ArgumentException(line);
       }
       Console.WriteLine("done " + line);

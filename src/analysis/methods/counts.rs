@@ -10,24 +10,46 @@ use super::profile::{Cell, FrameKind, Profile, ProfileFrame};
 use super::tree::StackTree;
 use super::{SampleFilter, ThreadSamples};
 
-/// Samples by what their threads were doing.
+/// Samples by what their threads were doing, and the time that they stand for.
+///
+/// Shares are shares of time: rounds of the sampler are uneven, and a sample of a long one stands for more than one of a short one. It stands for the
+/// time since the round before, but for no more than four times the mean of the latest: a stall does not go to what was sampled after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleCount {
     /// Running, as far as is known: whether a sample says that it was in managed code tells little, as .NET 9 says so of hardly any.
     pub running: u64,
     /// Waiting: in a method that does nothing else, or for a lock.
     pub waiting: u64,
+    /// Nanoseconds of those that were running.
+    pub running_ns: u64,
+    /// Nanoseconds of those that were waiting.
+    pub waiting_ns: u64,
 }
 
 impl SampleCount {
+    pub(super) fn of(samples: u64, ns: u64, waits: bool) -> Self {
+        if waits {
+            Self { waiting: samples, waiting_ns: ns, ..Self::default() }
+        } else {
+            Self { running: samples, running_ns: ns, ..Self::default() }
+        }
+    }
+
     /// All of them.
     pub fn all(self) -> u64 {
         self.running + self.waiting
     }
 
+    /// Nanoseconds of all of them.
+    pub fn all_ns(self) -> u64 {
+        self.running_ns.saturating_add(self.waiting_ns)
+    }
+
     pub(super) fn add(&mut self, other: Self) {
         self.running += other.running;
         self.waiting += other.waiting;
+        self.running_ns = self.running_ns.saturating_add(other.running_ns);
+        self.waiting_ns = self.waiting_ns.saturating_add(other.waiting_ns);
     }
 }
 
@@ -115,8 +137,15 @@ impl<'a> Counts<'a> {
         if self.thread.is_some_and(|thread| thread != cell.thread) {
             return SampleCount::default();
         }
-        let pass = |count, passes| if passes { count } else { 0 };
-        SampleCount { running: pass(cell.count.running, self.filter.running), waiting: pass(cell.count.waiting, self.filter.waiting) }
+        let SampleCount { running, waiting, running_ns, waiting_ns } = cell.count;
+        let mut passed = SampleCount::default();
+        if self.filter.running {
+            passed.add(SampleCount::of(running, running_ns, false));
+        }
+        if self.filter.waiting {
+            passed.add(SampleCount::of(waiting, waiting_ns, true));
+        }
+        passed
     }
 
     /// What is counted.
@@ -154,12 +183,19 @@ impl<'a> Counts<'a> {
         self.of_kind(FrameKind::Folded)
     }
 
+    /// Samples whose stack the runtime cut off, so that their callers are missing: these have too little time.
+    pub fn cut(&self) -> SampleCount {
+        let of = |node: u32| self.profile.frames[self.profile.nodes[node as usize].frame as usize].kind;
+        let cut = self.profile.children(StackTree::ROOT).find(|node| of(*node) == FrameKind::Cut);
+        cut.map_or_else(SampleCount::default, |node| self.total_of(node))
+    }
+
     fn of_kind(&self, kind: FrameKind) -> u64 {
         let nodes = self.profile.nodes.iter().zip(&self.own).skip(1);
         nodes.filter(|(node, _)| self.profile.frames[node.frame as usize].kind == kind).map(|(_, own)| own.all()).sum()
     }
 
-    /// Samples by thread, those with the most samples first.
+    /// Samples by thread, those with the most time first.
     pub fn threads(&self) -> Vec<ThreadSamples> {
         let mut by_thread = HashMap::<u32, SampleCount>::default();
         for cell in &self.profile.cells {
@@ -170,7 +206,7 @@ impl<'a> Counts<'a> {
         }
         let thread = |(index, samples): (u32, SampleCount)| ThreadSamples { thread: self.profile.threads[index as usize], samples };
         let mut threads: Vec<_> = by_thread.into_iter().map(thread).collect();
-        threads.sort_by_key(|thread| (Reverse(thread.samples.all()), thread.thread));
+        threads.sort_by_key(|thread| (Reverse(thread.samples.all_ns()), Reverse(thread.samples.all()), thread.thread));
         threads
     }
 
@@ -201,16 +237,16 @@ impl<'a> Counts<'a> {
             walk.extend(self.profile.children(index).map(|child| (child, true)));
         }
         let kind = |method: &MethodCount| self.profile.frames[method.frame as usize].kind;
-        methods.retain(|method| method.total.all() > 0 && kind(method) != FrameKind::Folded);
+        methods.retain(|method| method.total.all() > 0 && !matches!(kind(method), FrameKind::Folded | FrameKind::Cut));
         methods
     }
 
-    /// Methods, those with the most samples of their own first.
+    /// Methods, those with the most time of their own first.
     pub(super) fn methods(&self, limit: usize) -> Vec<MethodTime> {
         let frame = |method: &MethodCount| &self.profile.frames[method.frame as usize];
         let mut methods = self.by_method();
         methods.sort_unstable_by(|a, b| {
-            let weight = |method: &MethodCount| Reverse((method.own.all(), method.total.all()));
+            let weight = |method: &MethodCount| Reverse((method.own.all_ns(), method.own.all(), method.total.all_ns()));
             (weight(a), &frame(a).name, a.frame).cmp(&(weight(b), &frame(b).name, b.frame))
         });
         methods.truncate(limit);

@@ -1,10 +1,11 @@
 //! Where threads spend their time: samples by method, by thread and by stack.
 //!
 //! The sampler looks at every managed thread, about a thousand times a second, also at those that wait. So a sample is a piece of *thread time*,
-//! not of processor time. A sample whose method is not known yet is kept by address, and finds its method when that is asked for.
+//! not of processor time: as long as its round took. A sample whose method is not known yet is kept by address, and finds its method when that is asked for.
 
 mod counts;
 mod profile;
+mod rounds;
 mod samples;
 mod tree;
 mod waiting;
@@ -73,9 +74,9 @@ pub struct MethodsSnapshot {
     pub samples: SampleCount,
     /// Time between two samples of a thread, as measured, nanoseconds: what a sample stands for. `None` before there are some.
     pub interval_ns: Option<u64>,
-    /// Threads, those with the most samples first.
+    /// Threads, those with the most time first.
     pub threads: Vec<ThreadSamples>,
-    /// Methods, those with the most samples of their own first.
+    /// Methods, those with the most time of their own first.
     pub methods: Vec<MethodTime>,
     /// Samples whose method is not known (yet).
     pub unresolved: u64,
@@ -83,6 +84,8 @@ pub struct MethodsSnapshot {
     pub without_stack: u64,
     /// Samples whose stack was too rare to be kept apart; not in the methods' own.
     pub folded: u64,
+    /// Samples whose stack the runtime cut off at 100 frames; the totals of their callers are too low.
+    pub cut: SampleCount,
 }
 
 /// Samples of a thread.
@@ -185,6 +188,7 @@ impl Methods {
             unresolved: counts.unresolved(),
             without_stack: self.without_stack,
             folded: counts.folded(),
+            cut: counts.cut(),
         }
     }
 

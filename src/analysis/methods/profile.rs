@@ -25,7 +25,8 @@ pub struct Profile {
     pub without_stack: u64,
 }
 
-/// What a frame of a stack is: a method with all of its bodies, an address, or all that was too light to be kept.
+/// What a frame of a stack is: a method with all of its bodies, an address, all that was too light to be kept, or the callers that are missing where the
+/// runtime cut the stack off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileFrame {
     /// Type and name; an address where the method is not known; `…` for what was folded away. Not sanitised.
@@ -45,6 +46,11 @@ impl ProfileFrame {
         format!("{}{}", self.name, self.parameters)
     }
 
+    /// Whether it is a method whose name is not known.
+    pub fn is_unresolved(&self) -> bool {
+        self.kind == FrameKind::Address
+    }
+
     /// Whether it is a method whose name is known.
     pub fn is_known(&self) -> bool {
         self.kind == FrameKind::Method
@@ -56,7 +62,11 @@ pub(super) enum FrameKind {
     Method,
     Address,
     Folded,
+    Cut,
 }
+
+/// What stands for callers that are missing.
+const MISSING: &str = "(callers missing: stack cut off at 100 frames)";
 
 /// No node.
 pub(super) const NONE: u32 = u32::MAX;
@@ -78,15 +88,23 @@ pub(super) struct Cell {
     pub(super) count: SampleCount,
 }
 
+/// Frames that were described, while a profile is made.
+#[derive(Default)]
+struct Known {
+    by_frame: HashMap<Frame, u32>,
+    /// By name, parameters and module.
+    by_title: HashMap<[String; 3], u32>,
+    /// Whether a thread waits whose leaf it is.
+    waiting: Vec<bool>,
+}
+
 impl Profile {
     pub(super) fn new(tree: &StackTree, samples: &Samples, symbols: &Symbols, without_stack: u64) -> Self {
         let mut profile = Self { interval_ns: samples.interval_ns(), without_stack, ..Self::default() };
-        let mut frames = HashMap::<Frame, u32>::default();
+        let mut frames = Known::default();
         let mut children = HashMap::<(u32, u32), u32>::default();
         let mut places = vec![StackTree::ROOT; tree.len()];
-        // By frame, whether a thread waits whose leaf it is.
-        let mut waiting = Vec::new();
-        let root = profile.frame(&mut frames, &mut waiting, tree.nodes()[0].frame, symbols);
+        let root = profile.frame(&mut frames, tree.nodes()[0].frame, symbols);
         profile.nodes.push(Node { parent: 0, frame: root, first_child: NONE, next: NONE });
         for (index, node) in tree.nodes().iter().enumerate().skip(1) {
             let parent = places[node.parent as usize];
@@ -98,7 +116,7 @@ impl Profile {
                 places[index] = parent;
                 continue;
             }
-            let frame = profile.frame(&mut frames, &mut waiting, frame, symbols);
+            let frame = profile.frame(&mut frames, frame, symbols);
             let next = profile.nodes.len() as u32;
             let place = *children.entry((parent, frame)).or_insert(next);
             if place == next {
@@ -113,12 +131,11 @@ impl Profile {
         let mut cells = HashMap::<(u32, u32), u32>::default();
         for cell in samples.cells() {
             let node = places[cell.node as usize];
-            let (managed, external, blocked) = (u64::from(cell.managed), u64::from(cell.external), u64::from(cell.blocked));
-            let waits = waiting[profile.nodes[node as usize].frame as usize];
-            let count = match waits {
-                true => SampleCount { running: managed, waiting: external + blocked },
-                false => SampleCount { running: managed + external, waiting: blocked },
-            };
+            let waits = frames.waiting[profile.nodes[node as usize].frame as usize];
+            let mut count = SampleCount::default();
+            for (tally, waits) in [(cell.managed, false), (cell.external, waits), (cell.blocked, true)] {
+                count.add(SampleCount::of(tally.samples.into(), tally.ns, waits));
+            }
             let next = profile.cells.len() as u32;
             match *cells.entry((node, cell.thread)).or_insert(next) {
                 place if place == next => profile.cells.push(Cell { node, thread: cell.thread, count }),
@@ -129,10 +146,10 @@ impl Profile {
         profile
     }
 
-    /// The index of a frame, which is new or was there before.
-    fn frame(&mut self, known: &mut HashMap<Frame, u32>, waiting: &mut Vec<bool>, frame: Frame, symbols: &Symbols) -> u32 {
+    /// The index of a frame, which is new or was there before. Methods that are called the same are one.
+    fn frame(&mut self, known: &mut Known, frame: Frame, symbols: &Symbols) -> u32 {
         let next = self.frames.len() as u32;
-        let index = *known.entry(frame).or_insert(next);
+        let index = *known.by_frame.entry(frame).or_insert(next);
         if index == next {
             let nameless = |kind, name| ProfileFrame { name, parameters: String::new(), module: String::new(), tiers: Vec::new(), kind };
             let described = match frame.meaning() {
@@ -145,16 +162,28 @@ impl Profile {
                 },
                 Meaning::Address(address) => nameless(FrameKind::Address, format!("{address:#x}")),
                 Meaning::Folded => nameless(FrameKind::Folded, "…".to_owned()),
+                Meaning::Cut => nameless(FrameKind::Cut, MISSING.to_owned()),
             };
+            if described.kind == FrameKind::Method {
+                let title = [&described.name, &described.parameters, &described.module].map(String::clone);
+                let same = *known.by_title.entry(title).or_insert(next);
+                if same != next {
+                    known.by_frame.insert(frame, same);
+                    let tiers = &mut self.frames[same as usize].tiers;
+                    let others = described.tiers.into_iter().filter(|tier| !tiers.contains(tier)).collect::<Vec<_>>();
+                    tiers.extend(others);
+                    return same;
+                }
+            }
             let wait = match frame.meaning() {
                 Meaning::Method(method) => {
                     let (namespace, name) = symbols.names(method);
                     waits(namespace, name)
                 }
-                Meaning::Address(_) | Meaning::Folded => false,
+                Meaning::Address(_) | Meaning::Folded | Meaning::Cut => false,
             };
             self.frames.push(described);
-            waiting.push(wait);
+            known.waiting.push(wait);
         }
         index
     }

@@ -2,6 +2,8 @@
 
 use foldhash::HashMap;
 
+use super::rounds::Rounds;
+
 /// Most combinations of stack and thread.
 const CELLS: usize = 1 << 17;
 /// Most threads that are told apart.
@@ -16,6 +18,7 @@ pub(super) struct Samples {
     index: HashMap<(u32, u32), u32>,
     threads: Vec<Thread>,
     thread_index: HashMap<u64, u32>,
+    rounds: Rounds,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -24,11 +27,25 @@ pub(super) struct Cell {
     /// Index of the thread.
     pub(super) thread: u32,
     /// In managed code.
-    pub(super) managed: u32,
+    pub(super) managed: Tally,
     /// In native code, or in managed code that had to stop for the sample.
-    pub(super) external: u32,
+    pub(super) external: Tally,
     /// Waiting for a lock.
-    pub(super) blocked: u32,
+    pub(super) blocked: Tally,
+}
+
+/// Samples, and the time that they stand for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Tally {
+    pub(super) samples: u32,
+    pub(super) ns: u64,
+}
+
+impl Tally {
+    fn add(&mut self, other: Self) {
+        self.samples = self.samples.saturating_add(other.samples);
+        self.ns = self.ns.saturating_add(other.ns);
+    }
 }
 
 /// What a sample says of its thread.
@@ -41,7 +58,7 @@ pub(super) enum Doing {
 
 impl Cell {
     fn samples(&self) -> u64 {
-        u64::from(self.managed) + u64::from(self.external) + u64::from(self.blocked)
+        [self.managed, self.external, self.blocked].iter().map(|tally| u64::from(tally.samples)).sum()
     }
 }
 
@@ -51,17 +68,25 @@ struct Thread {
     samples: u64,
     first: i64,
     last: i64,
+    /// The sampler's round that it was last seen in.
+    round: u32,
 }
 
 impl Thread {
     fn new(id: u64) -> Self {
-        Self { id, samples: 0, first: i64::MAX, last: i64::MIN }
+        Self { id, samples: 0, first: i64::MAX, last: i64::MIN, round: Rounds::NEVER }
     }
 }
 
 impl Default for Samples {
     fn default() -> Self {
-        Self { cells: Vec::new(), index: HashMap::default(), threads: vec![Thread::new(0)], thread_index: HashMap::default() }
+        Self {
+            cells: Vec::new(),
+            index: HashMap::default(),
+            threads: vec![Thread::new(0)],
+            thread_index: HashMap::default(),
+            rounds: Rounds::default(),
+        }
     }
 }
 
@@ -87,13 +112,18 @@ impl Samples {
     #[inline]
     pub(super) fn again(&mut self, cell: u32, at: i64, doing: Doing) {
         let cell = &mut self.cells[cell as usize];
-        let count = match doing {
+        let thread = &mut self.threads[cell.thread as usize];
+        let (round, ns) = self.rounds.sample(thread.round, at);
+        // Of threads that are not told apart there are many in a round.
+        if cell.thread != OTHERS {
+            thread.round = round;
+        }
+        let tally = match doing {
             Doing::Managed => &mut cell.managed,
             Doing::External => &mut cell.external,
             Doing::Blocked => &mut cell.blocked,
         };
-        *count = count.saturating_add(1);
-        let thread = &mut self.threads[cell.thread as usize];
+        tally.add(Tally { samples: 1, ns });
         thread.samples += 1;
         thread.first = thread.first.min(at);
         thread.last = thread.last.max(at);
@@ -103,7 +133,8 @@ impl Samples {
         let next = self.cells.len() as u32;
         let cell = *self.index.entry((node, thread)).or_insert(next);
         if cell == next {
-            self.cells.push(Cell { node, thread, managed: 0, external: 0, blocked: 0 });
+            let nothing = Tally::default();
+            self.cells.push(Cell { node, thread, managed: nothing, external: nothing, blocked: nothing });
         }
         cell
     }
@@ -160,8 +191,8 @@ impl Samples {
     fn merge(&mut self, node: u32, thread: u32, cell: &Cell) {
         let index = self.cell(node, thread);
         let merged = &mut self.cells[index as usize];
-        merged.managed = merged.managed.saturating_add(cell.managed);
-        merged.external = merged.external.saturating_add(cell.external);
-        merged.blocked = merged.blocked.saturating_add(cell.blocked);
+        merged.managed.add(cell.managed);
+        merged.external.add(cell.external);
+        merged.blocked.add(cell.blocked);
     }
 }

@@ -9,8 +9,10 @@ use super::super::symbols::MethodId;
 
 /// Most nodes.
 const NODES: usize = 1 << 17;
-/// Most frames of a stack, counted from the leaf. Runtimes write 100.
+/// Most frames of a stack, counted from the leaf.
 const DEPTH: usize = 256;
+/// Frames after which the runtime cuts stacks off (reference: nettrace, stacks). What has as many has more, as a rule.
+const CUT: usize = 100;
 
 /// A tree of stacks from their roots on.
 #[derive(Debug)]
@@ -26,7 +28,8 @@ pub(super) struct Node {
     pub(super) frame: Frame,
 }
 
-/// What a node stands for: a method, an address whose method is not known yet, or everything that was too light to be kept.
+/// What a node stands for: a method, an address whose method is not known yet, everything that was too light to be kept, or the callers that are
+/// missing where a stack was cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Frame(u64);
 
@@ -35,10 +38,12 @@ pub(super) enum Meaning {
     Method(MethodId),
     Address(u64),
     Folded,
+    Cut,
 }
 
 impl Frame {
     pub(super) const FOLDED: Self = Self(u64::MAX);
+    const CUT: Self = Self(u64::MAX - 1);
     /// No address has it: it would be in the half that belongs to the kernel.
     const METHOD: u64 = 1 << 63;
 
@@ -49,6 +54,7 @@ impl Frame {
     pub(super) fn meaning(self) -> Meaning {
         match self {
             Self::FOLDED => Meaning::Folded,
+            Self::CUT => Meaning::Cut,
             Self(frame) if frame & Self::METHOD != 0 => Meaning::Method(MethodId(frame as u32)),
             Self(address) => Meaning::Address(address),
         }
@@ -84,8 +90,9 @@ impl StackTree {
 
     /// The node of a stack's leaf.
     pub(super) fn add(&mut self, stack: Stack<'_>, symbols: &Symbols) -> u32 {
+        let root = if stack.len() == CUT { self.child(Self::ROOT, Frame::CUT) } else { Self::ROOT };
         let frames = stack.frames().take(DEPTH).enumerate().rev();
-        frames.fold(Self::ROOT, |parent, (depth, address)| {
+        frames.fold(root, |parent, (depth, address)| {
             // A return address can stand behind the last byte of its method.
             let address = if depth == 0 { address } else { address.wrapping_sub(1) };
             self.child(parent, Frame::of(address, symbols))

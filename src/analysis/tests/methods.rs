@@ -35,7 +35,7 @@ fn samples(script: &mut Script) {
 
 fn check(live: &Live) {
     let all = live.methods(SampleFilter::ALL, 100);
-    assert_eq!((all.samples, all.unresolved, all.without_stack, all.folded), (SampleCount { running: 14, waiting: 10 }, 1, 1, 0));
+    assert_eq!((all.samples.running, all.samples.waiting, all.unresolved, all.without_stack, all.folded), (14, 10, 1, 1, 0));
     assert_eq!(
         all.threads.iter().map(|thread| (thread.thread, thread.samples.running, thread.samples.waiting)).collect::<Vec<_>>(),
         [(1, 12, 0), (2, 1, 10), (3, 1, 0)]
@@ -46,7 +46,7 @@ fn check(live: &Live) {
     assert_eq!(found, expected, "recursion counts once, a stub is its caller's");
     assert_eq!(all.methods[0].tiers, [Tier::Tier1]);
     let busy = live.methods(SampleFilter { thread: Some(2), ..SampleFilter::BUSY }, 100);
-    assert_eq!((busy.samples, busy.methods.len()), (SampleCount { running: 1, waiting: 0 }, 2));
+    assert_eq!((busy.samples.running, busy.samples.waiting, busy.samples.waiting_ns, busy.methods.len()), (1, 0, 0, 2));
     assert_eq!(live.methods(SampleFilter { thread: Some(77), ..SampleFilter::ALL }, 100).samples.all(), 0);
 
     let tree: Vec<_> = live
@@ -130,7 +130,62 @@ fn who_waits_for_a_lock_does_not_run() {
     sample(&mut script, 2 * MS, 2, EXTERNAL, &[0x2001]);
     script.event(lock(91, 0), 3 * MS, 1, 1, Bytes::default().u8(0).u16(0));
     sample(&mut script, 4 * MS, 1, EXTERNAL, &[0x2001]);
-    assert_eq!(script.play().methods(SampleFilter::ALL, 1).samples, SampleCount { running: 3, waiting: 1 });
+    let samples = script.play().methods(SampleFilter::ALL, 1).samples;
+    assert_eq!((samples.running, samples.waiting, samples.waiting_ns), (3, 1, 2_000_000));
+}
+
+/// The sampler comes late where much runs: what it finds then has run for longer. But nothing has run for as long as a stall.
+#[test]
+fn shares_are_those_of_time() {
+    let mut script = Script::new();
+    program(&mut script);
+    let mut at = 0;
+    let mut round = |script: &mut Script, gap: i64, leaf: u64| {
+        at += gap;
+        sample(script, at, 1, MANAGED, &[leaf, 0x1010]);
+        // As in a real round, the next thread is looked at a little later.
+        sample(script, at + MS / 10, 2, EXTERNAL, &[0x4001, 0x1010]);
+    };
+    (0..200).for_each(|_| round(&mut script, MS, 0x2001));
+    (0..50).for_each(|_| round(&mut script, 3 * MS, 0x3001));
+    round(&mut script, 10_000 * MS, 0x3001);
+    let methods = script.play().methods(SampleFilter::BUSY, 10);
+    let of = |name: &str| methods.methods.iter().find(|method| method.name == name).unwrap().own;
+    let (work, idle) = (of("App.Work"), of("App.Idle"));
+    assert_eq!((work.running, work.running_ns), (200, 200_000_000));
+    // Four times what the latest rounds took, most of which took 3 ms.
+    let capped = idle.running_ns - 50 * 3_000_000;
+    assert!(idle.running == 51 && (10_000_000..11_000_000).contains(&capped), "{idle:?}");
+    assert_eq!(methods.methods[0].name, "App.Work");
+    let threads: Vec<_> = methods.threads.iter().map(|thread| thread.samples.running_ns).collect();
+    assert_eq!(threads, [work.running_ns + idle.running_ns]);
+}
+
+/// The runtime writes no more than 100 frames: who called the last of them is not known.
+#[test]
+fn stacks_that_were_cut_off_are_told_apart() {
+    let mut script = Script::new();
+    program(&mut script);
+    let deep = |frames: usize| [vec![0x2001], vec![0x2050; frames - 2], vec![0x1010]].concat();
+    sample(&mut script, 0, 1, MANAGED, &deep(99));
+    sample(&mut script, MS, 1, MANAGED, &deep(100));
+    sample(&mut script, 2 * MS, 2, EXTERNAL, &[vec![0x4001], vec![0x2050; 99]].concat());
+    let live = script.play();
+    let cut = live.methods(SampleFilter::ALL, 10).cut;
+    assert_eq!((cut.running, cut.waiting, cut.all_ns()), (1, 1, 2_000_000));
+    assert_eq!(live.methods(SampleFilter::BUSY, 10).cut.all(), 1);
+    let methods = live.methods(SampleFilter::ALL, 10).methods;
+    let names: Vec<_> = methods.iter().map(|method| (method.name.as_str(), method.total.all())).collect();
+    assert_eq!(names, [("App.Work", 3), ("System.Threading.Thread.Sleep", 1), ("App.Main", 2)], "what is missing is no method");
+    let roots: Vec<_> = live
+        .profile()
+        .count(SampleFilter::ALL)
+        .call_tree(SampleCount::all, 1000)
+        .into_iter()
+        .filter(|node| node.depth == 0)
+        .map(|node| (node.name, node.total.all()))
+        .collect();
+    assert_eq!(roots, [("(callers missing: stack cut off at 100 frames)".to_owned(), 2), ("App.Main".to_owned(), 1)]);
 }
 
 #[test]

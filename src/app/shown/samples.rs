@@ -42,9 +42,8 @@ impl State {
         let (Some(counts), sampling) = (self.samples(), &self.views.sampling) else { return Vec::new() };
         let profile = counts.profile();
         let frames = counts.by_method().into_iter().filter_map(|method| Some((method, profile.frame_at(method.frame)?)));
-        let shown = |(method, frame): &(MethodCount, &ProfileFrame)| {
-            sampling.counted(method.total) > 0 && self.passes([&frame.name, &frame.module])
-        };
+        let shown =
+            |(method, frame): &(MethodCount, &ProfileFrame)| sampling.number(method.total) > 0 && self.passes([&frame.name, &frame.module]);
         let mut methods: Vec<_> = frames.filter(shown).collect();
         methods.sort_unstable_by(|(a, first), (b, second)| {
             let weight = |method: &MethodCount| {
@@ -67,7 +66,7 @@ impl State {
         let Some(profile) = self.profile() else { return Vec::new() };
         let counts = profile.count(SampleFilter::ALL);
         let mut threads = counts.threads();
-        threads.sort_by_key(|ThreadSamples { thread, samples }| (Reverse(samples.running), Reverse(samples.waiting), *thread));
+        threads.sort_by_key(|ThreadSamples { thread, samples }| (Reverse(samples.running_ns), Reverse(samples.waiting_ns), *thread));
         let usages = self.shown_recording().map_or(&[][..], |tracked| &tracked.value.threads);
         let row = |ThreadSamples { thread, samples }: ThreadSamples| {
             let usage = usages.binary_search_by_key(&thread, |usage| usage.thread).ok().map(|at| &usages[at]);

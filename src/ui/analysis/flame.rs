@@ -67,7 +67,7 @@ fn style(canvas: &Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place: Fl
         flames.chosen
     } else if wanted && look.state.passes([&frame.name, &frame.module]) {
         flames.found
-    } else if total.waiting > total.running && look.state.views.sampling.waiting {
+    } else if total.waiting_ns > total.running_ns && look.state.views.sampling.waiting {
         flames.waits
     } else if is_framework(&frame.name) || !frame.is_known() {
         flames.library[line]
@@ -89,7 +89,7 @@ fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, ar
     let all = counted(graph.counts.samples()).max(1) as f64;
     let (own, total) = (graph.counts.own_of(graph.selected), graph.counts.total_of(graph.selected));
     let (name, module) = match graph.selected_frame() {
-        Some(frame) if frame.is_known() => (frame.full_name(), frame.module.as_str()),
+        Some(frame) if !frame.is_unresolved() => (frame.full_name(), frame.module.as_str()),
         Some(frame) => (format!("{} {}", frame.name, frame_name::unknown(look)), ""),
         None => ("all".to_owned(), ""),
     };
@@ -103,13 +103,13 @@ fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, ar
     if line.height == 0 {
         return;
     }
-    let samples = Count(counted(total)).to_string();
+    let samples = Count(sampling.number(total)).to_string();
     let tiers =
         graph.selected_frame().map_or(String::new(), |frame| frame.tiers.iter().map(|tier| tier.name()).collect::<Vec<_>>().join(", "));
     let mut facts = vec![("itself ", theme.dim), (of.as_str(), theme.strong), ("   samples ", theme.dim), (samples.as_str(), theme.text)];
     if total.waiting > 0 && sampling.waiting {
         facts.push(("   mostly ", theme.dim));
-        facts.push((if total.waiting > total.running { "waits" } else { "runs" }, theme.text));
+        facts.push((if total.waiting_ns > total.running_ns { "waits" } else { "runs" }, theme.text));
     }
     if !tiers.is_empty() {
         facts.extend([("   ", theme.dim), (tiers.as_str(), theme.dim)]);

@@ -239,7 +239,7 @@ pub(in crate::ui) fn summary(canvas: &Canvas<'_>, findings: &crate::model::Findi
     let counts = findings.profile.count(SampleFilter::ALL);
     let samples = counts.samples();
     if samples.all() > 0 && super::methods::are_told_apart(&counts) {
-        all.push(("threads run", Percent(samples.running as f64 / samples.all() as f64).to_string(), theme.strong));
+        all.push(("threads run", Percent(samples.running_ns as f64 / samples.all_ns().max(1) as f64).to_string(), theme.strong));
     }
     all
 }

@@ -24,13 +24,17 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) -> Opti
         nothing(canvas, look, Source::Samples, area);
         return None;
     }
-    let share = |count: u64| Percent(count as f64 / samples.all().max(1) as f64).to_string();
+    let share = |part: u64, all: u64| Percent(part as f64 / all.max(1) as f64).to_string();
     let mut top = vec![("samples", Count(samples.all()).to_string(), theme.strong)];
     if are_told_apart(&counts) {
-        top.extend([("running", share(samples.running), theme.strong), ("waiting", share(samples.waiting), theme.text)]);
+        let of_time = |ns: u64| share(ns, samples.all_ns());
+        top.extend([("running", of_time(samples.running_ns), theme.strong), ("waiting", of_time(samples.waiting_ns), theme.text)]);
     }
     if counts.unresolved() > 0 {
-        top.push(("without a name", share(counts.unresolved()), theme.warn));
+        top.push(("without a name", share(counts.unresolved(), samples.all()), theme.warn));
+    }
+    if counts.cut().all() > 0 {
+        top.push(("cut off at 100 frames", share(counts.cut().all_ns(), samples.all_ns()), theme.warn));
     }
     top.push(("threads", counts.threads().len().to_string(), theme.text));
     if let Some(interval) = profile.interval_ns {

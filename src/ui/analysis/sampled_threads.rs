@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::analysis::SampleCount;
 use crate::app::{Tab, ThreadRow};
-use crate::model::{Count, Nanoseconds};
+use crate::model::Nanoseconds;
 
 use super::super::canvas::Canvas;
 use super::Look;
@@ -20,24 +20,18 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, tab: Tab, area: Rec
     let grid = Grid::new(canvas, area, &columns);
     let cursor = look.state.view_cursor(tab);
     let lines = grid.lines();
-    let interval = look.findings.profile.interval_ns;
-    // A sample stands for some time, where it is known how much.
-    let time = |samples: u64| match interval {
-        _ if samples == 0 => theme.glyphs.none.to_owned(),
-        Some(interval) => Nanoseconds(samples.saturating_mul(interval)).to_string(),
-        None => Count(samples).to_string(),
-    };
-    let most = rows.iter().filter(|row| row.thread.is_some()).map(|row| row.samples.all()).max().unwrap_or(1).max(1) as f64;
+    let time = |samples: u64, ns: u64| if samples == 0 { theme.glyphs.none.to_owned() } else { Nanoseconds(ns).to_string() };
+    let most = rows.iter().filter(|row| row.thread.is_some()).map(|row| row.samples.all_ns()).max().unwrap_or(1).max(1) as f64;
     for (ThreadRow { thread, samples, usage }, y) in rows[grid.window(cursor, rows.len())].iter().zip(lines.y..lines.bottom()) {
-        let SampleCount { running, waiting } = *samples;
-        grid.value(canvas, "RAN", y, time(running), if running > 0 { theme.strong } else { theme.dim });
-        grid.value(canvas, "WAITED", y, time(waiting), if waiting > 0 { theme.text } else { theme.dim });
+        let SampleCount { running, waiting, running_ns, waiting_ns } = *samples;
+        grid.value(canvas, "RAN", y, time(running, running_ns), if running > 0 { theme.strong } else { theme.dim });
+        grid.value(canvas, "WAITED", y, time(waiting, waiting_ns), if waiting > 0 { theme.text } else { theme.dim });
         let Some(thread) = thread else {
             grid.text(canvas, "NAME", y, "all threads", theme.accent);
             continue;
         };
         if let Some((x, width)) = grid.place("") {
-            meter(canvas, x, y, width, &[(running as f64 / most, theme.events), (waiting as f64 / most, theme.border)]);
+            meter(canvas, x, y, width, &[(running_ns as f64 / most, theme.events), (waiting_ns as f64 / most, theme.border)]);
         }
         if look.state.shown_thread() == Some(*thread) {
             canvas.sign(lines.x.saturating_sub(1), y, theme.glyphs.pointer, theme.key);

@@ -1,0 +1,95 @@
+//! What a sample stands for: the sampler stops all threads, looks at each once, and lets them run; then it sleeps. How long that takes is uneven: where
+//! many threads run, rounds come late.
+
+/// A round stands for at most this many times the mean of those before it: a process that is stopped for a second has not spent it in one method.
+const CAP: u64 = 4;
+/// The mean is that of about as many rounds. Of fewer, a stall would count for much; of more, it would not follow a program that gets busy, whose rounds
+/// are ten times as long then, and those would be taken for stalls.
+const LATEST: u64 = 32;
+/// What a round stands for before any are known: the runtime's period (reference: nettrace, sample profiler).
+const NOMINAL_NS: u64 = 1_000_000;
+
+/// Tells rounds of the sampler apart and how long each was.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    /// Number of the round that goes on; the first has 1.
+    number: u32,
+    /// When it began, nanoseconds.
+    start: i64,
+    /// What a sample of it stands for, nanoseconds.
+    weight_ns: u64,
+    /// What a sample of the latest rounds stands for, on average.
+    mean_ns: u64,
+}
+
+impl Default for Rounds {
+    fn default() -> Self {
+        Self { number: 0, start: 0, weight_ns: NOMINAL_NS, mean_ns: NOMINAL_NS }
+    }
+}
+
+impl Rounds {
+    /// A thread that was in no round yet.
+    pub(super) const NEVER: u32 = 0;
+
+    /// The round of a sample of a thread that was last seen in round `seen`, and what the sample stands for.
+    ///
+    /// Each thread is looked at once in a round: one that is there again begins the next.
+    #[inline]
+    pub(super) fn sample(&mut self, seen: u32, at: i64) -> (u32, u64) {
+        if seen == self.number {
+            self.begin(at);
+        }
+        (self.number, self.weight_ns)
+    }
+
+    fn begin(&mut self, at: i64) {
+        self.number = self.number.wrapping_add(1);
+        let start = std::mem::replace(&mut self.start, at);
+        if self.number != 1 {
+            let gap = u64::try_from(at.saturating_sub(start)).unwrap_or(0);
+            self.weight_ns = gap.min(self.mean_ns.saturating_mul(CAP));
+            // A mean of 0 would stay that.
+            self.mean_ns = (self.mean_ns.saturating_mul(LATEST - 1).saturating_add(self.weight_ns) / LATEST).max(LATEST);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// What samples of two threads stand for in rounds that begin at these milliseconds, the second thread a while behind the first.
+    fn weights(starts: impl IntoIterator<Item = i64>) -> Vec<u64> {
+        let (mut rounds, mut seen) = (Rounds::default(), [Rounds::NEVER; 2]);
+        let mut round = |at: i64| {
+            let (number, weight) = rounds.sample(seen[0], at);
+            let (same, weight_of_second) = rounds.sample(seen[1], at + MS / 3);
+            assert_eq!((number, weight), (same, weight_of_second), "one round");
+            seen = [number; 2];
+            weight
+        };
+        starts.into_iter().map(|start| round(start * MS)).collect()
+    }
+
+    #[test]
+    fn a_round_stands_for_the_time_since_the_one_before() {
+        assert_eq!(weights([0, 1, 3, 4]), [1_000_000, 1_000_000, 2_000_000, 1_000_000]);
+        // Late ones stand for as much as they are late; a stall does not.
+        let late = weights((0..100).map(|round| round * 10).chain([1020, 2020, 2030]));
+        let capped = late.iter().skip(1).take_while(|weight| **weight < 10_000_000).count();
+        assert!(late[1] == 4_000_000 && capped < 20, "{late:?}");
+        let near = |weight: u64, expected: u64| assert!(weight.abs_diff(expected) < expected / 10, "{weight} and not {expected}");
+        near(late[100], 30_000_000);
+        near(late[101], 42_000_000);
+        near(late[102], 10_000_000);
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_gives_nothing() {
+        assert_eq!(weights([5, 3, 4]), [1_000_000, 0, 1_000_000]);
+        assert_eq!(weights([i64::MIN / MS, i64::MAX / MS])[1], 4_000_000);
+    }
+}
