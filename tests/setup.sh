@@ -158,7 +158,7 @@ compile() { # NAME REFERENCE..
   local core=$cache/$net31/shared/Microsoft.NETCore.App/$net31 file references=()
   for file in "$core"/mscorlib.dll "$core"/System.Private.CoreLib.dll "$core"/System*.dll "${@:2}"; do
     case $file in
-      "$core"/*DiagnosticSource.dll | "$core"/System.Private.[!C]*) ;;
+      "$core"/*DiagnosticSource.dll | "$core"/System.Private.[!CU]*) ;;
       *) references+=("-r:$file") ;;
     esac
   done
@@ -187,7 +187,7 @@ assemble_programs() {
     on net31 netcoreapp3.1 3.1 $name $base
     for version in 8 9 10; do on net$version net$version.0 $version.0 $name $base; done
   done
-  for name in meters store; do
+  for name in meters store fetch; do
     compile $name "$cache/$oldest/shared/$base/$oldest/System.Diagnostics.DiagnosticSource.dll"
     for version in "${from[@]}"; do on "net$version" "net$version.0" "$version.0" $name $base; done
   done

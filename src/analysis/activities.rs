@@ -10,6 +10,7 @@ use crate::wire::Utf16;
 
 use super::diagnostic_source;
 use super::distribution::Distribution;
+use super::http::{self, Layer, Outcome};
 use super::known::{Analysis, Known, View};
 use super::ranking::{Ranking, Row};
 use super::timeline::{Merge, Timeline};
@@ -34,13 +35,13 @@ pub(super) struct Activities {
     operations: Vec<Operation>,
     /// By provider and name.
     by_name: HashMap<Box<[u8]>, usize>,
-    /// The provider and name that were looked for last; kept for its memory.
+    /// The provider and name, or the outcome and text, that were looked for last; kept for its memory.
     key: Vec<u8>,
     /// By index of the metadata record; `None` where there was no room for another operation.
     by_metadata: HashMap<u32, Option<usize>>,
     running: HashMap<(usize, [u8; 16]), usize>,
-    /// When those ended whose begin has not come yet.
-    early: HashMap<(usize, [u8; 16]), i64>,
+    /// When those ended whose begin has not come yet, and how.
+    early: HashMap<(usize, [u8; 16]), (i64, Outcome)>,
     /// Places of running activities, which are used again.
     places: Vec<Running>,
     free: Vec<usize>,
@@ -50,7 +51,9 @@ pub(super) struct Activities {
 struct Operation {
     provider: String,
     name: String,
+    layer: Layer,
     started: u64,
+    failed: u64,
     times: Distribution,
     starts_over_time: Timeline,
     subjects: Ranking<Subject>,
@@ -61,6 +64,8 @@ struct Running {
     at: i64,
     thread: u64,
     subject: String,
+    /// An event said so.
+    failed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -98,8 +103,12 @@ pub struct OperationSnapshot {
     pub provider: String,
     /// What it is; not sanitised.
     pub name: String,
+    /// What it is to an HTTP request.
+    pub layer: Layer,
     /// How many began.
     pub started: u64,
+    /// How many of those that ended failed: an event said so, or a status of 500 and more, of requests that are sent of 400 and more.
+    pub failed: u64,
     /// How many ended, of those whose begin was seen and that had an activity id.
     pub ended: u64,
     /// How many go on.
@@ -118,11 +127,13 @@ pub struct OperationSnapshot {
     pub subjects: Vec<ActivitySubject>,
 }
 
-/// What activities are about: the texts that the start event holds, such as method and path.
+/// What activities are about, and how they ended: those that are alike in both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivitySubject {
-    /// The texts; not sanitised.
+    /// The URL of a request that is sent; of others the texts that the start event holds, such as method and path. Not sanitised.
     pub text: String,
+    /// How they ended.
+    pub outcome: Outcome,
     /// How many ended.
     pub count: u64,
     /// All of them together.
@@ -144,11 +155,33 @@ pub struct RunningActivity {
     pub subject: String,
 }
 
+impl ActivitySnapshot {
+    /// What began, each request once: not its parts, nor the connections and look-ups that it took, nor the same once more as Kestrel reports
+    /// it. Where there is nothing else, these.
+    pub fn requests(&self) -> u64 {
+        let started = |of: &dyn Fn(Layer) -> bool| -> u64 {
+            self.operations.iter().filter(|operation| of(operation.layer)).map(|operation| operation.started).sum()
+        };
+        let served = match started(&|layer| layer == Layer::Server) {
+            0 => started(&|layer| layer == Layer::Kestrel),
+            served => served,
+        };
+        match served + started(&|layer| matches!(layer, Layer::Client | Layer::Other)) {
+            0 => started(&|_| true),
+            requests => requests,
+        }
+    }
+}
+
 impl Activities {
     fn operation(&mut self, known: &Known<'_>) -> Option<usize> {
         let metadata = known.event.metadata;
         if let Some(known) = self.by_metadata.get(&metadata.index) {
             return *known;
+        }
+        if known.kind == EventKind::ActivityFailure {
+            let failed = http::failed_operation(&metadata.provider, &metadata.name)?;
+            return self.known(&metadata.provider, failed.as_bytes());
         }
         if metadata.provider == diagnostic_source::PROVIDER {
             // One record serves many libraries.
@@ -163,25 +196,34 @@ impl Activities {
         index
     }
 
-    /// The operation of this name, a new one where there is none yet; `None` where there is no room for it.
-    fn named(&mut self, metadata: &Metadata, name: &[u8], words: impl FnOnce() -> String) -> Option<usize> {
+    /// The operation of this name, where it is known.
+    fn known(&mut self, provider: &str, name: &[u8]) -> Option<usize> {
         self.key.clear();
-        self.key.extend_from_slice(metadata.provider.as_bytes());
+        self.key.extend_from_slice(provider.as_bytes());
         // In no text.
         self.key.push(0xff);
         self.key.extend_from_slice(name);
-        if let Some(known) = self.by_name.get(&self.key[..]) {
-            return Some(*known);
+        self.by_name.get(&self.key[..]).copied()
+    }
+
+    /// The operation of this name, a new one where there is none yet; `None` where there is no room for it.
+    fn named(&mut self, metadata: &Metadata, name: &[u8], words: impl FnOnce() -> String) -> Option<usize> {
+        let known = self.known(&metadata.provider, name);
+        if known.is_some() {
+            return known;
         }
         let next = self.operations.len();
         if next >= OPERATIONS {
             return None;
         }
         self.by_name.insert(self.key[..].into(), next);
+        let name = words();
         self.operations.push(Operation {
             provider: metadata.provider.clone(),
-            name: words(),
+            layer: Layer::of(&metadata.provider, &name),
+            name,
             started: 0,
+            failed: 0,
             times: Distribution::default(),
             starts_over_time: Timeline::new(Merge::Sum),
             subjects: Ranking::new(SUBJECTS),
@@ -212,39 +254,57 @@ impl Activities {
             }
         };
         let running = &mut self.places[place];
-        (running.at, running.thread) = (known.at, known.thread);
+        (running.at, running.thread, running.failed) = (known.at, known.thread, false);
         running.subject.clear();
         let values = known.event.values();
+        let layer = self.operations[operation].layer;
         match known.event.metadata.provider.as_str() {
             diagnostic_source::PROVIDER => diagnostic_source::add_subject(&mut running.subject, values, SUBJECT),
+            _ if layer == Layer::Client && http::add_url(&mut running.subject, values.clone(), SUBJECT) => {}
             _ => add_texts(&mut running.subject, values, 0),
         }
         let ended = self.early.remove(&(operation, id));
-        if let Some(at) = ended.filter(|at| (0..EARLY_NS).contains(&at.saturating_sub(known.at))) {
-            self.end(operation, id, at);
+        if let Some((at, outcome)) = ended.filter(|(at, _)| (0..EARLY_NS).contains(&at.saturating_sub(known.at))) {
+            self.end(operation, id, at, outcome);
         }
     }
 
     fn stop(&mut self, known: &Known<'_>, operation: usize) {
         let id = known.event.activity_id();
-        if self.end(operation, id, known.at) || id == [0; 16] {
+        let outcome = match self.operations[operation].layer {
+            Layer::Client | Layer::Server | Layer::Kestrel => Outcome::of_stop(known.event.values()),
+            Layer::Part | Layer::Other => Outcome::Unknown,
+        };
+        if self.end(operation, id, known.at, outcome) || id == [0; 16] {
             return;
         }
         if self.early.len() >= EARLY {
-            let middle = middle(self.early.values().copied().collect());
-            self.early.retain(|_, at| *at > middle);
+            let middle = middle(self.early.values().map(|(at, _)| *at).collect());
+            self.early.retain(|_, (at, _)| *at > middle);
         }
-        self.early.insert((operation, id), known.at);
+        self.early.insert((operation, id), (known.at, outcome));
+    }
+
+    /// What goes on under this id fails.
+    fn fail(&mut self, known: &Known<'_>, operation: usize) {
+        if let Some(place) = self.running.get(&(operation, known.event.activity_id())) {
+            self.places[*place].failed = true;
+        }
     }
 
     /// Takes it out of what goes on, if it does.
-    fn end(&mut self, operation: usize, id: [u8; 16], at: i64) -> bool {
+    fn end(&mut self, operation: usize, id: [u8; 16], at: i64, outcome: Outcome) -> bool {
         let Some(place) = self.running.remove(&(operation, id)) else { return false };
         let running = &self.places[place];
+        let outcome = if running.failed { Outcome::Failed } else { outcome };
         let time_ns = u64::try_from(at.saturating_sub(running.at)).unwrap_or(0);
         let ended = &mut self.operations[operation];
         ended.times.add(time_ns);
-        ended.subjects.row(running.subject.as_bytes()).fold(Subject { count: 1, total_ns: time_ns, longest_ns: time_ns });
+        ended.failed += u64::from(ended.layer.is_failure(outcome));
+        self.key.clear();
+        self.key.extend(outcome.to_bytes());
+        self.key.extend(running.subject.as_bytes());
+        ended.subjects.row(&self.key).fold(Subject { count: 1, total_ns: time_ns, longest_ns: time_ns });
         self.free.push(place);
         true
     }
@@ -265,8 +325,9 @@ impl Activities {
 
 impl Operation {
     fn snapshot(&self, running: u64, view: &View<'_>) -> OperationSnapshot {
-        let subject = |(text, subject): (&[u8], &Subject)| ActivitySubject {
-            text: String::from_utf8_lossy(text).into_owned(),
+        let subject = |(key, subject): (&[u8], &Subject)| ActivitySubject {
+            text: String::from_utf8_lossy(key.get(2..).unwrap_or_default()).into_owned(),
+            outcome: key.first_chunk().map_or(Outcome::Unknown, |bytes| Outcome::from_bytes(*bytes)),
             count: subject.count,
             total_ns: subject.total_ns,
             longest_ns: subject.longest_ns,
@@ -274,7 +335,9 @@ impl Operation {
         OperationSnapshot {
             provider: self.provider.clone(),
             name: self.name.clone(),
+            layer: self.layer,
             started: self.started,
+            failed: self.failed,
             ended: self.times.count(),
             running,
             rate: self.starts_over_time.rate(view.now, 10),
@@ -295,6 +358,7 @@ impl Analysis for Activities {
             match known.kind {
                 EventKind::ActivityStart => self.start(known, operation),
                 EventKind::ActivityStop => self.stop(known, operation),
+                EventKind::ActivityFailure => self.fail(known, operation),
                 _ => {}
             }
         }
@@ -307,7 +371,7 @@ impl Analysis for Activities {
         let snapshot = |(operation, running): (&Operation, u64)| operation.snapshot(running, view);
         let operations: Vec<_> = self.operations.iter().zip(running).map(snapshot).collect();
         let going_on = |((operation, _), place): (&(usize, [u8; 16]), &usize)| {
-            let Running { at, thread, ref subject } = self.places[*place];
+            let Running { at, thread, ref subject, .. } = self.places[*place];
             RunningActivity { operation: *operation, since: at, thread, subject: subject.clone() }
         };
         let mut running: Vec<_> = self.running.iter().map(going_on).collect();
@@ -325,14 +389,17 @@ fn middle(mut moments: Vec<i64>) -> i64 {
 
 /// Appends the texts of a payload, with a space between.
 fn add_texts(subject: &mut String, values: Values<'_>, depth: u32) {
-    for (_, value) in values {
+    for (field, value) in values {
         if subject.len() >= SUBJECT || depth > 2 {
             return;
         }
         match value {
-            Value::Text(text) if !text.is_empty() => {
+            Value::Text(text) if !text.is_empty() && !http::is_id(&field.name) => {
                 if !subject.is_empty() {
                     subject.push(' ');
+                }
+                if field.name == "address" && http::add_address(subject, text) {
+                    continue;
                 }
                 let room = SUBJECT.saturating_sub(subject.len());
                 // What follows a path differs from request to request.

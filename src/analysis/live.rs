@@ -309,7 +309,7 @@ impl Live {
             Kind::ThreadSample => self.methods.feed(known, &self.symbols, self.contention.is_waiting(known.thread)),
             Kind::EventCounter | Kind::Metrics => self.counters.feed(known),
             Kind::LogMessage => self.logs.feed(known),
-            Kind::ActivityStart | Kind::ActivityStop => self.activities.feed(known),
+            Kind::ActivityStart | Kind::ActivityStop | Kind::ActivityFailure => self.activities.feed(known),
             _ => Some(()),
         }
     }

@@ -44,7 +44,7 @@ impl Section {
     pub fn count(self, snapshot: &Snapshot) -> u64 {
         match self {
             Self::Logs => snapshot.logs.by_level.iter().sum(),
-            Self::Activities => snapshot.activities.operations.iter().map(|operation| operation.started).sum(),
+            Self::Activities => snapshot.activities.requests(),
             Self::Compilation => snapshot.jit.bodies,
             Self::Assemblies => snapshot.assemblies.loaded.len() as u64 + snapshot.assemblies.failures,
         }

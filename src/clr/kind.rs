@@ -115,6 +115,8 @@ pub enum EventKind {
     ActivityStart,
     /// Something ends that has an activity id; its metadata describe it.
     ActivityStop,
+    /// Something that has an activity id fails, before it ends; its metadata describe it.
+    ActivityFailure,
 }
 
 impl EventKind {
@@ -198,6 +200,7 @@ impl EventKind {
         match metadata.opcode {
             Some(1) => Self::ActivityStart,
             Some(2) => Self::ActivityStop,
+            Some(0) | None if metadata.name.ends_with("Failed") || metadata.name == "UnhandledException" => Self::ActivityFailure,
             Some(_) => Self::Other,
             // Runtimes before .NET 5 do not tell it, and make it from the name in the same way.
             None if metadata.name.ends_with("Start") => Self::ActivityStart,
@@ -231,6 +234,9 @@ mod tests {
             ("System.Net.Http", 2, "RequestStop", Some(2), EventKind::ActivityStop),
             ("Old", 2, "RequestStop", None, EventKind::ActivityStop),
             ("Old", 2, "HeadStart", Some(0), EventKind::Other),
+            ("System.Net.Http", 3, "RequestFailed", Some(0), EventKind::ActivityFailure),
+            ("Microsoft.AspNetCore.Hosting", 5, "UnhandledException", Some(0), EventKind::ActivityFailure),
+            ("System.Net.Http", 15, "RequestFailedDetailed", Some(0), EventKind::Other),
             (NO_ACTIVITIES[0], 2, "TaskStart", Some(1), EventKind::Other),
             ("", 0, "", None, EventKind::Other),
         ];

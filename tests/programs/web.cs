@@ -1,16 +1,26 @@
-// A small real web server (Kestrel): GET / answers "hi". Says on standard output where it listens.
+// A small real web server (Kestrel). Says on standard output where it listens.
 //   web.dll [URL]      by default a free port of 127.0.0.1
+// GET /status/N answers with status N, GET /throw throws, everything else answers "hi".
+using System;
+using System.Threading.Tasks;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.Hosting;
 
 public static class Web {
+  static Task Answer(HttpContext context) {
+    string path = context.Request.Path.Value;
+    if (path == "/throw") throw new InvalidOperationException("as it was asked to");
+    if (path.StartsWith("/status/")) context.Response.StatusCode = int.Parse(path.Substring(8));
+    return path.StartsWith("/status/") ? Task.CompletedTask : context.Response.WriteAsync("hi");
+  }
+
   public static void Main(string[] args) {
     string url = args.Length > 0 ? args[0] : "http://127.0.0.1:0";
     Lifeline.Hold();
     Host.CreateDefaultBuilder(new string[0])
-        .ConfigureWebHostDefaults(web => web.UseUrls(url).Configure(app => app.Run(new RequestDelegate(context => context.Response.WriteAsync("hi")))))
+        .ConfigureWebHostDefaults(web => web.UseUrls(url).Configure(app => app.Run(new RequestDelegate(Answer))))
         .Build()
         .Run();
   }

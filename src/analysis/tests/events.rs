@@ -1,9 +1,9 @@
-//! Exceptions, compilation, assemblies, logs and activities.
+//! Exceptions, compilation, assemblies and logs.
 
 use super::script::{MS, RUNDOWN};
 use super::{Bytes, Script};
 use crate::clr::payload::Tier;
-use crate::nettrace::{Field, FieldType, Metadata};
+use crate::nettrace::{FieldType, Metadata};
 
 fn throw(script: &mut Script, at: i64, name: &str, message: &str, flags: u16) {
     script.runtime(80, 1, at, 7, Bytes::default().text(name).text(message).u64(0).u32(0x8013_1509).u16(flags).u16(0));
@@ -122,79 +122,6 @@ fn messages_of_loggers() {
     assert_eq!(logs.loggers, [("Web".to_owned(), 2, 0), ("Db".to_owned(), 1, 1)]);
     let latest = &logs.recent[1];
     assert_eq!((latest.level, latest.logger.as_str(), latest.event_id, latest.text.as_str()), (4, "Db", 42, "broken"));
-}
-
-#[test]
-fn requests_are_paired_by_activity() {
-    let fields = [("scheme", FieldType::String), ("host", FieldType::String), ("port", FieldType::Int32), ("path", FieldType::String)];
-    let start = |path| Bytes::default().text("http").text("shop").u32(80).text(path);
-    let mut script = Script::new();
-    script.activity(1).described("System.Net.Http", "RequestStart", &fields, 0, start("/a?user=7"));
-    script.activity(2).described("System.Net.Http", "RequestStart", &fields, MS, start("/b"));
-    script.activity(1).described("System.Net.Http", "RequestStop", &[], 5 * MS, Bytes::default());
-    script.activity(3).described("System.Net.Http", "RequestStart", &fields, 6 * MS, start("/a?user=8"));
-    script.activity(3).described("System.Net.Http", "RequestStop", &[], 7 * MS, Bytes::default());
-    script.activity(9).described("System.Net.Http", "RequestStop", &[], 7 * MS, Bytes::default());
-    script.activity(0).described("System.Net.Http", "RequestStart", &fields, 8 * MS, start("/c"));
-    let activities = script.snapshot().activities;
-    let [http] = &activities.operations[..] else { panic!("{activities:?}") };
-    assert_eq!((http.name.as_str(), http.started, http.ended, http.running, http.longest_ns), ("Request", 4, 2, 1, 5_000_000));
-    let subjects: Vec<_> = http.subjects.iter().map(|subject| (subject.text.as_str(), subject.count, subject.total_ns)).collect();
-    assert_eq!(subjects, [("http shop /a", 2, 6_000_000)]);
-    assert_eq!((activities.running.len(), activities.running[0].subject.as_str(), activities.running[0].since), (1, "http shop /b", MS));
-}
-
-/// The end comes first where another thread's batch does.
-#[test]
-fn ends_that_come_before_their_begins_are_paired() {
-    let mut script = Script::new();
-    let mut tell = |id, name: &str, at: i64| {
-        script.activity(id).described("System.Net.Sockets", name, &[], at * MS, Bytes::default());
-    };
-    tell(1, "AcceptStop", 30);
-    tell(1, "AcceptStart", 10);
-    // The begin of this one was lost, and the next has its number.
-    tell(2, "AcceptStop", 40);
-    tell(2, "AcceptStart", 50);
-    // This one is too long ago.
-    tell(3, "AcceptStop", 9000);
-    tell(3, "AcceptStart", 60);
-    let activities = script.snapshot().activities;
-    let [accept] = &activities.operations[..] else { panic!("{activities:?}") };
-    assert_eq!((accept.started, accept.ended, accept.running, accept.longest_ns), (3, 1, 2, 20_000_000));
-}
-
-/// What comes by way of `DiagnosticSource` is told apart by who tells it and by the command, whatever connection it is sent on.
-#[test]
-fn commands_to_databases_are_named_by_their_text() {
-    let text = |name: &str| Field { name: name.to_owned(), kind: FieldType::String };
-    let pairs = FieldType::Array(Box::new(FieldType::Object(vec![text("Key"), text("Value")])));
-    let fields = [("SourceName", FieldType::String), ("EventName", FieldType::String), ("Arguments", pairs)];
-    let told = |source: &str, arguments: &[(&str, &str)]| {
-        let head = Bytes::default().text(source).text("Before").u16(arguments.len() as u16);
-        arguments.iter().fold(head, |bytes, (key, value)| bytes.text(key).text(value))
-    };
-    const BRIDGE: &str = "Microsoft-Diagnostics-DiagnosticSource";
-    let mut script = Script::new();
-    let mut command = |at: i64, source: &str, connection: &str, arguments: &[(&str, &str)]| {
-        let all: Vec<_> = [("ConnectionId", connection), ("ConnectionString", "Password=x")].iter().chain(arguments).copied().collect();
-        script.activity(1).described(BRIDGE, "Activity1Start", &fields, at * MS, told(source, &all));
-        script.activity(1).described(BRIDGE, "Activity1Stop", &fields, (at + 2) * MS, told(source, &all[..1]));
-    };
-    let select = [("Database", "shop"), ("CommandText", "SELECT *\nFROM t WHERE id = ?")];
-    command(0, "Sql", "a", &select);
-    command(10, "Sql", "b", &select);
-    command(20, "Ef", "c", &[("Database", "shop"), ("DataSource", "db,1433")]);
-    let activities = script.snapshot().activities;
-    let all: Vec<_> = activities
-        .operations
-        .iter()
-        .map(|operation| {
-            let [subject] = &operation.subjects[..] else { panic!("{operation:?}") };
-            (operation.name.as_str(), operation.started, operation.ended, subject.text.as_str(), subject.total_ns)
-        })
-        .collect();
-    assert_eq!(all, [("Sql", 2, 2, "SELECT * FROM t WHERE id = ?", 4_000_000), ("Ef", 1, 1, "shop db,1433", 2_000_000)]);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod hostile;
 mod locks;
 mod methods;
 mod recent;
+mod requests;
 mod script;
 
 use script::{Bytes, Script};

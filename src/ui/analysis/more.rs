@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::analysis::{ActivitySubject, OperationSnapshot};
+use crate::analysis::{ActivitySubject, OperationSnapshot, Outcome};
 use crate::app::{Section, Tab};
 use crate::model::{Count, CountRate, Nanoseconds};
 
@@ -69,21 +69,24 @@ fn activities(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
         return;
     }
     let (upper, lower) = split(area, (operations.len() as u16 + 1).min(area.height / 2).max(3));
+    let failed = operations.iter().any(|operation| operation.failed > 0);
     let columns = [
-        text("OPERATION", 0),
-        number("RATE", 8),
-        number("STARTED", 7),
-        number("NOW", 4),
-        number("P50", 7),
-        number("P95", 7),
-        number("MAX", 7),
-        text("PROVIDER", 30),
+        Some(text("OPERATION", 0)),
+        Some(number("RATE", 8)),
+        Some(number("STARTED", 7)),
+        failed.then_some(number("FAILED", 6)),
+        Some(number("NOW", 4)),
+        Some(number("P50", 7)),
+        Some(number("P95", 7)),
+        Some(number("MAX", 7)),
+        Some(text("PROVIDER", 30)),
     ];
+    let columns: Vec<_> = columns.into_iter().flatten().collect();
     let grid = Grid::new(canvas, upper, &columns);
     let cursor = look.state.view_cursor(Tab::More);
     let lines = grid.lines();
     for (operation, y) in operations[grid.window(cursor, operations.len())].iter().zip(lines.y..lines.bottom()) {
-        let OperationSnapshot { started, rate, running, quantiles_ns, longest_ns, .. } = **operation;
+        let OperationSnapshot { started, failed, rate, running, quantiles_ns, longest_ns, .. } = **operation;
         // Several providers tell of requests, and there is not always room for their column.
         let is_alone = operations.iter().filter(|other| other.name == operation.name).count() == 1;
         let short = operation.provider.rsplit(['.', '-']).next().unwrap_or_default();
@@ -91,6 +94,9 @@ fn activities(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
         grid.text(canvas, "OPERATION", y, &name, theme.text);
         grid.value(canvas, "RATE", y, CountRate(look.rate(started, rate)), theme.events);
         grid.value(canvas, "STARTED", y, Count(started), theme.strong);
+        if failed > 0 {
+            grid.value(canvas, "FAILED", y, Count(failed), theme.bad);
+        }
         grid.value(canvas, "NOW", y, running, if running > 0 { theme.accent } else { theme.dim });
         if let Some([half, most, _]) = quantiles_ns {
             grid.value(canvas, "P50", y, Nanoseconds(half), theme.text);
@@ -106,10 +112,25 @@ fn activities(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
         canvas.wrapped(below(lower, 1), text, theme.dim);
         return;
     }
-    let grid =
-        Grid::new(canvas, below(lower, 1), &[text("WHAT", 0), number("COUNT", 6), number("TIME", 7), number("MEAN", 7), number("MAX", 7)]);
+    let has_status = selected.subjects.iter().any(|subject| subject.outcome != Outcome::Unknown);
+    let columns = [
+        Some(text("WHAT", 0)),
+        has_status.then_some(number("STATUS", 6)),
+        Some(number("COUNT", 6)),
+        Some(number("TIME", 7)),
+        Some(number("MEAN", 7)),
+        Some(number("MAX", 7)),
+    ];
+    let columns: Vec<_> = columns.into_iter().flatten().collect();
+    let grid = Grid::new(canvas, below(lower, 1), &columns);
     let lines = grid.lines();
-    for (ActivitySubject { text, count, total_ns, longest_ns }, y) in selected.subjects.iter().zip(lines.y..lines.bottom()) {
+    for (ActivitySubject { text, outcome, count, total_ns, longest_ns }, y) in selected.subjects.iter().zip(lines.y..lines.bottom()) {
+        let style = if selected.layer.is_failure(*outcome) { theme.bad } else { theme.text };
+        match outcome {
+            Outcome::Unknown => {}
+            Outcome::Status(status) => grid.value(canvas, "STATUS", y, status, style),
+            Outcome::Failed => grid.value(canvas, "STATUS", y, "failed", style),
+        }
         grid.text(canvas, "WHAT", y, if text.is_empty() { "(it does not say)" } else { text }, theme.text);
         grid.value(canvas, "COUNT", y, Count(*count), theme.strong);
         grid.value(canvas, "TIME", y, Nanoseconds(*total_ns), theme.events);
