@@ -49,9 +49,9 @@ pub enum SelectError {
     Invalid(#[from] Invalid),
 }
 
-/// Makes one session of profiles (by name), provider specifications and names of runtime keywords, by dotnet-trace's rules: a provider that is
-/// specified overrides the profiles' settings for it, and runtime keywords count only where nothing else turns the runtime's provider on.
-/// Within one kind, the same provider twice is one with the keywords of both and the higher level.
+/// Makes one session of profiles (by name), provider specifications and names of runtime keywords, by dotnet-trace's rules: the same provider twice is one
+/// with the keywords of both and the higher level, also where a profile has it and a specification, which a warning says; runtime keywords count
+/// only where nothing else turns the runtime's provider on. Arguments that are specified count, and not those of a profile.
 ///
 /// # Errors
 /// [`SelectError`] says what cannot be read or does not go together.
@@ -76,13 +76,19 @@ pub fn select(
     for provider in &explicit {
         merged.add(provider)?;
     }
-    let overridden = merged.clone();
-    for provider in chosen.iter().flat_map(|profile| &profile.providers).filter(|provider| !overridden.has(provider.name())) {
-        merged.add(provider)?;
+    let specified = merged.clone();
+    for provider in chosen.iter().flat_map(|profile| &profile.providers) {
+        match specified.get(provider.name()) {
+            Some(own) if own.arguments().is_some() => {
+                merged.add(&Provider::new(provider.name(), provider.keywords(), provider.level())?)?
+            }
+            _ => merged.add(provider)?,
+        }
     }
+    warnings.extend(specified.0.iter().filter_map(|own| joined(own, merged.get(own.name())?, &chosen)));
     if let Some(provider) = runtime {
         let names = format_keywords(RUNTIME, provider.keywords());
-        if merged.has(RUNTIME) {
+        if merged.get(RUNTIME).is_some() {
             warnings.push(format!("the runtime events {names} are left out: a provider or profile turns {RUNTIME} on already"));
         } else {
             merged.add(&provider)?;
@@ -97,6 +103,23 @@ pub fn select(
     Ok(Selected { config, what: what.join(" + "), warnings })
 }
 
+/// Says that profiles ask for more of a provider than was specified, and what comes of both.
+fn joined(own: &Provider, all: &Provider, profiles: &[&Profile]) -> Option<String> {
+    let same = |provider: &&Provider| provider.name().eq_ignore_ascii_case(own.name());
+    let names: Vec<_> = profiles.iter().filter(|profile| profile.providers.iter().any(|provider| same(&provider))).collect();
+    let names: Vec<_> = names.iter().map(|profile| profile.name.as_str()).collect();
+    let left_out = profiles
+        .iter()
+        .flat_map(|profile| &profile.providers)
+        .filter(same)
+        .any(|provider| provider.arguments().is_some_and(|arguments| own.arguments().is_some_and(|own| own != arguments)));
+    let note = if left_out { ", with the arguments that were specified" } else { "" };
+    (own != all || left_out).then(|| {
+        let plural = if names.len() == 1 { "profile" } else { "profiles" };
+        format!("{} and {plural} {} are merged: {}{note}", format_provider(own), names.join(", "), format_provider(all))
+    })
+}
+
 /// Less than the default only where that is enough for every profile.
 fn enough_rundown(profiles: &[&Profile]) -> Rundown {
     let keywords: Option<u64> = profiles.iter().try_fold(0, |all, profile| Some(all | profile.rundown?));
@@ -108,8 +131,8 @@ fn enough_rundown(profiles: &[&Profile]) -> Rundown {
 struct Merged(Vec<Provider>);
 
 impl Merged {
-    fn has(&self, name: &str) -> bool {
-        self.0.iter().any(|known| known.name().eq_ignore_ascii_case(name))
+    fn get(&self, name: &str) -> Option<&Provider> {
+        self.0.iter().find(|known| known.name().eq_ignore_ascii_case(name))
     }
 
     fn add(&mut self, provider: &Provider) -> Result<(), SelectError> {

@@ -311,3 +311,26 @@ fn requests_are_counted_once_with_their_status() {
         assert_eq!(kestrel.len(), 3, "{runtime}: {kestrel:?}");
     }
 }
+
+/// A provider that a profile has and that is asked for besides is recorded with what both ask for, which is said.
+#[test]
+fn a_profile_and_a_provider_are_merged() {
+    for runtime in runtimes::with("known") {
+        let mut program = runtime.program("known").start();
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let pid = program.pid().to_string();
+        let provider = "Microsoft-Windows-DotNETRuntime:exception:error";
+        let words = ["trace", &pid, "-o", file.to_str().unwrap(), "--profile", "contention", "--provider", provider];
+        let recording = Invocation::new(words).start();
+        wait_for_bytes(&recording, place.path());
+        assert!(program.answers());
+        program.carry_out("contend 3");
+        program.carry_out("throw 4");
+        recording.signal(Signal::INT);
+        let output = recording.wait();
+        assert!(output.stderr.contains(&format!("{provider} and profile contention are merged")), "{runtime}: {}", output.stderr);
+        let snapshot = read(&file).snapshot.clone();
+        assert_eq!((snapshot.contention.ended, snapshot.exceptions.thrown), (3, 4), "{runtime}");
+    }
+}

@@ -54,7 +54,7 @@ pub(in crate::cli) struct Record {
     /// A trace profile; `dn-top profiles` lists them
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) profile: Vec<String>,
-    /// A provider to turn on
+    /// A provider to turn on; where a profile has it, too, the keywords of both and the higher level are recorded
     #[arg(long, value_name = "NAME[:KEYWORDS[:LEVEL[:ARGS]]]")]
     pub(in crate::cli) provider: Vec<String>,
     /// Keywords of the runtime's own provider, such as gc+exception

@@ -33,18 +33,28 @@ type Rule<'a> = (&'a [&'a str], &'a [&'a str], Option<&'a str>, &'a [&'a str]);
 #[test]
 fn rules() {
     let runtime = |rest: &str| format!("{RUNTIME}:{rest}");
-    let table: [Rule<'_>; 10] = [
+    let table: [Rule<'_>; 12] = [
         // Something asked for: no defaults.
         (&[], &["P:1:5"], None, &["P:0x1:verbose"]),
         (&["contention"], &[], None, &[&runtime("contention:informational")]),
         (&[], &[], Some("gc+jit"), &[&runtime("gc+jit:informational")]),
-        // A provider overrides the profiles' settings for it, and only for it.
-        (&["gc-verbose"], &[&runtime("loader:2")], None, &[&runtime("loader:error")]),
+        // A provider of a profile that is specified, too: keywords of both, the higher level, the arguments that were specified.
+        (&["gc-verbose"], &[&runtime("loader:2")], None, &[&runtime("gc+gchandle+loader+exception:verbose")]),
+        (&["contention"], &[&runtime("gc+contention:5")], None, &[&runtime("gc+contention:verbose")]),
         (
-            &["cpu-sampling"],
-            &["microsoft-windows-dotnetruntime:8:2"],
+            &["dotnet-sampled-thread-time"],
+            &["microsoft-dotnetcore-sampleprofiler:1:2"],
             None,
-            &["microsoft-windows-dotnetruntime:loader:error", "Microsoft-DotNETCore-SampleProfiler:0xf00000000000:informational"],
+            &["microsoft-dotnetcore-sampleprofiler:0xf00000000001:informational"],
+        ),
+        (
+            &["database-timing"],
+            &["Microsoft-Diagnostics-DiagnosticSource:0x8:2:FilterAndPayloadSpecs=x"],
+            None,
+            &[
+                "Microsoft-Diagnostics-DiagnosticSource:messages+events+0x8:verbose:FilterAndPayloadSpecs=x",
+                "System.Threading.Tasks.TplEventSource:tasksflowactivityids:informational",
+            ],
         ),
         // The same provider twice: keywords together, higher level, the arguments that there are.
         (&["exceptions", "gc-verbose", "contention"], &[], None, &[&runtime("gc+gchandle+contention+exception:verbose")]),
@@ -75,6 +85,23 @@ fn what_it_is_called_and_warned_of() {
     assert_eq!(
         selected.warnings,
         ["the runtime events gc+jit are left out: a provider or profile turns Microsoft-Windows-DotNETRuntime on already"]
+    );
+}
+
+#[test]
+fn what_is_merged_is_said() {
+    let warnings = |profiles: &[&str], provider: &str| chosen(profiles, &[&format!("{RUNTIME}:{provider}")], None).warnings;
+    assert_eq!(
+        warnings(&["gc-verbose", "contention", "dotnet-sampled-thread-time"], "loader:error"),
+        [format!(
+            "{RUNTIME}:loader:error and profiles gc-verbose, contention are merged: {RUNTIME}:gc+gchandle+loader+contention+exception:verbose"
+        )]
+    );
+    assert_eq!(warnings(&["contention"], "contention+gc:verbose"), [""; 0], "nothing came of the profile");
+    let arguments = chosen(&["database-timing"], &["Microsoft-Diagnostics-DiagnosticSource:3:5:FilterAndPayloadSpecs=x"], None).warnings;
+    assert!(
+        arguments.len() == 1 && arguments[0].ends_with(":FilterAndPayloadSpecs=x, with the arguments that were specified"),
+        "{arguments:?}"
     );
 }
 
