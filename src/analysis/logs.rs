@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::nettrace::Value;
+use crate::nettrace::{Field, FieldType, Value};
 use crate::wire::Utf16;
 
 use super::known::{Analysis, Known, View};
@@ -18,6 +18,9 @@ const MESSAGE: usize = 1000;
 const LOGGERS: usize = 512;
 /// Loggers of a snapshot.
 const TOP: usize = 100;
+/// The field that is missing in messages without a name, and how many texts from it on are read.
+const EVENT_NAME: &str = "EventName";
+const TEXTS: usize = 8;
 
 /// Keeps the latest messages and counts all.
 #[derive(Debug)]
@@ -96,6 +99,27 @@ struct Parts<'a> {
     event_id: i64,
     text: Utf16<'a>,
     exception: Utf16<'a>,
+    /// The texts from the event's name on, and how many there are.
+    texts: [Utf16<'a>; TEXTS],
+    count: usize,
+}
+
+impl<'a> Parts<'a> {
+    /// Reads the texts from the event's name on, which the fields describe.
+    ///
+    /// .NET Core 3.x writes a name that is null as no bytes, not as an empty text: then one text fewer is there than fields are, and each is that of
+    /// the field behind it.
+    fn tell_apart(&mut self, fields: &[Field]) {
+        let texts = || fields.iter().filter(|field| field.kind == FieldType::String);
+        let missing = usize::from(texts().count().min(TEXTS) == self.count + 1);
+        for (field, text) in texts().skip(missing).zip(&self.texts[..self.count]) {
+            match field.name.as_str() {
+                "FormattedMessage" => self.text = *text,
+                "ExceptionJson" if *text != *"{}" => self.exception = *text,
+                _ => {}
+            }
+        }
+    }
 }
 
 impl Analysis for Logs {
@@ -104,8 +128,16 @@ impl Analysis for Logs {
     fn feed(&mut self, known: &Known<'_>) -> Option<()> {
         let mut parts = Parts::default();
         let mut named = false;
-        for (field, value) in known.event.values() {
+        let fields = &known.event.metadata.fields;
+        let from = fields.iter().position(|field| field.name == EVENT_NAME).unwrap_or(fields.len());
+        for (at, (field, value)) in known.event.values().enumerate() {
             match (field.name.as_str(), value) {
+                (_, Value::Text(text)) if at >= from => {
+                    if let Some(place) = parts.texts.get_mut(parts.count) {
+                        *place = text;
+                        parts.count += 1;
+                    }
+                }
                 ("Level", Value::Int(level)) => parts.level = level,
                 ("LoggerName", Value::Text(name)) => {
                     parts.logger = name;
@@ -120,6 +152,7 @@ impl Analysis for Logs {
         if !named {
             return None;
         }
+        parts.tell_apart(&fields[from..]);
         let level = usize::try_from(parts.level).unwrap_or(0).min(LEVELS.len() - 1);
         self.by_level[level] += 1;
         self.over_time.add(known.at, 1.0);

@@ -22,6 +22,8 @@ const STEP: i64 = 1_000_000_000 / RATE;
 const SLACK: i64 = STEP * BURST;
 /// Frames of a stack that are kept.
 const FRAMES: usize = 64;
+/// Characters of a name that is in a payload.
+const NAME: usize = 100;
 
 /// Keeps the latest single events.
 #[derive(Debug, Default)]
@@ -86,6 +88,11 @@ pub struct RecentSnapshot {
     pub skipped: u64,
 }
 
+/// Whether events of a kind are looked at: those whose names are in their payloads have to be.
+fn passes_kind(filter: &EventFilter, kind: &EventName) -> bool {
+    events::is_dynamic(&kind.provider, kind.event_id) || filter.passes(&kind.provider, &kind.name)
+}
+
 impl Recent {
     pub(super) fn new(pointer_size: u8) -> Self {
         let mut recent = Self { filled: i64::MIN, pointer_size, ..Self::default() };
@@ -104,7 +111,7 @@ impl Recent {
         }
         self.filter = filter;
         for (kind, passes) in self.kinds.iter_mut().skip(1) {
-            *passes = self.filter.passes(&kind.provider, &kind.name);
+            *passes = passes_kind(&self.filter, kind);
         }
         self.ring.retain(|kept| self.filter.passes(&kept.event.kind.provider, &kept.event.kind.name));
         (self.seen, self.skipped, self.filled) = (self.ring.len() as u64, 0, i64::MIN);
@@ -113,8 +120,8 @@ impl Recent {
     pub(super) fn metadata(&mut self, metadata: &Metadata) {
         let Metadata { provider, event_id, name, .. } = metadata;
         let name = if name.is_empty() { events::name(provider, *event_id).unwrap_or_default() } else { name };
-        let passes = self.filter.passes(provider, name);
         let kind = EventName { provider: provider.clone(), event_id: *event_id, name: name.to_owned() };
+        let passes = passes_kind(&self.filter, &kind);
         self.kinds.push((Arc::new(kind), passes));
     }
 
@@ -126,6 +133,17 @@ impl Recent {
     }
 
     fn take(&mut self, at: i64, event: &Event<'_>) {
+        let Some((kind, _)) = self.kinds.get(event.metadata.index as usize) else { return };
+        let mut kind = kind.clone();
+        if events::is_dynamic(&kind.provider, kind.event_id) {
+            if let Some(name) = events::dynamic_name(event.payload) {
+                let name = events::dynamic_title(name).chars().take(NAME).collect();
+                kind = Arc::new(EventName { provider: kind.provider.clone(), event_id: kind.event_id, name });
+            }
+            if !self.filter.passes(&kind.provider, &kind.name) {
+                return;
+            }
+        }
         self.seen += 1;
         let ahead = self.filled.saturating_sub(at);
         // A clock that went back by far begins anew.
@@ -134,12 +152,11 @@ impl Recent {
             return;
         }
         self.filled = if ahead >= 2 * SLACK { at } else { self.filled.max(at) }.saturating_add(STEP);
-        let Some((kind, _)) = self.kinds.get(event.metadata.index as usize) else { return };
         let single = SingleEvent {
             number: self.seen,
             at,
             thread: event.thread(),
-            kind: kind.clone(),
+            kind,
             payload: describe(event, self.pointer_size),
             bytes: event.payload.len(),
             activity: Some(event.activity_id()).filter(|activity| *activity != [0; 16]),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use foldhash::HashMap;
 
 use crate::clr::payload::{MethodVerbose, ModuleLoad, Tier};
-use crate::clr::{EventKind, write_parameters};
+use crate::clr::{EventKind, TypeArguments, write_parameters, write_type_name};
 
 use crate::wire::Utf16;
 
@@ -213,10 +213,8 @@ impl Symbols {
 
     /// Type and name of a method with a dot between.
     pub(super) fn full_name(&self, method: MethodId) -> String {
-        match self.names(method) {
-            ("", name) => name.to_owned(),
-            (namespace, name) => format!("{namespace}.{name}"),
-        }
+        let (namespace, name) = self.names(method);
+        method_name(namespace, name)
     }
 
     /// The parameters of a method in parentheses, as in `(int, string)`; empty where they are not known.
@@ -226,10 +224,16 @@ impl Symbols {
 
     /// File name of a method's module without its extension; empty where it is not known.
     pub(super) fn module(&self, method: MethodId) -> &str {
-        let module = self.methods[method.0 as usize].module;
+        self.module_name(self.methods[method.0 as usize].module)
+    }
+
+    /// File name of a module without its extension; empty where it is not known.
+    pub(super) fn module_name(&self, module: u64) -> &str {
         let path = self.modules.get(&module).map_or("", |path| self.names.get(*path));
         let file = path.rsplit(['/', '\\']).next().unwrap_or_default();
-        file.strip_suffix(".dll").or_else(|| file.strip_suffix(".exe")).unwrap_or(file)
+        let name = file.strip_suffix(".dll").or_else(|| file.strip_suffix(".exe")).unwrap_or(file);
+        // Precompiled code of a module, in a file beside it.
+        name.strip_suffix(".ni").unwrap_or(name)
     }
 
     /// The tiers that a method was compiled in, so far as bodies of it came.
@@ -250,6 +254,17 @@ impl Symbols {
     }
 }
 
+/// Type and name of a method as people write them, with a dot between.
+pub(super) fn method_name(namespace: &str, name: &str) -> String {
+    let mut full = String::with_capacity(namespace.len() + 1 + name.len());
+    write_type_name(namespace, TypeArguments::Short, &mut full);
+    if !full.is_empty() {
+        full.push('.');
+    }
+    full.push_str(name);
+    full
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,6 +280,21 @@ mod tests {
         signature.put_utf16z(&format!("void  (int32,class System.Type[{token}])"));
         let signature = Utf16::new(&signature[..signature.len() - 2]);
         symbols.add(&MethodVerbose { body, namespace: Utf16::new(b"T\0"), name, signature });
+    }
+
+    #[test]
+    fn names_are_in_one_form() {
+        for (namespace, name, expected) in
+            [("", "A", "A"), ("N.T", "A", "N.T.A"), ("N.ArraySortHelper`1[System.Int32]", "Sort", "N.ArraySortHelper<int>.Sort")]
+        {
+            assert_eq!(method_name(namespace, name), expected);
+        }
+        let mut symbols = Symbols::default();
+        load(&mut symbols, 100, 10, 1, "A", 0x188);
+        for (path, module) in [("/a/b/Shop.dll", "Shop"), ("C:\\a\\Shop.ni.exe", "Shop"), ("Shop.ni.dll", "Shop"), ("Omni", "Omni")] {
+            symbols.module_path(1, path.chars());
+            assert_eq!(symbols.module(symbols.find(100).unwrap()), module, "{path}");
+        }
     }
 
     #[test]

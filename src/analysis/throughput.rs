@@ -6,9 +6,14 @@ use foldhash::HashSet;
 
 use crate::clr::events;
 use crate::nettrace::{Event, Loss, LossKind, Metadata, SequencePoint, Sink, TraceHeader, Trouble};
+use crate::wire::Utf16;
 
 /// Most threads that are told apart.
 const THREAD_LIMIT: usize = 1 << 18;
+
+/// Names of events that are told apart by what their payloads call them, and bytes of such a name.
+const NAMES: usize = 64;
+const NAME: usize = 256;
 
 /// Threads that are known without a look into a table, as long as their ids differ in the low bits.
 const NEAR: usize = 64;
@@ -20,6 +25,8 @@ pub struct Throughput {
     totals: Totals,
     /// By metadata index; the first counts the events of unknown kinds.
     kinds: Vec<Kind>,
+    /// Of events whose names are in their payloads, count and bytes by metadata index and name; they are in `kinds`, too.
+    dynamic: Vec<(u32, Box<[u8]>, u64, u64)>,
     threads: HashSet<u64>,
     /// Some of `threads`, by the low bits of their ids: most events are of one of these.
     near: [Option<u64>; NEAR],
@@ -35,6 +42,7 @@ struct Kind {
     name: String,
     count: u64,
     bytes: u64,
+    is_dynamic: bool,
 }
 
 /// The sums over a stream.
@@ -81,6 +89,7 @@ impl Default for Throughput {
             trace: None,
             totals: Totals::default(),
             kinds: vec![Kind::default()],
+            dynamic: Vec::new(),
             threads: HashSet::default(),
             near: [None; NEAR],
             first_timestamp: i64::MAX,
@@ -121,19 +130,41 @@ impl Throughput {
     /// What came, by provider, number and name, in this order. Versions of an event count as one.
     pub fn counts(&self) -> Vec<EventCount> {
         let mut sums = BTreeMap::new();
-        for Kind { provider, event_id, name, count, bytes } in self.kinds.iter().filter(|kind| kind.count > 0) {
-            let sum: &mut (u64, u64) = sums.entry((provider, *event_id, name)).or_default();
+        let mut add = |provider: &String, event_id: u32, name: String, (count, bytes): (u64, u64)| {
+            let sum: &mut (u64, u64) = sums.entry((provider.clone(), event_id, name)).or_default();
             sum.0 += count;
             sum.1 += bytes;
-        }
-        let named = |((provider, event_id, name), (count, bytes)): ((&String, u32, &String), _)| EventCount {
-            provider: provider.clone(),
-            event_id,
-            name: if name.is_empty() { events::name(provider, event_id).unwrap_or_default().to_owned() } else { name.clone() },
-            count,
-            bytes,
         };
+        for (index, kind) in (0_u32..).zip(&self.kinds) {
+            let Kind { provider, event_id, name, .. } = kind;
+            let mut rest = (kind.count, kind.bytes);
+            for (_, name, count, bytes) in self.dynamic.iter().filter(|(of, ..)| *of == index) {
+                rest = (rest.0 - count, rest.1 - bytes);
+                add(provider, *event_id, events::dynamic_title(Utf16::new(name)), (*count, *bytes));
+            }
+            let name = if name.is_empty() { events::name(provider, *event_id).unwrap_or_default() } else { name };
+            if rest.0 > 0 {
+                add(provider, *event_id, name.to_owned(), rest);
+            }
+        }
+        let named = |((provider, event_id, name), (count, bytes))| EventCount { provider, event_id, name, count, bytes };
         sums.into_iter().map(named).collect()
+    }
+
+    /// Counts an event by the name in its payload.
+    #[cold]
+    fn named(&mut self, event: &Event<'_>) {
+        let Some(name) = events::dynamic_name(event.payload) else { return };
+        let name = name.as_bytes();
+        let name = &name[..name.len().min(NAME)];
+        let index = event.metadata.index;
+        let bytes = event.payload.len() as u64;
+        if let Some((.., count, sum)) = self.dynamic.iter_mut().find(|(of, known, ..)| *of == index && **known == *name) {
+            *count += 1;
+            *sum += bytes;
+        } else if self.dynamic.len() < NAMES {
+            self.dynamic.push((index, name.into(), 1, bytes));
+        }
     }
 }
 
@@ -144,7 +175,8 @@ impl Sink for Throughput {
 
     fn metadata(&mut self, metadata: &Metadata) {
         let Metadata { provider, event_id, name, .. } = metadata;
-        self.kinds.push(Kind { provider: provider.clone(), event_id: *event_id, name: name.clone(), count: 0, bytes: 0 });
+        let is_dynamic = name.is_empty() && events::is_dynamic(provider, *event_id);
+        self.kinds.push(Kind { provider: provider.clone(), event_id: *event_id, name: name.clone(), count: 0, bytes: 0, is_dynamic });
     }
 
     #[inline]
@@ -152,6 +184,9 @@ impl Sink for Throughput {
         if let Some(kind) = self.kinds.get_mut(event.metadata.index as usize) {
             kind.count += 1;
             kind.bytes += event.payload.len() as u64;
+            if kind.is_dynamic {
+                self.named(event);
+            }
         }
         let timestamp = event.timestamp();
         self.first_timestamp = self.first_timestamp.min(timestamp);
@@ -191,6 +226,7 @@ impl Sink for Throughput {
 mod tests {
     use super::*;
     use crate::nettrace::{Decoder, Encoder, Limits, NewEvent, UtcTime};
+    use crate::wire::Put;
 
     #[test]
     fn sums_are_those_of_what_was_written() {
@@ -237,6 +273,35 @@ mod tests {
         let expected =
             [count("", 0, "", 1), count("Demo", 7, "Tick", 1), count("Microsoft-Windows-DotNETRuntime", 143, "MethodLoadVerbose", 2)];
         assert_eq!(throughput.counts(), expected);
+    }
+
+    /// Three of 64 names are told apart, and those behind are counted together.
+    #[test]
+    fn dynamic_events_have_the_names_in_their_payloads() {
+        let mut encoder = Encoder::new(TraceHeader::default());
+        let provider = "Microsoft-Windows-DotNETRuntime";
+        let metadata = encoder.metadata(&Metadata { provider: provider.into(), event_id: 39, ..Metadata::default() });
+        let mut add = |name: &str| {
+            let mut payload = Vec::new();
+            payload.put_utf16z(name);
+            payload.put_u32(0);
+            encoder.event(&NewEvent { metadata, thread: 1, capture_thread: 1, payload: &payload, ..NewEvent::default() });
+        };
+        ["CommittedUsage", "HeapCountTuning", "CommittedUsage", ""].into_iter().for_each(&mut add);
+        (0..70).for_each(|number| add(&format!("More{number}")));
+        encoder.end();
+        let mut throughput = Throughput::default();
+        Decoder::new(Limits::default()).feed(&encoder.take(), &mut throughput).unwrap();
+        let counts = throughput.counts();
+        let of = |name: &str| counts.iter().find(|count| count.name == name).map(|count| (count.count, count.bytes, count.event_id));
+        assert_eq!(of("GC/CommittedUsage"), Some((2, 2 * 34, 39)));
+        assert_eq!((of("GC/HeapCountTuning"), of("GC/More0")), (Some((1, 36, 39)), Some((1, 16, 39))));
+        assert_eq!(
+            of("GCDynamicEvent").map(|(count, ..)| count),
+            Some(1 + 8),
+            "those without a name, and those for whose there is no room"
+        );
+        assert_eq!(counts.iter().map(|count| count.count).sum::<u64>(), throughput.snapshot().events);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //!
 //! Source: `ClrEtwAll.man` of the runtime, symbols without their version suffix, as Microsoft's documentation lists them.
 
+use crate::wire::{Reader, Utf16};
+
 /// What the runtime calls an event of one of its native providers.
 pub fn name(provider: &str, event_id: u32) -> Option<&'static str> {
     let names = names(provider);
@@ -9,11 +11,27 @@ pub fn name(provider: &str, event_id: u32) -> Option<&'static str> {
     Some(names[found].1)
 }
 
+/// Whether events of this number have their name in their payload.
+pub fn is_dynamic(provider: &str, event_id: u32) -> bool {
+    (provider, event_id) == ("Microsoft-Windows-DotNETRuntime", 39)
+}
+
+/// The name in the payload of such an event, `CommittedUsage` for one.
+pub fn dynamic_name(payload: &[u8]) -> Option<Utf16<'_>> {
+    Reader::new(payload).utf16z().ok().filter(|name| !name.is_empty())
+}
+
+/// What such an event is called, by that name: `GC/CommittedUsage`.
+pub fn dynamic_title(name: Utf16<'_>) -> String {
+    format!("GC/{name}")
+}
+
 /// The events of one of the native providers, by number; none of any other provider.
 pub fn names(provider: &str) -> &'static [(u32, &'static str)] {
     match provider {
         "Microsoft-Windows-DotNETRuntime" => RUNTIME,
         "Microsoft-Windows-DotNETRuntimeRundown" => RUNDOWN,
+        "Microsoft-Windows-DotNETRuntimePrivate" => PRIVATE,
         "Microsoft-DotNETCore-SampleProfiler" => &[(0, "ThreadSample")],
         "Microsoft-DotNETCore-EventPipe" => &[(1, "ProcessInfo")],
         _ => &[],
@@ -169,13 +187,109 @@ const RUNDOWN: &[(u32, &str)] = &[
     (300, "ExecutionCheckpointDCEnd"),
 ];
 
+/// Those of the manifest that .NET Core writes; the manifest has more, of the .NET Framework's security and binding.
+const PRIVATE: &[(u32, &str)] = &[
+    (1, "GCDecision"),
+    (2, "GCSettings"),
+    (3, "GCOptimized"),
+    (4, "GCPerHeapHistory"),
+    (5, "GCGlobalHeapHistory"),
+    (6, "GCJoin"),
+    (7, "PrvGCMarkStackRoots"),
+    (8, "PrvGCMarkFinalizeQueueRoots"),
+    (9, "PrvGCMarkHandles"),
+    (10, "PrvGCMarkCards"),
+    (11, "BGCBegin"),
+    (12, "BGC1stNonConEnd"),
+    (13, "BGC1stConEnd"),
+    (14, "BGC2ndNonConBegin"),
+    (15, "BGC2ndNonConEnd"),
+    (16, "BGC2ndConBegin"),
+    (17, "BGC2ndConEnd"),
+    (18, "BGCPlanEnd"),
+    (19, "BGCSweepEnd"),
+    (20, "BGCDrainMark"),
+    (21, "BGCRevisit"),
+    (22, "BGCOverflow"),
+    (23, "BGCAllocWaitBegin"),
+    (24, "BGCAllocWaitEnd"),
+    (25, "GCFullNotify"),
+    (26, "BGC1stSweepEnd"),
+    (80, "EEStartupStart"),
+    (81, "EEStartupEnd"),
+    (82, "EEConfigSetup"),
+    (83, "EEConfigSetupEnd"),
+    (84, "LdSysBases"),
+    (85, "LdSysBasesEnd"),
+    (86, "ExecExe"),
+    (87, "ExecExeEnd"),
+    (88, "Main"),
+    (89, "MainEnd"),
+    (90, "ApplyPolicyStart"),
+    (91, "ApplyPolicyEnd"),
+    (92, "LdLibShFolder"),
+    (93, "LdLibShFolderEnd"),
+    (94, "PrestubWorker"),
+    (95, "PrestubWorkerEnd"),
+    (96, "GetInstallationStart"),
+    (97, "GetInstallationEnd"),
+    (98, "OpenHModule"),
+    (99, "OpenHModuleEnd"),
+    (100, "ExplicitBindStart"),
+    (101, "ExplicitBindEnd"),
+    (102, "ParseXml"),
+    (103, "ParseXmlEnd"),
+    (104, "InitDefaultDomain"),
+    (105, "InitDefaultDomainEnd"),
+    (106, "InitSecurity"),
+    (107, "InitSecurityEnd"),
+    (108, "AllowBindingRedirs"),
+    (109, "AllowBindingRedirsEnd"),
+    (110, "EEConfigSync"),
+    (111, "EEConfigSyncEnd"),
+    (112, "FusionBinding"),
+    (113, "FusionBindingEnd"),
+    (114, "LoaderCatchCall"),
+    (115, "LoaderCatchCallEnd"),
+    (116, "FusionInit"),
+    (117, "FusionInitEnd"),
+    (118, "FusionAppCtx"),
+    (119, "FusionAppCtxEnd"),
+    (120, "Fusion2EE"),
+    (121, "Fusion2EEEnd"),
+    (122, "SecurityCatchCall"),
+    (123, "SecurityCatchCallEnd"),
+    (151, "CLRStackWalkPrivate"),
+    (158, "ModuleRangeLoadPrivate"),
+    (159, "BindingPolicyPhaseStart"),
+    (160, "BindingPolicyPhaseEnd"),
+    (161, "BindingNgenPhaseStart"),
+    (162, "BindingNgenPhaseEnd"),
+    (163, "BindingLookupAndProbingPhaseStart"),
+    (164, "BindingLookupAndProbingPhaseEnd"),
+    (165, "LoaderPhaseStart"),
+    (166, "LoaderPhaseEnd"),
+    (191, "FailFast"),
+    (192, "PrvFinalizeObject"),
+    (193, "CCWRefCountChangeAnsi"),
+    (194, "PrvSetGCHandle"),
+    (195, "PrvDestroyGCHandle"),
+    (196, "FusionMessageEvent"),
+    (197, "FusionErrorCodeEvent"),
+    (199, "PinPlugAtGCTime"),
+    (200, "CCWRefCountChange"),
+    (201, "MulticoreJit"),
+    (202, "MulticoreJitMethodCodeReturned"),
+    (310, "AllocRequest"),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_tables_can_be_searched() {
-        for names in [RUNTIME, RUNDOWN] {
+        for names in [RUNTIME, RUNDOWN, PRIVATE] {
             assert!(names.is_sorted_by(|(a, _), (b, _)| a < b));
         }
     }
@@ -184,6 +298,7 @@ mod tests {
     fn one_id_is_another_event_at_another_provider() {
         assert_eq!(name("Microsoft-Windows-DotNETRuntime", 144), Some("MethodUnloadVerbose"));
         assert_eq!(name("Microsoft-Windows-DotNETRuntimeRundown", 144), Some("MethodDCEndVerbose"));
+        assert_eq!(name("Microsoft-Windows-DotNETRuntimePrivate", 10), Some("PrvGCMarkCards"));
         assert_eq!(name("Microsoft-Windows-DotNETRuntime", 9999), None);
         assert_eq!(name("Demo", 1), None);
     }

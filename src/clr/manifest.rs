@@ -70,6 +70,7 @@ fn layout(provider: &str, event_id: u32) -> Option<&'static str> {
     let layouts = match provider {
         "Microsoft-Windows-DotNETRuntime" => RUNTIME,
         "Microsoft-Windows-DotNETRuntimeRundown" => RUNDOWN,
+        "Microsoft-Windows-DotNETRuntimePrivate" => PRIVATE,
         "Microsoft-DotNETCore-SampleProfiler" => &[(0, "Type:4")],
         _ => return None,
     };
@@ -118,6 +119,7 @@ const RUNTIME: &[(u32, &str)] = &[
     (31, "HandleID:p ClrInstanceID:clr"),
     (33, "HandleID:p ObjectID:p ObjectSize:8 TypeName:z ClrInstanceID:clr"),
     (35, "Reason:why ClrInstanceID:clr"),
+    (39, "Name:z DataSize:4"),
     (50, WORKERS),
     (51, WORKERS),
     (52, WORKERS),
@@ -198,6 +200,40 @@ const RUNDOWN: &[(u32, &str)] = &[
     (187, INFORMATION),
 ];
 
+const PRIVATE: &[(u32, &str)] = &[
+    (1, "DoCompact:4 ClrInstanceID:clr"),
+    (2, "SegmentSize:8 LargeObjectSegmentSize:8 ServerGC:4 ClrInstanceID:clr"),
+    (3, "DesiredAllocation:8 NewAllocation:8 GenerationNumber:4 ClrInstanceID:clr"),
+    (6, "Heap:4 JoinTime:4 JoinType:4 ClrInstanceID:clr"),
+    (7, "HeapNum:4 ClrInstanceID:clr"),
+    (8, "HeapNum:4 ClrInstanceID:clr"),
+    (9, "HeapNum:4 ClrInstanceID:clr"),
+    (10, "HeapNum:4 ClrInstanceID:clr"),
+    (11, CLR),
+    (12, CLR),
+    (13, CLR),
+    (14, CLR),
+    (15, CLR),
+    (16, CLR),
+    (17, CLR),
+    (18, CLR),
+    (19, CLR),
+    (20, "Objects:8 ClrInstanceID:clr"),
+    (21, "Pages:8 Objects:8 IsLarge:4 ClrInstanceID:clr"),
+    (22, "Min:x8 Max:x8 Objects:8 IsLarge:4 ClrInstanceID:clr GenNumber:4"),
+    (23, "Reason:4 ClrInstanceID:clr"),
+    (24, "Reason:4 ClrInstanceID:clr"),
+    (25, "GenNumber:4 IsAlloc:4 ClrInstanceID:clr"),
+    (26, "GenNumber:4 ClrInstanceID:clr"),
+    (80, CLR),
+    (81, CLR),
+    (192, "TypeID:p ObjectID:p ClrInstanceID:clr TypeName:z"),
+    (194, "HandleID:p ObjectID:p Kind:4 Generation:4 AppDomainID:x8 ClrInstanceID:clr"),
+    (195, "HandleID:p ClrInstanceID:clr"),
+    (199, "PlugStart:p PlugEnd:p GapBeforeSize:8 ClrInstanceID:clr"),
+    (310, "LoaderHeapPtr:p MemoryAddress:p RequestSize:4 Unused1:4 Unused2:8 ClrInstanceID:clr"),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_tables_can_be_searched_and_read() {
-        for layouts in [RUNTIME, RUNDOWN] {
+        for layouts in [RUNTIME, RUNDOWN, PRIVATE] {
             assert!(layouts.is_sorted_by(|(a, _), (b, _)| a < b));
             for (id, layout) in layouts {
                 for field in layout.split(' ') {

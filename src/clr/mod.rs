@@ -25,6 +25,7 @@ mod signature;
 mod spec;
 mod tracepoints;
 mod trigger;
+mod type_name;
 
 pub use event_ids::parse_event_ids;
 pub use kind::EventKind;
@@ -37,3 +38,4 @@ pub use signature::write_parameters;
 pub use spec::{format_keywords, format_provider, parse_provider, parse_runtime_keywords};
 pub use tracepoints::parse_tracepoints;
 pub use trigger::Trigger;
+pub use type_name::{TypeArguments, type_name, write_type_name};

@@ -1,5 +1,7 @@
 //! Signatures of methods as the runtime writes them into its events.
 
+use super::type_name::keyword;
+
 /// Longest part of a signature that is read, characters.
 const LONGEST: usize = 2048;
 
@@ -41,6 +43,8 @@ pub fn write_parameters(signature: impl Iterator<Item = char>, out: &mut String)
 struct Word {
     text: String,
     unsigned: bool,
+    /// What comes is the type that modifies the next one, such as `IsVolatile`.
+    is_modifier: bool,
 }
 
 impl Word {
@@ -50,6 +54,8 @@ impl Word {
             // A type that can be unloaded has an address for a name.
             "" | "class" | "value" | "pMT:" => {}
             "unsigned" => self.unsigned = true,
+            "required_modifier" | "optional_modifier" => self.is_modifier = true,
+            _ if self.is_modifier => self.is_modifier = false,
             _ => {
                 self.end(' ', out);
                 out.push(' ');
@@ -73,17 +79,23 @@ impl Word {
             ("int", false) => "nint",
             ("int", true) => "nuint",
             ("wchar", _) => "char",
-            ("System.String", _) => "string",
-            ("System.Object", _) => "object",
             _ if text.starts_with("0x") => "?",
             _ => {
+                if let Some(keyword) = keyword(text) {
+                    out.push_str(keyword);
+                    return self.clear();
+                }
                 let name = text.rsplit('.').next().filter(|name| !name.is_empty()).unwrap_or(text);
                 // How many type arguments there are shows where they follow.
                 if delimiter == '<' { name.split('`').next().unwrap_or(name) } else { name }
             }
         });
+        self.clear();
+    }
+
+    fn clear(&mut self) {
         self.text.clear();
-        self.unsigned = false;
+        (self.unsigned, self.is_modifier) = (false, false);
     }
 }
 
@@ -114,6 +126,8 @@ mod tests {
                 "(Func<ErrorInfo, ValueTuple<long, float>>)",
             ),
             ("class System.Object  (class System.Object,pMT: 0x7f70c7295438<class System.Object>)", "(object, ?<object>)"),
+            ("void  (required_modifier System.Runtime.InteropServices.InAttribute !!0&,optional_modifier IsConst int32)", "(!!0&, int)"),
+            ("instance void  (value class System.Int128,class System.Single)", "(Int128, float)"),
             ("", ""),
             ("void (int32)", ""),
             ("void  (int32", "(int"),

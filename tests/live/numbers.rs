@@ -334,3 +334,40 @@ fn a_profile_and_a_provider_are_merged() {
         assert_eq!((snapshot.contention.ended, snapshot.exceptions.thrown), (3, 4), "{runtime}");
     }
 }
+
+/// Events of the runtime whose names are in its manifest, or in their payloads, have them.
+#[test]
+fn events_of_the_runtime_have_names() {
+    for runtime in runtimes::with("known") {
+        let mut program = runtime.program("known").start();
+        let place = folder();
+        let file = place.path().join("a.nettrace");
+        let pid = program.pid().to_string();
+        let providers = ["Microsoft-Windows-DotNETRuntimePrivate:0xffffffffffffffff:5", "Microsoft-Windows-DotNETRuntime:1:5"];
+        let words = ["trace", &pid, "-o", file.to_str().unwrap(), "--provider", providers[0], "--provider", providers[1]];
+        let recording = Invocation::new(words).start();
+        wait_for_bytes(&recording, place.path());
+        assert!(program.answers());
+        program.carry_out("collect 2 2");
+        program.carry_out("hold 1000");
+        recording.signal(Signal::INT);
+        assert_eq!(recording.wait().code, 130);
+        let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+        let counts = stats["counts"].as_array().unwrap();
+        let named = |provider: &str| {
+            let of = |count: &&serde_json::Value| count["provider"] == provider;
+            counts
+                .iter()
+                .filter(of)
+                .map(|count| count["name"].as_str().filter(|name| !name.is_empty()).unwrap_or_else(|| panic!("{count}")))
+                .collect::<BTreeSet<_>>()
+        };
+        let private = named("Microsoft-Windows-DotNETRuntimePrivate");
+        assert!(private.contains("PrvSetGCHandle"), "{runtime}: {private:?}");
+        let runtime_events = named("Microsoft-Windows-DotNETRuntime");
+        // 3.1 has no such events.
+        let dynamic = runtime.major() > 3;
+        assert_eq!(runtime_events.contains("GC/CommittedUsage"), dynamic, "{runtime}: {runtime_events:?}");
+        assert!(!runtime_events.contains("GCDynamicEvent"), "{runtime}: {runtime_events:?}");
+    }
+}

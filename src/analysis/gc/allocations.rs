@@ -1,6 +1,8 @@
 //! What is allocated.
 
 use crate::clr::payload::{AllocationKind, AllocationSampled, AllocationTick};
+use crate::clr::{TypeArguments, type_name};
+use crate::wire::Utf16;
 
 use super::super::ranking::{Ranking, Row};
 use super::super::timeline::{Merge, Timeline};
@@ -126,7 +128,7 @@ impl Allocations {
         }
         let types = if is_random { &self.sampled } else { &self.types };
         let named = |(name, row): (&[u8], &Type)| AllocatedType {
-            name: crate::wire::Utf16::new(name).to_string(),
+            name: type_name(&Utf16::new(name).to_string(), TypeArguments::Short),
             bytes: row.bytes,
             ticks: row.ticks,
             largest: row.largest,

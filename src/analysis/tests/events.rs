@@ -124,6 +124,38 @@ fn messages_of_loggers() {
     assert_eq!((latest.level, latest.logger.as_str(), latest.event_id, latest.text.as_str()), (4, "Db", 42, "broken"));
 }
 
+/// As .NET Core 3.x writes a message without a name: there are no bytes for it, and the text stands in its place.
+#[test]
+fn messages_without_a_name_have_their_text() {
+    let text = |names: &[&'static str]| names.iter().map(|name| (*name, FieldType::String)).collect::<Vec<_>>();
+    let number = |name: &'static str| (name, FieldType::Int32);
+    let head = || Bytes::default().u32(2).u32(1).text("Shop.Orders").u32(7);
+    let fields = |texts: &[&'static str]| {
+        let head = vec![number("Level"), number("FactoryID"), ("LoggerName", FieldType::String), number("EventId")];
+        [head, text(texts)].concat()
+    };
+    let plain = fields(&["EventName", "FormattedMessage"]);
+    let json = fields(&["EventName", "ExceptionJson", "ArgumentsJson", "FormattedMessage"]);
+    let mut script = Script::new();
+    const LOGGING: &str = "Microsoft-Extensions-Logging";
+    let mut log = |at: i64, name: &str, fields: &[(&str, FieldType)], payload: Bytes| {
+        script.described(LOGGING, name, fields, at * MS, payload);
+    };
+    log(1, "FormattedMessage", &plain, head().text("paid"));
+    log(2, "FormattedMessage", &plain, head().text("Paying").text("is paid"));
+    log(3, "FormattedMessage", &plain, head().text("").text("was paid"));
+    log(4, "MessageJson", &json, head().text("{}").text("{\"id\":7}").text("json paid"));
+    log(5, "MessageJson", &json, head().text("{\"Type\":\"Oops\"}").text("{}").text("not paid"));
+    log(6, "MessageJson", &json, head().text("Paying").text("{\"Type\":\"Oops\"}").text("{}").text("never paid"));
+    let logs = script.snapshot().logs;
+    let told: Vec<_> =
+        logs.recent.iter().rev().map(|message| (message.text.as_str(), message.exception.as_str(), message.event_id)).collect();
+    let oops = "{\"Type\":\"Oops\"}";
+    let expected =
+        [("paid", "", 7), ("is paid", "", 7), ("was paid", "", 7), ("json paid", "", 7), ("not paid", oops, 7), ("never paid", oops, 7)];
+    assert_eq!(told, expected);
+}
+
 #[test]
 fn exceptions_have_their_rates_and_what_was_usual_before() {
     let throw = |script: &mut Script, at: i64, name: &str| {

@@ -188,6 +188,20 @@ fn stacks_that_were_cut_off_are_told_apart() {
     assert_eq!(roots, [("(callers missing: stack cut off at 100 frames)".to_owned(), 2), ("App.Main".to_owned(), 1)]);
 }
 
+/// Instantiations of a generic type whose arguments can be unloaded differ only by addresses, which mean nothing to a reader.
+#[test]
+fn methods_that_are_called_the_same_are_one() {
+    let mut script = Script::new();
+    script.method(0x1000, 0x100, "N.List`1[System.Int32]", "Add").method(0x2000, 0x100, "N.List`1[System.Int32]", "Add");
+    script.method(0x3000, 0x100, "N.List`1[System.String]", "Add");
+    for (at, leaf) in [(0, 0x1001), (1, 0x2001), (2, 0x3001)] {
+        sample(&mut script, at * MS, 1, MANAGED, &[leaf]);
+    }
+    let methods = script.play().methods(SampleFilter::ALL, 10).methods;
+    let rows: Vec<_> = methods.iter().map(|method| (method.name.as_str(), method.own.all(), method.tiers.len())).collect();
+    assert_eq!(rows, [("N.List<int>.Add", 2, 1), ("N.List<string>.Add", 1, 1)]);
+}
+
 #[test]
 fn too_many_stacks_are_folded() {
     let mut script = Script::new();

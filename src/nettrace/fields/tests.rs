@@ -40,7 +40,7 @@ fn every_type_is_read() {
         (Char, false, &[0x41, 0], "Char(65)"),
         (SByte, false, &[0xff], "Int(-1)"),
         (Byte, false, &[0xff], "UInt(255)"),
-        (Utf8CodeUnit, true, &[0x41], "UInt(65)"),
+        (Utf8CodeUnit, true, &[0x41], "Utf8([65])"),
         (Int16, false, &[0xfe, 0xff], "Int(-2)"),
         (UInt16, false, &[0xfe, 0xff], "UInt(65534)"),
         (Int32, false, &[0xfe, 0xff, 0xff, 0xff], "Int(-2)"),

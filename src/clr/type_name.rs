@@ -1,0 +1,211 @@
+//! Names of types as the runtime writes them into its events, and as people write them.
+
+/// Types in types that are read.
+const DEPTH: usize = 16;
+
+/// How the type arguments in a name are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TypeArguments {
+    /// Without namespaces, C#'s own types by the names that C# has for them: `Dictionary<string, int[]>`.
+    Short,
+    /// In full, as dotnet-gcdump writes them: `Dictionary<System.String,System.Int32[]>`.
+    Full,
+}
+
+/// Writes the name of a type with its type arguments in angle brackets, behind the type that they belong to:
+/// ``System.Collections.Generic.Dictionary`2[System.String,System.Int32]`` becomes `System.Collections.Generic.Dictionary<string, int>`. Where a name has
+/// none of the arguments that it wants, their places are empty. A name that makes no sense stays as it is. Not sanitised.
+pub fn write_type_name(name: &str, arguments: TypeArguments, out: &mut String) {
+    if !name.contains('`') {
+        return out.push_str(name);
+    }
+    let start = out.len();
+    let mut parser = Parser { rest: name, arguments };
+    if parser.write(out, false, DEPTH).is_none() || !parser.rest.is_empty() {
+        out.truncate(start);
+        out.push_str(name);
+    }
+}
+
+/// The same as a text of its own.
+pub fn type_name(name: &str, arguments: TypeArguments) -> String {
+    let mut out = String::with_capacity(name.len());
+    write_type_name(name, arguments, &mut out);
+    out
+}
+
+/// C#'s name of a type of the runtime, given with its namespace.
+pub(super) fn keyword(name: &str) -> Option<&'static str> {
+    Some(match name.strip_prefix("System.")? {
+        "Boolean" => "bool",
+        "Byte" => "byte",
+        "SByte" => "sbyte",
+        "Char" => "char",
+        "Int16" => "short",
+        "UInt16" => "ushort",
+        "Int32" => "int",
+        "UInt32" => "uint",
+        "Int64" => "long",
+        "UInt64" => "ulong",
+        "IntPtr" => "nint",
+        "UIntPtr" => "nuint",
+        "Single" => "float",
+        "Double" => "double",
+        "Decimal" => "decimal",
+        "String" => "string",
+        "Object" => "object",
+        _ => return None,
+    })
+}
+
+struct Parser<'a> {
+    rest: &'a str,
+    arguments: TypeArguments,
+}
+
+/// A type or one nested in it, and how many type arguments are its own.
+struct Segment<'a> {
+    name: &'a str,
+    arity: usize,
+}
+
+impl<'a> Parser<'a> {
+    /// Reads a type and writes it; one that is an argument in the way that arguments are written.
+    fn write(&mut self, out: &mut String, is_argument: bool, depth: usize) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        let mut segments = Vec::new();
+        loop {
+            let end = self.rest.find(['+', '[', ']', ',', '`', '*', '&']).unwrap_or(self.rest.len());
+            let (name, rest) = self.rest.split_at(end);
+            self.rest = rest;
+            segments.push(Segment { name, arity: self.arity()? });
+            match self.rest.strip_prefix('+') {
+                Some(rest) => self.rest = rest,
+                None => break,
+            }
+        }
+        let arity: usize = segments.iter().map(|segment| segment.arity).sum();
+        let mut written = Vec::new();
+        // An array has nothing or a comma in its brackets.
+        if arity > 0 && self.rest.starts_with('[') && !self.rest[1..].starts_with([']', ',']) {
+            loop {
+                self.rest = &self.rest[1..];
+                let mut argument = String::new();
+                self.write(&mut argument, true, depth)?;
+                written.push(argument);
+                match self.rest.as_bytes().first()? {
+                    b',' => {}
+                    b']' => break,
+                    _ => return None,
+                }
+            }
+            self.rest = &self.rest[1..];
+            if written.len() != arity {
+                return None;
+            }
+        }
+        let is_short = is_argument && self.arguments == TypeArguments::Short;
+        let mut written = written.into_iter();
+        for (index, Segment { name, arity }) in segments.iter().enumerate() {
+            if index > 0 {
+                out.push('+');
+            }
+            match keyword(name).filter(|_| is_short && segments.len() == 1) {
+                Some(keyword) => out.push_str(keyword),
+                // A name that begins with a dot is none of a namespace.
+                None if is_short && index == 0 => out.push_str(name.rsplit('.').next().filter(|name| !name.is_empty()).unwrap_or(name)),
+                None => out.push_str(name),
+            }
+            if *arity > 0 {
+                out.push('<');
+                for place in 0..*arity {
+                    if place > 0 {
+                        out.push_str(if self.arguments == TypeArguments::Short && written.len() > 0 { ", " } else { "," });
+                    }
+                    out.push_str(&written.next().unwrap_or_default());
+                }
+                out.push('>');
+            }
+        }
+        self.suffixes(out)
+    }
+
+    /// How many type arguments a type wants, which stands behind its name.
+    fn arity(&mut self) -> Option<usize> {
+        let Some(rest) = self.rest.strip_prefix('`') else { return Some(0) };
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let arity = rest[..end].parse().ok().filter(|arity| *arity <= 64)?;
+        self.rest = &rest[end..];
+        Some(arity)
+    }
+
+    /// Arrays, pointers and references.
+    fn suffixes(&mut self, out: &mut String) -> Option<()> {
+        while let Some(first) = self.rest.chars().next() {
+            let length = match first {
+                '*' | '&' => 1,
+                '[' => self.rest.find(']').filter(|end| self.rest[1..*end].bytes().all(|byte| byte == b','))? + 1,
+                _ => break,
+            };
+            let (suffix, rest) = self.rest.split_at(length);
+            out.push_str(suffix);
+            self.rest = rest;
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn names_are_as_people_write_them() {
+        // Names that runtimes 3.1, 9 and 10 wrote, and what is none.
+        for (name, short, full) in [
+            ("System.String", "System.String", "System.String"),
+            ("", "", ""),
+            (
+                "System.Collections.Generic.ArraySortHelper`1[System.Int32]",
+                "System.Collections.Generic.ArraySortHelper<int>",
+                "System.Collections.Generic.ArraySortHelper<System.Int32>",
+            ),
+            (
+                "System.Collections.Generic.Dictionary`2[System.UInt64,System.__Canon]",
+                "System.Collections.Generic.Dictionary<ulong, __Canon>",
+                "System.Collections.Generic.Dictionary<System.UInt64,System.__Canon>",
+            ),
+            (
+                "System.Collections.Generic.Dictionary`2+Entry[System.String,System.Int32[]][]",
+                "System.Collections.Generic.Dictionary<string, int[]>+Entry[]",
+                "System.Collections.Generic.Dictionary<System.String,System.Int32[]>+Entry[]",
+            ),
+            ("A`1+B`2[X.P,Y.Q,Z.R]", "A<P>+B<Q, R>", "A<X.P>+B<Y.Q,Z.R>"),
+            ("A`1[N.B`1[N.C+D[,]]]", "A<B<C+D[,]>>", "A<N.B<N.C+D[,]>>"),
+            ("Shop.<>c__DisplayClass5_0`1[System.Byte*]", "Shop.<>c__DisplayClass5_0<byte*>", "Shop.<>c__DisplayClass5_0<System.Byte*>"),
+            ("List`1", "List<>", "List<>"),
+            ("List`1[]", "List<>[]", "List<>[]"),
+            ("Map`2", "Map<,>", "Map<,>"),
+            ("A`2[B]", "A`2[B]", "A`2[B]"),
+            ("A`1[B", "A`1[B", "A`1[B"),
+            ("A`1[B]C", "A`1[B]C", "A`1[B]C"),
+            ("A`", "A`", "A`"),
+            ("A`99", "A`99", "A`99"),
+            ("A`1[[B, Version=1]]", "A`1[[B, Version=1]]", "A`1[[B, Version=1]]"),
+        ] {
+            assert_eq!(type_name(name, TypeArguments::Short), short, "{name}");
+            assert_eq!(type_name(name, TypeArguments::Full), full, "{name}");
+        }
+        let deep = format!("{}X{}", "A`1[".repeat(100), "]".repeat(100));
+        assert_eq!(type_name(&deep, TypeArguments::Short), deep, "no more than is sensible");
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_does_harm(name in "[A-Za`.+*&\\[\\],0-9é]{0,40}") {
+            let written = type_name(&name, TypeArguments::Short);
+            prop_assert!(written.len() <= 70 * name.len() + 1);
+        }
+    }
+}
