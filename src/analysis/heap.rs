@@ -6,8 +6,8 @@
 
 use foldhash::HashMap;
 
-use crate::clr::EventKind;
 use crate::clr::payload::{BulkEdge, BulkNode, BulkType, GcEnd, GcStart, GcType};
+use crate::clr::{EventKind, TypeArguments, type_name};
 
 use super::known::{Analysis, Known, View};
 use super::names::{NameId, Names};
@@ -23,7 +23,8 @@ const TOP: usize = 1000;
 #[derive(Debug)]
 pub(super) struct Heap {
     names: Names,
-    name_of: HashMap<u64, NameId>,
+    /// By type, its name and its module.
+    name_of: HashMap<u64, (NameId, u64)>,
     /// The collection that began last and may walk the heap.
     collection: Option<u32>,
     walk: Walk,
@@ -80,8 +81,10 @@ pub struct HeapSnapshot {
 /// Objects of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeapType {
-    /// Its name; empty where it was not told. Not sanitised.
+    /// Its name, type arguments in angle brackets; empty where it was not told. Not sanitised.
     pub name: String,
+    /// Its module, without extension; empty where it was not told. Not sanitised.
+    pub module: String,
     /// How many.
     pub objects: u64,
     /// Bytes that they take.
@@ -177,7 +180,7 @@ impl Heap {
         for named in types {
             if self.name_of.len() < TYPES || self.name_of.contains_key(&named.id) {
                 let name = self.names.add(named.name);
-                self.name_of.insert(named.id, name);
+                self.name_of.insert(named.id, (name, named.module));
             }
         }
     }
@@ -241,15 +244,17 @@ impl Analysis for Heap {
         Some(())
     }
 
-    fn snapshot(&self, _view: &View<'_>) -> Option<HeapSnapshot> {
+    fn snapshot(&self, view: &View<'_>) -> Option<HeapSnapshot> {
         let (objects, bytes) = self.progress()?;
-        let mut by_name = HashMap::<NameId, Objects>::default();
+        // A module may be loaded more than once.
+        let mut by_name = HashMap::<(NameId, &str), Objects>::default();
         for (id, objects) in &self.walk.types {
-            let name = self.name_of.get(id).copied().unwrap_or_default();
-            by_name.entry(name).or_default().add(objects.count, objects.bytes);
+            let (name, module) = self.name_of.get(id).copied().unwrap_or_default();
+            by_name.entry((name, view.symbols.module_name(module))).or_default().add(objects.count, objects.bytes);
         }
-        let named = |(name, objects): (NameId, Objects)| HeapType {
-            name: self.names.get(name).to_owned(),
+        let named = |((name, module), objects): ((NameId, &str), Objects)| HeapType {
+            name: type_name(self.names.get(name), TypeArguments::Full),
+            module: module.to_owned(),
             objects: objects.count,
             bytes: objects.bytes,
         };

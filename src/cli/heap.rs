@@ -12,10 +12,10 @@ use super::gcdump::GraphFile;
 use super::host::Host;
 use super::print;
 use super::target::{called, connect_managed, not_started};
-use crate::analysis::{HeapProblem, HeapSnapshot, Live};
+use crate::analysis::{HeapProblem, HeapSnapshot, HeapType, Live};
 use crate::clr::RUNTIME;
 use crate::export::HeapGraph;
-use crate::ipc::{BufferMb, Level, Provider, Rundown, SessionConfig};
+use crate::ipc::{BufferMb, BufferMode, Invalid, Level, Provider, Rundown, SessionConfig};
 use crate::model::{Bytes, Count, NativeAotGap, Process, sanitise};
 use crate::net::client::Client;
 use crate::session::{Listener, StopLimit, Unfinished};
@@ -56,6 +56,7 @@ struct Document {
 #[derive(Serialize)]
 struct Type {
     name: String,
+    module: String,
     objects: u64,
     bytes: u64,
 }
@@ -84,10 +85,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     // reference takes 8, 12 of the walk and 8 of the graph.
     let memory = client.peak_memory().unwrap_or(UNKNOWN);
     let (most, room) = (memory.saturating_mul(4).saturating_add(64 << 20), memory.saturating_mul(2).saturating_add(16 << 20));
-    let provider = Provider::new(RUNTIME, WALK, Level::Verbose).map_err(Failure::usage)?;
-    let mut config = SessionConfig::new(provider.into());
-    config.rundown = Rundown::None;
-    config.buffer = BufferMb::new(BUFFER_MB).map_err(Failure::usage)?;
+    let config = session(process.runtime.as_ref().map_or(0, |version| version.major())).map_err(Failure::usage)?;
     let sink = (Live::default(), HeapGraph::new(if file.is_some() { room } else { 0 }));
     let mut listener = Listener::start(client, &config, sink, most).await.map_err(not_started)?;
     let heap = walk(&listener).await;
@@ -111,6 +109,18 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     };
     let exit = report(&heap, path, arguments)?;
     trouble.map_or(Ok(exit), Err)
+}
+
+/// The session of a walk. Its rundown says which modules the types are of: those alone where the runtime can choose.
+fn session(major: u32) -> Result<SessionConfig, Invalid> {
+    let mut config = SessionConfig::new(Provider::new(RUNTIME, WALK, Level::Verbose)?.into());
+    config.rundown = if major >= 9 { Rundown::Preferred(LOADER) } else { Rundown::Default };
+    config.buffer = BufferMb::new(BUFFER_MB)?;
+    if major >= 11 {
+        // The program stands still anyway, and nothing is lost.
+        config.mode = BufferMode::Block;
+    }
+    Ok(config)
 }
 
 /// Asks the person.
@@ -191,7 +201,7 @@ fn document(heap: &HeapSnapshot, count: usize) -> Document {
         references: heap.references,
         complete: heap.is_finished,
         problems: heap.problems.iter().map(problem).collect(),
-        types: shown.iter().map(|named| Type { name: sanitise(&named.name), objects: named.objects, bytes: named.bytes }).collect(),
+        types: shown.iter().map(type_of).collect(),
         others: Others {
             types: types + more.len() as u64,
             objects: objects + more.iter().map(|named| named.objects).sum::<u64>(),
@@ -199,6 +209,11 @@ fn document(heap: &HeapSnapshot, count: usize) -> Document {
         },
         file: None,
     }
+}
+
+fn type_of(named: &HeapType) -> Type {
+    let HeapType { name, module, objects, bytes } = named;
+    Type { name: sanitise(name), module: sanitise(module), objects: *objects, bytes: *bytes }
 }
 
 fn problem(problem: &HeapProblem) -> String {
@@ -218,8 +233,9 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
     let Document { objects, bytes, references, types, others, .. } = document;
     writeln!(out, "{objects} objects, {} ({bytes} bytes), {references} references\n", Bytes(*bytes))?;
     writeln!(out, "{:>12} {:>10}  TYPE", "BYTES", "OBJECTS")?;
-    for Type { name, objects, bytes } in types {
-        writeln!(out, "{bytes:>12} {objects:>10}  {}", if name.is_empty() { "(not told)" } else { name })?;
+    for Type { name, module, objects, bytes } in types {
+        let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
+        writeln!(out, "{bytes:>12} {objects:>10}  {}{module}", if name.is_empty() { "(not told)" } else { name })?;
     }
     if others.types > 0 {
         writeln!(out, "{:>12} {:>10}  in {} other types", others.bytes, others.objects, others.types)?;
@@ -230,11 +246,22 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::HeapType;
+    use crate::ipc::CommandCode;
+
+    #[test]
+    fn nothing_is_lost_where_the_runtime_can_wait() {
+        let session = |major| {
+            let config = session(major).unwrap();
+            (config.command().code(), config.mode, config.rundown.keyword())
+        };
+        assert_eq!(session(3), (CommandCode::CollectTracing2, BufferMode::Drop, Rundown::DEFAULT_KEYWORD));
+        assert_eq!(session(9), (CommandCode::CollectTracing4, BufferMode::Drop, LOADER));
+        assert_eq!(session(11), (CommandCode::CollectTracing6, BufferMode::Block, LOADER));
+    }
 
     #[test]
     fn what_is_not_shown_is_counted() {
-        let named = |name: &str, objects, bytes| HeapType { name: name.into(), objects, bytes };
+        let named = |name: &str, objects, bytes| HeapType { name: name.into(), module: String::new(), objects, bytes };
         let heap = HeapSnapshot {
             objects: 16,
             bytes: 160,

@@ -62,8 +62,27 @@ struct Numbered<'a> {
     ends: Vec<u32>,
     /// Addresses of objects that were not told.
     others: Vec<u64>,
-    /// By type of object, the size of the first object of it: such a size needs not be said again.
-    sizes: Vec<i32>,
+    /// By type of object and class of size, which of `types` it is.
+    kinds: Vec<[u32; CLASSES.len()]>,
+    types: Vec<SizedType>,
+}
+
+/// A type of objects, those of one class of size: readers that show a type's size show that of its first object.
+struct SizedType {
+    kind: u32,
+    class: usize,
+    /// The size of the first: such a size needs not be said again.
+    size: i32,
+}
+
+/// Classes of size: their lower bounds in bytes, and how dotnet-gcdump marks the types of what is larger.
+const CLASSES: [(u32, &str); 5] =
+    [(0, ""), (1_000, " (Bytes > 1K)"), (10_000, " (Bytes > 10K)"), (100_000, " (Bytes > 100K)"), (1_000_000, " (Bytes > 1M)")];
+/// No type.
+const NONE: u32 = u32::MAX;
+
+fn class(size: u32) -> usize {
+    CLASSES.iter().rposition(|(bound, _)| size > *bound).unwrap_or(0)
 }
 
 impl HeapGraph {
@@ -117,10 +136,15 @@ impl HeapGraph {
 
 impl<'a> Numbered<'a> {
     fn new(graph: &'a HeapGraph) -> Result<Self, GraphError> {
-        let mut sizes = vec![-1; graph.types.len()];
+        let mut kinds = vec![[NONE; CLASSES.len()]; graph.types.len()];
+        let mut types = Vec::new();
         for node in &graph.nodes {
-            let size = &mut sizes[node.kind as usize];
-            *size = if *size < 0 { node.size as i32 } else { *size };
+            let class = class(node.size);
+            let number = &mut kinds[node.kind as usize][class];
+            if *number == NONE {
+                *number = types.len() as u32;
+                types.push(SizedType { kind: node.kind, class, size: node.size as i32 });
+            }
         }
         let mut groups = vec![Group { name: "[.NET Roots]".to_owned(), children: Vec::new() }];
         groups.extend(Root::ALL.map(|root| Group { name: root.name().to_owned(), children: Vec::new() }));
@@ -130,7 +154,7 @@ impl<'a> Numbered<'a> {
         for found in &graph.statics {
             let number = groups.len() as u32;
             groups[statics + usize::from(found.of_thread)].children.push(number);
-            let name = format!("[static var {}.{}]", graph.types[found.kind as usize], found.name);
+            let name = format!("[static var {}.{}]", graph.types[found.kind as usize].name, found.name);
             groups.push(Group { name, children: Vec::new() });
         }
 
@@ -166,20 +190,23 @@ impl<'a> Numbered<'a> {
             }
             ends.push(u32::try_from(targets.len()).map_err(|_| GraphError::TooLarge)?);
         }
-        Ok(Self { graph, groups, targets, ends, others, sizes })
+        Ok(Self { graph, groups, targets, ends, others, kinds, types })
     }
 
     fn write(&self, out: &mut Out<'_, impl Write>) -> Result<(), GraphError> {
         out.i64(self.graph.nodes.iter().map(|node| i64::from(node.size)).sum())?;
         // The first group is the root.
         out.i32(0)?;
-        let groups = self.groups.iter().map(|group| (group.name.as_str(), 0));
-        let objects = self.graph.types.iter().map(String::as_str).zip(self.sizes.iter().map(|size| (*size).max(0)));
-        out.i32(count(1 + self.groups.len() + self.graph.types.len())?)?;
-        for (name, size) in std::iter::once(("UNDEFINED", 0)).chain(groups).chain(objects) {
+        out.i32(count(1 + self.groups.len() + self.types.len())?)?;
+        for name in std::iter::once("UNDEFINED").chain(self.groups.iter().map(|group| group.name.as_str())) {
             out.string(Some(name))?;
-            out.i32(size)?;
+            out.i32(0)?;
             out.string(None)?;
+        }
+        for SizedType { kind, class, size } in &self.types {
+            out.string(Some(&format!("{}{}", self.graph.types[*kind as usize].name, CLASSES[*class].1)))?;
+            out.i32(*size)?;
+            out.string(self.graph.module(*kind))?;
         }
         // Where each node is described. The first description is that of all that are not known.
         let nodes = self.groups.len() + self.graph.nodes.len() + self.others.len();
@@ -216,8 +243,9 @@ impl<'a> Numbered<'a> {
         }
         let object = number - self.groups.len();
         let Some(Node { size, kind, .. }) = self.graph.nodes.get(object) else { return false };
-        let of_type = (1 + self.groups.len() as i32 + *kind as i32) << 1;
-        if self.sizes[*kind as usize] == *size as i32 {
+        let sized = self.kinds[*kind as usize][class(*size)];
+        let of_type = (1 + self.groups.len() as i32 + sized as i32) << 1;
+        if self.types[sized as usize].size == *size as i32 {
             put(text, of_type);
         } else {
             put(text, of_type | 1);

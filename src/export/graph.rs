@@ -4,12 +4,15 @@ use foldhash::HashMap;
 
 use crate::clr::EventKind;
 use crate::clr::payload::{
-    BulkEdge, BulkNode, BulkRootEdge, BulkRootStaticVariable, BulkType, BulkWeakTableEdge, Fields, Payload, RootKind,
+    BulkEdge, BulkNode, BulkRootEdge, BulkRootStaticVariable, BulkType, BulkWeakTableEdge, Fields, ModuleLoad, Payload, RootKind,
 };
+use crate::clr::{TypeArguments, type_name};
 use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
 
 /// More bytes are never kept.
 const MOST: u64 = 2 << 30;
+/// Most modules.
+const MODULES: usize = 1 << 14;
 /// Longest name that is kept, characters.
 const LONGEST: usize = 1024;
 
@@ -21,7 +24,9 @@ pub struct HeapGraph {
     kinds: Vec<EventKind>,
     pointer_size: u8,
     type_index: HashMap<u64, u32>,
-    pub(super) types: Vec<String>,
+    pub(super) types: Vec<Type>,
+    /// Paths of modules.
+    modules: HashMap<u64, String>,
     pub(super) nodes: Vec<Node>,
     /// Addresses, in the order of the nodes that hold them.
     pub(super) edges: Vec<u64>,
@@ -33,6 +38,14 @@ pub struct HeapGraph {
     room: u64,
     taken: u64,
     is_full: bool,
+}
+
+/// A type.
+#[derive(Debug, Default)]
+pub(super) struct Type {
+    /// Empty where it was not told.
+    pub(super) name: String,
+    module: u64,
 }
 
 /// An object.
@@ -92,6 +105,12 @@ impl HeapGraph {
         self.is_full
     }
 
+    /// The path of a type's module, where that was told.
+    pub(super) fn module(&self, kind: u32) -> Option<&str> {
+        let module = self.types.get(kind as usize)?.module;
+        self.modules.get(&module).map(String::as_str).filter(|path| !path.is_empty())
+    }
+
     pub(super) fn is_64_bit(&self) -> bool {
         self.pointer_size != 4
     }
@@ -100,10 +119,10 @@ impl HeapGraph {
         if let Some(index) = self.type_index.get(&id) {
             return Some(*index);
         }
-        self.take(2 * size_of::<(u64, u32)>() + size_of::<String>())?;
+        self.take(2 * size_of::<(u64, u32)>() + size_of::<Type>())?;
         let index = self.types.len() as u32;
         self.type_index.insert(id, index);
-        self.types.push(String::new());
+        self.types.push(Type::default());
         Some(index)
     }
 
@@ -187,9 +206,17 @@ impl HeapGraph {
             EventKind::BulkType => {
                 for named in BulkType::read(fields)? {
                     let index = self.type_of(named.id)?;
-                    let name = self.name(named.name.chars())?;
-                    let before = std::mem::replace(&mut self.types[index as usize], name);
-                    self.taken -= before.len() as u64;
+                    let name: String = named.name.chars().take(LONGEST).collect();
+                    let name = self.name(type_name(&name, TypeArguments::Full).chars())?;
+                    let before = std::mem::replace(&mut self.types[index as usize], Type { name, module: named.module });
+                    self.taken -= before.name.len() as u64;
+                }
+            }
+            EventKind::ModuleLoad | EventKind::ModuleRundown => {
+                let load = ModuleLoad::read(fields)?;
+                if self.modules.len() < MODULES && !self.modules.contains_key(&load.module) {
+                    let path = self.name(load.path.chars())?;
+                    self.modules.insert(load.module, path);
                 }
             }
             EventKind::BulkNode => self.nodes(BulkNode::read(fields)?)?,

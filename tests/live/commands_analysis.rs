@@ -226,6 +226,11 @@ fn the_heap_has_the_objects_that_the_program_holds() {
             let of = |name: &str| types.iter().find(|named| named["name"] == name).unwrap_or_else(|| panic!("{runtime}: {heap:#}"));
             // A header, a pointer to the type, a field; a length and 25 numbers, and the walk does not count what rounds it up.
             assert_eq!(json!([of("Held")["objects"], of("Held")["bytes"]]), json!([12_345, 24 * 12_345]), "{runtime}");
+            assert_eq!(
+                json!([of("Held")["module"], of("System.String")["module"]]),
+                json!(["known", "System.Private.CoreLib"]),
+                "{runtime}"
+            );
             assert_eq!(json!([of("Grain[]")["objects"], of("Grain[]")["bytes"]]), json!([12_345, 124 * 12_345]), "{runtime}");
             assert_eq!(json!([of("Held[]")["objects"], of("Held[]")["bytes"]]), json!([1, 24 + 8 * 12_345]), "{runtime}");
             let sum = |of: &str| types.iter().map(|named| named[of].as_u64().unwrap()).sum::<u64>() + heap["others"][of].as_u64().unwrap();
@@ -269,7 +274,12 @@ fn the_graph_of_the_heap_leads_to_what_the_program_holds() {
         let objects: Vec<_> = dump.nodes.iter().filter(|node| node.address != 0 && node.kind != "UNDEFINED").collect();
         assert_eq!(json!([objects.len(), dump.total]), json!([heap["objects"], heap["bytes"]]), "{runtime}");
         let of = |kind: &str| dump.nodes.iter().filter(|node| node.kind == kind).collect::<Vec<_>>();
-        let [array] = of("Held[]")[..] else { panic!("{runtime}: one array") };
+        // An array of 8024 bytes; and a reader that shows one size of a type shows that of its like.
+        let [array] = of("Held[] (Bytes > 1K)")[..] else { panic!("{runtime}: one array") };
+        for (kind, file) in [("Held", "known.dll"), ("System.String", "System.Private.CoreLib.dll")] {
+            let told = of(kind).iter().all(|node| node.module.as_deref().is_some_and(|path| path.rsplit('/').next() == Some(file)));
+            assert!(told && !of(kind).is_empty(), "{runtime}: {kind} is of {file}: {:?}", of(kind).first());
+        }
         assert_eq!((array.children.len(), of("Held").len(), of("Grain[]").len()), (1000, 1000, 1000), "{runtime}");
         let grains = |held: &usize| {
             let node = &dump.nodes[*held];

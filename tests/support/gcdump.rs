@@ -20,6 +20,8 @@ pub(crate) struct Dump {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) kind: String,
+    /// Path of its type's module.
+    pub(crate) module: Option<String>,
     pub(crate) size: i32,
     /// Numbers of the nodes that it refers to.
     pub(crate) children: Vec<usize>,
@@ -45,12 +47,12 @@ pub(crate) fn read(file: &[u8]) -> Dump {
     let nodes = places.iter().zip(addresses).enumerate().map(|(number_of_node, (place, address))| {
         let mut text = &text[*place..];
         let described = number(&mut text);
-        let (kind, of_type, _module) = &types[(described >> 1) as usize];
+        let (kind, of_type, module) = &types[(described >> 1) as usize];
         let size = if described & 1 == 1 { number(&mut text) } else { *of_type };
         let child = |distance: i32| usize::try_from(number_of_node as i64 + i64::from(distance)).unwrap();
         let children: Vec<_> = (0..number(&mut text)).map(|_| child(number(&mut text))).collect();
         assert!(children.iter().all(|child| *child < places.len()));
-        Node { kind: kind.clone(), size, children, address }
+        Node { kind: kind.clone(), module: module.clone(), size, children, address }
     });
     let nodes = nodes.collect();
 

@@ -6,7 +6,9 @@ use crate::analysis::{HeapProblem, HeapSnapshot};
 fn types(script: &mut Script, named: &[(u64, &str)]) {
     let mut payload = Bytes::default().u32(named.len() as u32).u16(0);
     for (id, name) in named {
-        payload = payload.u64(*id).u64(1).u32(0).u32(0).u8(0).text(name).u32(1).u64(9);
+        // Types with a number from 100 on are of another module.
+        let module = 1 + u64::from(*id >= 100);
+        payload = payload.u64(*id).u64(module).u32(0).u32(0).u8(0).text(name).u32(1).u64(9);
     }
     script.runtime(15, 0, 0, 1, payload);
 }
@@ -52,6 +54,21 @@ fn objects_by_type() {
     assert!(heap.is_exact(), "{:?}", heap.problems);
     let found: Vec<_> = heap.types.iter().map(|named| (named.name.as_str(), named.objects, named.bytes)).collect();
     assert_eq!(found, [("B", 2, 150), ("A", 2, 48)], "types of one name are one");
+}
+
+/// Every assembly may have a `<>c`.
+#[test]
+fn types_of_one_name_are_told_apart_by_their_modules() {
+    let mut script = Script::new();
+    types(&mut script, &[(1, "<>c"), (2, "<>c"), (100, "<>c"), (101, "N.Map`2[System.String,N.A]")]);
+    for (module, path) in [(1, "/app/Shop.dll"), (2, "/app/Store.dll")] {
+        let payload = Bytes::default().u64(module).u64(1).u32(0).u32(0).text(path).text("").u16(0);
+        script.runtime(152, 1, 0, 1, payload);
+    }
+    collection(&mut script, 7, 2, |script| nodes(script, 0, &[(1, 24, 0), (2, 24, 0), (100, 40, 0), (101, 16, 0)]));
+    let heap = heap(&mut script);
+    let found: Vec<_> = heap.types.iter().map(|named| (named.name.as_str(), named.module.as_str(), named.bytes)).collect();
+    assert_eq!(found, [("<>c", "Shop", 48), ("<>c", "Store", 40), ("N.Map<System.String,N.A>", "Store", 16)]);
 }
 
 #[test]

@@ -8,6 +8,8 @@ use proptest::prelude::*;
 #[path = "../../../tests/support/gcdump.rs"]
 mod reader;
 
+/// Objects whose type has a module that is known.
+const ADDRESSES: [u64; 3] = [0x100, 0x200, 0x300];
 const FACTS: i64 = 1_731_974_400_000;
 
 fn file(graph: &HeapGraph) -> Vec<u8> {
@@ -25,7 +27,8 @@ fn read(file: &[u8]) -> (Vec<reader::Node>, usize, i64) {
 }
 
 fn node(kind: &str, size: i32, children: &[usize], address: u64) -> reader::Node {
-    reader::Node { kind: kind.into(), size, children: children.into(), address }
+    let module = ADDRESSES.contains(&address).then(|| "/app/Shop.dll".to_owned());
+    reader::Node { kind: kind.into(), module, size, children: children.into(), address }
 }
 
 /// The graph that a session tells of: events by number, and their payloads.
@@ -68,7 +71,7 @@ fn a_graph_is_read_again() {
     let mut types = Vec::new();
     types.put_u32(2);
     types.put_u16(0);
-    for (id, name) in [(1, "Shop.Basket"), (2, "Shop.Item[]")] {
+    for (id, name) in [(1, "Shop.Basket"), (2, "Shop.Item`1[System.Int32][]")] {
         types.put_u64(id);
         types.put_u64(9);
         types.put(&[0; 9]);
@@ -93,24 +96,31 @@ fn a_graph_is_read_again() {
     [7, 0x200, 1].into_iter().for_each(|word| statics.put_u64(word));
     statics.put_u32(0);
     statics.put_utf16z("Current");
+    let mut module = Vec::new();
+    [9, 1].into_iter().for_each(|word| module.put_u64(word));
+    module.put(&[0; 8]);
+    module.put_utf16z("/app/Shop.dll");
+    module.put_utf16z("");
+    module.put_u16(0);
     let graph = graph(&[
         (15, types),
         (16, roots),
         (38, statics),
         // Address, bytes, type, references.
-        (18, rows(true, &[&[0x100, 24, 1, 2], &[0x200, 32, 1, 0], &[0x300, 800, 2, 2]], 0)),
+        (18, rows(true, &[&[0x100, 24, 1, 2], &[0x200, 32, 1, 0], &[0x300, 8000, 2, 2]], 0)),
         // To itself, to what was not told, to none, and back. An edge has a field's number of four bytes behind it.
         (19, rows(true, &[&[0x100, 0], &[0x999, 0], &[0, 0], &[0x100, 0]], 4)),
         // One that lives as long as another.
         (17, rows(true, &[&[0x100, 0x300, 7]], 0)),
+        (152, module),
     ]);
     let (nodes, root, total) = read(&file(&graph));
-    assert_eq!((total, nodes[root].kind.as_str()), (24 + 32 + 800, "[.NET Roots]"));
+    assert_eq!((total, nodes[root].kind.as_str()), (24 + 32 + 8000, "[.NET Roots]"));
     let at = |address: u64| nodes.iter().position(|node| node.address == address).unwrap();
     let [first, second, third, unknown] = [0x100, 0x200, 0x300, 0x999].map(at);
     assert_eq!(nodes[first], node("Shop.Basket", 24, &[first, unknown, third], 0x100));
     assert_eq!(nodes[second], node("Shop.Basket", 32, &[], 0x200), "of another size than its type");
-    assert_eq!(nodes[third], node("Shop.Item[]", 800, &[first], 0x300));
+    assert_eq!(nodes[third], node("Shop.Item<System.Int32>[] (Bytes > 1K)", 8000, &[first], 0x300));
     assert_eq!(nodes[unknown], node("UNDEFINED", 0, &[], 0x999));
     let below = |name: &str| {
         let group = nodes.iter().find(|node| node.kind == name).unwrap();
