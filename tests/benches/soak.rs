@@ -69,7 +69,10 @@ fn process() -> Program {
 }
 
 fn soak(minutes: usize) -> ExitCode {
-    let real = [runtimes::net31(), runtimes::net9(), runtimes::net10()].into_iter().flatten().map(|runtime| runtime.any().start());
+    let real = [runtimes::net31(), runtimes::net8(), runtimes::net9(), runtimes::net10()]
+        .into_iter()
+        .flatten()
+        .map(|runtime| runtime.any().start());
     let staying: Vec<Program> = real.chain(std::iter::repeat_with(process).take(STAYING)).collect();
     let mut screen = Invocation::new([] as [&str; 0]).screen(120, 40);
     screen.wait_for(&staying.last().unwrap().pid().to_string());

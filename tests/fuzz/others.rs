@@ -10,7 +10,7 @@ use dn_top::clr::{
     Trigger, format_provider, parse_event_ids, parse_level, parse_provider, parse_runtime_keywords, parse_tracepoints, select,
 };
 use dn_top::ipc::{Advertise, Command, CommandCode, EnvironmentBlock, LegacyRequest, Message, Reply, ReplyError, RuntimeVersion, Variable};
-use dn_top::model::{format_size, newest_lines, parse_keep, parse_size, sanitise, sanitise_bytes};
+use dn_top::model::{escape_json, format_size, newest_lines, parse_keep, parse_size, sanitise, sanitise_bytes, shown_command_line};
 use dn_top::net::discovery::{Scanner, Sources};
 use dn_top::net::endpoint::SocketName;
 use dn_top::nettrace::{Decoder, Keep, Limits, Recent, Refusal, Shelf};
@@ -142,6 +142,11 @@ pub(crate) fn words(bytes: &[u8]) {
     newest_lines(bytes).iter().for_each(|line| is_safe(line));
     let text = String::from_utf8_lossy(bytes);
     is_safe(&sanitise(&text));
+    is_safe(&shown_command_line(&text));
+    let document = serde_json::json!(text).to_string();
+    let escaped = escape_json(&document);
+    is_safe(&escaped);
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).expect("JSON"), text.as_ref());
     if let Ok(provider) = parse_provider(&text) {
         assert_eq!(parse_provider(&format_provider(&provider)), Ok(provider), "{text:?}");
     }
