@@ -45,7 +45,7 @@ pub(crate) fn process(pid: u32, name: &str) -> Process {
         socket: Some(PathBuf::from(format!("/tmp/dotnet-diagnostic-{pid}-{}-socket", u64::from(pid) * 10))),
         on_port: false,
         started_unix_ms: START_UNIX_MS - 11_520_000,
-        usage: Usage { cpu_percent: Some(1.5), rss_bytes: 187_000_000, threads: 23 },
+        usage: Usage { cpu_percent: Some(1.5), rss_bytes: 187_000_000, threads: 23, ..Usage::default() },
         run_state: RunState::Running,
         contact: Contact::Ok,
     }
@@ -55,14 +55,17 @@ pub(crate) fn process(pid: u32, name: &str) -> Process {
 pub(crate) fn fleet() -> Vec<Process> {
     let trouble = |kind, reason: &str| Contact::Trouble { kind, reason: reason.to_owned() };
     let mut all = vec![
-        Process { usage: Usage { cpu_percent: Some(87.4), rss_bytes: 1_240_000_000, threads: 64 }, ..process(4242, "OrderService") },
+        Process {
+            usage: Usage { cpu_percent: Some(87.4), rss_bytes: 1_240_000_000, threads: 64, ..Usage::default() },
+            ..process(4242, "OrderService")
+        },
         Process { started_unix_ms: START_UNIX_MS - 187_200_000, ..process(901, "WebGateway") },
         Process { runtime: Some(RuntimeVersion::new("10.0.0-preview.3")), ..process(17_311, "InventoryApi") },
         Process { runtime: None, os: None, arch: None, rid: None, ..process(660, "LegacyBilling") },
         Process {
             run_state: RunState::Suspended,
             started_unix_ms: START_UNIX_MS - 12_000,
-            usage: Usage { cpu_percent: Some(0.0), rss_bytes: 21_000_000, threads: 4 },
+            usage: Usage { cpu_percent: Some(0.0), rss_bytes: 21_000_000, threads: 4, ..Usage::default() },
             ..process(20_002, "ReportWorker")
         },
         Process {
@@ -74,13 +77,13 @@ pub(crate) fn fleet() -> Vec<Process> {
         },
         Process {
             contact: trouble(Trouble::Slow, "it answers late: a long command may be under way"),
-            usage: Usage { cpu_percent: Some(12.3), rss_bytes: 422_000_000, threads: 310 },
+            usage: Usage { cpu_percent: Some(12.3), rss_bytes: 422_000_000, threads: 310, ..Usage::default() },
             ..process(5150, "Search.Indexer")
         },
         Process {
             contact: trouble(Trouble::Disabled, "diagnostics are switched off in it (DOTNET_EnableDiagnostics=0)"),
             runtime: None,
-            usage: Usage { cpu_percent: Some(0.3), rss_bytes: 64_000_000, threads: 17 },
+            usage: Usage { cpu_percent: Some(0.3), rss_bytes: 64_000_000, threads: 17, ..Usage::default() },
             ..process(1201, "pwsh")
         },
     ];

@@ -103,6 +103,8 @@ pub struct Usage {
     pub cpu_percent: Option<f32>,
     /// Resident set, bytes.
     pub rss_bytes: u64,
+    /// Writable memory of its own, resident or not, bytes: what a heap dump holds. 0 where it is not known.
+    pub data_bytes: u64,
     /// Operating system threads.
     pub threads: u32,
 }

@@ -71,6 +71,7 @@ fn processes(count: u32, round: u64) -> Vec<Process> {
             cpu_percent: Some(((u64::from(n) * 7919 + round * 104_729) % 1000) as f32 / 10.0),
             rss_bytes: u64::from(n) * 1_000_000 + round * 4096,
             threads: 20 + n % 30,
+            ..Usage::default()
         },
         contact: Contact::Ok,
         ..Process::new(ProcessKey { pid: 1000 + n, started: 1 })

@@ -14,7 +14,8 @@ use super::{Form, Purpose, Question, Subject};
 /// What the dump dialog knows of the target.
 #[derive(Debug)]
 pub struct Dump {
-    rss_bytes: u64,
+    /// The larger of what is resident and what is writable: a dump holds writable memory that was never touched, too.
+    bytes: u64,
     user: String,
     /// The process, where it sees other files than we do.
     elsewhere: Option<Box<Process>>,
@@ -47,7 +48,7 @@ impl Form {
     /// Asks about a dump of a process.
     pub(in crate::app) fn dump(process: &Process, now: Now) -> Self {
         let facts = Dump {
-            rss_bytes: process.usage.rss_bytes,
+            bytes: process.usage.rss_bytes.max(process.usage.data_bytes),
             user: process.user.clone().unwrap_or_else(|| format!("uid {}", process.uid)),
             elsewhere: is_elsewhere(process).then(|| Box::new(process.clone())),
         };
@@ -84,12 +85,12 @@ pub(super) fn target_path(path: &str) -> Result<TargetPath, String> {
 
 impl Dump {
     pub(super) fn effects(&self, form: &Form) -> Vec<String> {
-        let rss = Bytes(self.rss_bytes);
-        let seconds = Duration::from_secs(1 + self.rss_bytes / WRITE_RATE);
+        let bytes = Bytes(self.bytes);
+        let seconds = Duration::from_secs(1 + self.bytes / WRITE_RATE);
         let (time, size) = match DumpKind::ALL[form.chosen(KIND)] {
             DumpKind::Mini | DumpKind::Triage => ("about a second".to_owned(), "some megabytes".to_owned()),
-            DumpKind::Heap => (format!("up to about {}", Age(seconds)), format!("up to {rss} (its memory)")),
-            DumpKind::Full => (format!("about {}", Age(seconds)), format!("{rss} (its memory) or more")),
+            DumpKind::Heap => (format!("about {}", Age(seconds)), format!("about {bytes}")),
+            DumpKind::Full => (format!("about {}", Age(seconds)), format!("{bytes} or more")),
         };
         let path = form.typed(PATH);
         let here = self.elsewhere.as_ref().map(|process| seen_here(process, path.as_ref()));

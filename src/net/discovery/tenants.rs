@@ -102,7 +102,7 @@ impl Tenants {
             container: tenant.container.clone(),
             socket: socket.clone(),
             started_unix_ms: millis(self.boot + since_boot(known.key)),
-            usage: tenant.cpu.usage(stat, at.now),
+            usage: Usage { data_bytes: proc.data_bytes(known.key.pid).unwrap_or(0), ..tenant.cpu.usage(stat, at.now) },
             run_state: if waits { RunState::Suspended } else { RunState::Running },
             contact: contact.clone(),
             ..Process::new(known.key)
@@ -156,7 +156,7 @@ impl Cpu {
             *self = Self { ticks, at: now, percent: Some((100.0 * seconds / span.as_secs_f64()) as f32) };
         }
         let threads = u32::try_from(stat.num_threads).unwrap_or(0);
-        Usage { cpu_percent: self.percent, rss_bytes: stat.rss * procfs::page_size(), threads }
+        Usage { cpu_percent: self.percent, rss_bytes: stat.rss * procfs::page_size(), threads, ..Usage::default() }
     }
 }
 

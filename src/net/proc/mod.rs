@@ -123,6 +123,13 @@ impl Proc {
         Stat::from_read(bytes.as_slice()).map_err(io::Error::other)
     }
 
+    /// Private writable memory with the stack, bytes: the sixth number of `statm`.
+    pub(crate) fn data_bytes(&self, pid: u32) -> io::Result<u64> {
+        let bytes = self.read(&format!("{pid}/statm"), 256)?;
+        let pages = String::from_utf8_lossy(&bytes).split(' ').nth(5).and_then(|pages| pages.trim().parse::<u64>().ok());
+        pages.map(|pages| pages.saturating_mul(procfs::page_size())).ok_or_else(|| io::ErrorKind::InvalidData.into())
+    }
+
     /// Who a process is. Parsed here: the `procfs` crate wants every line there and valid UTF-8, which a process's name need not be.
     pub(crate) fn identity(&self, pid: u32) -> io::Result<Identity> {
         self.identity_of(&pid.to_string(), pid)
