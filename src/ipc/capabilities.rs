@@ -18,6 +18,14 @@ pub struct Capabilities {
     pub dump: u8,
     /// Newest `CollectTracing`.
     pub collect_tracing: u8,
+    /// Whether a session can do without stacks.
+    pub trace_without_stacks: bool,
+    /// Whether a session can choose the keywords of its rundown.
+    pub trace_rundown: bool,
+    /// Whether a session can select events by their ids.
+    pub trace_event_filter: bool,
+    /// Whether a failed dump says why in words.
+    pub dump_errors: bool,
     /// Whether perf maps can be turned on.
     pub perf_map: bool,
     /// Whether a start-up hook can be applied.
@@ -84,6 +92,10 @@ impl Capabilities {
             set_environment: has(CommandCode::SetEnvironmentVariable),
             dump: newest(&DUMP),
             collect_tracing: newest(&COLLECT_TRACING),
+            trace_without_stacks: has(CommandCode::CollectTracing3),
+            trace_rundown: has(CommandCode::CollectTracing4),
+            trace_event_filter: has(CommandCode::CollectTracing5),
+            dump_errors: has(CommandCode::GenerateCoreDump3),
             perf_map: has(CommandCode::EnablePerfMap),
             startup_hook: has(CommandCode::ApplyStartupHook),
             profiler: has(CommandCode::AttachProfiler),
@@ -123,6 +135,10 @@ impl Capabilities {
             ("set_environment", CommandCode::SetEnvironmentVariable),
             ("dump", generation(&DUMP, self.dump)),
             ("collect_tracing", generation(&COLLECT_TRACING, self.collect_tracing)),
+            ("trace_without_stacks", CommandCode::CollectTracing3),
+            ("trace_rundown", CommandCode::CollectTracing4),
+            ("trace_event_filter", CommandCode::CollectTracing5),
+            ("dump_errors", CommandCode::GenerateCoreDump3),
             ("perf_map", CommandCode::EnablePerfMap),
             ("startup_hook", CommandCode::ApplyStartupHook),
             ("profiler", CommandCode::AttachProfiler),
@@ -214,7 +230,7 @@ mod tests {
         assert_eq!((can.missing(Code::CollectTracing4), can.missing(Code::CollectTracing3)), (None, Some("needs .NET 9")));
         assert_eq!(can.missing(Code::EnablePerfMap), Some("is not supported by this kind of runtime"));
         assert_eq!(can.missing(Code::ProcessEnvironment), Some("is not supported by this runtime"), "it is new enough for it");
-        assert_eq!(can.known(), ["process_info", "environment", "collect_tracing", "perf_map", "startup_hook"]);
+        assert_eq!(can.known(), ["process_info", "environment", "collect_tracing", "trace_rundown", "perf_map", "startup_hook"]);
         let nothing_said = Capabilities::new(None, false, support);
         assert_eq!(nothing_said.missing(Code::ApplyStartupHook), Some("needs .NET 8"));
         assert!(Capabilities::of(None).known().is_empty());
@@ -238,7 +254,7 @@ mod tests {
         let json = serde_json::to_string(&Capabilities::of(Some(&RuntimeVersion::new("9.0.7")))).unwrap();
         assert_eq!(
             json,
-            r#"{"process_info":3,"environment":true,"set_environment":true,"dump":3,"collect_tracing":4,"perf_map":true,"startup_hook":true,"profiler":true}"#
+            r#"{"process_info":3,"environment":true,"set_environment":true,"dump":3,"collect_tracing":4,"trace_without_stacks":true,"trace_rundown":true,"trace_event_filter":false,"dump_errors":true,"perf_map":true,"startup_hook":true,"profiler":true}"#
         );
     }
 }

@@ -58,5 +58,15 @@ mod tests {
         assert_eq!(row("perf map"), Err("needs .NET 8".to_owned()));
         assert_eq!(row("environment"), Err("needs .NET 5".to_owned()));
         assert!(table(Some("10.0.0")).iter().all(|row| row.available.is_ok()));
+        for version in ["3.1", "6.0", "8.0", "9.0", "10.0"] {
+            let can = Capabilities::of(Some(&RuntimeVersion::new(version)));
+            let json = serde_json::to_value(can).unwrap();
+            let has = json.as_object().unwrap().values().map(|value| value.as_u64().map_or(*value == true, |newest| newest > 0));
+            let rows: Vec<bool> = Capability::table(&can).iter().map(|row| row.available.is_ok()).collect();
+            let (mut shown, mut written): (Vec<_>, Vec<_>) = (rows, has.collect());
+            shown.sort_unstable();
+            written.sort_unstable();
+            assert_eq!(shown, written, "{version}: JSON has every row of the table");
+        }
     }
 }

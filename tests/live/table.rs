@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use dn_top::net::discovery::{Scanner, Sources};
 use serde_json::{Value, json};
 
 use crate::support::runtimes::{self, Runtime};
@@ -128,7 +129,8 @@ fn inspected(subject: &Subject<'_>) {
     let (process_info, environment, dump, collect_tracing, perf_map) = generations;
     let capabilities = json!({
         "process_info": process_info, "environment": environment, "set_environment": environment, "dump": dump,
-        "collect_tracing": collect_tracing, "perf_map": perf_map, "startup_hook": perf_map, "profiler": true,
+        "collect_tracing": collect_tracing, "trace_without_stacks": collect_tracing >= 3, "trace_rundown": collect_tracing >= 4,
+        "trace_event_filter": collect_tracing >= 5, "dump_errors": dump >= 3, "perf_map": perf_map, "startup_hook": perf_map, "profiler": true,
     });
     assert_eq!(info["capabilities"], capabilities);
     assert_eq!(info["runtime_version"], subject.runtime.version);
@@ -200,6 +202,11 @@ fn dumped(subject: &Subject<'_>) {
         let path = json!(file.to_str().unwrap());
         assert_eq!((&result["path"], &result["path_seen_here"], &result["type"]), (&path, &path, &json!(kind)));
         assert_core(&file, &result);
+        if kind == "heap" {
+            let said = data_bytes(subject) as f64;
+            let is = result["bytes"].as_f64().unwrap();
+            assert!((0.8..1.25).contains(&(is / said)), "{said} bytes said, {is} written");
+        }
         let again = subject.run("dump", &["--type", kind, "-o", file.to_str().unwrap()]);
         assert!(again.code == 1 && again.stderr.contains("exists already"), "{}", again.stderr);
         // Some are hundreds of megabytes.
@@ -211,6 +218,13 @@ fn dumped(subject: &Subject<'_>) {
     let told_why = output.stderr.contains("[createdump] ") && output.stderr.contains("/no/such/folder/core");
     assert!(told_why || subject.is(3), "{}", output.stderr);
     assert_eq!(output.stderr.matches("E_FAIL").count(), 1, "{}", output.stderr);
+}
+
+/// What the dashboard says that a heap dump will hold.
+fn data_bytes(subject: &Subject<'_>) -> u64 {
+    let mut scanner = Scanner::new(Sources::machine()).unwrap();
+    let rows = scanner.scan(std::time::Instant::now()).unwrap();
+    rows.iter().find(|row| row.key.pid == subject.program.pid()).unwrap().usage.data_bytes
 }
 
 /// Panics unless the file is a core dump of the size that was said.
