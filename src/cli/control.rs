@@ -1,20 +1,15 @@
 //! `resume`, `set-env`, `startup-hook` and `profiler`: what is changed in a runtime.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use super::args::{Profiler, ProfilerLibrary};
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{absolute, called, connect, declined, find, possible, refused};
+use super::target::{absolute, called, connect, declined, possible, refused};
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, TargetPath};
 use crate::model::{Process, RunState};
 use crate::session::{ClientDataError, client_data};
-
-/// After its resume a runtime has its next thread at once, unless it waits for somebody else as well.
-const STARTED: Duration = Duration::from_secs(1);
-const LOOK: Duration = Duration::from_millis(50);
 
 pub(super) async fn resume(host: &Host, target: &str) -> Result<Exit, Failure> {
     let (process, client) = connect(host, target).await?;
@@ -24,17 +19,9 @@ pub(super) async fn resume(host: &Host, target: &str) -> Result<Exit, Failure> {
         print::say(format_args!("{name} was not suspended; nothing changed"));
         return Ok(Exit::Done);
     }
-    let began = Instant::now();
-    while began.elapsed() < STARTED {
-        if !matches!(find(host, target).await, Ok(found) if found.process.run_state == RunState::Suspended) {
-            print::say(format_args!("{name} was resumed"));
-            return Ok(Exit::Done);
-        }
-        tokio::time::sleep(LOOK).await;
-    }
-    let why = "still waits: it is suspended on a diagnostic port too that another program serves, or nobody (DOTNET_DiagnosticPorts in its \
-               environment); it has to be resumed there";
-    Err(anyhow::anyhow!("{name} {why}").into())
+    client.await_start().await.map_err(refused)?;
+    print::say(format_args!("{name} was resumed"));
+    Ok(Exit::Done)
 }
 
 /// Sets a variable (`NAME=VALUE`), or unsets one.

@@ -88,17 +88,16 @@ impl Clients {
         drop(port);
     }
 
-    /// Lets a process run that waits at start-up for us: on our port, on its own socket, or on both. `None` where it has neither.
+    /// Lets a process run that waits at start-up for us: on our port, on its own socket, or on both. `None` where it has neither. It is
+    /// an error where it waits on, for another port.
     pub async fn resume(&self, process: &Process) -> Option<Result<(), ExchangeError>> {
-        let ways = self.calling(process).into_iter().chain(self.dialling(process));
-        let mut resumed = None;
-        for client in ways {
-            resumed = Some(client.run(&Command::ResumeRuntime).await);
-            if let Some(Err(_)) = resumed {
-                break;
+        let ways: Vec<Client> = self.calling(process).into_iter().chain(self.dialling(process)).collect();
+        for client in &ways {
+            if let Err(error) = client.run(&Command::ResumeRuntime).await {
+                return Some(Err(error));
             }
         }
-        resumed
+        Some(ways.last()?.await_start().await)
     }
 
     /// The client that connects to a process's own socket.

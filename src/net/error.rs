@@ -84,6 +84,12 @@ pub enum Cause {
     /// Not sent: it changes the target, and only looking is allowed.
     #[error("not sent, because it changes the process, which --readonly does not allow")]
     ReadOnly,
+    /// A resume was taken, and the runtime goes on waiting.
+    #[error(
+        "taken, and the process is still suspended: it waits for a resume on another diagnostic port, too (DOTNET_DiagnosticPorts in its \
+         environment); resume it with the program that serves that port"
+    )]
+    StillSuspended,
     /// Not sent: the protocol of the previews has no words for it.
     #[error("not sent, because the protocol of the previews of .NET Core 3.0 has no {0}")]
     NotInLegacy(&'static str),
@@ -136,6 +142,7 @@ impl ExchangeError {
             | Cause::Tracepoints(_)
             | Cause::TooLong(_)
             | Cause::Suspended
+            | Cause::StillSuspended
             | Cause::StateUnknown
             | Cause::ReadOnly
             | Cause::UnsetInNativeAot

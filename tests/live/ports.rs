@@ -125,7 +125,11 @@ fn a_suspended_program_is_listed_changed_and_resumed() {
         client.run(&hook).await.unwrap();
         // Its own socket knows nothing of the port that it waits for.
         let resumed = Invocation::new(["resume", &program.pid().to_string()]).run();
-        assert!(resumed.code == 1 && resumed.stderr.contains("suspended on a diagnostic port too"), "{runtime} {resumed:?}");
+        assert!(resumed.code == 1 && resumed.stderr.contains("is still suspended"), "{runtime} {resumed:?}");
+        let without_port = Directory::new(Sources::machine()).unwrap().clients();
+        let own_socket = Process { on_port: false, socket: Some(program.socket()), ..suspended.clone() };
+        let error = without_port.resume(&own_socket).await.unwrap().unwrap_err();
+        assert!(matches!(error.cause, Cause::StillSuspended), "{runtime} {error}");
 
         let runtime_events = Provider::new("Microsoft-Windows-DotNETRuntime", 8, Level::Informational).unwrap();
         let mut session = client.start_session(&SessionConfig::new(runtime_events.into())).await.unwrap();

@@ -3,15 +3,19 @@
 use std::time::Duration;
 
 use foldhash::HashMap;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
-use super::Client;
+use super::{Cause, Client, ExchangeError};
+use crate::ipc::CommandCode;
 use crate::model::{ProcessKey, ThreadUse, sanitise_bytes};
-use crate::net::proc::Proc;
+use crate::net::proc::{Proc, Threads};
 use crate::net::process_exit;
 
 /// How often it is looked whether the threads of a process are dead.
 const LOOK_AT_THREADS: Duration = Duration::from_secs(2);
+/// After its resume a runtime has its next thread at once, unless it waits for another port, too.
+const START_LIMIT: Duration = Duration::from_secs(1);
+const START_PAUSE: Duration = Duration::from_millis(20);
 
 impl Client {
     /// Where /proc shows this very process. Over a shared directory comes a pid of a namespace that we cannot see, and ours of that number is
@@ -46,6 +50,22 @@ impl Client {
     /// The most memory that the process ever had resident, bytes; `None` where /proc does not show it.
     pub fn peak_memory(&self) -> Option<u64> {
         self.own_proc()?.peak_memory(self.endpoint.key.pid).ok()
+    }
+
+    /// Looks whether the runtime goes on after its resume, which it does at once unless another diagnostic port holds it. What is not seen is taken to.
+    ///
+    /// # Errors
+    /// [`Cause::StillSuspended`].
+    pub async fn await_start(&self) -> Result<(), ExchangeError> {
+        let waits = || self.own_proc().and_then(|proc| proc.threads(self.endpoint.key.pid).ok()).is_some_and(Threads::waits);
+        let began = Instant::now();
+        while waits() {
+            if began.elapsed() >= START_LIMIT {
+                return Err(self.error(CommandCode::ResumeRuntime, Cause::StillSuspended));
+            }
+            sleep(START_PAUSE).await;
+        }
+        Ok(())
     }
 
     /// Waits for the end of the process. A connection need not end with it: children may hold it, as the dump program of 3.1 does. It takes for ever

@@ -255,7 +255,9 @@ async fn who_is_connected_to_our_port_is_listed_and_talked_to_over_it() {
     );
     assert_eq!((rows[0].name.as_str(), &rows[0].contact, rows[1].socket.as_deref()), ("Web", &Contact::Ok, Some(port.as_path())));
     for row in &rows {
-        clients.resume(row).await.unwrap().unwrap();
+        // Its files in /proc stay what they are, so that it looks as if another port held it.
+        let held = clients.resume(row).await.unwrap().unwrap_err();
+        assert!(matches!(held.cause, Cause::StillSuspended), "{held}");
         let line = clients.of(row).unwrap().process_info().await.unwrap().unwrap().command_line;
         assert!(line.contains("Web.dll"), "{line}: resumed on every way that it waits for");
     }
