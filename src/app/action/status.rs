@@ -80,7 +80,8 @@ impl Action {
                 attach(state, row).or_else(|| new.is_none().then(needs)).unwrap_or(Status::Ready)
             }
             Self::WatchAll => {
-                let possible = state.list.rows().iter().any(|row| attach(state, row).is_none()) || !state.watches.all().is_empty();
+                let possible = |row| attach(state, row).is_none() || state.watches.of(row.process.key).is_some();
+                let possible = state.list.shown().any(possible);
                 if possible { Status::Ready } else { refused("There is no process that can be watched.") }
             }
             Self::Choose => ready_if(matches!(&state.overlay, Some(Overlay::Form(form)) if form.can_choose())),

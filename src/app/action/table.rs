@@ -68,7 +68,7 @@ pub static TABLE: &[Entry] = &[
         78,
     )
     .changing(),
-    acts(Action::WatchAll, &[char('W')], "watch all", "Watch all processes that can be; once all are, none.", PANES, 66).changing(),
+    acts(Action::WatchAll, &[char('W')], "watch all", "Watch all shown processes that can be; once all are, none.", PANES, 66).changing(),
     acts(Action::Dump, &[char('d')], "dump", "Have the process write a dump. Asks first.", PANES, 80).changing(),
     acts(Action::PerfMap, &[char('p')], "perf map", "Turn the perf map on or off. Asks first.", PANES, 70).changing(),
     acts(Action::Resume, &[char('R')], "resume", "Let a process run that is suspended at start-up, or all of them. Asks first.", PANES, 92)

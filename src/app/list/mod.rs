@@ -125,6 +125,13 @@ impl ProcessList {
         shown.map(move |(place, &index)| (&self.rows[index], Some(place) == cursor))
     }
 
+    /// The rows that the filter lets through, in the order of [`Self::rows`].
+    pub fn shown(&self) -> impl Iterator<Item = &Row> {
+        let mut shown = self.order.clone();
+        shown.sort_unstable();
+        shown.into_iter().map(|index| &self.rows[index])
+    }
+
     /// How many rows the filter lets through.
     pub fn len(&self) -> usize {
         self.order.len()

@@ -13,11 +13,12 @@ pub(super) fn toggle(state: &mut State) -> Vec<Effect> {
     if state.watches.of(key).is_some() { vec![end(state, key)] } else { vec![begin(state, key, false)] }
 }
 
-/// Watches every process that can be, or none once all of them are.
+/// Watches every process that the filter lets through and that can be watched, or none of these once all of them are.
 pub(super) fn toggle_all(state: &mut State) -> Vec<Effect> {
     let others: Vec<_> = state.unwatched().collect();
     if others.is_empty() {
-        let watched: Vec<_> = state.watches.all().iter().map(|watch| watch.key).collect();
+        let shown = state.list.shown().map(|row| row.process.key);
+        let watched: Vec<_> = shown.filter(|key| state.watches.of(*key).is_some()).collect();
         return watched.into_iter().map(|key| end(state, key)).collect();
     }
     others.into_iter().map(|key| begin(state, key, false)).collect()

@@ -54,6 +54,22 @@ fn all_are_watched_that_can_be_and_then_none() {
 }
 
 #[test]
+fn only_what_the_filter_lets_through_is_watched() {
+    let mut world = World::populated(120, 40);
+    world.press("/order⏎W");
+    let shown: Vec<_> = world.state.list.shown().map(|row| row.process.key).collect();
+    assert!(!shown.is_empty() && shown.len() < attachable());
+    assert!(watched(&world.take_effects()).iter().map(|(key, _)| *key).eq(shown.iter().copied()));
+    // Others that are watched stay watched.
+    world.press("/⌫⌫⌫⌫⌫⌫⏎W");
+    world.take_effects();
+    world.press("/order⏎W");
+    let ended = world.take_effects();
+    assert!(ended.iter().all(|effect| matches!(effect, Effect::Unwatch { key } if shown.contains(key))) && ended.len() == shown.len());
+    assert_eq!(world.state.watches.all().len(), attachable() - shown.len());
+}
+
+#[test]
 fn the_sick_one_of_several_is_seen_and_comes_first() {
     let mut world = World::populated(120, 40);
     world.press("W");
