@@ -92,6 +92,7 @@ pub(super) fn capabilities(process: &Process) -> Option<Capabilities> {
 /// The word of the `state` field.
 pub(super) fn state(process: &Process) -> &'static str {
     match process.run_state {
+        _ if process.is_stale_socket() => "ended",
         RunState::Running => "running",
         RunState::Suspended => "suspended",
     }
