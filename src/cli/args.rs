@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::ipc::Guid;
+use crate::session::RESUME_ORPHANS;
 
 pub(super) use record::{Record, Run, Trace};
 
@@ -180,6 +181,12 @@ pub(super) enum Command {
     },
     /// Print the manual page
     Man,
+    /// Resume what waits for the port in FOLDER once standard input has ended
+    #[command(name = RESUME_ORPHANS, hide = true)]
+    ResumeOrphans {
+        /// Removed at the end
+        folder: PathBuf,
+    },
     /// Serve COUNT simulated runtimes below DIR until killed
     #[command(hide = true)]
     Sim {

@@ -40,6 +40,7 @@ use tokio::runtime::{Builder, Runtime};
 use self::args::{Arguments, Command, Dashboard};
 use self::exit::{Exit, Failure};
 use self::host::Host;
+use crate::session;
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
@@ -88,6 +89,10 @@ fn run() -> Result<Exit, Failure> {
         }
         Command::Completions { shell } => manual::completions(shell),
         Command::Man => manual::page(),
+        Command::ResumeOrphans { folder } => {
+            runtime()?.block_on(session::resume_orphans(&folder)).map_err(anyhow::Error::from)?;
+            Ok(Exit::Done)
+        }
         Command::Sim { count, dir } => runtime()?.block_on(sim::run(count, &dir)),
     }
 }

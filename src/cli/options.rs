@@ -44,6 +44,7 @@ impl Subject {
             | Command::Salvage { .. }
             | Command::Completions { .. }
             | Command::Man
+            | Command::ResumeOrphans { .. }
             | Command::Sim { .. } => Self::NoProcess,
         }
     }

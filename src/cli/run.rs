@@ -12,7 +12,7 @@ use super::exit::{Exit, Failure};
 use super::print;
 use super::record::{Interrupts, Order};
 use crate::model::{StoppedBy, sanitise};
-use crate::session::{Launch, Launched, Passage};
+use crate::session::{Launch, Launched, Orphans, Passage};
 
 /// After this time without a runtime it is said that there is none.
 const USUAL_START: Duration = Duration::from_secs(10);
@@ -25,7 +25,7 @@ pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
     };
     let order = Order::new(arguments.record)?;
     let mut interrupts = Interrupts::new()?;
-    let (mut launch, connected) = Launch::start(&arguments.command, passage).map_err(anyhow::Error::from)?;
+    let (mut launch, connected) = Launch::start(&arguments.command, passage, Orphans::Resume).map_err(anyhow::Error::from)?;
     let path = Path::new(arguments.command.first().map_or(OsStr::new(""), OsString::as_os_str));
     let program = format!("{} ({})", sanitise(&path.to_string_lossy()), launch.pid());
 
@@ -62,7 +62,7 @@ pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
         code = launch.wait() => Ok(Exit::Child(code)),
         () = interrupts.next() => {
             if arguments.keep_running {
-                print::say(format_args!("{program} goes on alone; .NET programs that it starts from now on wait for a port that is gone"));
+                print::say(format_args!("{program} goes on alone"));
             } else {
                 launch.end().await;
             }

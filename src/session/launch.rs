@@ -24,7 +24,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use super::no_port;
+use super::{no_port, orphans};
 use crate::ipc::{self, EnvironmentName, EnvironmentValue};
 use crate::model::{ProcessKey, sanitise};
 use crate::net::ExchangeError;
@@ -38,6 +38,8 @@ const GRACE: Duration = Duration::from_secs(5);
 const LONGEST_FOLDER: usize = 60;
 /// The variable that names ports to connect to.
 const VARIABLE: &str = "DOTNET_DiagnosticPorts";
+/// The port's socket in its folder.
+pub(super) const PORT: &str = "port";
 
 /// Where a program's output goes.
 #[derive(Debug)]
@@ -52,6 +54,15 @@ pub enum Passage {
     Into(File),
 }
 
+/// What becomes of what is suspended on the port when we are gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Orphans {
+    /// A second process of this program, which must be dn-top, resumes it.
+    Resume,
+    /// It waits for ever.
+    Leave,
+}
+
 /// Why a program could not be started.
 #[derive(Debug, Error)]
 pub enum LaunchError {
@@ -63,6 +74,9 @@ pub enum LaunchError {
         /// The reason.
         reason: io::Error,
     },
+    /// The process that resumes it if we are killed.
+    #[error("the process that resumes the program if dn-top is killed cannot be started: {0}")]
+    Orphans(io::Error),
     /// Its port.
     #[error(transparent)]
     Port(#[from] PortError),
@@ -111,7 +125,7 @@ impl Launched {
     }
 }
 
-/// A program that was started. Dropping it lets it go on, unless it is held, without anybody who lets go on what it starts.
+/// A program that was started. Dropping it lets it go on, unless it is held.
 #[derive(Debug)]
 pub struct Launch {
     child: Child,
@@ -120,8 +134,8 @@ pub struct Launch {
     /// It may wait for somebody to let it go on, who would be gone.
     held: bool,
     usher: JoinHandle<()>,
-    /// Goes last: the port's socket is in it.
-    _folder: TempDir,
+    /// Goes last: the port's socket is in it. Without one it is removed by the process that resumes orphans.
+    _folder: Option<TempDir>,
 }
 
 impl Launch {
@@ -130,11 +144,22 @@ impl Launch {
     ///
     /// # Errors
     /// [`LaunchError`].
-    pub fn start(words: &[OsString], passage: Passage) -> Result<(Self, oneshot::Receiver<Launched>), LaunchError> {
+    pub fn start(words: &[OsString], passage: Passage, orphans: Orphans) -> Result<(Self, oneshot::Receiver<Launched>), LaunchError> {
         let parent = short_folder();
         let folder = tempfile::Builder::new().prefix("dn-top-").tempdir_in(&parent);
         let folder = folder.map_err(|reason| LaunchError::Folder { folder: parent, reason })?;
-        let port = Port::serve(&folder.path().join("port"), &Sources::machine())?;
+        // It must take over after the port is gone, and so goes after it.
+        let (resumer, folder, path) = match orphans {
+            Orphans::Resume => {
+                let resumer = orphans::start(folder.path()).map_err(LaunchError::Orphans)?;
+                (Some(resumer), None, folder.keep().join(PORT))
+            }
+            Orphans::Leave => {
+                let path = folder.path().join(PORT);
+                (None, Some(folder), path)
+            }
+        };
+        let port = Port::serve(&path, &Sources::machine())?;
         let (program, arguments) = words.split_first().map_or((OsStr::new(""), words), |(program, rest)| (program, rest));
         let (output, errors) = streams(passage);
         let begun = Instant::now();
@@ -151,7 +176,13 @@ impl Launch {
         let pid = child.id().unwrap_or_default();
         let others = Arc::new(AtomicUsize::new(0));
         let (connected, launched) = oneshot::channel();
-        let usher = tokio::spawn(usher(port, pid, no_port::find(Sources::machine(), pid, begun), connected, Arc::clone(&others)));
+        let without_port = no_port::find(Sources::machine(), pid, begun);
+        let serving = usher(port, Some(pid), without_port, connected, Arc::clone(&others));
+        let usher = tokio::spawn(async move {
+            // Goes after the port, which the other process then serves.
+            let _resumer = resumer;
+            serving.await;
+        });
         Ok((Self { child, pid, others, held: false, usher, _folder: folder }, launched))
     }
 
@@ -204,10 +235,10 @@ impl Drop for Launch {
     }
 }
 
-/// Shows the first runtime of the program itself to whoever waits for it, and lets all others go on.
-async fn usher(
+/// Shows the first runtime of the program itself to whoever waits for it, and lets all others go on: all where there is no such program.
+pub(super) async fn usher(
     port: Port,
-    pid: u32,
+    pid: Option<u32>,
     without_port: impl Future<Output = Option<Launched>>,
     connected: oneshot::Sender<Launched>,
     others: Arc<AtomicUsize>,
@@ -220,7 +251,7 @@ async fn usher(
             if !seen.insert((guest.key(), guest.cookie)) {
                 continue;
             }
-            let (free, own) = (free.clone(), if guest.key().pid == pid { connected.take() } else { None });
+            let (free, own) = (free.clone(), if Some(guest.key().pid) == pid { connected.take() } else { None });
             if own.is_some() {
                 // It may have a connection to the same runtime, which answers nobody else until that is closed.
                 without_port = None;
@@ -298,7 +329,7 @@ mod tests {
     use super::*;
 
     fn shell(script: &str) -> (Launch, oneshot::Receiver<Launched>) {
-        Launch::start(&["sh".into(), "-c".into(), script.into()], Passage::Dropped).unwrap()
+        Launch::start(&["sh".into(), "-c".into(), script.into()], Passage::Dropped, Orphans::Leave).unwrap()
     }
 
     #[tokio::test]
@@ -309,7 +340,7 @@ mod tests {
             assert!(guest.try_recv().is_err(), "there is no runtime in it");
             assert_eq!(launch.end().await, code, "who has ended is not ended again");
         }
-        let error = Launch::start(&["/no/such\u{1b}".into()], Passage::Dropped).unwrap_err().to_string();
+        let error = Launch::start(&["/no/such\u{1b}".into()], Passage::Dropped, Orphans::Leave).unwrap_err().to_string();
         assert!(error.starts_with("/no/such\u{fffd} cannot be started: No such file"), "{error}");
     }
 

@@ -13,7 +13,7 @@ use super::plan::plan;
 use super::tail::Tail;
 use crate::app::{JobResult, Msg, Ticket};
 use crate::model::{Order, RecordingId, sanitise};
-use crate::session::{Launch, Launched, Passage, Plan};
+use crate::session::{Launch, Launched, Orphans, Passage, Plan};
 
 /// After this time without a runtime there is none in it.
 const USUAL_START: Duration = Duration::from_secs(10);
@@ -67,7 +67,7 @@ async fn follow(
     let Wanted { words, id, order, output, ticket } = wanted;
     let program = sanitise(words.first().map(String::as_str).unwrap_or_default());
     let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-    let (mut launch, connected) = Launch::start(&words, Passage::Into(file)).map_err(|error| error.to_string())?;
+    let (mut launch, connected) = Launch::start(&words, Passage::Into(file), Orphans::Resume).map_err(|error| error.to_string())?;
     let ended = |code: u8, more: &str| {
         let files = vec![sanitise(&output.to_string_lossy())];
         Ok(JobResult { files, bytes: None, note: Some(format!("It ended with {code}{more}")) })

@@ -32,6 +32,15 @@ impl Drop for Held {
     }
 }
 
+/// A program that is nobody's child any more, and may be suspended.
+struct KillAtEnd(u32);
+
+impl Drop for KillAtEnd {
+    fn drop(&mut self) {
+        let _ = rustix::process::kill_process(rustix::process::Pid::from_raw(self.0 as i32).unwrap(), Signal::KILL);
+    }
+}
+
 fn document(output: &Output) -> serde_json::Value {
     serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
@@ -128,6 +137,45 @@ fn a_program_that_goes_on_ends_us_with_its_code() {
             .run();
         assert!(output.code == 0 && output.stderr.contains("goes on; dn-top ends with it"), "{output:?}");
         assert!(began.elapsed() > Duration::from_secs(3), "it ended when its standard input did: {output:?}");
+    });
+}
+
+/// A SIGKILL leaves nothing suspended, whenever it comes: before the runtime has connected, while it waits for its session, and later.
+#[test]
+fn a_program_is_not_left_suspended_when_we_are_killed() {
+    let runtimes = [runtimes::since(8, runtimes::all()), runtimes::single_files()].concat();
+    runtimes::each(runtimes, |runtime| {
+        // As soon as the program has started, and at other times after our start.
+        let moments = [None].into_iter().chain([50, 100, 150, 250].map(|ms| Some(Duration::from_millis(ms))));
+        for moment in moments {
+            let folder = folder();
+            let (_held, stdin) = Held::open(100);
+            let started = folder.path().join("started");
+            let shell = Launch::new(&PathBuf::from("sh")).arg("-c").arg(r#"echo $$ > started; exec "$@""#).arg("sh");
+            let any = runtime.any();
+            let program = any.words().iter().fold(shell, |shell, word| shell.arg(word));
+            let program = any.variables().iter().fold(program, |program, (name, value)| program.env(name, value));
+            let running = run(&["-o", "a.nettrace"], &program).env("TMPDIR", folder.path()).current_dir(folder.path()).stdin(stdin).start();
+            let pid = || std::fs::read_to_string(&started).ok()?.trim_end().parse::<u32>().ok();
+            match moment {
+                None => drop(poll(PATIENCE, pid).unwrap_or_else(|| panic!("{runtime}: {}", running.stderr()))),
+                Some(moment) => std::thread::sleep(moment),
+            }
+            running.signal(Signal::KILL);
+            assert_eq!(running.wait().code, 137);
+            let Some(pid) = pid() else { continue };
+            let _end = KillAtEnd(pid);
+            let info = || Invocation::new(["info", &pid.to_string(), "--json"]).run();
+            let runs = || is_alive(pid).then(|| info().json()).is_none_or(|info| info["state"] == "running" && info["contact"] == "ok");
+            let finalizer = || (!is_alive(pid) || threads(pid).iter().any(|name| name.starts_with(".NET Finalizer"))).then_some(());
+            assert!(poll(PATIENCE, finalizer).is_some() && runs(), "{runtime} {moment:?}: {:?}", threads(pid));
+            // Nothing is left of us once the program has ended.
+            drop(_held);
+            let of_us = || {
+                std::fs::read_dir(folder.path()).unwrap().any(|entry| entry.unwrap().file_name().to_string_lossy().starts_with("dn-top-"))
+            };
+            assert!(poll(PATIENCE, || (!is_alive(pid) && !of_us()).then_some(())).is_some(), "{runtime} {moment:?} leaves a folder");
+        }
     });
 }
 

@@ -69,6 +69,16 @@ impl Sources {
         Some(self.usual_directories().next()?.join(SocketName { pid, key: started }.to_string()))
     }
 
+    /// Whether a process was started with this diagnostic port in its environment, as far as we may read it: that process, or what it starts, may
+    /// connect to it at any time.
+    pub fn any_started_with_port(&self, port: &Path) -> bool {
+        let Ok(proc) = Proc::open(&self.proc) else { return false };
+        let mut any = false;
+        // What cannot be listed cannot be waited for.
+        let _ = proc.pids(|pid, _| any = any || proc.environ(pid).is_ok_and(|environ| environ.has_port(port)));
+        any
+    }
+
     /// The directories that are searched whoever lives there.
     pub fn usual_directories(&self) -> impl Iterator<Item = &Path> {
         self.tmpdir.as_deref().into_iter().chain([self.tmp.as_path()])

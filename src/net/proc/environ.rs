@@ -38,6 +38,13 @@ impl Environ {
         ports || self.runtime_switch("DefaultDiagnosticPortSuspend").is_some_and(|(_, value)| !is_zero(value) && !value.is_empty())
     }
 
+    /// Whether it has the runtime use this diagnostic port, among others.
+    pub(crate) fn has_port(&self, port: &Path) -> bool {
+        let ports = self.runtime_switch("DiagnosticPorts").map_or(&[][..], |(_, value)| value);
+        let mut paths = ports.split(|byte| *byte == b';').filter_map(|port| port.split(|byte| *byte == b',').next());
+        paths.any(|path| path == port.as_os_str().as_bytes())
+    }
+
     fn runtime_switch(&self, switch: &str) -> Option<(String, &[u8])> {
         ["DOTNET_", "COMPlus_"].iter().find_map(|prefix| {
             let name = format!("{prefix}{switch}");
@@ -58,6 +65,20 @@ mod tests {
 
     fn environ(text: &str) -> Environ {
         Environ::new(text.replace(' ', "\0").into_bytes())
+    }
+
+    #[test]
+    fn a_port_is_one_of_a_list() {
+        for (block, has) in [
+            ("", false),
+            ("DOTNET_DiagnosticPorts=/tmp/a/port,suspend,connect", true),
+            ("A=1 DOTNET_DiagnosticPorts=/x,nosuspend;/tmp/a/port,suspend B=2", true),
+            ("DOTNET_DiagnosticPorts=/tmp/a/port", true),
+            ("DOTNET_DiagnosticPorts=/tmp/a/port2,suspend", false),
+            ("OTHER=/tmp/a/port,suspend", false),
+        ] {
+            assert_eq!(environ(block).has_port(Path::new("/tmp/a/port")), has, "{block}");
+        }
     }
 
     #[test]
