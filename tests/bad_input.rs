@@ -93,7 +93,10 @@ async fn servers_that_make_no_sense_are_named() {
         for running in running {
             running.wait().assert_refused(1, &format!("process {} ({this}): {words}", std::process::id()));
         }
-        let info = info.wait().json();
+        // What /proc shows is printed all the same.
+        let output = info.wait();
+        assert!(output.code == 1 && output.stderr.contains(words), "{output:?}");
+        let info: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
         let facts = json!([info["contact"], info["name"], info["start_time_unix_ms"], info["capabilities"]]);
         assert_eq!(facts, json!([contact, this, null, null]), "{said:.50}");
         assert!(info["reason"].as_str().unwrap().starts_with(words), "{info}");

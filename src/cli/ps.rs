@@ -6,8 +6,8 @@ use super::document::{InfoDocument, ProcessDocument, capabilities, is_seen, stat
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{Found, PATIENCE, find};
-use crate::model::{Age, Bytes, Capability, Contact, Process, sanitise};
+use super::target::{Found, PATIENCE, called, find};
+use crate::model::{Age, Bytes, Capability, Contact, Process, Trouble, sanitise};
 
 /// Between the two looks that a figure for processor time takes.
 const LOOK: Duration = Duration::from_millis(500);
@@ -64,7 +64,7 @@ pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, 
     let Found { process, .. } = find(host, target).await?;
     if json {
         print::json(&InfoDocument::new(&process))?;
-        return Ok(Exit::Done);
+        return answered(&process);
     }
     print::text(|out| {
         for (name, fact) in facts(&process) {
@@ -78,7 +78,19 @@ pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, 
         }
         Ok(())
     })?;
-    Ok(Exit::Done)
+    answered(&process)
+}
+
+/// Whether the runtime gave its facts, where it could be asked: those of /proc are printed without them.
+fn answered(process: &Process) -> Result<Exit, Failure> {
+    match &process.contact {
+        Contact::Trouble { kind: Trouble::Slow | Trouble::Refused | Trouble::Timeout | Trouble::Unsupported, reason } => {
+            Err(anyhow::anyhow!("{}: {reason}", called(process)).into())
+        }
+        Contact::Trouble { kind: Trouble::Denied | Trouble::Stale | Trouble::Unverified | Trouble::Disabled, .. }
+        | Contact::Unknown
+        | Contact::Ok => Ok(Exit::Done),
+    }
 }
 
 fn facts(process: &Process) -> [(&'static str, String); 14] {
