@@ -14,7 +14,7 @@ use dn_top::net::port::Port;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::runtimes::{self, Runtime};
-use crate::support::screen::{DOWN, ENTER, TAB};
+use crate::support::screen::{DOWN, ENTER, ESC, TAB, ctrl};
 use crate::support::{Invocation, Output, PATIENCE, Program, folder, poll};
 
 const CLASS: &str = "123e4567-e89b-12d3-a456-426614174000";
@@ -290,7 +290,9 @@ fn a_dump_leaves_no_copy_of_the_process() {
         let place = folder();
         let mut program = runtime.any().start();
         let file = place.path().join("core");
-        let dump = |path: &Path| attempt(["dump", "PID", "--type", "mini", "-o", path.to_str().unwrap()]);
+        // A single file lacks the library that finds what belongs into a small one.
+        let kind = if runtime.is_single_file() { "full" } else { "mini" };
+        let dump = |path: &Path| attempt(["dump", "PID", "--type", kind, "-o", path.to_str().unwrap()]);
         survives(runtime, &mut program, vec![dump(&file), dump(Path::new("/no/such/folder/core")).refused("")]);
         assert!(file.is_file(), "{runtime} wrote no dump");
         assert_eq!(children(program.pid()), "", "{runtime}");
@@ -355,6 +357,58 @@ fn no_form_of_the_dashboard_ends_a_runtime() {
         screen.keys(&format!("{TAB}{}{TAB}y", program_file(runtime).display()));
         screen.wait_for("start-up hook failed");
         assert!(program.is_alive() && program.answers(), "{runtime} {}", program.stderr());
+    });
+}
+
+/// What a person can ask for of a suspended runtime in the dashboard, whose socket is the runtime's own, or a port that the dashboard serves.
+#[test]
+fn no_key_of_the_dashboard_ends_a_suspended_runtime() {
+    runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {
+        for serves_port in [false, true] {
+            let place = folder();
+            let port = place.path().join("port");
+            let launch = runtime.program("work").arg("1").arg("10");
+            let (mut options, mut program) = (Vec::new(), None);
+            if serves_port {
+                options = vec!["--port".to_owned(), port.to_str().unwrap().to_owned()];
+            } else {
+                program = Some(suspended(runtime));
+            }
+            let screen = Invocation::new(options.iter().map(String::as_str).chain(["--filter", "work"])).screen(140, 40);
+            screen.wait_for("Processes");
+            let mut program = program.unwrap_or_else(|| {
+                assert!(poll(PATIENCE, || port.exists().then_some(())).is_some(), "no port is served");
+                launch.env("DOTNET_DiagnosticPorts", format!("{},suspend", port.display())).start()
+            });
+            let pid = program.pid().to_string();
+            let row = |shown: &str, state: &str| shown.lines().any(|line| line.contains(&format!(" {pid} ")) && line.contains(state));
+            screen.wait_until("the program waits", |shown| row(shown, "◐ suspended"));
+            screen.keys(&format!(":work {pid}"));
+            screen.wait_until("the palette finds it", |shown| shown.contains(&format!("work {pid}")));
+            screen.keys(ENTER);
+            screen.wait_for(&format!("Runtime    .NET {}", runtime.version));
+            screen.keys("p");
+            screen.wait_for("a perf map now would crash it");
+            screen.keys("a");
+            screen.wait_for("start-up hook");
+            screen.keys(&format!("{}{ENTER}", DOWN.repeat(6)));
+            screen.wait_for("Start-up hook · ");
+            screen.keys(&format!("{TAB}{}{TAB}y", program_file(runtime).display()));
+            screen.wait_for("start-up hook failed");
+            assert!(program.is_alive(), "{runtime} {}", program.stderr());
+            screen.keys("R");
+            screen.wait_for("runs its first instructions");
+            screen.keys("y");
+            screen.wait_until("the program runs", |shown| row(shown, "● running"));
+            // A dump to nowhere.
+            screen.keys("d");
+            screen.wait_for("Dump · ");
+            screen.keys(&format!("{TAB}{TAB}{}{TAB}y", ctrl('u')));
+            screen.wait_for("Give the whole path");
+            screen.keys(ESC);
+            screen.wait_gone("Give the whole path");
+            assert!(program.is_alive() && program.answers(), "{runtime} {}", program.stderr());
+        }
     });
 }
 

@@ -163,7 +163,11 @@ fn a_program_is_not_left_suspended_when_we_are_killed() {
             }
             running.signal(Signal::KILL);
             assert_eq!(running.wait().code, 137);
-            let Some(pid) = pid() else { continue };
+            let of_us = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().starts_with("dn-top-");
+            let is_over = || !std::fs::read_dir(folder.path()).unwrap().any(|entry| of_us(entry.unwrap()));
+            // It may not even have started, or be about to.
+            let found = poll(PATIENCE, || pid().map(Some).or_else(|| is_over().then_some(None)));
+            let Some(pid) = found.unwrap_or_else(|| panic!("{runtime} {moment:?}: a folder is left")) else { continue };
             let _end = KillAtEnd(pid);
             let info = || Invocation::new(["info", &pid.to_string(), "--json"]).run();
             let runs = || is_alive(pid).then(|| info().json()).is_none_or(|info| info["state"] == "running" && info["contact"] == "ok");
@@ -171,10 +175,7 @@ fn a_program_is_not_left_suspended_when_we_are_killed() {
             assert!(poll(PATIENCE, finalizer).is_some() && runs(), "{runtime} {moment:?}: {:?}", threads(pid));
             // Nothing is left of us once the program has ended.
             drop(_held);
-            let of_us = || {
-                std::fs::read_dir(folder.path()).unwrap().any(|entry| entry.unwrap().file_name().to_string_lossy().starts_with("dn-top-"))
-            };
-            assert!(poll(PATIENCE, || (!is_alive(pid) && !of_us()).then_some(())).is_some(), "{runtime} {moment:?} leaves a folder");
+            assert!(poll(PATIENCE, || (!is_alive(pid) && is_over()).then_some(())).is_some(), "{runtime} {moment:?} leaves a folder");
         }
     });
 }
