@@ -30,6 +30,10 @@ const VARIABLES: [(&str, &str); 7] = [
 #[test]
 fn nothing_printed_has_a_secret_or_is_obeyed_by_a_terminal() {
     runtimes::each(runtimes::all(), |runtime| {
+        // Runs only itself, with arguments of its own.
+        if runtime.is_trimmed() {
+            return;
+        }
         let launch = ARGUMENTS.iter().fold(runtime.any(), |launch, argument| launch.arg(argument));
         let program = VARIABLES.iter().fold(launch, |launch, (name, value)| launch.env(name, value)).start();
         let pid = program.pid().to_string();
