@@ -66,7 +66,7 @@ pub(super) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// List every .NET process that can be seen, attachable or not, and why not
+    /// List every .NET process that can be seen, attachable or not, and why not; CPU% is that of 0.1 s
     Ps {
         #[command(flatten)]
         output: Output,

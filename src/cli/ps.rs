@@ -2,21 +2,27 @@
 
 use std::time::{Duration, SystemTime};
 
+use tokio::time::{Instant, sleep_until};
+
 use super::document::{InfoDocument, ProcessDocument, capabilities, is_seen, state};
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{Found, PATIENCE, called, find};
+use super::target::{Found, called, find};
 use crate::model::{Age, Bytes, Capability, Contact, Process, Trouble, sanitise};
 
 /// Between the two looks that a figure for processor time takes.
-const LOOK: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(100);
+/// How long all processes together may take to answer: a little longer than makes one slow. Who does not answer then is listed as slow.
+const ANSWERS: Duration = Duration::from_millis(1100);
 
 pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
     let mut directory = host.directory()?;
-    directory.refresh(PATIENCE).await.map_err(anyhow::Error::from)?;
-    tokio::time::sleep(LOOK).await;
-    let rows = directory.refresh(PATIENCE).await.map_err(anyhow::Error::from)?;
+    let began = Instant::now();
+    directory.refresh(ANSWERS).await.map_err(anyhow::Error::from)?;
+    // Processes that answer leave time for the second look, those that are slow have taken more than it.
+    sleep_until(began + LOOK).await;
+    let rows = directory.refresh(Duration::ZERO).await.map_err(anyhow::Error::from)?;
     let more_stale = directory.more_stale_sockets();
     if json {
         print::json(&rows.iter().map(ProcessDocument::new).collect::<Vec<_>>())?;

@@ -25,8 +25,8 @@ use super::target::{self, TargetError};
 use crate::ipc::{Command, CommandCode, ProcessInfo};
 use crate::model::{Contact, Process, ProcessKey, RunState, sanitise_bytes, shown_command_line};
 
-/// How many processes are asked at the same time.
-const ASKED_AT_ONCE: usize = 16;
+/// How many processes are asked at the same time. Those that do not answer keep a connection open for seconds, and must not keep others waiting.
+const ASKED_AT_ONCE: usize = 256;
 /// How long all processes together may take to say their names. Who is later goes by the name that /proc gives, which is seldom another one.
 const NAMES: Duration = Duration::from_secs(1);
 

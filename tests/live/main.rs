@@ -21,6 +21,7 @@ mod net;
 mod numbers;
 mod options;
 mod ports;
+mod ps;
 mod refusals;
 mod run;
 mod runtimes;

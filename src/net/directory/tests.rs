@@ -175,6 +175,22 @@ async fn targets_are_found_listed_or_not() {
 }
 
 #[tokio::test]
+async fn a_hundred_silent_processes_do_not_keep_others_waiting() {
+    let world = World::new();
+    let (silent, answers) = (1..=100_u32, 101);
+    silent.clone().chain([answers]).for_each(|pid| world.add(&fake(pid)));
+    silent.clone().for_each(|pid| drop(serve(&world, pid, Some("9.0.7"), false)));
+    serve(&world, answers, Some("9.0.7"), true);
+    let mut directory = Directory::new(world.sources()).unwrap();
+    let rows = directory.refresh(Duration::from_millis(1100)).await.unwrap();
+    assert_eq!(row(&rows, answers).contact, Contact::Ok);
+    for pid in silent {
+        let Contact::Trouble { kind, reason } = &row(&rows, pid).contact else { panic!("{:?}", row(&rows, pid)) };
+        assert!(*kind == Trouble::Slow && reason.starts_with("it has not answered for 1 s"), "{reason}");
+    }
+}
+
+#[tokio::test]
 async fn an_answer_dies_with_its_process() {
     let world = World::new();
     let (lives, dies) = (100_u32, 1..100_u32);

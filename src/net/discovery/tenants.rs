@@ -17,6 +17,8 @@ use crate::net::proc::{Proc, entry_name, version_of};
 
 /// Processor time is counted in ticks of 10 ms: over a shorter span than this a percentage would be noise.
 const SHORTEST_SPAN: Duration = Duration::from_millis(400);
+/// The first percentage may be a rough one: a list that is printed once does not wait for more.
+const FIRST_SPAN: Duration = Duration::from_millis(90);
 /// A start-up that has come to its diagnostic server and no further for so long is a wait, whatever its environment says.
 const LONGEST_START: Duration = Duration::from_secs(5);
 
@@ -151,7 +153,7 @@ impl Cpu {
     fn usage(&mut self, stat: &Stat, now: Instant) -> Usage {
         let ticks = stat.utime + stat.stime;
         let span = now.saturating_duration_since(self.at);
-        if span >= SHORTEST_SPAN {
+        if span >= if self.percent.is_some() { SHORTEST_SPAN } else { FIRST_SPAN } {
             let seconds = ticks.saturating_sub(self.ticks) as f64 / procfs::ticks_per_second() as f64;
             *self = Self { ticks, at: now, percent: Some((100.0 * seconds / span.as_secs_f64()) as f32) };
         }
