@@ -32,7 +32,7 @@ fn found(bytes: &[u8]) -> Value {
     decoder.feed(bytes, &mut throughput).expect("a readable stream");
     let ending = decoder.finish(&mut throughput);
     assert_eq!(decoder.whole_bytes(), bytes.len() as u64);
-    assert_eq!(throughput.trouble(), None);
+    assert_eq!(throughput.problems(), []);
     let totals = throughput.snapshot();
     let trace = throughput.trace().expect("a trace header");
     let counts: Vec<_> = throughput.counts().iter().map(|kind| serde_json::json!([kind.provider, kind.event_id, kind.count])).collect();

@@ -141,7 +141,7 @@ fn memory_has_an_end_whatever_comes() {
     streams[2] = encoder.take();
     for (stream, what) in streams.iter().zip(["kinds", "names", "stacks"]) {
         let (throughput, info) = decode(stream.chunks(1 << 16));
-        assert!(throughput.trouble().is_some(), "{what}: said");
+        assert!(!throughput.problems().is_empty(), "{what}: said");
         println!("{what}: {} events, {} MB", throughput.snapshot().events, info.bytes_max / MB);
         assert!(info.bytes_max < 100 * MB, "{what}: {info:?}");
     }

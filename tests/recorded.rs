@@ -250,7 +250,7 @@ fn the_dashboard_opens_files_and_walks_through_their_time() {
     fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
     let mut screen = Invocation::new(["open".as_ref(), whole.as_os_str(), cut.as_os_str()]).screen(120, 40);
     // The rows stand by name.
-    screen.wait_until("both", |shown| shown.contains("2 files") && shown.contains("✓ whole") && shown.contains("! cut off"));
+    screen.wait_until("both", |shown| shown.contains("2 files") && shown.contains("✓ whole") && shown.contains("! incomplete"));
     screen.wait_for("after the last whole block");
     screen.wait_for("whole file, 0:");
     screen.keys("4");

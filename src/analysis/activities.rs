@@ -5,7 +5,7 @@
 use foldhash::HashMap;
 
 use crate::clr::EventKind;
-use crate::nettrace::{Metadata, Value, Values};
+use crate::nettrace::{Metadata, ThreadId, Value, Values};
 use crate::wire::Utf16;
 
 use super::diagnostic_source;
@@ -62,7 +62,7 @@ struct Operation {
 #[derive(Debug, Default)]
 struct Running {
     at: i64,
-    thread: u64,
+    thread: ThreadId,
     subject: String,
     /// An event said so.
     failed: bool,
@@ -150,7 +150,7 @@ pub struct RunningActivity {
     /// When it began, nanoseconds since the start of the session.
     pub since: i64,
     /// Where it began.
-    pub thread: u64,
+    pub thread: ThreadId,
     /// What it is about; not sanitised.
     pub subject: String,
 }

@@ -6,6 +6,7 @@ use foldhash::HashMap;
 
 use crate::clr::EventKind;
 use crate::clr::payload::{ContentionStart, ContentionStop};
+use crate::nettrace::ThreadId;
 
 use super::Symbols;
 use super::distribution::Distribution;
@@ -33,7 +34,7 @@ pub(super) struct Contention {
     started: u64,
     start_lost: u64,
     native: u64,
-    waiting: HashMap<u64, Waiting>,
+    waiting: HashMap<ThreadId, Waiting>,
     most_waiting: usize,
     times: Distribution,
     sites: Ranking<Site>,
@@ -55,7 +56,7 @@ struct Waiting {
 
 #[derive(Debug, Clone, Copy)]
 struct Waited {
-    thread: u64,
+    thread: ThreadId,
     waited_ns: u64,
     from: Waiting,
 }
@@ -139,7 +140,7 @@ pub struct LockWait {
     /// When it began, nanoseconds since the start of the session.
     pub at: i64,
     /// Who waited.
-    pub thread: u64,
+    pub thread: ThreadId,
     /// How long.
     pub wait_ns: u64,
     /// For which lock, where that is told (.NET 8).
@@ -170,7 +171,7 @@ impl Default for Contention {
 impl Contention {
     /// Whether a thread waits for a lock now, as far as is known.
     #[inline]
-    pub(super) fn is_waiting(&self, thread: u64) -> bool {
+    pub(super) fn is_waiting(&self, thread: ThreadId) -> bool {
         !self.waiting.is_empty() && self.waiting.contains_key(&thread)
     }
 
@@ -304,7 +305,7 @@ impl Analysis for Contention {
         Some(())
     }
 
-    fn lost(&mut self, capture_thread: u64) {
+    fn lost(&mut self, capture_thread: ThreadId) {
         if let Some(from) = self.waiting.remove(&capture_thread) {
             self.end_lost(&from);
         }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use crate::clr::EventKind;
 use crate::clr::payload::ExceptionThrown;
+use crate::nettrace::ThreadId;
 use crate::wire::Utf16;
 
 use super::known::{Analysis, Frames, Known, View};
@@ -84,7 +85,7 @@ impl Lately {
 #[derive(Debug, Default)]
 struct Thrown {
     at: i64,
-    thread: u64,
+    thread: ThreadId,
     hresult: u32,
     rethrown: bool,
     type_name: String,
@@ -153,7 +154,7 @@ pub struct ThrownException {
     /// When it was thrown, nanoseconds since the start of the session.
     pub at: i64,
     /// Where.
-    pub thread: u64,
+    pub thread: ThreadId,
     /// Its HRESULT.
     pub hresult: u32,
     /// Whether it was caught before and is thrown anew.

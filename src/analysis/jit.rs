@@ -4,6 +4,7 @@ use foldhash::HashMap;
 
 use crate::clr::EventKind;
 use crate::clr::payload::{BackgroundJit, JittingStarted, MethodBody, MethodVerbose, Tier};
+use crate::nettrace::ThreadId;
 
 use super::distribution::Distribution;
 use super::known::{Analysis, Known, View};
@@ -28,12 +29,12 @@ pub(super) struct Jit {
     over_time: Timeline,
     unloaded: u64,
     /// By thread, the methods that it compiles, outermost first.
-    compiling: HashMap<u64, Vec<Begun>>,
+    compiling: HashMap<ThreadId, Vec<Begun>>,
     times: Distribution,
     time_over_time: Timeline,
     il_bytes: u64,
     slowest: Vec<SlowMethod>,
-    background: HashMap<u64, i64>,
+    background: HashMap<ThreadId, i64>,
     background_ns: u64,
     background_pending: Option<u32>,
 }
@@ -203,7 +204,7 @@ impl Analysis for Jit {
         Some(())
     }
 
-    fn lost(&mut self, capture_thread: u64) {
+    fn lost(&mut self, capture_thread: ThreadId) {
         self.compiling.remove(&capture_thread);
         self.background.remove(&capture_thread);
     }

@@ -2,7 +2,7 @@
 
 use crate::clr::EventKind;
 use crate::clr::payload::{Fields, Payload};
-use crate::nettrace::{Event, Stack};
+use crate::nettrace::{Event, Stack, ThreadId};
 
 use super::Symbols;
 
@@ -15,7 +15,7 @@ pub(super) trait Analysis {
     fn feed(&mut self, known: &Known<'_>) -> Option<()>;
 
     /// A capture thread lost events: what began on it may have ended unseen.
-    fn lost(&mut self, _capture_thread: u64) {}
+    fn lost(&mut self, _capture_thread: ThreadId) {}
 
     /// What it has to say.
     fn snapshot(&self, view: &View<'_>) -> Self::Snapshot;
@@ -28,8 +28,8 @@ pub(super) struct Known<'a> {
     pub(super) event: &'a Event<'a>,
     /// When, in nanoseconds since the start of the session.
     pub(super) at: i64,
-    /// Whose event it is, as the operating system numbers threads.
-    pub(super) thread: u64,
+    /// The thread that it is about.
+    pub(super) thread: ThreadId,
     pub(super) pointer_size: u8,
 }
 

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::clr::EventKind;
-use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader, Trouble};
+use crate::nettrace::{Event, Loss, Metadata, Problem, SequencePoint, Sink, Thread, TraceHeader};
 
 use super::activities::{Activities, ActivitySnapshot};
 use super::assemblies::{Assemblies, AssemblySnapshot};
@@ -39,7 +39,6 @@ pub struct Live {
     /// Events outside of it only serve to understand those inside.
     window: RangeInclusive<i64>,
     unreadable: u64,
-    is_v6: bool,
     pointer_size: u8,
     rates: Rates,
     symbols: Symbols,
@@ -111,7 +110,6 @@ impl Default for Live {
             rundown: None,
             window: i64::MIN..=i64::MAX,
             unreadable: 0,
-            is_v6: false,
             pointer_size: 8,
             rates: Rates::default(),
             symbols: Symbols::default(),
@@ -320,7 +318,6 @@ impl Sink for Live {
         Sink::trace(&mut self.throughput, header);
         self.clock = Clock::new(header);
         self.pointer_size = header.pointer_size;
-        self.is_v6 = header.format_version >= 6;
         if let Some(recent) = &mut self.recent {
             recent.set_pointer_size(header.pointer_size);
         }
@@ -383,7 +380,7 @@ impl Sink for Live {
         self.methods.forget_stacks();
     }
 
-    fn trouble(&mut self, trouble: &Trouble) {
-        Sink::trouble(&mut self.throughput, trouble);
+    fn problem(&mut self, problem: &Problem) {
+        self.throughput.problem(problem);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::nettrace::{Field, FieldType, Value};
+use crate::nettrace::{Field, FieldType, ThreadId, Value};
 use crate::wire::Utf16;
 
 use super::known::{Analysis, Known, View};
@@ -72,7 +72,7 @@ pub struct LogMessage {
     /// When, nanoseconds since the start of the session.
     pub at: i64,
     /// Where.
-    pub thread: u64,
+    pub thread: ThreadId,
     /// Index into [`LEVELS`].
     pub level: usize,
     /// Category; not sanitised.

@@ -35,6 +35,7 @@ mod throughput;
 mod timeline;
 mod watch;
 
+pub use crate::nettrace::ThreadId;
 pub use activities::{ActivitySnapshot, ActivitySubject, OperationSnapshot, RunningActivity};
 pub use assemblies::{Assembly, AssemblySnapshot, MissingAssembly};
 pub use contention::{ContentionSite, ContentionSnapshot, LockWait};
@@ -60,7 +61,7 @@ pub use rates::{Hole, RateSnapshot};
 pub use recent::{EventName, RecentSnapshot, SingleEvent};
 pub use symbols::Symbols;
 pub use thread_pool::{Adjustment, ThreadPoolSnapshot};
-pub use throughput::{EventCount, Throughput, Totals};
+pub use throughput::{EventCount, ProblemCount, Throughput, Totals};
 pub use timeline::Timeline;
 pub use watch::Watch;
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::nettrace::{Loss, LossKind};
+use crate::nettrace::{Loss, LossKind, ThreadId};
 
 use super::timeline::{Merge, Timeline};
 
@@ -50,7 +50,7 @@ pub struct Hole {
     /// How many.
     pub count: u64,
     /// The thread that would have written them.
-    pub capture_thread: u64,
+    pub capture_thread: ThreadId,
 }
 
 impl Default for Rates {

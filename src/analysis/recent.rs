@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::clr::events;
-use crate::nettrace::{Event, Metadata};
+use crate::nettrace::{Event, Metadata, ThreadId};
 
 use super::Symbols;
 use super::event_filter::EventFilter;
@@ -66,7 +66,7 @@ pub struct SingleEvent {
     /// When it happened, nanoseconds since the start of the session.
     pub at: i64,
     /// Whose event it is.
-    pub thread: u64,
+    pub thread: ThreadId,
     /// What kind of event.
     pub kind: Arc<EventName>,
     /// Its fields in words.

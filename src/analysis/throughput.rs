@@ -1,11 +1,12 @@
 //! How much of what a stream holds, and how much of it was lost.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use foldhash::HashSet;
 
 use crate::clr::events;
-use crate::nettrace::{Event, Loss, LossKind, Metadata, SequencePoint, Sink, TraceHeader, Trouble};
+use crate::nettrace::{Event, Loss, LossKind, Metadata, Problem, ProblemKind, SequencePoint, Sink, ThreadId, TraceHeader};
 use crate::wire::Utf16;
 
 /// Most threads that are told apart.
@@ -27,12 +28,13 @@ pub struct Throughput {
     kinds: Vec<Kind>,
     /// Of events whose names are in their payloads, count and bytes by metadata index and name; they are in `kinds`, too.
     dynamic: Vec<(u32, Box<[u8]>, u64, u64)>,
-    threads: HashSet<u64>,
+    threads: HashSet<ThreadId>,
     /// Some of `threads`, by the low bits of their ids: most events are of one of these.
-    near: [Option<u64>; NEAR],
+    near: [Option<ThreadId>; NEAR],
     first_timestamp: i64,
     last_timestamp: i64,
-    trouble: Option<Trouble>,
+    /// How often, and where first.
+    problems: BTreeMap<ProblemKind, (u64, u64)>,
 }
 
 #[derive(Debug, Default)]
@@ -62,10 +64,32 @@ pub struct Totals {
     pub threads: u64,
     /// Sequence points.
     pub sequence_points: u64,
-    /// Parts of the stream that could not be read or were not kept.
-    pub troubles: u64,
+    /// Problems with parts of the stream.
+    pub problems: u64,
     /// Time between the oldest and the newest event, nanoseconds.
     pub duration_ns: u64,
+}
+
+/// How often something is wrong with a part of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProblemCount {
+    /// What is wrong.
+    pub kind: ProblemKind,
+    /// How often.
+    pub count: u64,
+    /// Where first, as an offset from the start of the stream.
+    pub first: u64,
+}
+
+/// In words.
+impl fmt::Display for ProblemCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, count, first } = self;
+        match count {
+            1 => write!(f, "{kind}, at byte {first}"),
+            _ => write!(f, "{kind}: {count} times, first at byte {first}"),
+        }
+    }
 }
 
 /// How often an event came.
@@ -94,7 +118,7 @@ impl Default for Throughput {
             near: [None; NEAR],
             first_timestamp: i64::MAX,
             last_timestamp: i64::MIN,
-            trouble: None,
+            problems: BTreeMap::new(),
         }
     }
 }
@@ -105,9 +129,17 @@ impl Throughput {
         self.trace.as_ref()
     }
 
-    /// The first thing that could not be read, or was not kept.
-    pub fn trouble(&self) -> Option<&Trouble> {
-        self.trouble.as_ref()
+    /// What is wrong with parts of the stream, by its first place.
+    pub fn problems(&self) -> Vec<ProblemCount> {
+        let count = |(kind, (count, first)): (&ProblemKind, &(u64, u64))| ProblemCount { kind: *kind, count: *count, first: *first };
+        let mut problems: Vec<_> = self.problems.iter().map(count).collect();
+        problems.sort_by_key(|problem| (problem.first, problem.kind));
+        problems
+    }
+
+    /// Whether content of the stream may be missing from what was counted: a part of it could not be read, or was not kept.
+    pub fn loses_content(&self) -> bool {
+        self.problems.keys().any(|kind| kind.loses_content())
     }
 
     /// Timestamps of the oldest and the newest event, on the stream's own clock.
@@ -122,6 +154,7 @@ impl Throughput {
             events: self.kinds.iter().map(|kind| kind.count).sum(),
             payload_bytes: self.kinds.iter().map(|kind| kind.bytes).sum(),
             threads: self.threads.len() as u64,
+            problems: self.problems.values().map(|(count, _)| count).sum(),
             duration_ns: duration.unwrap_or(0).unsigned_abs(),
             ..self.totals
         }
@@ -192,7 +225,7 @@ impl Sink for Throughput {
         self.first_timestamp = self.first_timestamp.min(timestamp);
         self.last_timestamp = self.last_timestamp.max(timestamp);
         let thread = event.thread();
-        let near = &mut self.near[thread as usize % NEAR];
+        let near = &mut self.near[thread.thread as usize % NEAR];
         if *near != Some(thread) {
             *near = Some(thread);
             if self.threads.len() < THREAD_LIMIT {
@@ -216,9 +249,9 @@ impl Sink for Throughput {
         self.totals.sequence_points += 1;
     }
 
-    fn trouble(&mut self, trouble: &Trouble) {
-        self.totals.troubles += 1;
-        self.trouble.get_or_insert(*trouble);
+    fn problem(&mut self, problem: &Problem) {
+        let (count, _) = self.problems.entry(problem.kind).or_insert((0, problem.at));
+        *count += 1;
     }
 }
 
@@ -259,7 +292,7 @@ mod tests {
             stacks: 4,
             threads: 1,
             sequence_points: 1,
-            troubles: 0,
+            problems: 1,
             duration_ns: 30_000_000,
         };
         assert_eq!((throughput.snapshot(), throughput.span()), (expected, Some((10, 40))));

@@ -17,8 +17,8 @@ pub struct OpenFile {
     pub facts: TraceFile,
     /// Bytes read so far, while it is being read.
     pub progress: Option<u64>,
-    /// Whether its last part is missing, once that is known.
-    pub cut_off: Option<bool>,
+    /// Whether nothing of it may be missing, once that is known.
+    pub complete: Option<bool>,
     /// The moment that its recording ended, once that is known, nanoseconds since the start of the session.
     pub end: Option<i64>,
     /// The moment up to which it is looked at; `None` for its end.
@@ -34,7 +34,7 @@ impl OpenFile {
     pub(super) fn new(index: usize, facts: TraceFile) -> Self {
         // Several files may be of one process: the row is told from others by its place.
         let key = ProcessKey { pid: facts.process_id, started: index as u64 };
-        Self { key, facts, progress: Some(0), cut_off: None, end: None, cursor: None, mark: None, ticket: None }
+        Self { key, facts, progress: Some(0), complete: None, end: None, cursor: None, mark: None, ticket: None }
     }
 
     /// Its row.
@@ -76,10 +76,10 @@ impl OpenFile {
 
     /// How it stands, in a word.
     pub fn word(&self) -> &'static str {
-        match (self.progress, self.cut_off) {
+        match (self.progress, self.complete) {
             (Some(_), _) => "reading",
-            (None, Some(true)) => "cut off",
-            (None, Some(false)) => "whole",
+            (None, Some(true)) => "whole",
+            (None, Some(false)) => "incomplete",
             (None, None) => "unreadable",
         }
     }

@@ -1,7 +1,7 @@
 //! How samples are looked at: as a list of methods, a call tree or a flame graph, of all threads or of one.
 
 use super::flame::Flame;
-use crate::analysis::SampleCount;
+use crate::analysis::{SampleCount, ThreadId};
 use crate::model::{RecordingId, ThreadUse};
 
 /// How samples are looked at.
@@ -16,7 +16,7 @@ pub struct Sampling {
     /// Where in the flame graph one is.
     pub(super) flame: Flame,
     /// The thread that was chosen, of a recording.
-    pub(super) thread: Option<(RecordingId, u64)>,
+    pub(super) thread: Option<(RecordingId, ThreadId)>,
     /// What is shown again when a thread was chosen.
     before: Shape,
 }
@@ -38,8 +38,8 @@ pub enum Shape {
 /// A thread to choose; `None` stands for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadRow<'a> {
-    /// Its number.
-    pub thread: Option<u64>,
+    /// Which one.
+    pub thread: Option<ThreadId>,
     /// Its samples.
     pub samples: SampleCount,
     /// What /proc says of it.

@@ -63,8 +63,9 @@ pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
     } else {
         print::text(|out| write_text(out, &report))?;
     }
-    if let Some(trouble) = pass.trouble() {
-        print::say(format_args!("{}: {trouble}", arguments.file.display()));
+    let problems = live.throughput().problems();
+    for words in pass.trouble().into_iter().chain(problems.iter().map(ToString::to_string)) {
+        print::say(format_args!("{}: {words}", arguments.file.display()));
     }
     if report.samples + report.waiting == 0 {
         print::say(format_args!("{} holds no samples: record with --profile dotnet-sampled-thread-time", arguments.file.display()));

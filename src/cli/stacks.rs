@@ -15,7 +15,7 @@ use crate::analysis::{Live, SampleFilter, StackGroup};
 use crate::clr::{EventKind, select};
 use crate::ipc::Rundown;
 use crate::model::{NativeAotGap, Process, sanitise};
-use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader, Trouble};
+use crate::nettrace::{Event, Loss, Metadata, Problem, SequencePoint, Sink, Thread, ThreadId, TraceHeader};
 use crate::session::{Listener, StopLimit, Unfinished};
 
 /// Names of methods and modules are all that is needed of a rundown.
@@ -89,7 +89,7 @@ pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, F
 }
 
 fn document(process: &Process, complete: bool, groups: Vec<StackGroup>, names: &HashMap<u64, String>) -> Document {
-    let thread = |(id, _): (u64, u64)| ThreadName { id, name: names.get(&id).cloned() };
+    let thread = |(id, _): (ThreadId, u64)| ThreadName { id: id.thread, name: id.in_process().and_then(|id| names.get(&id).cloned()) };
     let stack = |group: StackGroup| Stack {
         waiting: group.samples.waiting,
         frames: group.frames.iter().map(|frame| sanitise(frame)).collect(),
@@ -141,7 +141,7 @@ struct FirstLook {
     live: Live,
     /// By metadata index; the first is never used.
     is_sample: Vec<bool>,
-    seen: HashSet<u64>,
+    seen: HashSet<ThreadId>,
     is_over: bool,
 }
 
@@ -183,8 +183,8 @@ impl Sink for FirstLook {
         self.live.sequence_point(point);
     }
 
-    fn trouble(&mut self, trouble: &Trouble) {
-        Sink::trouble(&mut self.live, trouble);
+    fn problem(&mut self, problem: &Problem) {
+        self.live.problem(problem);
     }
 }
 

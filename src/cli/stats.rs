@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::exit::{Exit, Failure};
 use super::print;
-use crate::analysis::{EventCount, Throughput};
+use crate::analysis::{EventCount, ProblemCount, Throughput};
 use crate::model::{Bytes, Count, sanitise};
 use crate::session::{Pass, Recorded};
 
@@ -15,7 +15,10 @@ use crate::session::{Pass, Recorded};
 #[derive(Serialize)]
 struct Stats {
     format_version: u32,
+    /// Whether the stream ends the way a whole one does, and nothing of it may be missing.
     complete: bool,
+    #[serde(skip)]
+    cut_off: bool,
     pointer_size: u8,
     process_id: u32,
     /// None where the runtime does not say.
@@ -28,7 +31,18 @@ struct Stats {
     stacks: u64,
     threads: u64,
     sequence_points: u64,
+    /// What is wrong with parts of the stream, by place.
+    problems: Vec<ProblemStats>,
     counts: Vec<EventStats>,
+}
+
+#[derive(Serialize)]
+struct ProblemStats {
+    kind: &'static str,
+    text: String,
+    count: u64,
+    /// Offset of the first from the start of the stream, bytes.
+    first_byte: u64,
 }
 
 #[derive(Serialize)]
@@ -65,9 +79,16 @@ fn stats(tally: &Throughput, pass: &Pass) -> Stats {
         count: count.count,
         bytes: count.bytes,
     };
+    let problem = |problem: ProblemCount| ProblemStats {
+        kind: problem.kind.name(),
+        text: problem.kind.to_string(),
+        count: problem.count,
+        first_byte: problem.first,
+    };
     Stats {
         format_version: header.format_version,
-        complete: pass.ending.is_complete(),
+        complete: pass.ending.is_complete() && !tally.loses_content(),
+        cut_off: !pass.ending.is_complete(),
         pointer_size: header.pointer_size,
         process_id: header.process_id,
         processors: (header.processors > 0).then_some(header.processors),
@@ -79,12 +100,17 @@ fn stats(tally: &Throughput, pass: &Pass) -> Stats {
         stacks: totals.stacks,
         threads: totals.threads,
         sequence_points: totals.sequence_points,
+        problems: tally.problems().into_iter().map(problem).collect(),
         counts: tally.counts().into_iter().map(count).collect(),
     }
 }
 
 fn write_text(out: &mut dyn Write, stats: &Stats) -> std::io::Result<()> {
-    let whole = if stats.complete { "complete" } else { "CUT OFF" };
+    let whole = match stats {
+        Stats { cut_off: true, .. } => "CUT OFF",
+        Stats { complete: false, .. } => "INCOMPLETE",
+        _ => "complete",
+    };
     writeln!(out, "nettrace {} · {whole} · {} · process {}", stats.format_version, Bytes(stats.bytes), stats.process_id)?;
     if let Some(start) = &stats.start_utc {
         let processors = stats.processors.map(|count| format!(", {count} processors")).unwrap_or_default();
@@ -92,9 +118,13 @@ fn write_text(out: &mut dyn Write, stats: &Stats) -> std::io::Result<()> {
     }
     writeln!(
         out,
-        "{} events, {} dropped, {} stacks, {} threads, {} sequence points\n",
+        "{} events, {} dropped, {} stacks, {} threads, {} sequence points",
         stats.events, stats.dropped, stats.stacks, stats.threads, stats.sequence_points
     )?;
+    for ProblemStats { text, count, first_byte, .. } in &stats.problems {
+        writeln!(out, "problem: {text}: {count}, first at byte {first_byte}")?;
+    }
+    writeln!(out)?;
     writeln!(out, "{:>10} {:>9}  {:>5}  EVENT", "COUNT", "BYTES", "ID")?;
     let mut counts: Vec<_> = stats.counts.iter().collect();
     counts.sort_by_key(|count| std::cmp::Reverse(count.count));

@@ -6,7 +6,7 @@ mod repair;
 mod tests;
 
 use super::frame::{Format, Frame, footer, frame, prologue};
-use super::{BlockKind, DecodeError, Sink, TraceHeader, Trouble};
+use super::{BlockKind, DecodeError, Problem, ProblemKind, Sink, TraceHeader};
 
 use blocks::Blocks;
 pub use repair::Repair;
@@ -159,7 +159,7 @@ impl Decoder {
         if let Some(format) = self.format
             && let Ok(Frame::Block { kind: BlockKind::Event, size_at, body, .. }) = frame(format, &pending, self.at, self.block_limit)
             && let Some(part) = pending.get(body.start..)
-            && let Some(size) = self.blocks.unfinished_events(part, sink)
+            && let Some(size) = self.blocks.unfinished_events(part, self.at + body.start as u64, sink)
         {
             self.loose = Some(Repair::of_block(format, self.at, size_at, body.start, size));
         }
@@ -231,7 +231,7 @@ impl Decoder {
                 self.whole_block(size)
             }
             Frame::Unknown { size } => {
-                sink.trouble(&Trouble::UnknownBlock { at: self.at, size });
+                sink.problem(&Problem { kind: ProblemKind::UnknownBlock, at: self.at });
                 let here = usize::try_from(size).unwrap_or(usize::MAX).min(bytes.len());
                 self.skip = size - here as u64;
                 self.advance(here);

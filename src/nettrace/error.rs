@@ -41,34 +41,76 @@ pub enum DecodeError {
     },
 }
 
-/// What went wrong in a part of a stream. Decoding goes on behind it.
+/// Something wrong with a part of a stream. Decoding goes on behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Trouble {
+#[error("{kind}, at byte {at}")]
+pub struct Problem {
+    /// What is wrong.
+    pub kind: ProblemKind,
+    /// Where, as an offset from the start of the stream.
+    pub at: u64,
+}
+
+/// What can be wrong with a part of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
+pub enum ProblemKind {
     /// The content of a block makes no sense from some byte on; what stood before it in the block was delivered.
-    #[error("a damaged {kind} block at byte {block}: its content makes no sense from byte {at} on")]
-    DamagedBlock {
-        /// What kind of block.
-        kind: BlockKind,
-        /// Offset of its content from the start of the stream.
-        block: u64,
-        /// Offset from the start of the stream.
-        at: u64,
-    },
+    #[error("a damaged {0} block, whose content makes no sense")]
+    DamagedBlock(BlockKind),
     /// A block of a kind that is not known; it was left out.
-    #[error("an unknown block of {size} bytes at byte {at} was skipped")]
-    UnknownBlock {
-        /// Offset from the start of the stream.
-        at: u64,
-        /// Its size, bytes.
-        size: u64,
-    },
-    /// There is more in the stream than is kept in memory. Said once for each limit.
+    #[error("an unknown block, which was skipped")]
+    UnknownBlock,
+    /// An event of a kind that no block defined before.
+    #[error("an event of a kind that is not defined")]
+    UndefinedMetadata,
+    /// An event with a stack that no block defined since the last sequence point.
+    #[error("an event with a stack that is not defined")]
+    UndefinedStack,
+    /// An event, a removal or a sequence point that names a thread that no block described (V6).
+    #[error("a thread index that is not defined")]
+    UndefinedThread,
+    /// A kind of event is defined while its id already means another. The last definition counts.
+    #[error("a metadata id that is defined twice")]
+    RedefinedMetadata,
+    /// A thread is described while its index already means another (V6). The last description counts.
+    #[error("a thread index that is defined twice")]
+    RedefinedThread,
+    /// A field that says where its elements are, and of elements that differ in size, which the format does not allow (V6). They are read one behind
+    /// the other.
+    #[error("a field with elements elsewhere that differ in size")]
+    VariableElements,
+    /// There is more in the stream than is kept in memory. Told once for each limit.
     #[error("{0}")]
     Limit(Limit),
 }
 
+impl ProblemKind {
+    /// A word for programs that read it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DamagedBlock(_) => "damaged_block",
+            Self::UnknownBlock => "unknown_block",
+            Self::UndefinedMetadata => "undefined_metadata",
+            Self::UndefinedStack => "undefined_stack",
+            Self::UndefinedThread => "undefined_thread",
+            Self::RedefinedMetadata => "redefined_metadata",
+            Self::RedefinedThread => "redefined_thread",
+            Self::VariableElements => "variable_elements",
+            Self::Limit(Limit::Metadata) => "metadata_limit",
+            Self::Limit(Limit::Stacks) => "stack_limit",
+            Self::Limit(Limit::Labels) => "label_limit",
+            Self::Limit(Limit::Threads) => "thread_limit",
+        }
+    }
+
+    /// Whether content of the stream may be missing from what was delivered.
+    pub fn loses_content(self) -> bool {
+        !matches!(self, Self::RedefinedMetadata | Self::RedefinedThread | Self::VariableElements)
+    }
+}
+
 /// A limit of memory, and what is missing once it is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Error)]
 pub enum Limit {
     /// No more metadata records are kept.
     #[error("too many kinds of events: those defined later are counted as unknown")]
@@ -85,7 +127,7 @@ pub enum Limit {
 }
 
 /// The kinds of blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum BlockKind {
     /// What the whole stream has in common.
     Trace,

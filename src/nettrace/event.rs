@@ -3,10 +3,11 @@
 use crate::wire::Reader;
 
 use super::labels::Labels;
+use super::metadata::Table;
 use super::rows::Rows;
 use super::stacks::Stack;
 use super::threads::Threads;
-use super::{Metadata, Thread, Values};
+use super::{Metadata, ThreadId, Values};
 
 /// An event, borrowed from the block that it stands in.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +16,8 @@ pub struct Event<'a> {
     pub metadata: &'a Metadata,
     /// Its fields, as [`Metadata::fields`] says, or for native runtime events as `clr` knows.
     pub payload: &'a [u8],
+    pub(super) thread: ThreadId,
+    pub(super) capture_thread: ThreadId,
     pub(super) header: &'a Header,
     pub(super) context: &'a Context,
 }
@@ -24,6 +27,7 @@ pub struct Event<'a> {
 pub(super) struct Context {
     pub(super) v6: bool,
     pub(super) pointer_size: u8,
+    pub(super) metadata: Table,
     pub(super) stacks: Rows,
     pub(super) labels: Rows,
     pub(super) threads: Threads,
@@ -36,22 +40,16 @@ impl<'a> Event<'a> {
         self.header.timestamp as i64
     }
 
-    /// Whose event it is: a thread id as the operating system has it (in its own pid namespace). In V6 it is an index, see
-    /// [`os_thread`](Self::os_thread).
+    /// The thread that it is about.
     #[inline]
-    pub fn thread(&self) -> u64 {
-        self.header.thread
+    pub fn thread(&self) -> ThreadId {
+        self.thread
     }
 
-    /// The thread that wrote it; another one where a sampler writes for the thread it samples. In V6 it is an index.
+    /// The thread that wrote it; another one where a sampler writes for the thread it samples.
     #[inline]
-    pub fn capture_thread(&self) -> u64 {
-        self.header.capture_thread
-    }
-
-    /// What is known of [`thread`](Self::thread) in V6.
-    pub fn os_thread(&self) -> Option<&'a Thread> {
-        self.context.threads.get(self.header.thread)
+    pub fn capture_thread(&self) -> ThreadId {
+        self.capture_thread
     }
 
     /// The processor that its capture thread ran on.
@@ -180,13 +178,15 @@ impl Header {
         Some((flags, payload))
     }
 
-    /// Reads the next event of a block with whole headers.
+    /// Reads the next event of a block with whole headers. The format has zeroes between events, so that each stands at a multiple of four; runtimes count
+    /// them in the size, and other writers leave them out.
     pub(super) fn read_whole<'a>(&mut self, reader: &mut Reader<'a>, v6: bool) -> Option<(u8, &'a [u8])> {
         let size = reader.u32().ok()? as usize;
         let mut event = Reader::new(reader.take(size).ok()?);
         let metadata = event.u32().ok()?;
         self.metadata = metadata & 0x7fff_ffff;
-        self.sorted = metadata >> 31 != 0;
+        // Contrary to the specification's words, runtimes set the bit where the event is not sorted.
+        self.sorted = metadata >> 31 == 0;
         self.sequence = event.u32().ok()?;
         self.thread = event.u64().ok()?;
         self.capture_thread = event.u64().ok()?;
@@ -201,11 +201,20 @@ impl Header {
         }
         self.payload_size = event.u32().ok()?;
         let payload = event.take(self.payload_size as usize).ok()?;
-        if !v6 {
-            // The next event stands at a multiple of four; whether the size counts the bytes until there is not told.
-            let padding = reader.at().wrapping_neg() % 4;
-            reader.take(padding.min(reader.remaining())).ok()?;
+        let padding = (reader.at().wrapping_neg() % 4).min(reader.remaining());
+        if padding != 0 && !v6 && !begins_whole(reader.rest()) {
+            reader.take(padding).ok()?;
         }
         Some((u8::MAX, payload))
     }
+}
+
+/// Whether an event with a whole header, of V4, stands here: both of its sizes agree.
+fn begins_whole(bytes: &[u8]) -> bool {
+    /// Bytes from behind the size to the payload, and to its size.
+    const HEADER: usize = 76;
+    let mut reader = Reader::new(bytes);
+    let (Ok(size), Ok(_), Ok(payload)) = (reader.u32(), reader.take(HEADER - 4), reader.u32()) else { return false };
+    let exact = HEADER + payload as usize;
+    (exact..exact + 4).contains(&(size as usize))
 }

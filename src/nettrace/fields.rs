@@ -74,6 +74,32 @@ pub enum FieldType {
     Unknown(u32),
 }
 
+impl FieldType {
+    /// Whether all values take the same number of bytes. The format asks for that where elements stand elsewhere.
+    fn has_one_size(&self) -> bool {
+        match self {
+            Self::Object(fields) => fields.iter().all(|field| field.kind.has_one_size()),
+            Self::FixedLengthArray(_, element) => element.has_one_size(),
+            Self::Array(_) | Self::String | Self::VarInt | Self::VarUInt => false,
+            _ => true,
+        }
+    }
+
+    fn varies_elsewhere(&self) -> bool {
+        match self {
+            Self::RelLoc(element) | Self::DataLoc(element) => !element.has_one_size() || element.varies_elsewhere(),
+            Self::Array(element) | Self::FixedLengthArray(_, element) => element.varies_elsewhere(),
+            Self::Object(fields) => vary_elsewhere(fields),
+            _ => false,
+        }
+    }
+}
+
+/// Whether any field has elements elsewhere that differ in size.
+pub(super) fn vary_elsewhere(fields: &[Field]) -> bool {
+    fields.iter().any(|field| field.kind.varies_elsewhere())
+}
+
 /// The value of a field.
 #[derive(Debug, Clone)]
 pub enum Value<'a> {
@@ -261,12 +287,18 @@ impl<'a> Payload<'a> {
         fuel.burn(size)?;
         // What stands elsewhere holds nothing that does in turn: nothing is found in no bytes.
         let part = Payload { reader: Reader::new(bytes), whole: &[], base: 0, v6: self.v6 };
-        let mut first = part.clone();
+        let (mut rest, mut fuel) = (part.clone(), Fuel::new(size));
+        let mut count = 0;
         if size != 0 {
-            first.skip(kind, &mut Fuel::new(size))?;
+            rest.skip(kind, &mut fuel)?;
+            count = size.checked_div(rest.reader.at()).unwrap_or(0);
         }
-        // Elements that may stand elsewhere all have one size.
-        let count = size.checked_div(first.reader.at()).unwrap_or(0);
+        if !kind.has_one_size() {
+            count = usize::from(size != 0);
+            while rest.reader.at() != 0 && !rest.reader.is_empty() && rest.skip(kind, &mut fuel).is_ok() {
+                count += 1;
+            }
+        }
         Ok(array(kind, count, part, Fuel::new(2 * size)))
     }
 

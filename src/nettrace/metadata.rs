@@ -47,6 +47,7 @@ pub struct Metadata {
 pub(super) struct Table {
     /// By index; the first is the unknown one.
     records: Vec<Metadata>,
+    /// By index, whether events of it are wanted in the order of time.
     /// Index by id, for small ids, 0 where there is none. Runtimes count ids up from 1.
     dense: Vec<u32>,
     sparse: HashMap<u32, u32>,
@@ -84,17 +85,23 @@ impl Table {
     /// The record of an id, the unknown one where it has none.
     #[inline]
     pub(super) fn get(&self, id: u32) -> &Metadata {
-        let index = match self.dense.get(id as usize) {
-            Some(index) => *index,
-            None => self.sparse.get(&id).copied().unwrap_or(0),
-        };
-        &self.records[index as usize]
+        &self.records[self.index(id) as usize]
     }
 
-    /// Defines an id, again perhaps: the last definition counts. `size` is what the record takes on the wire.
-    pub(super) fn add(&mut self, mut record: Metadata, size: usize) -> Added<'_> {
+    #[inline]
+    fn index(&self, id: u32) -> u32 {
+        match self.dense.get(id as usize) {
+            Some(index) => *index,
+            None => self.sparse.get(&id).copied().unwrap_or(0),
+        }
+    }
+
+    /// Defines an id, again perhaps: the last definition counts. `size` is what the record takes on the wire. Also gives whether the id meant another
+    /// record before.
+    pub(super) fn add(&mut self, mut record: Metadata, size: usize) -> (Added<'_>, bool) {
         // Equal content must hash equal whatever its id.
         let id = std::mem::take(&mut record.id);
+        let before = self.index(id);
         let content = self.hasher.hash_one(&record);
         let next = self.records.len() as u32;
         let known = match self.by_content.entry(content) {
@@ -112,16 +119,16 @@ impl Table {
         };
         if let Some(index) = known {
             self.define(id, index);
-            return Added::Known;
+            return (Added::Known, before != 0 && before != index);
         }
         if self.records.len() >= self.limit || size > self.room {
             self.undefine(id);
-            return Added::Full;
+            return (Added::Full, false);
         }
         self.room -= size;
         self.records.push(Metadata { index: next, id, ..record });
         self.define(id, next);
-        Added::New(&self.records[next as usize])
+        (Added::New(&self.records[next as usize]), before != 0)
     }
 
     /// Whether a record of that size would fit.
@@ -166,26 +173,26 @@ mod tests {
     fn the_last_definition_counts_and_equal_ones_share_an_index() {
         let mut table = Table::new(10, 1000);
         assert_eq!(table.get(1).index, 0);
-        assert!(matches!(table.add(record(1, "a"), 1), Added::New(Metadata { index: 1, .. })));
-        assert!(matches!(table.add(record(u32::MAX, "b"), 1), Added::New(Metadata { index: 2, .. })));
-        assert!(matches!(table.add(record(1, "c"), 1), Added::New(Metadata { index: 3, .. })));
-        assert!(matches!(table.add(record(7, "a"), 1), Added::Known));
+        assert!(matches!(table.add(record(1, "a"), 1), (Added::New(Metadata { index: 1, .. }), _)));
+        assert!(matches!(table.add(record(u32::MAX, "b"), 1), (Added::New(Metadata { index: 2, .. }), _)));
+        assert!(matches!(table.add(record(1, "c"), 1), (Added::New(Metadata { index: 3, .. }), true)), "it meant another");
+        assert!(matches!(table.add(record(7, "a"), 1), (Added::Known, _)));
         assert_eq!([1, 7, u32::MAX, 8].map(|id| table.get(id).name.clone()), ["c", "a", "b", ""]);
         table.forget_ids();
         assert_eq!(table.get(1).index, 0);
-        assert!(matches!(table.add(record(u32::MAX, "c"), 1), Added::Known));
+        assert!(matches!(table.add(record(u32::MAX, "c"), 1), (Added::Known, _)));
         assert_eq!(table.get(u32::MAX).index, 3);
     }
 
     #[test]
     fn there_is_an_end_to_it() {
         let mut table = Table::new(3, 10);
-        assert!(matches!(table.add(record(1, "large"), 11), Added::Full));
-        assert!(matches!(table.add(record(1, "a"), 1), Added::New(_)));
-        assert!(matches!(table.add(record(2, "b"), 1), Added::New(_)));
-        assert!(matches!(table.add(record(3, "c"), 1), Added::Full));
-        assert!(matches!(table.add(record(3, "a"), 1), Added::Known));
-        assert!(matches!(table.add(record(1, "d"), 1), Added::Full));
+        assert!(matches!(table.add(record(1, "large"), 11), (Added::Full, _)));
+        assert!(matches!(table.add(record(1, "a"), 1), (Added::New(_), _)));
+        assert!(matches!(table.add(record(2, "b"), 1), (Added::New(_), _)));
+        assert!(matches!(table.add(record(3, "c"), 1), (Added::Full, _)));
+        assert!(matches!(table.add(record(3, "a"), 1), (Added::Known, _)));
+        assert!(matches!(table.add(record(1, "d"), 1), (Added::Full, _)));
         assert_eq!([1, 2, 3].map(|id| table.get(id).index), [0, 2, 1], "an id whose new record does not fit is unknown");
     }
 }

@@ -26,7 +26,7 @@ mod trace;
 
 pub use decoder::{Decoder, Ending, Limits, Repair};
 pub use encode::{Encoder, NewEvent};
-pub use error::{BlockKind, DecodeError, Limit, Trouble};
+pub use error::{BlockKind, DecodeError, Limit, Problem, ProblemKind};
 pub use event::Event;
 pub use fields::{Elements, Field, FieldType, Value, Values};
 pub use labels::{Label, Labels};
@@ -34,6 +34,6 @@ pub use metadata::Metadata;
 pub use recent::{Keep, Pieces, Recent, Refusal, Shelf};
 pub use sink::{Loss, LossKind, SequencePoint, Sink};
 pub use stacks::Stack;
-pub use threads::Thread;
+pub use threads::{Thread, ThreadId};
 pub use time::UtcTime;
 pub use trace::TraceHeader;

@@ -178,7 +178,7 @@ impl Sink for Recent {
         if let LossKind::Gap | LossKind::Tail = loss.kind
             && let Some(writer) = self.writer(loss.timestamp)
         {
-            writer.encoder.lose(loss.capture_thread, loss.count);
+            writer.encoder.lose(loss.capture_thread.thread, loss.count);
         }
     }
 }
@@ -280,8 +280,8 @@ impl Sink for Writer {
         self.encoder.event(&NewEvent {
             metadata,
             timestamp: event.timestamp(),
-            thread: event.thread(),
-            capture_thread: event.capture_thread(),
+            thread: event.thread().thread,
+            capture_thread: event.capture_thread().thread,
             processor: event.processor(),
             stack,
             activity_id: event.activity_id(),
@@ -293,7 +293,7 @@ impl Sink for Writer {
 
     /// In a segment numbers begin at 1, so that even what is missing before a thread's first event was lost.
     fn loss(&mut self, loss: &Loss) {
-        self.encoder.lose(loss.capture_thread, loss.count);
+        self.encoder.lose(loss.capture_thread.thread, loss.count);
     }
 }
 

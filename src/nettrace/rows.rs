@@ -66,7 +66,14 @@ impl Rows {
         self.limit.saturating_sub(self.bytes.len() + size_of_val(&*self.spans))
     }
 
+    /// Whether there is a row of that number.
+    #[inline]
+    pub(super) fn has(&self, id: u32) -> bool {
+        self.get(id).is_some()
+    }
+
     /// The row of that number.
+    #[inline]
     pub(super) fn get(&self, id: u32) -> Option<&[u8]> {
         let after = match self.runs.last() {
             Some(run) if run.first_id <= id => self.runs.len(),

@@ -2,7 +2,7 @@
 
 use foldhash::HashMap;
 
-use super::{Loss, LossKind};
+use super::LossKind;
 
 /// Threads that are found without a look into a table, as long as their ids differ in the low bits.
 const NEAR: usize = 64;
@@ -89,7 +89,7 @@ impl Sequences {
     }
 
     /// Takes a thread's last number as a sequence point lists it and says how many events before it are missing.
-    pub(super) fn listed(&mut self, thread: u64, number: u32, timestamp: i64) -> Option<Loss> {
+    pub(super) fn listed(&mut self, thread: u64, number: u32) -> Option<u32> {
         let slot = self.slot(thread);
         let slot = self.slots.get_mut(slot.0 as usize)?;
         slot.heard = self.points;
@@ -100,7 +100,7 @@ impl Sequences {
         }
         slot.last = number;
         slot.started = true;
-        Some(Loss { count: missing, kind: LossKind::Tail, capture_thread: thread, timestamp })
+        Some(missing)
     }
 
     /// Forgets a thread.
@@ -175,10 +175,9 @@ mod tests {
         let mut sequences = Sequences::new(10);
         let slot = sequences.slot(7);
         sequences.event(slot, 1);
-        let tail = |count, capture_thread| Some(Loss { count, kind: LossKind::Tail, capture_thread, timestamp: 50 });
-        assert_eq!(sequences.listed(7, 4, 50), tail(3, 7));
-        assert_eq!(sequences.listed(7, 3, 50), None, "a lower bound");
-        assert_eq!(sequences.listed(9, 2, 50), tail(2, 9), "a thread of which every event was dropped");
+        assert_eq!(sequences.listed(7, 4), Some(3));
+        assert_eq!(sequences.listed(7, 3), None, "a lower bound");
+        assert_eq!(sequences.listed(9, 2), Some(2), "a thread of which every event was dropped");
         sequences.end_point();
         assert_eq!(sequences.event(slot, 5), None);
     }
@@ -193,10 +192,10 @@ mod tests {
         assert_eq!(sequences.slot(3), NO_SLOT);
         assert!(sequences.has_overflowed());
         sequences.end_point();
-        sequences.listed(2, 1, 0);
+        sequences.listed(2, 1);
         sequences.end_point();
         assert_eq!(sequences.slot(3), NO_SLOT, "one sequence point of grace");
-        sequences.listed(2, 1, 0);
+        sequences.listed(2, 1);
         sequences.end_point();
         assert_ne!(sequences.slot(3), NO_SLOT);
         let slot = sequences.slot(2);

@@ -1,6 +1,6 @@
 //! Where the decoder's findings go.
 
-use super::{Event, Metadata, Thread, TraceHeader, Trouble};
+use super::{Event, Metadata, Problem, Thread, ThreadId, TraceHeader};
 
 /// Takes what the decoder finds, in the order of the stream. Every method does nothing unless it is implemented.
 ///
@@ -29,7 +29,7 @@ pub trait Sink {
     fn sequence_point(&mut self, _point: &SequencePoint) {}
 
     /// A part of the stream could not be read, or is not kept. Can come as often as a hostile stream likes.
-    fn trouble(&mut self, _trouble: &Trouble) {}
+    fn problem(&mut self, _problem: &Problem) {}
 }
 
 impl<S: Sink + ?Sized> Sink for &mut S {
@@ -62,8 +62,8 @@ impl<S: Sink + ?Sized> Sink for &mut S {
         (**self).sequence_point(point);
     }
 
-    fn trouble(&mut self, trouble: &Trouble) {
-        (**self).trouble(trouble);
+    fn problem(&mut self, problem: &Problem) {
+        (**self).problem(problem);
     }
 }
 
@@ -105,9 +105,9 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.1.sequence_point(point);
     }
 
-    fn trouble(&mut self, trouble: &Trouble) {
-        self.0.trouble(trouble);
-        self.1.trouble(trouble);
+    fn problem(&mut self, problem: &Problem) {
+        self.0.problem(problem);
+        self.1.problem(problem);
     }
 }
 
@@ -118,8 +118,8 @@ pub struct Loss {
     pub count: u32,
     /// How it was noticed, and so where they are missing.
     pub kind: LossKind,
-    /// The capture thread whose events are missing: a thread id, in V6 an index.
-    pub capture_thread: u64,
+    /// The capture thread whose events are missing.
+    pub capture_thread: ThreadId,
     /// Timestamp of the event or sequence point before which they are missing; where a thread is removed, of the last event so far.
     pub timestamp: i64,
 }
@@ -131,7 +131,8 @@ pub enum LossKind {
     Gap,
     /// Between the last event of the thread and a sequence point (or, in V6, the removal of the thread).
     Tail,
-    /// Before the first event of the thread. Other readers do not count these: a stream that was joined late would show them as well.
+    /// Before the first event of the thread, up to V5. Other readers do not count these: a stream that was joined late would show them as well. (In V6 a
+    /// thread's numbers begin at 1 behind its description: what is missing there is a [`Gap`](Self::Gap).)
     Start,
 }
 

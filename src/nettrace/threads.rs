@@ -1,4 +1,6 @@
-//! Threads as V6 describes them: events name a row of this table.
+//! Threads: how events name them, and how V6 describes them.
+
+use std::fmt;
 
 use foldhash::HashMap;
 
@@ -9,67 +11,193 @@ use super::labels::text;
 /// Longest thread name that is kept, bytes.
 const NAME_LIMIT: usize = 256;
 
-/// A thread that events refer to by its index (V6).
+/// Indexes below this are looked up without a hash. A stream that drops and fills the table again and again pays for so many each time.
+const DENSE: u64 = 1024;
+
+/// Which thread.
+///
+/// Up to V5 a stream is of one process and events have the operating system's number. In V6 they have an index, which is given to other threads in the
+/// course of a stream: it is not known outside the decoder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct ThreadId {
+    /// Process id; 0 for the process that the whole stream is of.
+    pub process: u32,
+    /// Thread id of the operating system, in its own pid namespace; 0 where it is not told.
+    pub thread: u64,
+    /// How many threads of these ids ended before it, as far as the stream says: ids are used again.
+    pub life: u32,
+}
+
+impl ThreadId {
+    /// What stands for all threads that a stream refers to without having described them (V6).
+    pub const UNKNOWN: Self = Self { process: 0, thread: 0, life: u32::MAX };
+
+    /// What stands for threads that are not told apart.
+    pub const OTHERS: Self = Self { thread: u64::MAX, ..Self::UNKNOWN };
+
+    /// The thread of that number in the process that the stream is of.
+    #[inline]
+    pub const fn of(thread: u64) -> Self {
+        Self { process: 0, thread, life: 0 }
+    }
+
+    /// Its number, where it is a thread of the process that the stream is of.
+    pub fn in_process(self) -> Option<u64> {
+        (self.process == 0 && self.life != u32::MAX).then_some(self.thread)
+    }
+}
+
+/// The thread's number, behind that of its process where the stream has several.
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = match *self {
+            Self::UNKNOWN => return f.pad("?"),
+            Self::OTHERS => return f.pad("…"),
+            Self { process: 0, thread, .. } => thread.to_string(),
+            Self { process, thread, .. } => format!("{process}/{thread}"),
+        };
+        if self.life > 0 {
+            text.push_str(&format!("#{}", self.life.saturating_add(1)));
+        }
+        f.pad(&text)
+    }
+}
+
+/// A thread that events refer to (V6).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Thread {
-    /// What events call it. An index can be given to another thread once the first is removed.
-    pub index: u64,
-    /// Process id, where it is told.
-    pub process_id: Option<u64>,
-    /// Thread id of the operating system, where it is told.
-    pub thread_id: Option<u64>,
+    /// Which one.
+    pub id: ThreadId,
     /// Its name, empty where it is not told; not sanitised.
     pub name: String,
 }
 
-/// The threads that are known now.
+/// A row of a thread block.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    pub(super) index: u64,
+    process: Option<u64>,
+    thread: Option<u64>,
+    pub(super) name: String,
+}
+
+/// The threads that are known now, and how often their ids were used before.
 #[derive(Debug)]
 pub(super) struct Threads {
-    by_index: HashMap<u64, Thread>,
+    /// By index, [`ThreadId::UNKNOWN`] where there is none: most indexes are small.
+    dense: Vec<ThreadId>,
+    sparse: HashMap<u64, ThreadId>,
+    /// How many have an index.
+    count: usize,
+    /// How many threads of a process and thread id ended.
+    ended: HashMap<(u32, u64), u32>,
+    /// Threads without an id of the operating system so far.
+    nameless: u32,
     limit: usize,
+}
+
+/// What became of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Added {
+    /// It describes this thread.
+    As(ThreadId),
+    /// So it does, and its index meant another thread until now.
+    Instead(ThreadId),
+    /// There is no room.
+    Full,
 }
 
 impl Threads {
     pub(super) fn new(limit: usize) -> Self {
-        Self { by_index: HashMap::default(), limit }
+        Self { dense: Vec::new(), sparse: HashMap::default(), count: 0, ended: HashMap::default(), nameless: 0, limit }
     }
 
-    pub(super) fn get(&self, index: u64) -> Option<&Thread> {
-        self.by_index.get(&index)
-    }
-
-    /// `false` where there is no room.
-    pub(super) fn add(&mut self, thread: Thread) -> bool {
-        let fits = self.by_index.len() < self.limit || self.by_index.contains_key(&thread.index);
-        if fits {
-            self.by_index.insert(thread.index, thread);
+    /// The thread of an index, where a block described it.
+    #[inline]
+    pub(super) fn get(&self, index: u64) -> Option<ThreadId> {
+        match self.dense.get(index as usize) {
+            Some(id) => (*id != ThreadId::UNKNOWN).then_some(*id),
+            None => self.sparse.get(&index).copied(),
         }
-        fits
     }
 
-    pub(super) fn remove(&mut self, index: u64) {
-        self.by_index.remove(&index);
+    /// Gives an index to a thread, and to no other one.
+    fn set(&mut self, index: u64, id: ThreadId) {
+        if index >= DENSE {
+            self.sparse.insert(index, id);
+            return;
+        }
+        let place = index as usize;
+        if self.dense.len() <= place {
+            self.dense.resize(place + 1, ThreadId::UNKNOWN);
+        }
+        self.dense[place] = id;
     }
 
+    fn take(&mut self, index: u64) -> Option<ThreadId> {
+        let id = self.get(index)?;
+        match self.dense.get_mut(index as usize) {
+            Some(place) => *place = ThreadId::UNKNOWN,
+            None => _ = self.sparse.remove(&index),
+        }
+        self.count -= 1;
+        Some(id)
+    }
+
+    /// Takes a row of a stream that is of process `of`, 0 where it is of several.
+    pub(super) fn add(&mut self, row: &Row, of: u32) -> Added {
+        let known = self.get(row.index);
+        if self.count >= self.limit && known.is_none() {
+            return Added::Full;
+        }
+        let process = row.process.map_or(0, |process| u32::try_from(process).unwrap_or(u32::MAX));
+        let process = if process == of { 0 } else { process };
+        let id = match row.thread {
+            Some(thread) => ThreadId { process, thread, life: self.ended.get(&(process, thread)).copied().unwrap_or(0) },
+            // Described again, it is still the same one.
+            None if known.is_some_and(|known| known.process == process && known.thread == 0) => known.unwrap_or_default(),
+            None => {
+                self.nameless = self.nameless.saturating_add(1);
+                ThreadId { process, thread: 0, life: self.nameless }
+            }
+        };
+        self.set(row.index, id);
+        self.count += usize::from(known.is_none());
+        if known.is_none_or(|known| known == id) { Added::As(id) } else { Added::Instead(id) }
+    }
+
+    /// A thread ended; whether its index was that of one.
+    pub(super) fn remove(&mut self, index: u64) -> bool {
+        let Some(ThreadId { process, thread, life }) = self.take(index) else { return false };
+        if self.ended.len() >= self.limit {
+            self.ended = HashMap::default();
+        }
+        self.ended.insert((process, thread), life.saturating_add(1));
+        true
+    }
+
+    /// From here on indexes mean others. The threads themselves go on.
     pub(super) fn clear(&mut self) {
+        self.dense.clear();
         // Clearing would cost the largest size that the table ever had.
-        self.by_index = HashMap::default();
+        self.sparse = HashMap::default();
+        self.count = 0;
     }
 }
 
 /// Reads the next row of a thread block.
-pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Thread, WireError> {
+pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Row, WireError> {
     let size = reader.u16()?.into();
     let mut row = Reader::new(reader.take(size)?);
-    let mut thread = Thread { index: row.varu64()?, ..Thread::default() };
+    let mut thread = Row { index: row.varu64()?, ..Row::default() };
     while !row.is_empty() {
         match row.u8()? {
             1 => {
                 let name = text(&mut row)?;
                 thread.name = String::from_utf8_lossy(&name[..name.len().min(NAME_LIMIT)]).into_owned();
             }
-            2 => thread.process_id = Some(row.varu64()?),
-            3 => thread.thread_id = Some(row.varu64()?),
+            2 => thread.process = Some(row.varu64()?),
+            3 => thread.thread = Some(row.varu64()?),
             4 => {
                 text(&mut row)?;
                 text(&mut row)?;
@@ -79,4 +207,36 @@ pub(super) fn parse(reader: &mut Reader<'_>) -> Result<Thread, WireError> {
         }
     }
     Ok(thread)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_index_means_one_thread_after_the_other() {
+        let mut threads = Threads::new(3);
+        let row = |index, process, thread| Row { index, process: Some(process), thread: Some(thread), name: String::new() };
+        let id = |process, thread, life| ThreadId { process, thread, life };
+        assert_eq!(threads.add(&row(1, 7, 70), 0), Added::As(id(7, 70, 0)));
+        assert_eq!(threads.add(&row(1, 7, 70), 0), Added::As(id(7, 70, 0)), "told twice");
+        assert_eq!(threads.add(&row(2, 9, 70), 9), Added::As(id(0, 70, 0)), "the stream's own process");
+        threads.clear();
+        assert_eq!(threads.add(&row(1, 8, 80), 0), Added::As(id(8, 80, 0)));
+        assert_eq!(threads.add(&row(3, 7, 70), 0), Added::As(id(7, 70, 0)), "the same thread by another index");
+        assert!(threads.remove(3) && !threads.remove(3));
+        assert_eq!(threads.add(&row(3, 7, 70), 0), Added::As(id(7, 70, 1)), "another thread of the same ids");
+        assert_eq!(threads.add(&row(3, 7, 71), 0), Added::Instead(id(7, 71, 0)));
+        let nameless = |index| Row { index, ..Row::default() };
+        assert_eq!(threads.add(&nameless(5), 0), Added::As(id(0, 0, 1)));
+        assert_eq!(threads.add(&nameless(5), 0), Added::As(id(0, 0, 1)));
+        assert_eq!(threads.add(&nameless(6), 0), Added::Full);
+    }
+
+    #[test]
+    fn threads_in_words() {
+        let of = |process, thread, life| ThreadId { process, thread, life }.to_string();
+        assert_eq!([of(0, 42, 0), of(7, 42, 0), of(0, 42, 1), of(7, 42, 2)], ["42", "7/42", "42#2", "7/42#3"]);
+        assert_eq!((ThreadId::UNKNOWN.to_string(), format!("{:>5}", ThreadId::of(42))), ("?".to_owned(), "   42".to_owned()));
+    }
 }

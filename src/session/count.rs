@@ -17,7 +17,7 @@ use super::segments::Segments;
 use crate::analysis::{EventFilter, Live, Throughput, Watch};
 use crate::clr::Trigger;
 use crate::model::Kept;
-use crate::nettrace::{DecodeError, Event, Keep, Loss, Metadata, Recent, SequencePoint, Sink, Thread, TraceHeader, Trouble};
+use crate::nettrace::{DecodeError, Event, Keep, Loss, Metadata, Problem, Recent, SequencePoint, Sink, Thread, TraceHeader};
 
 /// While more bytes than these wait that are in the file, too, events are only counted.
 const BEHIND: u64 = 32 << 20;
@@ -142,8 +142,8 @@ impl Sink for Analysed {
         self.live.sequence_point(point);
     }
 
-    fn trouble(&mut self, trouble: &Trouble) {
-        Sink::trouble(&mut self.live, trouble);
+    fn problem(&mut self, problem: &Problem) {
+        self.live.problem(problem);
     }
 }
 

@@ -130,7 +130,7 @@ async fn a_session_streams_what_was_asked_for_and_ends_whole() {
         decoder.feed(&bytes, &mut tally).unwrap();
         assert_eq!(decoder.finish(&mut tally), Ending::Complete, "{version}");
         let totals = tally.snapshot();
-        assert_eq!((totals.dropped, totals.troubles), (0, 0), "{version}");
+        assert_eq!((totals.dropped, totals.problems), (0, 0), "{version}");
         let count = |provider: &str, id: u32| {
             let counts = tally.counts();
             counts.iter().find(|count| count.provider == provider && count.event_id == id).map_or(0, |count| count.count)

@@ -229,9 +229,9 @@ pub(super) fn condition<'t>(theme: &'t Theme, row: &Row) -> [(&'t str, Style); 3
 /// The same for a recorded file.
 fn file_condition<'t>(theme: &'t Theme, state: &State, row: &Row) -> Option<[(&'t str, Style); 3]> {
     let file = state.files.iter().find(|file| file.key == row.process.key)?;
-    let (sign, style) = match (file.progress, file.cut_off) {
+    let (sign, style) = match (file.progress, file.complete) {
         (Some(_), _) => (theme.glyphs.waiting, theme.accent),
-        (None, Some(false)) => (theme.glyphs.yes, theme.good),
+        (None, Some(true)) => (theme.glyphs.yes, theme.good),
         (None, _) => (theme.glyphs.trouble, theme.warn),
     };
     Some([(sign, style), ("", style), (file.word(), style)])

@@ -12,7 +12,7 @@ use dn_top::clr::payload::{self, Fields, Payload};
 use dn_top::clr::{EventKind, manifest};
 use dn_top::export::{Facts, HeapGraph};
 use dn_top::nettrace::{
-    Decoder, Encoder, Ending, Event, Field, FieldType, Limits, Loss, Metadata, NewEvent, SequencePoint, Sink, TraceHeader, Trouble, Value,
+    Decoder, Encoder, Ending, Event, Field, FieldType, Limits, Loss, Metadata, NewEvent, Problem, SequencePoint, Sink, TraceHeader, Value,
 };
 
 /// A target and its name.
@@ -86,7 +86,6 @@ impl Sink for Digest {
         (event.processor(), event.sequence_number(), event.is_sorted(), event.payload).hash(&mut hasher);
         (event.activity_id(), event.related_activity_id(), event.labels().count()).hash(&mut hasher);
         event.stack().map(|stack| stack.as_bytes()).hash(&mut hasher);
-        event.os_thread().map(|thread| format!("{thread:?}")).hash(&mut hasher);
         let mut left = event.payload.len() + 1000;
         event.values().for_each(|(field, value)| read(&field.name, &value, &mut left, &mut hasher));
         self.events = hasher.finish();
@@ -104,8 +103,8 @@ impl Sink for Digest {
         self.add((point.timestamp, point.threads));
     }
 
-    fn trouble(&mut self, trouble: &Trouble) {
-        self.add(format!("{trouble}"));
+    fn problem(&mut self, problem: &Problem) {
+        self.add(problem.to_string());
     }
 }
 
@@ -384,7 +383,7 @@ impl Sink for Scribe {
         let provider = index(&PROVIDERS, provider);
         let name = if name.is_empty() { 0 } else { index(&NAMES, name) };
         self.script.extend([2, provider, id[0], id[1], *version as u8, name, fields[0], fields[1]]);
-        self.script.extend([event.thread() as u8, 10, time[0], time[1], depth, event.stack_id() as u8, length[0], length[1]]);
+        self.script.extend([event.thread().thread as u8, 10, time[0], time[1], depth, event.stack_id() as u8, length[0], length[1]]);
         self.script.extend(event.payload);
     }
 }

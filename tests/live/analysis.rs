@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dn_top::analysis::{CounterKind, CounterSession, CounterSnapshot, Live, MeterNotice, SampleFilter, Snapshot};
+use dn_top::analysis::{CounterKind, CounterSession, CounterSnapshot, Live, MeterNotice, SampleFilter, Snapshot, ThreadId};
 use dn_top::ipc::{Level, Provider, Providers, Rundown, SessionConfig};
 use dn_top::model::{Contact, Process};
 use dn_top::net::Directory;
@@ -73,7 +73,7 @@ impl Watch {
     /// Samples of a thread so far.
     fn samples_of(&self, thread: u32) -> u64 {
         let methods = self.live.lock().unwrap().methods(SampleFilter::ALL, 0);
-        methods.threads.iter().find(|found| found.thread == u64::from(thread)).map_or(0, |found| found.samples.all())
+        methods.threads.iter().find(|found| found.thread == ThreadId::of(thread.into())).map_or(0, |found| found.samples.all())
     }
 
     async fn stop(self) -> Live {
@@ -81,7 +81,7 @@ impl Watch {
         self.reader.await.unwrap();
         let live = Arc::into_inner(self.live).unwrap().into_inner().unwrap();
         let snapshot = live.snapshot(live.newest());
-        assert_eq!((snapshot.unreadable, snapshot.totals.dropped, snapshot.totals.troubles), (0, 0, 0));
+        assert_eq!((snapshot.unreadable, snapshot.totals.dropped, snapshot.totals.problems), (0, 0, 0));
         live
     }
 }

@@ -82,7 +82,7 @@ fn assert_same(file: &Path, recording: &Recording, findings: &Findings, runtime:
     assert_eq!(shown, told, "{runtime}");
 
     let live = read(file);
-    assert_eq!(totals.dropped_at_start + totals.dropped + totals.troubles + findings.snapshot.unreadable, 0, "{runtime}: {totals:?}");
+    assert_eq!(totals.dropped_at_start + totals.dropped + totals.problems + findings.snapshot.unreadable, 0, "{runtime}: {totals:?}");
     assert_eq!(format!("{:#?}", findings.snapshot), format!("{:#?}", live.snapshot(live.newest())), "{runtime}");
     assert_eq!(format!("{:#?}", findings.profile), format!("{:#?}", live.profile()), "{runtime}");
 }

@@ -26,7 +26,7 @@ impl Recorded {
         let (mut decoder, mut tally) = (Decoder::new(Limits::default()), Throughput::default());
         decoder.feed(&fs::read(file).unwrap(), &mut tally).unwrap();
         assert!(decoder.finish(&mut tally).is_complete(), "{} is cut off", file.display());
-        assert_eq!(tally.trouble(), None);
+        assert_eq!(tally.problems(), []);
         Self { process_id: tally.trace().unwrap().process_id, stacks: tally.snapshot().stacks, counts: tally.counts() }
     }
 

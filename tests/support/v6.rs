@@ -123,7 +123,7 @@ impl V6 {
         self.block(Kind::SequencePoint, &body);
     }
 
-    /// Lists of labels, numbered from `first`; each begins with an activity id of `activity` bytes, and has others behind it.
+    /// Lists of labels, numbered from `first`; each ends with a label that is marked as the last.
     pub(crate) fn labels(&mut self, first: u32, lists: &[Vec<u8>]) {
         let mut body = Vec::new();
         body.put_u32(first);
@@ -138,9 +138,9 @@ impl V6 {
         self.0
     }
 
-    /// The stream so far.
-    pub(crate) fn cut(self) -> Vec<u8> {
-        self.0
+    /// Bytes so far.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 }
 

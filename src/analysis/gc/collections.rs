@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use foldhash::HashMap;
 
 use crate::clr::payload::{GcEnd, GcReason, GcStart, GcType};
+use crate::nettrace::ThreadId;
 
 use super::pauses::Pause;
 use super::{Heap, RECENT};
@@ -26,9 +27,9 @@ pub(super) struct Collections {
     begun: HashMap<u32, (i64, GcStart)>,
     ended: HashMap<u32, Ended>,
     /// The collection whose end each thread told last: sizes of the heap follow it.
-    last_ended: HashMap<u64, u32>,
+    last_ended: HashMap<ThreadId, u32>,
     /// Sizes before a collection that the thread has not told the end of, all heaps together.
-    before: HashMap<u64, u64>,
+    before: HashMap<ThreadId, u64>,
     recent: VecDeque<Collection>,
 }
 
@@ -99,7 +100,7 @@ impl Collections {
         }
     }
 
-    pub(super) fn end(&mut self, at: i64, thread: u64, end: GcEnd) {
+    pub(super) fn end(&mut self, at: i64, thread: ThreadId, end: GcEnd) {
         if self.last_ended.len() >= OPEN && !self.last_ended.contains_key(&thread) {
             self.last_ended.clear();
         }
@@ -115,7 +116,7 @@ impl Collections {
     }
 
     /// Size of one heap before a collection, which is told by the thread that tells its end.
-    pub(super) fn before(&mut self, thread: u64, bytes: u64) {
+    pub(super) fn before(&mut self, thread: ThreadId, bytes: u64) {
         if self.before.len() >= OPEN && !self.before.contains_key(&thread) {
             self.before.clear();
         }
@@ -124,7 +125,7 @@ impl Collections {
     }
 
     /// Sizes of the heap, which follow the end of a collection on the same thread.
-    pub(super) fn heap(&mut self, thread: u64, heap: &Heap) {
+    pub(super) fn heap(&mut self, thread: ThreadId, heap: &Heap) {
         let Some(number) = self.last_ended.remove(&thread) else { return };
         let (size, promoted) = (Some(heap.size()), Some(heap.promoted));
         if let Some(ended) = self.ended.get_mut(&number) {

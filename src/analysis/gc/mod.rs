@@ -6,6 +6,7 @@ mod pauses;
 
 use crate::clr::EventKind;
 use crate::clr::payload::{GlobalHeapHistory, HeapStats, PerHeapHistory};
+use crate::nettrace::ThreadId;
 
 use super::known::{Analysis, Known, View};
 use super::timeline::{Merge, Timeline};
@@ -165,7 +166,7 @@ impl Analysis for Gc {
         Some(())
     }
 
-    fn lost(&mut self, capture_thread: u64) {
+    fn lost(&mut self, capture_thread: ThreadId) {
         self.pauses.lost(capture_thread);
     }
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use foldhash::HashMap;
 
 use crate::clr::payload::SuspendBegin;
+use crate::nettrace::ThreadId;
 
 use super::super::distribution::Distribution;
 use super::super::timeline::{Merge, Timeline};
@@ -20,7 +21,7 @@ const RECENT: usize = 1024;
 /// and the events of one thread come in their order: so they are paired by thread.
 #[derive(Debug)]
 pub(super) struct Pauses {
-    suspending: HashMap<u64, Suspension>,
+    suspending: HashMap<ThreadId, Suspension>,
     times: Distribution,
     total: Timeline,
     longest: Timeline,
@@ -80,7 +81,7 @@ impl Default for Pauses {
 }
 
 impl Pauses {
-    pub(super) fn suspend(&mut self, at: i64, thread: u64, begin: SuspendBegin) {
+    pub(super) fn suspend(&mut self, at: i64, thread: ThreadId, begin: SuspendBegin) {
         if self.suspending.len() >= SUSPENDERS && !self.suspending.contains_key(&thread) {
             self.suspending.clear();
         }
@@ -88,7 +89,7 @@ impl Pauses {
     }
 
     /// All threads run again.
-    pub(super) fn restarted(&mut self, at: i64, thread: u64) {
+    pub(super) fn restarted(&mut self, at: i64, thread: ThreadId) {
         let Some(Suspension { begin, for_gc: true }) = self.suspending.remove(&thread) else { return };
         let pause = Pause { begin, end: at };
         self.times.add(pause.nanoseconds());
@@ -105,7 +106,7 @@ impl Pauses {
         self.recent.iter()
     }
 
-    pub(super) fn lost(&mut self, thread: u64) {
+    pub(super) fn lost(&mut self, thread: ThreadId) {
         self.suspending.remove(&thread);
     }
 

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use foldhash::HashMap;
 
 use crate::clr::payload::Tier;
+use crate::nettrace::ThreadId;
 
 use super::profile::{Cell, FrameKind, Profile, ProfileFrame};
 use super::tree::StackTree;
@@ -102,7 +103,7 @@ pub struct StackGroup {
     /// Samples of all of them.
     pub samples: SampleCount,
     /// Threads and how many samples of each, most first.
-    pub threads: Vec<(u64, u64)>,
+    pub threads: Vec<(ThreadId, u64)>,
 }
 
 /// Samples that pass a filter, by node of the profile.
@@ -289,7 +290,7 @@ impl<'a> Counts<'a> {
 
     /// Stacks with the threads that had them, those with the most samples first.
     pub(super) fn stacks(&self, limit: usize) -> Vec<StackGroup> {
-        let mut groups = HashMap::<u32, (SampleCount, Vec<(u64, u64)>)>::default();
+        let mut groups = HashMap::<u32, (SampleCount, Vec<(ThreadId, u64)>)>::default();
         for cell in &self.profile.cells {
             let count = self.passed(cell);
             if count.all() > 0 {
@@ -301,7 +302,7 @@ impl<'a> Counts<'a> {
         let mut groups: Vec<_> = groups.into_iter().collect();
         groups.sort_unstable_by_key(|(node, (all, _))| (Reverse(all.all()), *node));
         groups.truncate(limit);
-        let group = |(node, (samples, mut threads)): (u32, (SampleCount, Vec<(u64, u64)>))| {
+        let group = |(node, (samples, mut threads)): (u32, (SampleCount, Vec<(ThreadId, u64)>))| {
             threads.sort_unstable_by_key(|(thread, count)| (Reverse(*count), *thread));
             let above = std::iter::successors(Some(node), |index| Some(self.profile.parent(*index)));
             let frames = above.take_while(|index| *index != StackTree::ROOT).map(|index| self.name(index));

@@ -13,6 +13,7 @@ mod waiting;
 use foldhash::HashMap;
 
 use crate::clr::payload::{SampleType, ThreadSample};
+use crate::nettrace::ThreadId;
 
 use super::Symbols;
 use super::known::Known;
@@ -46,14 +47,14 @@ pub struct Methods {
 struct Remembered {
     node: u32,
     /// The thread of the latest, and their cell: a thread that waits has the same stack for long.
-    latest: Option<(u64, u32)>,
+    latest: Option<(ThreadId, u32)>,
 }
 
 /// Which samples count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleFilter {
     /// Those of one thread; `None` for all.
-    pub thread: Option<u64>,
+    pub thread: Option<ThreadId>,
     /// Those of threads that run.
     pub running: bool,
     /// Those of threads that wait.
@@ -91,8 +92,8 @@ pub struct MethodsSnapshot {
 /// Samples of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadSamples {
-    /// Number of the thread; 0 for all that are not told apart.
-    pub thread: u64,
+    /// Which one; [`ThreadId::OTHERS`] for all that are not told apart.
+    pub thread: ThreadId,
     /// How many.
     pub samples: SampleCount,
 }

@@ -3,6 +3,7 @@
 use foldhash::HashMap;
 
 use crate::clr::payload::Tier;
+use crate::nettrace::ThreadId;
 
 use super::super::Symbols;
 use super::samples::Samples;
@@ -17,8 +18,8 @@ pub struct Profile {
     /// The root first, and every node behind its parent.
     pub(super) nodes: Vec<Node>,
     pub(super) cells: Vec<Cell>,
-    /// Numbers of threads by index.
-    pub(super) threads: Vec<u64>,
+    /// Threads by index.
+    pub(super) threads: Vec<ThreadId>,
     /// Time between two samples of a thread, as measured, nanoseconds: what a sample stands for. `None` before there are some.
     pub interval_ns: Option<u64>,
     /// Samples of threads that ran no managed code, or whose stack the stream does not hold.

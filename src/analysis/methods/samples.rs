@@ -3,6 +3,7 @@
 use foldhash::HashMap;
 
 use super::rounds::Rounds;
+use crate::nettrace::ThreadId;
 
 /// Most combinations of stack and thread.
 const CELLS: usize = 1 << 17;
@@ -17,7 +18,7 @@ pub(super) struct Samples {
     cells: Vec<Cell>,
     index: HashMap<(u32, u32), u32>,
     threads: Vec<Thread>,
-    thread_index: HashMap<u64, u32>,
+    thread_index: HashMap<ThreadId, u32>,
     rounds: Rounds,
 }
 
@@ -64,7 +65,7 @@ impl Cell {
 
 #[derive(Debug, Clone, Copy)]
 struct Thread {
-    id: u64,
+    id: ThreadId,
     samples: u64,
     first: i64,
     last: i64,
@@ -73,7 +74,7 @@ struct Thread {
 }
 
 impl Thread {
-    fn new(id: u64) -> Self {
+    fn new(id: ThreadId) -> Self {
         Self { id, samples: 0, first: i64::MAX, last: i64::MIN, round: Rounds::NEVER }
     }
 }
@@ -83,7 +84,7 @@ impl Default for Samples {
         Self {
             cells: Vec::new(),
             index: HashMap::default(),
-            threads: vec![Thread::new(0)],
+            threads: vec![Thread::new(ThreadId::OTHERS)],
             thread_index: HashMap::default(),
             rounds: Rounds::default(),
         }
@@ -92,7 +93,7 @@ impl Default for Samples {
 
 impl Samples {
     /// Counts a sample and gives its cell.
-    pub(super) fn add(&mut self, node: u32, thread: u64, at: i64, doing: Doing) -> u32 {
+    pub(super) fn add(&mut self, node: u32, thread: ThreadId, at: i64, doing: Doing) -> u32 {
         let next = self.threads.len() as u32;
         let thread = match self.thread_index.get(&thread) {
             Some(index) => *index,
@@ -143,8 +144,8 @@ impl Samples {
         &self.cells
     }
 
-    /// Numbers of threads, by their index.
-    pub(super) fn threads(&self) -> impl Iterator<Item = u64> {
+    /// Threads by their index.
+    pub(super) fn threads(&self) -> impl Iterator<Item = ThreadId> {
         self.threads.iter().map(|thread| thread.id)
     }
 

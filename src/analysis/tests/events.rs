@@ -3,7 +3,7 @@
 use super::script::{MS, RUNDOWN};
 use super::{Bytes, Script};
 use crate::clr::payload::Tier;
-use crate::nettrace::{FieldType, Metadata};
+use crate::nettrace::{FieldType, Metadata, ThreadId};
 
 fn throw(script: &mut Script, at: i64, name: &str, message: &str, flags: u16) {
     script.runtime(80, 1, at, 7, Bytes::default().text(name).text(message).u64(0).u32(0x8013_1509).u16(flags).u16(0));
@@ -26,7 +26,7 @@ fn exceptions_by_type() {
     assert_eq!(types, [("System.FormatException", 70, "number 69"), ("System.Exception", 1, "")]);
     assert_eq!(exceptions.recent.len(), 64);
     let latest = &exceptions.recent[0];
-    assert_eq!((latest.at, latest.thread, latest.hresult, latest.rethrown), (7000 * MS, 7, 0x8013_1509, true));
+    assert_eq!((latest.at, latest.thread, latest.hresult, latest.rethrown), (7000 * MS, ThreadId::of(7), 0x8013_1509, true));
     assert_eq!(latest.frames, ["Shop.Order.Pay", "Shop.Program.Main", "0x9998"]);
     assert_eq!(exceptions.over_time.whole().1.iter().sum::<f64>(), 71.0);
     assert!((exceptions.rate - 71.0 / 7.0).abs() < 1e-9, "{}", exceptions.rate);

@@ -2,6 +2,7 @@
 
 use super::script::MS;
 use super::{Bytes, Script};
+use crate::nettrace::ThreadId;
 
 fn suspend(script: &mut Script, at: i64, thread: u64, reason: u32) {
     script.runtime(9, 1, at, thread, Bytes::default().u32(reason).u32(0).u16(0));
@@ -97,7 +98,10 @@ fn what_was_lost_makes_no_long_pauses() {
     let snapshot = script.snapshot();
     assert_eq!((snapshot.gc.pauses.count, snapshot.gc.running, snapshot.gc.recent.len()), (0, 0, 1));
     assert_eq!((snapshot.rates.total_lost, snapshot.totals.dropped), (3, 3));
-    assert_eq!(snapshot.rates.holes.iter().map(|hole| (hole.at, hole.count, hole.capture_thread)).collect::<Vec<_>>(), [(5000 * MS, 3, 1)]);
+    assert_eq!(
+        snapshot.rates.holes.iter().map(|hole| (hole.at, hole.count, hole.capture_thread)).collect::<Vec<_>>(),
+        [(5000 * MS, 3, ThreadId::of(1))]
+    );
 }
 
 #[test]

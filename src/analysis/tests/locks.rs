@@ -2,7 +2,7 @@
 
 use super::script::{MS, RUNDOWN};
 use super::{Bytes, Script};
-use crate::nettrace::Metadata;
+use crate::nettrace::{Metadata, ThreadId};
 
 #[test]
 fn waits_are_paired_by_thread() {
@@ -39,7 +39,7 @@ fn waits_are_paired_by_thread() {
     let sites: Vec<_> =
         contention.sites.iter().map(|site| (site.method.as_str(), site.count, site.unfinished, site.wait_ns, site.longest_ns)).collect();
     assert_eq!(sites, [("Bank.Move", 3, 1, 14_000_000, 10_000_000), ("Bank.See", 2, 0, 4_000_000, 3_000_000)]);
-    assert_eq!((contention.recent[0].thread, contention.recent[0].at, contention.recent[0].wait_ns), (5, 31 * MS, 1_000_000));
+    assert_eq!((contention.recent[0].thread, contention.recent[0].at, contention.recent[0].wait_ns), (ThreadId::of(5), 31 * MS, 1_000_000));
     assert_eq!(contention.recent[1].frames, ["System.Threading.Monitor.Enter", "Bank.Move"]);
     assert_eq!((contention.recent[1].lock, contention.recent[1].at), (Some(0x10c), 20 * MS));
 }

@@ -4,7 +4,7 @@ use super::script::{MS, RUNTIME};
 use super::{Bytes, Script};
 use crate::analysis::{Live, SampleCount, SampleFilter};
 use crate::clr::payload::Tier;
-use crate::nettrace::Metadata;
+use crate::nettrace::{Metadata, ThreadId};
 
 const MANAGED: u32 = 2;
 const EXTERNAL: u32 = 1;
@@ -38,16 +38,16 @@ fn check(live: &Live) {
     assert_eq!((all.samples.running, all.samples.waiting, all.unresolved, all.without_stack, all.folded), (14, 10, 1, 1, 0));
     assert_eq!(
         all.threads.iter().map(|thread| (thread.thread, thread.samples.running, thread.samples.waiting)).collect::<Vec<_>>(),
-        [(1, 12, 0), (2, 1, 10), (3, 1, 0)]
+        [(ThreadId::of(1), 12, 0), (ThreadId::of(2), 1, 10), (ThreadId::of(3), 1, 0)]
     );
     let found: Vec<_> = all.methods.iter().map(|method| (method.name.as_str(), method.own.all(), method.total.all())).collect();
     let expected =
         [("App.Work", 12, 12), ("System.Threading.Thread.Sleep", 10, 10), ("0x9000", 1, 1), ("App.Main", 0, 23), ("App.Idle", 0, 10)];
     assert_eq!(found, expected, "recursion counts once, a stub is its caller's");
     assert_eq!(all.methods[0].tiers, [Tier::Tier1]);
-    let busy = live.methods(SampleFilter { thread: Some(2), ..SampleFilter::BUSY }, 100);
+    let busy = live.methods(SampleFilter { thread: Some(ThreadId::of(2)), ..SampleFilter::BUSY }, 100);
     assert_eq!((busy.samples.running, busy.samples.waiting, busy.samples.waiting_ns, busy.methods.len()), (1, 0, 0, 2));
-    assert_eq!(live.methods(SampleFilter { thread: Some(77), ..SampleFilter::ALL }, 100).samples.all(), 0);
+    assert_eq!(live.methods(SampleFilter { thread: Some(ThreadId::of(77)), ..SampleFilter::ALL }, 100).samples.all(), 0);
 
     let tree: Vec<_> = live
         .profile()
@@ -72,7 +72,7 @@ fn check(live: &Live) {
     assert_eq!(live.profile().count(SampleFilter::ALL).call_tree(SampleCount::all, 3).len(), 3);
     let stacks = live.stacks(SampleFilter::ALL, 2);
     assert_eq!(stacks[0].frames, ["App.Work", "App.Work", "App.Work", "App.Main"]);
-    assert_eq!((stacks[0].samples.all(), &stacks[0].threads[..]), (10, &[(1, 10)][..]));
+    assert_eq!((stacks[0].samples.all(), &stacks[0].threads[..]), (10, &[(ThreadId::of(1), 10)][..]));
     assert_eq!(stacks[1].frames, ["System.Threading.Thread.Sleep", "App.Idle", "App.Main"]);
 }
 
@@ -231,5 +231,5 @@ fn too_many_threads_are_put_together() {
     let methods = script.play().methods(SampleFilter::ALL, 1);
     assert_eq!((methods.samples.all(), methods.methods[0].own.all()), (200_000, 5000));
     assert_eq!(methods.threads.iter().map(|thread| thread.samples.all()).sum::<u64>(), 200_000);
-    assert!(methods.threads.iter().any(|thread| thread.thread == 0 && thread.samples.all() > 30_000));
+    assert!(methods.threads.iter().any(|thread| thread.thread == ThreadId::OTHERS && thread.samples.all() > 30_000));
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use crate::analysis::{CallNode, Counts, MethodCount, Profile, ProfileFrame, SampleFilter, ThreadSamples};
+use crate::analysis::{CallNode, Counts, MethodCount, Profile, ProfileFrame, SampleFilter, ThreadId, ThreadSamples};
 use crate::app::pane::Tab;
 use crate::app::sampling::{Shape, ThreadRow};
 use crate::app::state::State;
@@ -27,7 +27,7 @@ impl State {
     }
 
     /// The thread whose samples are shown; `None` for all.
-    pub fn shown_thread(&self) -> Option<u64> {
+    pub fn shown_thread(&self) -> Option<ThreadId> {
         let (recording, thread) = self.views.sampling.thread?;
         (self.shown_recording()?.value.id == recording).then_some(thread)
     }
@@ -69,7 +69,8 @@ impl State {
         threads.sort_by_key(|ThreadSamples { thread, samples }| (Reverse(samples.running_ns), Reverse(samples.waiting_ns), *thread));
         let usages = self.shown_recording().map_or(&[][..], |tracked| &tracked.value.threads);
         let row = |ThreadSamples { thread, samples }: ThreadSamples| {
-            let usage = usages.binary_search_by_key(&thread, |usage| usage.thread).ok().map(|at| &usages[at]);
+            let known = thread.in_process().and_then(|thread| usages.binary_search_by_key(&thread, |usage| usage.thread).ok());
+            let usage = known.map(|at| &usages[at]);
             ThreadRow { thread: Some(thread), samples, usage }
         };
         let all = ThreadRow { thread: None, samples: counts.samples(), usage: None };

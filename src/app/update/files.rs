@@ -52,7 +52,7 @@ pub(super) fn read(state: &mut State, ticket: Ticket, result: Result<FileContent
         }
     };
     let FileContents { findings, bytes, end, duration, complete, trouble } = contents;
-    file.cut_off = Some(!complete);
+    file.complete = Some(complete);
     if file.span().is_none() {
         file.end = Some(end);
     }

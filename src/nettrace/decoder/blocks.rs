@@ -7,8 +7,11 @@ use super::super::frame::Format;
 use super::super::metadata::{Added, Table, parse_v4, parse_v6};
 use super::super::rows::Rows;
 use super::super::sequence::{NO_SLOT, Sequences};
-use super::super::threads::{Threads, parse as parse_thread};
-use super::super::{BlockKind, DecodeError, Event, Limit, Loss, SequencePoint, Sink, TraceHeader, Trouble, labels, stacks};
+use super::super::threads::{self, Threads, parse as parse_thread};
+use super::super::{
+    BlockKind, DecodeError, Event, Limit, Loss, LossKind, Metadata, Problem, ProblemKind, SequencePoint, Sink, Thread, ThreadId,
+    TraceHeader, fields, labels, stacks,
+};
 use super::Limits;
 
 /// Smallest header of an event block: its size, its flags and two timestamps.
@@ -18,13 +21,12 @@ const EVENT_BLOCK_HEADER: usize = 20;
 #[derive(Debug)]
 pub(super) struct Blocks {
     trace: Option<TraceHeader>,
-    metadata: Table,
     context: Context,
     sequences: Sequences,
     /// Timestamp of the last event.
     now: i64,
-    /// The limits that were reached and said.
-    said: Vec<Limit>,
+    /// The limits that were reached and reported.
+    reported: Vec<Limit>,
 }
 
 /// Where in a block its content stops making sense.
@@ -34,17 +36,17 @@ impl Blocks {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
             trace: None,
-            metadata: Table::new(limits.metadata_records, limits.metadata_bytes),
             context: Context {
                 v6: false,
                 pointer_size: 8,
+                metadata: Table::new(limits.metadata_records, limits.metadata_bytes),
                 stacks: Rows::new(limits.stack_bytes),
                 labels: Rows::new(limits.stack_bytes),
                 threads: Threads::new(limits.threads),
             },
             sequences: Sequences::new(limits.threads),
             now: 0,
-            said: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
@@ -67,26 +69,26 @@ impl Blocks {
             // A second one says nothing new.
             (BlockKind::Trace, Some(_)) => None,
             (_, None) => return Err(DecodeError::Damaged { at, what: "a block before the one that every stream begins with" }),
-            (BlockKind::Event, _) => self.events(block, sink),
-            (BlockKind::Metadata, _) => self.metadata(block, sink),
-            (BlockKind::Stack, _) => self.stacks(block, sink),
-            (BlockKind::SequencePoint, _) => self.sequence_point(block, sink),
-            (BlockKind::Thread, _) => self.threads(block, sink),
-            (BlockKind::RemoveThread, _) => self.remove_threads(block, sink),
-            (BlockKind::LabelList, _) => self.labels(block, sink),
+            (BlockKind::Event, _) => self.events(block, at, sink),
+            (BlockKind::Metadata, _) => self.metadata(block, at, sink),
+            (BlockKind::Stack, _) => self.stacks(block, at, sink),
+            (BlockKind::SequencePoint, _) => self.sequence_point(block, at, sink),
+            (BlockKind::Thread, _) => self.threads(block, at, sink),
+            (BlockKind::RemoveThread, _) => self.remove_threads(block, at, sink),
+            (BlockKind::LabelList, _) => self.labels(block, at, sink),
         };
         if let Some(damage) = damage {
-            sink.trouble(&Trouble::DamagedBlock { kind, block: at, at: at + damage as u64 });
+            sink.problem(&Problem { kind: ProblemKind::DamagedBlock(kind), at: at + damage as u64 });
         }
         Ok(())
     }
 
     /// Decodes the start of an event block that the stream ends in, and says how long it is up to the end of its last whole event, where there is one.
     /// The other kinds of blocks only serve events behind them.
-    pub(super) fn unfinished_events(&mut self, block: &[u8], sink: &mut impl Sink) -> Option<usize> {
+    pub(super) fn unfinished_events(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Option<usize> {
         self.trace?;
         let header = u16::from_le_bytes(*block.first_chunk()?);
-        let end = self.events(block, sink).unwrap_or(block.len());
+        let end = self.events(block, at, sink).unwrap_or(block.len());
         (end > header.into()).then_some(end)
     }
 
@@ -104,23 +106,31 @@ impl Blocks {
         Ok(())
     }
 
-    fn events(&mut self, block: &[u8], sink: &mut impl Sink) -> Damage {
+    fn events(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
         let mut reader = Reader::new(block);
         let Some(compressed) = event_block_header(&mut reader) else { return Some(0) };
-        match (self.context.v6, compressed) {
-            (false, true) => self.rows::<false, true>(&mut reader, sink),
-            (true, true) => self.rows::<true, true>(&mut reader, sink),
-            (false, false) => self.rows::<false, false>(&mut reader, sink),
-            (true, false) => self.rows::<true, false>(&mut reader, sink),
+        let damage = match (self.context.v6, compressed) {
+            (false, true) => self.rows::<false, true>(&mut reader, at, sink),
+            (true, true) => self.rows::<true, true>(&mut reader, at, sink),
+            (false, false) => self.rows::<false, false>(&mut reader, at, sink),
+            (true, false) => self.rows::<true, false>(&mut reader, at, sink),
+        };
+        if self.sequences.has_overflowed() {
+            self.report_limit(Limit::Threads, at, sink);
         }
+        damage
     }
 
     /// The events of a block. This loop is where the time goes.
-    fn rows<const V6: bool, const COMPRESSED: bool>(&mut self, reader: &mut Reader<'_>, sink: &mut impl Sink) -> Damage {
-        let Self { metadata, context, sequences, .. } = self;
+    fn rows<const V6: bool, const COMPRESSED: bool>(&mut self, reader: &mut Reader<'_>, at: u64, sink: &mut impl Sink) -> Damage {
+        let Self { context, sequences, .. } = self;
+        let context = &*context;
         let mut header = Header::default();
-        let mut kind = metadata.get(0);
+        let mut kind = context.metadata.get(0);
         let mut slot = NO_SLOT;
+        let described = |index| context.threads.get(index).unwrap_or(ThreadId::UNKNOWN);
+        let (mut thread, mut capture_thread) = (described(0), described(0));
+        let mut is_undefined = true;
         let mut damage = None;
         while !reader.is_empty() {
             let start = reader.at();
@@ -130,26 +140,43 @@ impl Blocks {
                 break;
             };
             if flags & flag::METADATA != 0 {
-                kind = metadata.get(header.metadata);
+                kind = context.metadata.get(header.metadata);
+                is_undefined = kind.index == 0;
             }
             if flags & flag::SEQUENCE != 0 || slot == NO_SLOT {
                 slot = sequences.slot(header.capture_thread);
             }
+            if !V6 {
+                (thread, capture_thread) = (ThreadId::of(header.thread), ThreadId::of(header.capture_thread));
+            } else if flags & (flag::SEQUENCE | flag::THREAD) != 0 {
+                capture_thread = described(header.capture_thread);
+                thread = if header.thread == header.capture_thread { capture_thread } else { described(header.thread) };
+            }
+            let mut problem = |kind| sink.problem(&Problem { kind, at: at + start as u64 });
+            if is_undefined {
+                problem(ProblemKind::UndefinedMetadata);
+            }
+            if flags & flag::STACK != 0 && header.stack != 0 && !context.stacks.has(header.stack) {
+                problem(ProblemKind::UndefinedStack);
+            }
+            if V6 && (thread == ThreadId::UNKNOWN || capture_thread == ThreadId::UNKNOWN) {
+                problem(ProblemKind::UndefinedThread);
+            }
             if (V6 || header.metadata != 0)
                 && let Some((count, kind)) = sequences.event(slot, header.sequence)
             {
-                sink.loss(&Loss { count, kind, capture_thread: header.capture_thread, timestamp: header.timestamp as i64 });
+                // In V6 numbers begin at 1 behind the description of a thread, which says that the stream has all of it.
+                let is_gap = V6 && kind == LossKind::Start && capture_thread != ThreadId::UNKNOWN;
+                let kind = if is_gap { LossKind::Gap } else { kind };
+                sink.loss(&Loss { count, kind, capture_thread, timestamp: header.timestamp as i64 });
             }
-            sink.event(&Event { metadata: kind, payload, header: &header, context });
+            sink.event(&Event { metadata: kind, payload, thread, capture_thread, header: &header, context });
         }
         self.now = header.timestamp as i64;
-        if sequences.has_overflowed() {
-            self.say(Limit::Threads, sink);
-        }
         damage
     }
 
-    fn metadata(&mut self, block: &[u8], sink: &mut impl Sink) -> Damage {
+    fn metadata(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
         let mut reader = Reader::new(block);
         if self.context.v6 {
             // The size of this header does not count itself.
@@ -157,8 +184,12 @@ impl Blocks {
                 return Some(0);
             }
             while !reader.is_empty() {
+                let start = at + reader.at() as u64;
                 let Ok((record, size)) = parse_v6(&mut reader) else { return Some(reader.at()) };
-                self.define(record, size, sink);
+                if fields::vary_elsewhere(&record.fields) {
+                    sink.problem(&Problem { kind: ProblemKind::VariableElements, at: start });
+                }
+                self.define(record, size, start, sink);
             }
             return None;
         }
@@ -168,72 +199,87 @@ impl Blocks {
             let start = reader.at();
             let blob = if compressed { header.read_compressed::<false>(&mut reader) } else { header.read_whole(&mut reader, false) };
             let Some((_, payload)) = blob else { return Some(start) };
-            if self.metadata.has_room(payload.len()) {
+            if self.context.metadata.has_room(payload.len()) {
                 let Ok(record) = parse_v4(payload) else { return Some(start) };
-                self.define(record, payload.len(), sink);
+                self.define(record, payload.len(), at + start as u64, sink);
             } else {
                 // What would not be kept is not built either.
                 let Ok(id) = Reader::new(payload).u32() else { return Some(start) };
-                self.metadata.undefine(id);
-                self.say(Limit::Metadata, sink);
+                self.context.metadata.undefine(id);
+                self.report_limit(Limit::Metadata, at + start as u64, sink);
             }
         }
         None
     }
 
-    fn define(&mut self, record: super::super::Metadata, size: usize, sink: &mut impl Sink) {
-        match self.metadata.add(record, size) {
+    fn define(&mut self, record: Metadata, size: usize, at: u64, sink: &mut impl Sink) {
+        let (added, meant_another) = self.context.metadata.add(record, size);
+        let mut is_full = false;
+        match added {
             Added::New(record) => sink.metadata(record),
             Added::Known => {}
-            Added::Full => self.say(Limit::Metadata, sink),
+            Added::Full => is_full = true,
+        }
+        if meant_another {
+            sink.problem(&Problem { kind: ProblemKind::RedefinedMetadata, at });
+        }
+        if is_full {
+            self.report_limit(Limit::Metadata, at, sink);
         }
     }
 
-    fn stacks(&mut self, block: &[u8], sink: &mut impl Sink) -> Damage {
+    fn stacks(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
         let loaded = stacks::load(block, &mut self.context.stacks);
         sink.stacks(loaded.count);
         if !loaded.kept {
-            self.say(Limit::Stacks, sink);
+            self.report_limit(Limit::Stacks, at, sink);
         }
         loaded.damage
     }
 
-    fn labels(&mut self, block: &[u8], sink: &mut impl Sink) -> Damage {
+    fn labels(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
         let loaded = labels::load(block, &mut self.context.labels);
         if !loaded.kept {
-            self.say(Limit::Labels, sink);
+            self.report_limit(Limit::Labels, at, sink);
         }
         loaded.damage
     }
 
-    fn threads(&mut self, block: &[u8], sink: &mut impl Sink) -> Damage {
+    fn threads(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
         let mut reader = Reader::new(block);
+        let process = self.trace.map_or(0, |trace| trace.process_id);
         while !reader.is_empty() {
-            let Ok(thread) = parse_thread(&mut reader) else { return Some(reader.at()) };
-            sink.thread(&thread);
-            if !self.context.threads.add(thread) {
-                self.say(Limit::Threads, sink);
+            let start = at + reader.at() as u64;
+            let Ok(row) = parse_thread(&mut reader) else { return Some(reader.at()) };
+            let added = self.context.threads.add(&row, process);
+            match added {
+                threads::Added::As(id) | threads::Added::Instead(id) => sink.thread(&Thread { id, name: row.name }),
+                threads::Added::Full => self.report_limit(Limit::Threads, start, sink),
+            }
+            if let threads::Added::Instead(_) = added {
+                // Its numbers are those of another thread.
+                self.sequences.remove(row.index);
+                sink.problem(&Problem { kind: ProblemKind::RedefinedThread, at: start });
             }
         }
         None
     }
 
-    fn remove_threads(&mut self, block: &[u8], sink: &mut impl Sink) -> Damage {
+    fn remove_threads(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
         let mut reader = Reader::new(block);
         while !reader.is_empty() {
-            let (Ok(thread), Ok(last)) = (reader.varu64(), reader.varu32()) else { return Some(reader.at()) };
-            if let Some(loss) = self.sequences.listed(thread, last, self.now) {
-                sink.loss(&loss);
-            }
-            self.sequences.remove(thread);
-            self.context.threads.remove(thread);
+            let start = at + reader.at() as u64;
+            let (Ok(index), Ok(last)) = (reader.varu64(), reader.varu32()) else { return Some(reader.at()) };
+            self.listed(index, last, self.now, start, sink);
+            self.sequences.remove(index);
+            self.context.threads.remove(index);
         }
         None
     }
 
-    fn sequence_point(&mut self, block: &[u8], sink: &mut impl Sink) -> Damage {
+    fn sequence_point(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
         let mut reader = Reader::new(block);
-        let flags = self.listed_threads(&mut reader, sink);
+        let flags = self.listed_threads(&mut reader, at, sink);
         self.sequences.end_point();
         self.context.stacks.clear();
         self.context.labels.clear();
@@ -243,32 +289,43 @@ impl Blocks {
             self.context.threads.clear();
         }
         if flags & 2 != 0 {
-            self.metadata.forget_ids();
+            self.context.metadata.forget_ids();
         }
         None
     }
 
     /// Counts what threads lost before a sequence point, and gives its flags.
-    fn listed_threads(&mut self, reader: &mut Reader<'_>, sink: &mut impl Sink) -> Result<u32, WireError> {
+    fn listed_threads(&mut self, reader: &mut Reader<'_>, at: u64, sink: &mut impl Sink) -> Result<u32, WireError> {
         let v6 = self.context.v6;
         let timestamp = reader.i64()?;
         let flags = if v6 { reader.u32()? } else { 0 };
         let threads = reader.u32()?;
         for _ in 0..threads {
+            let start = at + reader.at() as u64;
             let (thread, last) = if v6 { (reader.varu64()?, reader.varu32()?) } else { (reader.u64()?, reader.u32()?) };
-            if let Some(loss) = self.sequences.listed(thread, last, timestamp) {
-                sink.loss(&loss);
-            }
+            self.listed(thread, last, timestamp, start, sink);
         }
         sink.sequence_point(&SequencePoint { timestamp, threads });
         Ok(flags)
     }
 
-    /// Says once that a limit was reached.
-    fn say(&mut self, limit: Limit, sink: &mut impl Sink) {
-        if !self.said.contains(&limit) {
-            self.said.push(limit);
-            sink.trouble(&Trouble::Limit(limit));
+    /// Takes the last number of a thread, by its number up to V5 and by its index in V6.
+    fn listed(&mut self, thread: u64, last: u32, timestamp: i64, at: u64, sink: &mut impl Sink) {
+        let capture_thread = if self.context.v6 { self.context.threads.get(thread) } else { Some(ThreadId::of(thread)) };
+        if capture_thread.is_none() {
+            sink.problem(&Problem { kind: ProblemKind::UndefinedThread, at });
+        }
+        if let Some(count) = self.sequences.listed(thread, last) {
+            let capture_thread = capture_thread.unwrap_or(ThreadId::UNKNOWN);
+            sink.loss(&Loss { count, kind: LossKind::Tail, capture_thread, timestamp });
+        }
+    }
+
+    /// Reports once that a limit was reached.
+    fn report_limit(&mut self, limit: Limit, at: u64, sink: &mut impl Sink) {
+        if !self.reported.contains(&limit) {
+            self.reported.push(limit);
+            sink.problem(&Problem { kind: ProblemKind::Limit(limit), at });
         }
     }
 }

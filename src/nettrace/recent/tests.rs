@@ -25,7 +25,7 @@ impl Sink for Found {
     fn event(&mut self, event: &Event<'_>) {
         let frames = event.stack().map_or(Vec::new(), |stack| stack.frames().collect());
         let name = event.metadata.name.clone();
-        self.events.push((name, event.timestamp(), event.thread(), frames, event.payload.to_vec()));
+        self.events.push((name, event.timestamp(), event.thread().thread, frames, event.payload.to_vec()));
     }
 
     fn loss(&mut self, loss: &Loss) {

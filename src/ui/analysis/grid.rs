@@ -6,6 +6,7 @@ use std::ops::Range;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::analysis::ThreadId;
 use crate::app::{Cursor, Focus, State};
 
 use super::super::canvas::Canvas;
@@ -21,6 +22,11 @@ pub(super) struct Column {
 /// A column of text.
 pub(super) const fn text(title: &'static str, width: u16) -> Column {
     Column { title, width, right: false }
+}
+
+/// The width of a column of threads, which have the numbers of their processes before theirs where there are several.
+pub(super) fn thread_width(threads: impl Iterator<Item = ThreadId>) -> u16 {
+    threads.map(|thread| thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16
 }
 
 /// A column of numbers.

@@ -101,6 +101,11 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect
         0 => String::new(),
         events => format!("   {} not analysed", Count(events)),
     };
+    let problems = match recording.findings.as_ref().map_or(0, |findings| findings.snapshot.totals.problems) {
+        0 => String::new(),
+        1 => "   1 problem in the stream".to_owned(),
+        problems => format!("   {} problems in the stream", Count(problems)),
+    };
     let pieces = [
         (sign, style),
         (" ", style),
@@ -113,6 +118,7 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect
         (dropped.as_str(), loss),
         (" dropped", loss),
         (skipped.as_str(), theme.warn),
+        (problems.as_str(), theme.warn),
     ];
     let used = canvas.pieces(area.x, area.y, area.width, &pieces);
     canvas.right(area.x + used + 2, area.y, area.width.saturating_sub(used + 2), &recording.what, theme.dim);

@@ -2,13 +2,13 @@
 
 use ratatui::layout::Rect;
 
-use crate::analysis::SampleCount;
+use crate::analysis::{SampleCount, ThreadId};
 use crate::app::{Tab, ThreadRow};
 use crate::model::Nanoseconds;
 
 use super::super::canvas::Canvas;
 use super::Look;
-use super::grid::{Grid, number, text};
+use super::grid::{Grid, number, text, thread_width};
 use super::panel::meter;
 
 /// Draws the list of a tab: where one can be chosen, all of them together come first.
@@ -16,7 +16,14 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, tab: Tab, area: Rec
     let theme = canvas.theme;
     let all = look.state.thread_rows();
     let rows = if tab == Tab::Methods { &all[..] } else { all.get(1..).unwrap_or_default() };
-    let columns = [number("RAN", 7), number("WAITED", 7), text("", 12), number("CPU", 7), number("THREAD", 8), text("NAME", 0)];
+    let columns = [
+        number("RAN", 7),
+        number("WAITED", 7),
+        text("", 12),
+        number("CPU", 7),
+        number("THREAD", thread_width(rows.iter().filter_map(|row| row.thread))),
+        text("NAME", 0),
+    ];
     let grid = Grid::new(canvas, area, &columns);
     let cursor = look.state.view_cursor(tab);
     let lines = grid.lines();
@@ -36,9 +43,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, tab: Tab, area: Rec
         if look.state.shown_thread() == Some(*thread) {
             canvas.sign(lines.x.saturating_sub(1), y, theme.glyphs.pointer, theme.key);
         }
-        match thread {
-            0 => grid.text(canvas, "NAME", y, "all that are not told apart", theme.dim),
-            _ => grid.value(canvas, "THREAD", y, thread, theme.dim),
+        match *thread {
+            ThreadId::OTHERS => grid.text(canvas, "NAME", y, "all that are not told apart", theme.dim),
+            thread => grid.value(canvas, "THREAD", y, thread, theme.dim),
         }
         if let Some(usage) = usage {
             grid.value(canvas, "CPU", y, Nanoseconds(u64::try_from(usage.cpu.as_nanos()).unwrap_or(u64::MAX)), theme.bytes);

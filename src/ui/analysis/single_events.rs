@@ -8,7 +8,7 @@ use crate::model::{Bytes, Count, sanitise};
 
 use super::super::canvas::{Canvas, width};
 use super::exceptions::frame_line;
-use super::grid::{Grid, number, text};
+use super::grid::{Grid, number, text, thread_width};
 use super::{Look, below, beside, split};
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect, active: bool) {
@@ -44,7 +44,16 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect, active:
 
 fn list(canvas: &mut Canvas<'_>, look: &Look<'_>, events: &[&SingleEvent], area: Rect, cursor: Cursor, active: bool) {
     let theme = canvas.theme;
-    let grid = Grid::new(canvas, area, &[number("AT", 9), text("EVENT", name_width(events)), text("FIELDS", 0), number("THREAD", 8)]);
+    let grid = Grid::new(
+        canvas,
+        area,
+        &[
+            number("AT", 9),
+            text("EVENT", name_width(events)),
+            text("FIELDS", 0),
+            number("THREAD", thread_width(events.iter().map(|event| event.thread))),
+        ],
+    );
     let lines = grid.lines();
     for (event, y) in events[grid.window(cursor, events.len())].iter().zip(lines.y..lines.bottom()) {
         grid.value(canvas, "AT", y, moment(event.at), theme.dim);

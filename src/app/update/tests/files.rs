@@ -37,7 +37,7 @@ fn a_part_is_chosen_and_the_newest_wish_wins() {
     const SECOND: i64 = 1_000_000_000;
     let mut world = opened(120, 40);
     let file = world.state.open_file().unwrap();
-    assert_eq!((file.word(), file.end, file.span()), ("cut off", Some(50 * SECOND), None));
+    assert_eq!((file.word(), file.end, file.span()), ("incomplete", Some(50 * SECOND), None));
     world.press("[");
     let (first, span) = asked(&mut world);
     assert_eq!(span, Some((i64::MIN, 49 * SECOND)));

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use crate::analysis::ThreadId;
 use crate::app::action::Context;
 use crate::app::world::{World, recording};
 use crate::app::{Msg, Shape, Tab};
@@ -106,16 +107,17 @@ fn a_thread_is_chosen_and_let_go_again() {
     let mut world = sampled("7s");
     let rows: Vec<_> =
         world.state.thread_rows().iter().map(|row| (row.thread, row.usage.map(|usage| usage.name.as_str().to_owned()))).collect();
-    let expected = [(None, None), (Some(11), Some("first".to_owned())), (Some(13), Some("third".to_owned())), (Some(12), None)];
+    let expected = [(None, None), (Some(11), Some("first".to_owned())), (Some(13), Some("third".to_owned())), (Some(12), None)]
+        .map(|(thread, name)| (thread.map(ThreadId::of), name));
     assert_eq!(rows, expected);
     world.press("↓↓⏎");
-    assert_eq!((world.state.views.sampling.shape, world.state.shown_thread()), (Shape::List, Some(13)));
+    assert_eq!((world.state.views.sampling.shape, world.state.shown_thread()), (Shape::List, Some(ThreadId::of(13))));
     assert_eq!(world.state.view_cursor(Tab::Methods).at, 0);
     assert_eq!(world.state.methods()[0].1.name, "Shop.Pricing.PriceEngine.PriceBasket");
     assert!(world.state.methods().iter().all(|(_, frame)| frame.name != "Shop.Pricing.Discounts.Apply"));
     // Its flame graph is its own, too. The first Backspace leaves the frame, the next the thread.
     world.press("ff↓⏎⌫");
-    assert_eq!(world.state.shown_thread(), Some(13));
+    assert_eq!(world.state.shown_thread(), Some(ThreadId::of(13)));
     world.press("⌫");
     assert_eq!((world.state.shown_thread(), world.state.views.sampling.shape), (None, Shape::Flame));
     world.press("s↓⏎s⏎");
@@ -125,7 +127,7 @@ fn a_thread_is_chosen_and_let_go_again() {
 #[test]
 fn a_thread_of_one_recording_is_nobody_in_another() {
     let mut world = sampled("7s↓⏎");
-    assert_eq!(world.state.shown_thread(), Some(11));
+    assert_eq!(world.state.shown_thread(), Some(ThreadId::of(11)));
     world.send(Msg::Recording(Box::new(recording(1, 50, super::views::done()))));
     world.press("t");
     world.send(Msg::Recording(Box::new(Recording { findings: Some(scripted()), ..recording(2, 5, Phase::Recording) })));
