@@ -192,7 +192,8 @@ fn an_event_like_one_before_allocates_nothing() {
             let stack = encoder.stack(&[round % 50 + 1, 2, 3, 4]);
             let thread = round % 8 + 1;
             for (metadata, payload) in &kinds {
-                let event = NewEvent { metadata: *metadata, thread, capture_thread: thread, stack, payload, ..NewEvent::default() };
+                let event =
+                    NewEvent { metadata: *metadata, thread, capture_thread: thread, stack, sorted: true, payload, ..NewEvent::default() };
                 encoder.event(&NewEvent { activity_id: [thread as u8; 16], ..event });
             }
         }

@@ -24,10 +24,6 @@ const SUBJECTS: usize = 128;
 const TOP: usize = 30;
 /// Bytes of a subject that are kept.
 const SUBJECT: usize = 200;
-/// Ends that wait for their begin, before the older half is given up, and for how long: events of different threads come in batches, a later one
-/// before an earlier one.
-const EARLY: usize = 1024;
-const EARLY_NS: i64 = 1_000_000_000;
 
 /// Pairs starts and stops.
 #[derive(Debug, Default)]
@@ -40,8 +36,6 @@ pub(super) struct Activities {
     /// By index of the metadata record; `None` where there was no room for another operation.
     by_metadata: HashMap<u32, Option<usize>>,
     running: HashMap<(usize, [u8; 16]), usize>,
-    /// When those ended whose begin has not come yet, and how.
-    early: HashMap<(usize, [u8; 16]), (i64, Outcome)>,
     /// Places of running activities, which are used again.
     places: Vec<Running>,
     free: Vec<usize>,
@@ -263,26 +257,25 @@ impl Activities {
             _ if layer == Layer::Client && http::add_url(&mut running.subject, values.clone(), SUBJECT) => {}
             _ => add_texts(&mut running.subject, values, 0),
         }
-        let ended = self.early.remove(&(operation, id));
-        if let Some((at, outcome)) = ended.filter(|(at, _)| (0..EARLY_NS).contains(&at.saturating_sub(known.at))) {
-            self.end(operation, id, at, outcome);
-        }
     }
 
     fn stop(&mut self, known: &Known<'_>, operation: usize) {
-        let id = known.event.activity_id();
+        let Some(place) = self.running.remove(&(operation, known.event.activity_id())) else { return };
+        let running = &self.places[place];
         let outcome = match self.operations[operation].layer {
+            _ if running.failed => Outcome::Failed,
             Layer::Client | Layer::Server | Layer::Kestrel => Outcome::of_stop(known.event.values()),
             Layer::Part | Layer::Other => Outcome::Unknown,
         };
-        if self.end(operation, id, known.at, outcome) || id == [0; 16] {
-            return;
-        }
-        if self.early.len() >= EARLY {
-            let middle = middle(self.early.values().map(|(at, _)| *at).collect());
-            self.early.retain(|_, (at, _)| *at > middle);
-        }
-        self.early.insert((operation, id), (known.at, outcome));
+        let time_ns = u64::try_from(known.at.saturating_sub(running.at)).unwrap_or(0);
+        let ended = &mut self.operations[operation];
+        ended.times.add(time_ns);
+        ended.failed += u64::from(ended.layer.is_failure(outcome));
+        self.key.clear();
+        self.key.extend(outcome.to_bytes());
+        self.key.extend(running.subject.as_bytes());
+        ended.subjects.row(&self.key).fold(Subject { count: 1, total_ns: time_ns, longest_ns: time_ns });
+        self.free.push(place);
     }
 
     /// What goes on under this id fails.
@@ -292,26 +285,11 @@ impl Activities {
         }
     }
 
-    /// Takes it out of what goes on, if it does.
-    fn end(&mut self, operation: usize, id: [u8; 16], at: i64, outcome: Outcome) -> bool {
-        let Some(place) = self.running.remove(&(operation, id)) else { return false };
-        let running = &self.places[place];
-        let outcome = if running.failed { Outcome::Failed } else { outcome };
-        let time_ns = u64::try_from(at.saturating_sub(running.at)).unwrap_or(0);
-        let ended = &mut self.operations[operation];
-        ended.times.add(time_ns);
-        ended.failed += u64::from(ended.layer.is_failure(outcome));
-        self.key.clear();
-        self.key.extend(outcome.to_bytes());
-        self.key.extend(running.subject.as_bytes());
-        ended.subjects.row(&self.key).fold(Subject { count: 1, total_ns: time_ns, longest_ns: time_ns });
-        self.free.push(place);
-        true
-    }
-
     /// Gives up the older half of what goes on: its end was lost, or never comes.
     fn abandon(&mut self) {
-        let middle = middle(self.running.values().map(|place| self.places[*place].at).collect());
+        let mut begins: Vec<i64> = self.running.values().map(|place| self.places[*place].at).collect();
+        let half = begins.len() / 2;
+        let middle = *begins.select_nth_unstable(half).1;
         let Self { running, places, free, .. } = self;
         running.retain(|_, place| {
             let stays = places[*place].at > middle;
@@ -379,12 +357,6 @@ impl Analysis for Activities {
         running.truncate(TOP);
         ActivitySnapshot { operations, running }
     }
-}
-
-/// The median of some moments; there is one at least.
-fn middle(mut moments: Vec<i64>) -> i64 {
-    let half = moments.len() / 2;
-    *moments.select_nth_unstable(half).1
 }
 
 /// Appends the texts of a payload, with a space between.

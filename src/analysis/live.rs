@@ -63,6 +63,8 @@ struct Kind {
     kind: EventKind,
     /// They come after the stop of the session.
     is_rundown: bool,
+    /// Analyses take them in time order.
+    is_ordered: bool,
 }
 
 /// What there is to say of a stream.
@@ -253,11 +255,23 @@ impl Live {
         self.symbols
     }
 
-    fn known(&mut self, known: &Known<'_>, inside: bool) {
-        let read = if inside { self.route(known) } else { self.symbols.feed(known) };
+    /// Hands an event to the analyses that it is for; outside of the window only to those that understand others by it.
+    fn analyse(&mut self, kind: EventKind, event: &Event<'_>) {
+        let at = self.clock.nanoseconds(event.timestamp());
+        let known = &Known { kind, event, at, thread: event.thread(), pointer_size: self.pointer_size };
+        let read = if self.window.contains(&at) { self.route(known) } else { self.symbols.feed(known) };
         if read.is_none() {
             self.unreadable += 1;
         }
+    }
+
+    /// Whether an event is analysed when it arrives in time order, and not before.
+    pub fn analyses_later(&self, event: &Event<'_>) -> bool {
+        self.kind(event.metadata).is_ordered
+    }
+
+    fn kind(&self, metadata: &Metadata) -> Kind {
+        self.kinds.get(metadata.index as usize).copied().unwrap_or_default()
     }
 
     /// Counts an event without looking into it: it is missing from every analysis.
@@ -325,7 +339,10 @@ impl Sink for Live {
 
     fn metadata(&mut self, metadata: &Metadata) {
         self.throughput.metadata(metadata);
-        self.kinds.push(Kind { kind: EventKind::of(metadata), is_rundown: EventKind::comes_after_the_stop(metadata) });
+        let (kind, is_rundown) = (EventKind::of(metadata), EventKind::comes_after_the_stop(metadata));
+        // What a rundown describes does not depend on time, and there is much of it; nor do symbols.
+        let is_ordered = kind != EventKind::Other && !is_rundown && !self.window.is_empty();
+        self.kinds.push(Kind { kind, is_rundown, is_ordered });
         if let Some(recent) = &mut self.recent {
             recent.metadata(metadata);
         }
@@ -334,14 +351,13 @@ impl Sink for Live {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         let at = self.clock.nanoseconds(event.timestamp());
-        let Kind { kind, is_rundown } = self.kinds.get(event.metadata.index as usize).copied().unwrap_or_default();
+        let Kind { kind, is_rundown, is_ordered } = self.kind(event.metadata);
         if is_rundown {
             self.rundown = Some(self.rundown.map_or(at, |first| first.min(at)));
         } else {
             self.newest_recorded = self.newest_recorded.max(at);
         }
-        let inside = self.window.contains(&at);
-        if inside {
+        if self.window.contains(&at) {
             self.throughput.event(event);
             self.rates.event(at);
             self.newest = self.newest.max(at);
@@ -349,8 +365,20 @@ impl Sink for Live {
                 recent.event(at, event);
             }
         }
-        if kind != EventKind::Other {
-            self.known(&Known { kind, event, at, thread: event.thread(), pointer_size: self.pointer_size }, inside);
+        if kind != EventKind::Other && !is_ordered {
+            self.analyse(kind, event);
+        }
+    }
+
+    /// What pairs events of several threads needs them in time order.
+    fn wants_order(&self, metadata: &Metadata) -> bool {
+        self.kind(metadata).is_ordered
+    }
+
+    fn ordered_event(&mut self, event: &Event<'_>) {
+        let Kind { kind, is_ordered, .. } = self.kind(event.metadata);
+        if is_ordered {
+            self.analyse(kind, event);
         }
     }
 
@@ -368,6 +396,9 @@ impl Sink for Live {
             self.throughput.loss(loss);
             self.rates.lost(at, loss);
         }
+    }
+
+    fn ordered_loss(&mut self, loss: &Loss) {
         let thread = loss.capture_thread;
         self.gc.lost(thread);
         self.heap.events_lost(loss.count);

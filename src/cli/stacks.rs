@@ -157,14 +157,22 @@ impl Sink for FirstLook {
         self.live.metadata(metadata);
     }
 
+    fn wants_order(&self, metadata: &Metadata) -> bool {
+        self.live.wants_order(metadata)
+    }
+
     fn event(&mut self, event: &Event<'_>) {
+        self.live.event(event);
+    }
+
+    fn ordered_event(&mut self, event: &Event<'_>) {
         if self.is_sample.get(event.metadata.index as usize) == Some(&true) {
             self.is_over |= self.seen.len() >= MOST_THREADS || !self.seen.insert(event.thread());
             if self.is_over {
                 return;
             }
         }
-        self.live.event(event);
+        self.live.ordered_event(event);
     }
 
     fn stacks(&mut self, count: u32) {
@@ -177,6 +185,10 @@ impl Sink for FirstLook {
 
     fn loss(&mut self, loss: &Loss) {
         self.live.loss(loss);
+    }
+
+    fn ordered_loss(&mut self, loss: &Loss) {
+        self.live.ordered_loss(loss);
     }
 
     fn sequence_point(&mut self, point: &SequencePoint) {
@@ -214,7 +226,9 @@ mod tests {
         }
         encoder.end();
         let mut look = FirstLook::default();
-        Decoder::new(Limits::default()).feed(&encoder.take(), &mut look).unwrap();
+        let mut decoder = Decoder::new(Limits::default());
+        decoder.feed(&encoder.take(), &mut look).unwrap();
+        assert!(decoder.finish(&mut look).is_complete());
         assert!(look.is_over);
         let groups = look.live.stacks(SampleFilter::ALL, usize::MAX);
         let names = HashMap::from_iter([(3, "Worker".to_owned())]);

@@ -138,6 +138,7 @@ impl Decoder {
             return Err(error.clone());
         }
         let result = self.take(bytes, sink);
+        self.blocks.settle(sink);
         if let Err(error) = &result {
             self.failed = Some(error.clone());
             self.pending = Vec::new();
@@ -145,8 +146,19 @@ impl Decoder {
         result
     }
 
-    /// Says that no more bytes come. Delivers what events an unfinished block holds.
+    /// Delivers all events that are held back to be put in time order. For a live stream that has paused: what is older and comes later is out of order.
+    pub fn flush(&mut self, sink: &mut impl Sink) {
+        self.blocks.flush(sink);
+    }
+
+    /// Says that no more bytes come. Delivers what events an unfinished block holds, and all that were held back.
     pub fn finish(&mut self, sink: &mut impl Sink) -> Ending {
+        let ending = self.end(sink);
+        self.blocks.flush(sink);
+        ending
+    }
+
+    fn end(&mut self, sink: &mut impl Sink) -> Ending {
         let whole_bytes = self.whole;
         if let Some(error) = self.failed.clone() {
             return Ending::Broken { error, whole_bytes };

@@ -100,12 +100,13 @@ impl ProblemKind {
             Self::Limit(Limit::Stacks) => "stack_limit",
             Self::Limit(Limit::Labels) => "label_limit",
             Self::Limit(Limit::Threads) => "thread_limit",
+            Self::Limit(Limit::Order) => "order_limit",
         }
     }
 
     /// Whether content of the stream may be missing from what was delivered.
     pub fn loses_content(self) -> bool {
-        !matches!(self, Self::RedefinedMetadata | Self::RedefinedThread | Self::VariableElements)
+        !matches!(self, Self::RedefinedMetadata | Self::RedefinedThread | Self::VariableElements | Self::Limit(Limit::Order))
     }
 }
 
@@ -124,6 +125,9 @@ pub enum Limit {
     /// The sequence numbers of some threads were forgotten.
     #[error("too many threads: lost events may go unnoticed")]
     Threads,
+    /// Events were handed over before the stream said that no older one comes.
+    #[error("too many events without a sequence point: some are out of order")]
+    Order,
 }
 
 /// The kinds of blocks.

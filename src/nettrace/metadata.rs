@@ -48,6 +48,7 @@ pub(super) struct Table {
     /// By index; the first is the unknown one.
     records: Vec<Metadata>,
     /// By index, whether events of it are wanted in the order of time.
+    ordered: Vec<bool>,
     /// Index by id, for small ids, 0 where there is none. Runtimes count ids up from 1.
     dense: Vec<u32>,
     sparse: HashMap<u32, u32>,
@@ -73,6 +74,7 @@ impl Table {
     pub(super) fn new(limit: usize, bytes: usize) -> Self {
         Self {
             records: vec![Metadata::default()],
+            ordered: vec![false],
             dense: Vec::new(),
             sparse: HashMap::default(),
             hasher: RandomState::default(),
@@ -93,6 +95,24 @@ impl Table {
         match self.dense.get(id as usize) {
             Some(index) => *index,
             None => self.sparse.get(&id).copied().unwrap_or(0),
+        }
+    }
+
+    /// The record of an index, which is one of this table's.
+    pub(super) fn record(&self, index: u32) -> &Metadata {
+        &self.records[index as usize]
+    }
+
+    /// Whether events of a record are wanted in the order of time.
+    #[inline]
+    pub(super) fn is_ordered(&self, index: u32) -> bool {
+        self.ordered[index as usize]
+    }
+
+    /// Says that events of the newest record are.
+    pub(super) fn set_ordered(&mut self) {
+        if let Some(ordered) = self.ordered.last_mut() {
+            *ordered = true;
         }
     }
 
@@ -127,6 +147,7 @@ impl Table {
         }
         self.room -= size;
         self.records.push(Metadata { index: next, id, ..record });
+        self.ordered.push(false);
         self.define(id, next);
         (Added::New(&self.records[next as usize]), before != 0)
     }

@@ -15,6 +15,7 @@ mod fields;
 mod frame;
 mod labels;
 mod metadata;
+mod pending;
 mod recent;
 mod rows;
 mod sequence;

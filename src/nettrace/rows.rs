@@ -34,10 +34,20 @@ impl Rows {
         self.runs.clear();
     }
 
+    /// Whether a block of `size` bytes with rows that are numbered from `first_id` leaves those that are here.
+    pub(super) fn keeps(&self, first_id: u32, size: usize) -> bool {
+        let goes_on = self.runs.last().is_none_or(|run| self.next_id(*run) <= u64::from(first_id));
+        self.has_room(size) && goes_on
+    }
+
+    fn has_room(&self, size: usize) -> bool {
+        size <= self.room() && self.runs.len() < RUN_LIMIT
+    }
+
     /// Makes room for a block of rows of `size` bytes that are numbered from `first_id`; `false` says that older rows were dropped for it, or
     /// that it cannot be kept.
     pub(super) fn begin(&mut self, first_id: u32, size: usize) -> bool {
-        let fits = size <= self.room() && self.runs.len() < RUN_LIMIT;
+        let fits = self.has_room(size);
         if !fits {
             self.clear();
         }

@@ -5,7 +5,8 @@ use super::{Event, Metadata, Problem, Thread, ThreadId, TraceHeader};
 /// Takes what the decoder finds, in the order of the stream. Every method does nothing unless it is implemented.
 ///
 /// Events of one capture thread come in the order of time. Across threads they do not: an event may be older than the one before it,
-/// by about the 100 ms in which a runtime gathers a batch.
+/// by about the 100 ms in which a runtime gathers a batch. A sink that pairs events of several threads asks for them in the order of time
+/// ([`wants_order`](Self::wants_order)) and gets them a second time, later.
 pub trait Sink {
     /// The start of the stream: comes once, before everything else.
     fn trace(&mut self, _header: &TraceHeader) {}
@@ -13,8 +14,18 @@ pub trait Sink {
     /// A kind of event that was not known yet. [`Metadata::index`] is one more than in the call before; the first is 1.
     fn metadata(&mut self, _metadata: &Metadata) {}
 
+    /// Whether events of this kind are also to come to [`ordered_event`](Self::ordered_event). Asked once, behind [`metadata`](Self::metadata).
+    fn wants_order(&self, _metadata: &Metadata) -> bool {
+        false
+    }
+
     /// An event.
     fn event(&mut self, _event: &Event<'_>) {}
+
+    /// An event of a kind that is wanted in the order of time, when no older one can come: before the next sequence point, mostly about 100 ms later. Where a
+    /// stream has neither sequence points nor events that are marked as sorted, and more than 16 MB are held back, the older half comes nevertheless,
+    /// and what is older than that comes out of order.
+    fn ordered_event(&mut self, _event: &Event<'_>) {}
 
     /// So many stacks were defined.
     fn stacks(&mut self, _count: u32) {}
@@ -25,7 +36,10 @@ pub trait Sink {
     /// Events were dropped by the runtime.
     fn loss(&mut self, _loss: &Loss) {}
 
-    /// A sequence point: stacks and labels from before it are gone.
+    /// The same among the events that come in the order of time, where any do.
+    fn ordered_loss(&mut self, _loss: &Loss) {}
+
+    /// A sequence point: stacks and labels from before it are gone, and no event from before it is held back.
     fn sequence_point(&mut self, _point: &SequencePoint) {}
 
     /// A part of the stream could not be read, or is not kept. Can come as often as a hostile stream likes.
@@ -41,9 +55,18 @@ impl<S: Sink + ?Sized> Sink for &mut S {
         (**self).metadata(metadata);
     }
 
+    fn wants_order(&self, metadata: &Metadata) -> bool {
+        (**self).wants_order(metadata)
+    }
+
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         (**self).event(event);
+    }
+
+    #[inline]
+    fn ordered_event(&mut self, event: &Event<'_>) {
+        (**self).ordered_event(event);
     }
 
     fn stacks(&mut self, count: u32) {
@@ -56,6 +79,10 @@ impl<S: Sink + ?Sized> Sink for &mut S {
 
     fn loss(&mut self, loss: &Loss) {
         (**self).loss(loss);
+    }
+
+    fn ordered_loss(&mut self, loss: &Loss) {
+        (**self).ordered_loss(loss);
     }
 
     fn sequence_point(&mut self, point: &SequencePoint) {
@@ -79,10 +106,21 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.1.metadata(metadata);
     }
 
+    fn wants_order(&self, metadata: &Metadata) -> bool {
+        self.0.wants_order(metadata) | self.1.wants_order(metadata)
+    }
+
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         self.0.event(event);
         self.1.event(event);
+    }
+
+    /// One that did not ask for it may get it, too.
+    #[inline]
+    fn ordered_event(&mut self, event: &Event<'_>) {
+        self.0.ordered_event(event);
+        self.1.ordered_event(event);
     }
 
     fn stacks(&mut self, count: u32) {
@@ -98,6 +136,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
     fn loss(&mut self, loss: &Loss) {
         self.0.loss(loss);
         self.1.loss(loss);
+    }
+
+    fn ordered_loss(&mut self, loss: &Loss) {
+        self.0.ordered_loss(loss);
+        self.1.ordered_loss(loss);
     }
 
     fn sequence_point(&mut self, point: &SequencePoint) {

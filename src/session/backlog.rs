@@ -207,8 +207,8 @@ impl Source {
         loop {
             match self.backlog.next() {
                 Work::Ended => break,
-                // Rates fall while nothing comes.
-                Work::Nothing => {}
+                // Rates fall while nothing comes. A runtime writes all that it has ten times a second: nothing older is still to come.
+                Work::Nothing => decoder.flush(&mut sink),
                 work if outcome.is_ok() => outcome = self.feed(work, &mut decoder, &mut sink, &mut look),
                 Work::Chunk(chunk, _) => self.backlog.queue().empty.push(chunk),
                 Work::InFile(_) => {}

@@ -101,6 +101,7 @@ struct Analysed {
 }
 
 impl Analysed {
+    /// Whether events are left out now.
     fn is_behind(&self) -> bool {
         let is_late = |since: Duration| since > ANALYSIS_AFTER_END || self.progress.abandoned.load(Ordering::Relaxed);
         self.backlog.bytes() > self.most || self.backlog.since_end().is_some_and(is_late)
@@ -108,13 +109,27 @@ impl Analysed {
 }
 
 impl Sink for Analysed {
+    fn wants_order(&self, metadata: &Metadata) -> bool {
+        self.live.wants_order(metadata)
+    }
+
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
+        if !self.is_behind() {
+            self.live.event(event);
+            return;
+        }
+        self.live.count_only(event);
+        if !self.live.analyses_later(event) {
+            self.progress.unanalysed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn ordered_event(&mut self, event: &Event<'_>) {
         if self.is_behind() {
-            self.live.count_only(event);
             self.progress.unanalysed.fetch_add(1, Ordering::Relaxed);
         } else {
-            self.live.event(event);
+            self.live.ordered_event(event);
         }
     }
 
@@ -136,6 +151,10 @@ impl Sink for Analysed {
 
     fn loss(&mut self, loss: &Loss) {
         self.live.loss(loss);
+    }
+
+    fn ordered_loss(&mut self, loss: &Loss) {
+        self.live.ordered_loss(loss);
     }
 
     fn sequence_point(&mut self, point: &SequencePoint) {

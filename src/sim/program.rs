@@ -49,6 +49,8 @@ pub(super) struct Program {
     waves: f64,
     /// Up to where it has run, and how much of the next happening of each kind is due.
     now: Duration,
+    /// When what happens now began: no event to come is older.
+    moment: i64,
     due: [f64; 7],
     happened: [u64; 7],
 }
@@ -83,6 +85,7 @@ impl Program {
             ],
             waves,
             now: Duration::ZERO,
+            moment: CLOCK,
             due: [0.0; 7],
             happened: [0; 7],
         }
@@ -107,7 +110,8 @@ impl Program {
         for (time, happening, i) in moments {
             let count = self.happened[i];
             self.happened[i] += 1;
-            self.happen(happening, count, CLOCK + time.as_nanos() as i64);
+            self.moment = CLOCK + time.as_nanos() as i64;
+            self.happen(happening, count, self.moment);
         }
         self.now = elapsed;
         self.encoder.flush();
@@ -273,6 +277,17 @@ impl Program {
         }
         let metadata = *known;
         let processor = (thread % 4) as u32;
-        self.encoder.event(&NewEvent { metadata, timestamp, thread, capture_thread, processor, stack, payload, ..NewEvent::default() });
+        let sorted = timestamp == self.moment;
+        self.encoder.event(&NewEvent {
+            metadata,
+            timestamp,
+            thread,
+            capture_thread,
+            processor,
+            stack,
+            sorted,
+            payload,
+            ..NewEvent::default()
+        });
     }
 }

@@ -5,6 +5,7 @@ use crate::wire::{Reader, WireError};
 use super::super::event::{Context, Header, flag};
 use super::super::frame::Format;
 use super::super::metadata::{Added, Table, parse_v4, parse_v6};
+use super::super::pending::{Pending, Receiver};
 use super::super::rows::Rows;
 use super::super::sequence::{NO_SLOT, Sequences};
 use super::super::threads::{self, Threads, parse as parse_thread};
@@ -23,6 +24,9 @@ pub(super) struct Blocks {
     trace: Option<TraceHeader>,
     context: Context,
     sequences: Sequences,
+    pending: Pending,
+    /// Whether any events are wanted in the order of time.
+    orders: bool,
     /// Timestamp of the last event.
     now: i64,
     /// The limits that were reached and reported.
@@ -45,6 +49,8 @@ impl Blocks {
                 threads: Threads::new(limits.threads),
             },
             sequences: Sequences::new(limits.threads),
+            pending: Pending::default(),
+            orders: false,
             now: 0,
             reported: Vec::new(),
         }
@@ -92,6 +98,16 @@ impl Blocks {
         (end > header.into()).then_some(end)
     }
 
+    /// Hands over what is held back as far as no older event can come.
+    pub(super) fn settle(&mut self, sink: &mut impl Sink) {
+        self.pending.settle(&mut Receiver { context: &self.context, sink: &mut *sink });
+    }
+
+    /// Hands over all that is held back.
+    pub(super) fn flush(&mut self, sink: &mut impl Sink) {
+        self.pending.flush(&mut Receiver { context: &self.context, sink: &mut *sink });
+    }
+
     fn begin(&mut self, format: Format, version: u32, block: &[u8], at: u64, sink: &mut impl Sink) -> Result<(), DecodeError> {
         let trace = match format {
             Format::V4 if !(4..=5).contains(&version) => return Err(DecodeError::Version(version)),
@@ -123,14 +139,15 @@ impl Blocks {
 
     /// The events of a block. This loop is where the time goes.
     fn rows<const V6: bool, const COMPRESSED: bool>(&mut self, reader: &mut Reader<'_>, at: u64, sink: &mut impl Sink) -> Damage {
-        let Self { context, sequences, .. } = self;
+        let Self { context, sequences, pending, orders, .. } = self;
         let context = &*context;
         let mut header = Header::default();
         let mut kind = context.metadata.get(0);
         let mut slot = NO_SLOT;
         let described = |index| context.threads.get(index).unwrap_or(ThreadId::UNKNOWN);
         let (mut thread, mut capture_thread) = (described(0), described(0));
-        let mut is_undefined = true;
+        let (mut is_ordered, mut is_undefined) = (false, true);
+        let mut has_overflowed = false;
         let mut damage = None;
         while !reader.is_empty() {
             let start = reader.at();
@@ -141,6 +158,7 @@ impl Blocks {
             };
             if flags & flag::METADATA != 0 {
                 kind = context.metadata.get(header.metadata);
+                is_ordered = context.metadata.is_ordered(kind.index);
                 is_undefined = kind.index == 0;
             }
             if flags & flag::SEQUENCE != 0 || slot == NO_SLOT {
@@ -152,6 +170,7 @@ impl Blocks {
                 capture_thread = described(header.capture_thread);
                 thread = if header.thread == header.capture_thread { capture_thread } else { described(header.thread) };
             }
+            let mut is_held = false;
             let mut problem = |kind| sink.problem(&Problem { kind, at: at + start as u64 });
             if is_undefined {
                 problem(ProblemKind::UndefinedMetadata);
@@ -168,11 +187,31 @@ impl Blocks {
                 // In V6 numbers begin at 1 behind the description of a thread, which says that the stream has all of it.
                 let is_gap = V6 && kind == LossKind::Start && capture_thread != ThreadId::UNKNOWN;
                 let kind = if is_gap { LossKind::Gap } else { kind };
-                sink.loss(&Loss { count, kind, capture_thread, timestamp: header.timestamp as i64 });
+                let loss = Loss { count, kind, capture_thread, timestamp: header.timestamp as i64 };
+                sink.loss(&loss);
+                if *orders {
+                    pending.loss(loss);
+                    is_held = true;
+                }
             }
-            sink.event(&Event { metadata: kind, payload, thread, capture_thread, header: &header, context });
+            let event = Event { metadata: kind, payload, thread, capture_thread, header: &header, context };
+            sink.event(&event);
+            if is_ordered {
+                pending.event(&event);
+                is_held = true;
+            }
+            if header.sorted {
+                pending.is_safe(header.timestamp as i64);
+            }
+            if is_held && pending.is_full() {
+                has_overflowed |= pending.make_room(&mut Receiver { context, sink: &mut *sink });
+            }
         }
+        pending.settle_many(&mut Receiver { context, sink: &mut *sink });
         self.now = header.timestamp as i64;
+        if has_overflowed {
+            self.report_limit(Limit::Order, at, sink);
+        }
         damage
     }
 
@@ -216,7 +255,13 @@ impl Blocks {
         let (added, meant_another) = self.context.metadata.add(record, size);
         let mut is_full = false;
         match added {
-            Added::New(record) => sink.metadata(record),
+            Added::New(record) => {
+                sink.metadata(record);
+                if sink.wants_order(record) {
+                    self.context.metadata.set_ordered();
+                    self.orders = true;
+                }
+            }
             Added::Known => {}
             Added::Full => is_full = true,
         }
@@ -229,6 +274,7 @@ impl Blocks {
     }
 
     fn stacks(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
+        self.flush_before(block, |context| &context.stacks, sink);
         let loaded = stacks::load(block, &mut self.context.stacks);
         sink.stacks(loaded.count);
         if !loaded.kept {
@@ -238,11 +284,20 @@ impl Blocks {
     }
 
     fn labels(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
+        self.flush_before(block, |context| &context.labels, sink);
         let loaded = labels::load(block, &mut self.context.labels);
         if !loaded.kept {
             self.report_limit(Limit::Labels, at, sink);
         }
         loaded.damage
+    }
+
+    /// Hands over all that is held back where a block of rows drops others, to which it may refer.
+    fn flush_before(&mut self, block: &[u8], rows: impl Fn(&Context) -> &Rows, sink: &mut impl Sink) {
+        let first = block.first_chunk().map_or(0, |first| u32::from_le_bytes(*first));
+        if !rows(&self.context).keeps(first, block.len()) {
+            self.flush(sink);
+        }
     }
 
     fn threads(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
@@ -278,6 +333,7 @@ impl Blocks {
     }
 
     fn sequence_point(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
+        self.flush(sink);
         let mut reader = Reader::new(block);
         let flags = self.listed_threads(&mut reader, at, sink);
         self.sequences.end_point();
@@ -305,6 +361,7 @@ impl Blocks {
             let (thread, last) = if v6 { (reader.varu64()?, reader.varu32()?) } else { (reader.u64()?, reader.u32()?) };
             self.listed(thread, last, timestamp, start, sink);
         }
+        self.flush(sink);
         sink.sequence_point(&SequencePoint { timestamp, threads });
         Ok(flags)
     }
@@ -317,7 +374,14 @@ impl Blocks {
         }
         if let Some(count) = self.sequences.listed(thread, last) {
             let capture_thread = capture_thread.unwrap_or(ThreadId::UNKNOWN);
-            sink.loss(&Loss { count, kind: LossKind::Tail, capture_thread, timestamp });
+            let loss = Loss { count, kind: LossKind::Tail, capture_thread, timestamp };
+            sink.loss(&loss);
+            if self.orders {
+                self.pending.loss(loss);
+            }
+            if self.pending.is_full() {
+                self.pending.make_room(&mut Receiver { context: &self.context, sink: &mut *sink });
+            }
         }
     }
 

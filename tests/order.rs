@@ -1,0 +1,293 @@
+//! Events in the order of time: blocks of several threads, written one behind the other, come out merged.
+
+#[path = "support/v6.rs"]
+#[allow(dead_code, reason = "each test binary uses its part")]
+mod v6;
+
+use allocation_counter::measure;
+use dn_top::analysis::{Live, SampleFilter, ThreadId, Throughput, Totals};
+use dn_top::nettrace::{
+    Decoder, Encoder, Event, Limit, Limits, Loss, Metadata, NewEvent, Problem, ProblemKind, SequencePoint, Sink, TraceHeader,
+};
+use dn_top::wire::Put;
+
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+const SAMPLER: &str = "Microsoft-DotNETCore-SampleProfiler";
+
+/// What comes in the order of time: timestamp, thread, payload and frames, with the losses among them.
+#[derive(Debug, Default)]
+struct Ordered {
+    events: Vec<(i64, u64, Vec<u8>, Vec<u64>)>,
+    losses: Vec<(usize, u32)>,
+    points: Vec<usize>,
+    problems: Vec<ProblemKind>,
+    /// Events in the order of the stream.
+    seen: usize,
+}
+
+impl Sink for Ordered {
+    fn wants_order(&self, metadata: &Metadata) -> bool {
+        metadata.name != "Unordered"
+    }
+
+    fn event(&mut self, _event: &Event<'_>) {
+        self.seen += 1;
+    }
+
+    fn ordered_event(&mut self, event: &Event<'_>) {
+        let frames = event.stack().map_or(Vec::new(), |stack| stack.frames().collect());
+        self.events.push((event.timestamp(), event.thread().thread, event.payload.to_vec(), frames));
+    }
+
+    fn ordered_loss(&mut self, loss: &Loss) {
+        self.losses.push((self.events.len(), loss.count));
+    }
+
+    fn sequence_point(&mut self, _point: &SequencePoint) {
+        self.points.push(self.events.len());
+    }
+
+    fn problem(&mut self, problem: &Problem) {
+        self.problems.push(problem.kind);
+    }
+}
+
+/// How a stream says how far it can be put in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    /// By a sequence point behind every round.
+    Points,
+    /// By marks: the first event of each thread in a round is the oldest that is left, as runtimes have it.
+    Marks,
+    Nothing,
+}
+
+const THREADS: u64 = 4;
+const EVENTS: i64 = 50;
+
+/// Rounds in which four threads write their events of some time, one thread behind the other, each in a block of its own, with so many stacks.
+fn worst_order(rounds: i64, stacks: i64, says: Says, mut each: impl FnMut(&[u8])) {
+    let mut encoder = Encoder::new(TraceHeader::default());
+    let metadata = encoder.metadata(&Metadata { provider: "Shop".into(), name: "Sold".into(), ..Metadata::default() });
+    for round in 0..rounds {
+        for thread in 0..THREADS {
+            for number in 0..EVENTS {
+                let timestamp = round * 1000 + number * THREADS as i64 + thread as i64;
+                let stack = encoder.stack(&[(timestamp % stacks) as u64 + 1, 7]);
+                let sorted = says == Says::Marks && number == 0;
+                let payload = timestamp.to_le_bytes();
+                let (metadata, payload) = (metadata, &payload[..]);
+                encoder.event(&NewEvent {
+                    metadata,
+                    timestamp,
+                    thread,
+                    capture_thread: thread,
+                    stack,
+                    sorted,
+                    payload,
+                    ..NewEvent::default()
+                });
+            }
+            encoder.flush();
+        }
+        if says == Says::Points {
+            encoder.sequence_point(round * 1000 + 999);
+        }
+        each(&encoder.take());
+    }
+    encoder.end();
+    each(&encoder.take());
+}
+
+fn assert_ordered(ordered: &Ordered, rounds: i64) {
+    assert_eq!((ordered.events.len(), ordered.seen), ((rounds * EVENTS) as usize * THREADS as usize, ordered.events.len()));
+    let newest = ordered.events.iter().try_fold(i64::MIN, |last, (at, ..)| (*at > last).then_some(*at));
+    assert!(newest.is_some(), "in the order of time");
+    for (at, thread, payload, frames) in &ordered.events {
+        assert_eq!(payload, &at.to_le_bytes());
+        assert_eq!(
+            (*thread, &frames[..]),
+            ((at % 1000) as u64 % THREADS, &[*at as u64 % 50 + 1, 7][..]),
+            "its stack, though it stood before a point"
+        );
+    }
+}
+
+#[test]
+fn blocks_in_the_worst_order_come_out_in_order() {
+    for says in [Says::Points, Says::Marks, Says::Nothing] {
+        for piece in [7, 4096, usize::MAX] {
+            let (mut decoder, mut ordered) = (Decoder::new(Limits::default()), Ordered::default());
+            let mut latest = 0;
+            worst_order(20, 50, says, |bytes| {
+                bytes.chunks(piece.min(bytes.len().max(1))).for_each(|piece| decoder.feed(piece, &mut ordered).unwrap());
+                latest = latest.max(ordered.seen - ordered.events.len());
+            });
+            assert!(decoder.finish(&mut ordered).is_complete());
+            assert_ordered(&ordered, 20);
+            assert_eq!(ordered.problems, []);
+            match says {
+                // What came before a point was handed over before it.
+                Says::Points => assert_eq!(ordered.points, (1..=20).map(|round| round * 200).collect::<Vec<_>>()),
+                Says::Marks => assert!(latest <= 2 * 200, "{latest} events were held back"),
+                Says::Nothing => assert_eq!(latest, 20 * 200, "nothing says that no older event comes"),
+            }
+        }
+    }
+}
+
+/// A stream that never says how far it can be put in order takes bounded memory, loses nothing, and it is said that some may be out of order.
+#[test]
+fn memory_is_bounded_without_marks() {
+    let (mut decoder, mut count) = (Decoder::new(Limits::default()), Count::default());
+    let info = measure(|| {
+        worst_order(2000, 50, Says::Nothing, |bytes| decoder.feed(bytes, &mut count).unwrap());
+        assert!(decoder.finish(&mut count).is_complete());
+    });
+    assert_eq!((count.events, count.ordered), (400_000, 400_000));
+    assert_eq!(count.problems, [ProblemKind::Limit(Limit::Order)]);
+    assert!(count.late == 0, "these rounds are short: {} out of order", count.late);
+    assert!(info.bytes_max < 48 << 20, "{info:?}");
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    events: u64,
+    ordered: u64,
+    late: u64,
+    newest: i64,
+    problems: Vec<ProblemKind>,
+}
+
+impl Sink for Count {
+    fn wants_order(&self, _metadata: &Metadata) -> bool {
+        true
+    }
+    fn event(&mut self, _event: &Event<'_>) {
+        self.events += 1;
+    }
+    fn ordered_event(&mut self, event: &Event<'_>) {
+        self.ordered += 1;
+        self.late += u64::from(event.timestamp() < self.newest);
+        self.newest = self.newest.max(event.timestamp());
+    }
+    fn problem(&mut self, problem: &Problem) {
+        self.problems.push(problem.kind);
+    }
+}
+
+/// Kinds that are not wanted in order cost nothing and come once; what is counted is the same whether or not order is wanted.
+#[test]
+fn counts_do_not_depend_on_order() {
+    let mut bytes = Vec::new();
+    worst_order(20, 50, Says::Marks, |part| bytes.extend_from_slice(part));
+    let totals = |sink: &mut dyn Counts| -> Totals {
+        let mut sink = sink;
+        let mut decoder = Decoder::new(Limits::default());
+        decoder.feed(&bytes, &mut sink).unwrap();
+        assert!(decoder.finish(&mut sink).is_complete());
+        sink.totals()
+    };
+    let (mut alone, mut both) = (Throughput::default(), (Throughput::default(), Ordered::default()));
+    assert_eq!(totals(&mut alone), totals(&mut both));
+    assert_eq!(alone.counts(), both.0.counts());
+}
+
+trait Counts: Sink {
+    fn totals(&self) -> Totals;
+}
+
+impl Counts for Throughput {
+    fn totals(&self) -> Totals {
+        self.snapshot()
+    }
+}
+
+impl Counts for (Throughput, Ordered) {
+    fn totals(&self) -> Totals {
+        self.0.snapshot()
+    }
+}
+
+/// A loss comes before the event that shows it, and behind what is older.
+#[test]
+fn losses_keep_their_place() {
+    let mut encoder = Encoder::new(TraceHeader::default());
+    let metadata = encoder.metadata(&Metadata::default());
+    let mut event = |thread, timestamp, lost| {
+        encoder.lose(thread, lost);
+        encoder.event(&NewEvent { metadata, timestamp, thread, capture_thread: thread, ..NewEvent::default() });
+        encoder.flush();
+    };
+    for (thread, timestamp, lost) in [(1, 10, 0), (1, 30, 5), (2, 5, 0), (2, 20, 0), (2, 40, 2)] {
+        event(thread, timestamp, lost);
+    }
+    encoder.sequence_point(50);
+    encoder.end();
+    let (mut decoder, mut ordered) = (Decoder::new(Limits::default()), Ordered::default());
+    decoder.feed(&encoder.take(), &mut ordered).unwrap();
+    assert!(decoder.finish(&mut ordered).is_complete());
+    assert_eq!(ordered.events.iter().map(|(at, ..)| *at).collect::<Vec<_>>(), [5, 10, 20, 30, 40]);
+    assert_eq!(ordered.losses, [(3, 5), (4, 2)], "before the events at 30 and at 40");
+}
+
+/// A stack block that begins anew without a sequence point drops the stacks before it: what refers to those goes first.
+#[test]
+fn stacks_that_are_dropped_are_still_those_of_their_events() {
+    let limits = Limits { stack_bytes: 4000, ..Limits::default() };
+    let mut bytes = Vec::new();
+    worst_order(20, i64::MAX, Says::Marks, |part| bytes.extend_from_slice(part));
+    let (mut decoder, mut ordered) = (Decoder::new(limits), Ordered::default());
+    decoder.feed(&bytes, &mut ordered).unwrap();
+    assert!(decoder.finish(&mut ordered).is_complete());
+    assert_eq!((ordered.events.len(), &ordered.problems[..]), (20 * 200, &[ProblemKind::Limit(Limit::Stacks)][..]));
+    for (at, _, _, frames) in &ordered.events {
+        assert_eq!(frames[..], [*at as u64 + 1, 7]);
+    }
+}
+
+/// A sample of a thread that waits for a lock is one of a waiting thread, wherever in the stream the sampler's block stands.
+#[test]
+fn samples_are_paired_with_waits_of_other_blocks() {
+    let mut encoder = Encoder::new(TraceHeader::default());
+    let sampler = encoder.metadata(&Metadata { provider: SAMPLER.into(), ..Metadata::default() });
+    let [start, stop] = [81, 91].map(|event_id| {
+        let version = u32::from(event_id == 91);
+        encoder.metadata(&Metadata { provider: RUNTIME.into(), event_id, version, ..Metadata::default() })
+    });
+    // The sampler writes as thread 9 of thread 1: in the middle of a wait, and behind it.
+    for timestamp in [150, 250] {
+        let stack = encoder.stack(&[0x100]);
+        let payload = &[1, 0, 0, 0];
+        encoder.event(&NewEvent { metadata: sampler, timestamp, thread: 1, capture_thread: 9, stack, payload, ..NewEvent::default() });
+    }
+    encoder.flush();
+    let mut duration = vec![0, 0, 0];
+    duration.put_f64(100.0);
+    for (metadata, timestamp, payload) in [(start, 100, &[0, 0, 0][..]), (stop, 200, &duration)] {
+        encoder.event(&NewEvent { metadata, timestamp, thread: 1, capture_thread: 1, payload, ..NewEvent::default() });
+    }
+    encoder.sequence_point(300);
+    encoder.end();
+    let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default());
+    decoder.feed(&encoder.take(), &mut live).unwrap();
+    decoder.finish(&mut live);
+    let samples = live.methods(SampleFilter::ALL, 1).samples;
+    assert_eq!((samples.waiting, samples.running), (1, 1));
+    assert_eq!(live.methods(SampleFilter::ALL, 1).threads[0].thread, ThreadId::of(1));
+}
+
+/// Real streams say often enough how far they can be put in order: nothing comes out of it, and no more is held back than a runtime writes at once.
+#[test]
+fn captures_come_out_in_order() {
+    for name in ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"] {
+        let file = std::fs::File::open(format!("{}/tests/captures/{name}.nettrace.xz", env!("CARGO_MANIFEST_DIR"))).expect("a capture");
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut xz2::read::XzDecoder::new(file), &mut bytes).expect("xz");
+        let (mut decoder, mut count) = (Decoder::new(Limits::default()), Count::default());
+        bytes.chunks(1 << 16).for_each(|piece| decoder.feed(piece, &mut count).unwrap());
+        assert!(decoder.finish(&mut count).is_complete());
+        assert_eq!((count.ordered, count.late), (count.events, 0), "{name}");
+        assert_eq!(count.problems, [], "{name}");
+    }
+}
