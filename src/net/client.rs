@@ -278,7 +278,6 @@ impl Client {
         let mut last = self.error(first, senseless());
         for attempt in attempts {
             let command = &attempt.command;
-            self.forbid_harm(command).map_err(|cause| self.error(command.code(), cause))?;
             match self.within(command.code(), limit, self.exchange(command, None)).await {
                 Ok((reply, stream)) => return Ok((attempt, reply, stream)),
                 Err(error) if error.hresult() == Some(Hresult::UNKNOWN_COMMAND) => last = error,
@@ -321,6 +320,7 @@ impl Client {
         if self.legacy {
             return Err(Cause::NotInLegacy("such command"));
         }
+        self.forbid_harm(command)?;
         let code = command.code();
         if let Some(hresult) = self.support().get(code).and_then(Support::refusal) {
             return Err(ReplyError::from(Failure::from(hresult)).into());

@@ -211,6 +211,8 @@ fn no_other_request_ends_a_runtime() {
             trace(&["--no-stacks", "--clr-events", "gc"]),
             trace(&["--block", "--clr-events", "gc"]),
             trace(&["--legacy"]).refused("do without --legacy"),
+            trace(&["--legacy", "--buffer-mb", "0"]).refused("a buffer of at least 1 MB"),
+            trace(&[&["--legacy"], &many[..]].concat()).refused("1 to 1000 providers"),
             attempt(["trace", "PID", "--user-events", "dn_top_test", "--duration", "200ms"]),
             attempt(["counters", "PID", "--counters", "System.Runtime[,],,Meter", "--duration", "200ms"]),
             attempt(["stacks", "PID"]),
@@ -332,7 +334,7 @@ fn no_perf_map_ends_a_suspended_runtime_of_another_namespace() {
 #[test]
 fn no_stop_of_meters_blocks_a_runtime() {
     runtimes::each(runtimes::since(8, runtimes::with("work")), |runtime| {
-        for duration in ["850ms", "900ms", "950ms", "1s"] {
+        for duration in ["900ms", "950ms", "1s", "1050ms"] {
             let mut program = runtime.program("work").arg("1").arg("10").start();
             let words = ["counters", "PID", "--counters", "System.Runtime,DnTop.Nothing", "--format", "json", "--duration", duration];
             survives(runtime, &mut program, vec![attempt(words)]);
