@@ -5,22 +5,22 @@ use std::ops::RangeInclusive;
 use crate::clr::EventKind;
 use crate::nettrace::{Event, Loss, Metadata, Problem, SequencePoint, Sink, Thread, TraceHeader};
 
-use super::activities::{Activities, ActivitySnapshot};
-use super::assemblies::{Assemblies, AssemblySnapshot};
+use super::activities::Activities;
+use super::assemblies::Assemblies;
 use super::clock::Clock;
-use super::contention::{Contention, ContentionSnapshot};
-use super::counters::{CounterSession, Counters, CountersSnapshot};
-use super::exceptions::{ExceptionSnapshot, Exceptions};
-use super::gc::{Gc, GcSnapshot};
+use super::contention::Contention;
+use super::counters::{CounterSession, Counters};
+use super::exceptions::Exceptions;
+use super::gc::Gc;
 use super::heap::{Heap, HeapSnapshot};
-use super::jit::{Jit, JitSnapshot};
+use super::jit::Jit;
 use super::known::{Analysis, Known, View};
-use super::logs::{LogSnapshot, Logs};
+use super::logs::Logs;
 use super::methods::{Methods, MethodsSnapshot, Profile, SampleFilter, StackGroup};
-use super::rates::{RateSnapshot, Rates};
+use super::rates::Rates;
 use super::recent::{Recent, RecentSnapshot};
-use super::thread_pool::{ThreadPool, ThreadPoolSnapshot};
-use super::{EventFilter, Symbols, Throughput, Totals};
+use super::thread_pool::ThreadPool;
+use super::{EventFilter, Snapshot, Symbols, Throughput};
 
 /// Every analysis at once: feed it a stream, ask it for snapshots.
 ///
@@ -65,40 +65,6 @@ struct Kind {
     is_rundown: bool,
     /// Analyses take them in time order.
     is_ordered: bool,
-}
-
-/// What there is to say of a stream.
-#[derive(Debug, Clone)]
-pub struct Snapshot {
-    /// The moment that it looks from, nanoseconds since the start of the session: no later than its stop, as nothing is recorded after that.
-    pub now: i64,
-    /// How long was recorded up to then, nanoseconds: since the start of the session, or of the part of it that is looked at. Rates over all of the
-    /// recording are divided by this, not by the time between its first and its last event.
-    pub recorded_ns: u64,
-    /// The sums over the stream.
-    pub totals: Totals,
-    /// Events whose payload made no sense.
-    pub unreadable: u64,
-    /// When events came, and where they are missing.
-    pub rates: RateSnapshot,
-    /// Garbage collection.
-    pub gc: GcSnapshot,
-    /// Exceptions.
-    pub exceptions: ExceptionSnapshot,
-    /// Waits for locks.
-    pub contention: ContentionSnapshot,
-    /// The thread pool and the threads.
-    pub thread_pool: ThreadPoolSnapshot,
-    /// Compilation at run time.
-    pub jit: JitSnapshot,
-    /// Assemblies.
-    pub assemblies: AssemblySnapshot,
-    /// What the program logs.
-    pub logs: LogSnapshot,
-    /// Requests and other things that begin and end.
-    pub activities: ActivitySnapshot,
-    /// What the program and its libraries publish.
-    pub counters: CountersSnapshot,
 }
 
 impl Default for Live {

@@ -28,6 +28,7 @@ mod names;
 mod ranking;
 mod rates;
 mod recent;
+mod snapshot;
 mod symbols;
 mod text;
 mod thread_pool;
@@ -51,7 +52,7 @@ pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, GcS
 pub use heap::{HeapProblem, HeapSnapshot, HeapType};
 pub use http::{Layer, Outcome};
 pub use jit::{Compiled, JitSnapshot, JitTime, SlowMethod};
-pub use live::{Live, Snapshot};
+pub use live::Live;
 pub use logs::{LEVELS, LogMessage, LogSnapshot};
 pub use methods::{
     CallNode, Counts, MethodCount, MethodTime, Methods, MethodsSnapshot, Profile, ProfileFrame, SampleCount, SampleFilter, StackGroup,
@@ -59,6 +60,7 @@ pub use methods::{
 };
 pub use rates::{Hole, RateSnapshot};
 pub use recent::{EventName, RecentSnapshot, SingleEvent};
+pub use snapshot::Snapshot;
 pub use symbols::Symbols;
 pub use thread_pool::{Adjustment, ThreadPoolSnapshot};
 pub use throughput::{EventCount, ProblemCount, Throughput, Totals};

@@ -9,6 +9,9 @@ use super::stacks::Stack;
 use super::threads::Threads;
 use super::{Metadata, ThreadId, Values};
 
+/// Smallest header of an event block: its size, its flags and two timestamps.
+const BLOCK_HEADER: usize = 20;
+
 /// An event, borrowed from the block that it stands in.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
@@ -217,4 +220,12 @@ fn begins_whole(bytes: &[u8]) -> bool {
     let (Ok(size), Ok(_), Ok(payload)) = (reader.u32(), reader.take(HEADER - 4), reader.u32()) else { return false };
     let exact = HEADER + payload as usize;
     (exact..exact + 4).contains(&(size as usize))
+}
+
+/// Reads the header of an event or V4 metadata block and says whether its rows are compressed.
+pub(super) fn block_header(reader: &mut Reader<'_>) -> Option<bool> {
+    let (size, flags) = (reader.u16().ok()?, reader.u16().ok()?);
+    let rest = usize::from(size).checked_sub(4).filter(|_| usize::from(size) >= BLOCK_HEADER)?;
+    reader.take(rest).ok()?;
+    Some(flags & 1 != 0)
 }

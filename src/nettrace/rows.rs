@@ -79,21 +79,25 @@ impl Rows {
     /// Whether there is a row of that number.
     #[inline]
     pub(super) fn has(&self, id: u32) -> bool {
-        self.get(id).is_some()
+        self.index(id).is_some()
     }
 
     /// The row of that number.
-    #[inline]
     pub(super) fn get(&self, id: u32) -> Option<&[u8]> {
+        let (at, len) = self.spans[self.index(id)?];
+        self.bytes.get(at as usize..at as usize + len as usize)
+    }
+
+    /// Where the span of a row is. Does not look at it: that would cost each event with a stack a cache miss.
+    #[inline]
+    fn index(&self, id: u32) -> Option<usize> {
         let after = match self.runs.last() {
             Some(run) if run.first_id <= id => self.runs.len(),
             _ => self.runs.partition_point(|run| run.first_id <= id),
         };
         let run = self.runs.get(after.checked_sub(1)?)?;
         let end = self.runs.get(after).map_or(self.spans.len(), |next| next.at);
-        let index = run.at.checked_add((id - run.first_id) as usize).filter(|index| *index < end)?;
-        let (at, len) = self.spans[index];
-        self.bytes.get(at as usize..at as usize + len as usize)
+        run.at.checked_add((id - run.first_id) as usize).filter(|index| *index < end)
     }
 
     fn next_id(&self, run: Run) -> u64 {

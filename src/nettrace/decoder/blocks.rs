@@ -2,7 +2,7 @@
 
 use crate::wire::{Reader, WireError};
 
-use super::super::event::{Context, Header, flag};
+use super::super::event::{Context, Header, block_header, flag};
 use super::super::frame::Format;
 use super::super::metadata::{Added, Table, parse_v4, parse_v6};
 use super::super::pending::{Pending, Receiver};
@@ -14,9 +14,6 @@ use super::super::{
     TraceHeader, fields, labels, stacks,
 };
 use super::Limits;
-
-/// Smallest header of an event block: its size, its flags and two timestamps.
-const EVENT_BLOCK_HEADER: usize = 20;
 
 /// Everything that is remembered of a stream.
 #[derive(Debug)]
@@ -124,7 +121,7 @@ impl Blocks {
 
     fn events(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
         let mut reader = Reader::new(block);
-        let Some(compressed) = event_block_header(&mut reader) else { return Some(0) };
+        let Some(compressed) = block_header(&mut reader) else { return Some(0) };
         let damage = match (self.context.v6, compressed) {
             (false, true) => self.rows::<false, true>(&mut reader, at, sink),
             (true, true) => self.rows::<true, true>(&mut reader, at, sink),
@@ -232,7 +229,7 @@ impl Blocks {
             }
             return None;
         }
-        let Some(compressed) = event_block_header(&mut reader) else { return Some(0) };
+        let Some(compressed) = block_header(&mut reader) else { return Some(0) };
         let mut header = Header::default();
         while !reader.is_empty() {
             let start = reader.at();
@@ -392,12 +389,4 @@ impl Blocks {
             sink.problem(&Problem { kind: ProblemKind::Limit(limit), at });
         }
     }
-}
-
-/// Reads the header of an event or V4 metadata block and says whether its rows are compressed.
-fn event_block_header(reader: &mut Reader<'_>) -> Option<bool> {
-    let (size, flags) = (reader.u16().ok()?, reader.u16().ok()?);
-    let rest = usize::from(size).checked_sub(4).filter(|_| usize::from(size) >= EVENT_BLOCK_HEADER)?;
-    reader.take(rest).ok()?;
-    Some(flags & 1 != 0)
 }
