@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use dn_top::analysis::Throughput;
-use dn_top::nettrace::{Decoder, Ending, Limits};
+use dn_top::nettrace::{Decoder, Encoder, Ending, Limits, TraceHeader};
 use serde_json::{Value, json};
 use support::{Invocation, Output, folder};
 
@@ -169,7 +169,9 @@ fn a_report_adds_up() {
 fn a_report_says_what_the_file_lacks() {
     let place = folder();
     let file = place.path().join("a");
-    fs::write(&file, capture(CAPTURES[1])).unwrap();
+    let mut empty = Encoder::new(TraceHeader::default());
+    empty.end();
+    fs::write(&file, empty.take()).unwrap();
     let output = run(&["report", file.to_str().unwrap()]);
     assert!(output.code == 0 && output.stderr.contains("holds no samples: record with --profile"), "{output:?}");
     fs::write(&file, &capture(CAPTURES[0])[..1_000_000]).unwrap();
@@ -177,6 +179,10 @@ fn a_report_says_what_the_file_lacks() {
     assert!(output.code == 0 && output.stderr.contains("cut off"), "{output:?}");
     assert!(output.stdout.starts_with("thread time, not processor time: "), "{}", output.stdout);
     assert_eq!(run(&["report", file.to_str().unwrap(), "-n", "0", "--json"]).json()["methods"], json!([]));
+    fs::write(&file, capture(CAPTURES[1])).unwrap();
+    let output = run(&["report", file.to_str().unwrap()]);
+    let held = "holds no samples of the runtime, but 16637 CPU samples and 84971 context switches of the kernel (Universal.Events)";
+    assert!(output.code == 0 && output.stderr.contains(held) && !output.stderr.contains("--profile"), "{output:?}");
 }
 
 /// Every capture that is kept here.
@@ -253,7 +259,7 @@ fn the_dashboard_opens_files_and_walks_through_their_time() {
     screen.wait_until("both", |shown| shown.contains("2 files") && shown.contains("✓ whole") && shown.contains("! incomplete"));
     screen.wait_for("after the last whole block");
     screen.wait_for("whole file, 0:");
-    screen.keys("4");
+    screen.keys("2");
     screen.wait_for("No collections in this recording: none occurred, or they were not recorded");
     screen.keys("{");
     screen.wait_for("0:00.0 to 0:");

@@ -20,6 +20,7 @@ mod gc;
 mod heap;
 mod http;
 mod jit;
+mod kernel_samples;
 mod known;
 mod live;
 mod logs;
@@ -53,6 +54,8 @@ pub use heap::{HeapProblem, HeapSnapshot, HeapType};
 pub use http::{Layer, Outcome};
 pub use jit::{Compiled, JitSnapshot, JitTime, SlowMethod};
 pub use live::Live;
+pub use kernel_samples::KernelSamples;
+pub use live::{Live, Snapshot};
 pub use logs::{LEVELS, LogMessage, LogSnapshot};
 pub use methods::{
     CallNode, Counts, MethodCount, MethodTime, Methods, MethodsSnapshot, Profile, ProfileFrame, SampleCount, SampleFilter, StackGroup,

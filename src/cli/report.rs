@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
-use crate::analysis::{Live, MethodTime, SampleFilter};
+use crate::analysis::{KernelSamples, Live, MethodTime, SampleFilter};
 use crate::model::{Count, Percent, sanitise};
 use crate::session::Recorded;
 
@@ -68,7 +68,11 @@ pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
         print::say(format_args!("{}: {words}", arguments.file.display()));
     }
     if report.samples + report.waiting == 0 {
-        print::say(format_args!("{} holds no samples: record with --profile dotnet-sampled-thread-time", arguments.file.display()));
+        let file = arguments.file.display();
+        match KernelSamples::among(&live.throughput().counts()) {
+            Some(kernel) => print::say(format_args!("{file} holds no samples of the runtime, but {kernel}")),
+            None => print::say(format_args!("{file} holds no samples: record with --profile dotnet-sampled-thread-time")),
+        }
     } else if report.unresolved > 0 {
         print::say(format_args!("{} samples are in methods whose names the file does not hold", Count(report.unresolved)));
     }

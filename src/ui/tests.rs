@@ -3,16 +3,19 @@
 pub(crate) mod findings;
 pub(crate) mod scenes;
 
+use std::sync::Arc;
+
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier, Style};
 
 use super::{Theme, view};
+use crate::analysis::EventCount;
 use crate::app::Msg;
 use crate::app::world::{World, process, recording};
 use crate::ipc::RuntimeVersion;
-use crate::model::{Phase, Process, Recording};
+use crate::model::{EventRate, Findings, Phase, Process, Recording};
 use scenes::SCENES;
 
 fn scene(name: &str, width: u16, height: u16) -> World {
@@ -178,6 +181,18 @@ fn a_native_aot_program_is_told_from_others() {
     world.press("7");
     let shown = text(&picture(&world, &Theme::dark(), 120, 40));
     assert!(shown.contains("a NativeAOT program sends no samples of its threads; `perf record -g -p 4242`"), "{shown}");
+}
+
+#[test]
+fn samples_of_the_kernel_are_no_reason_to_record_again() {
+    let event = EventCount { provider: "Universal.Events".to_owned(), event_id: 1, name: "cpu".to_owned(), count: 7, bytes: 7 };
+    let findings = Findings { events: vec![EventRate { event, rate: 0.0 }], ..findings::empty().as_ref().clone() };
+    let mut world = World::populated(120, 40);
+    world.press("⏎t");
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(Arc::new(findings)), ..recording(1, 42, Phase::Recording) })));
+    world.press("7");
+    let shown = text(&picture(&world, &Theme::dark(), 120, 40));
+    assert!(shown.contains("No samples of the runtime, but 7 CPU samples and 0 context switches of the kernel"), "{shown}");
 }
 
 #[test]

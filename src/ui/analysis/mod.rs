@@ -22,6 +22,7 @@ mod threads;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::analysis::KernelSamples;
 use crate::app::{Lint, Source, State, Tab, Tracked, Typing, lints};
 use crate::model::{Count, Findings, NativeAotGap, Phase, Stopwatch};
 
@@ -162,6 +163,11 @@ fn nothing(canvas: &mut Canvas<'_>, look: &Look<'_>, source: Source, area: Rect)
             _ => format!("{}: a NativeAOT program compiles no methods and loads no assemblies.", process.name),
         };
         return canvas.wrapped(area, &text, theme.dim);
+    }
+    if source == Source::Samples
+        && let Some(kernel) = KernelSamples::among(look.findings.events.iter().map(|rate| &rate.event))
+    {
+        return canvas.wrapped(area, &format!("No samples of the runtime, but {kernel}."), theme.dim);
     }
     let (events, profile) = (source.events(), source.profile());
     let so_far = if look.over() { "in this recording" } else { "so far" };

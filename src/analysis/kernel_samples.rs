@@ -1,0 +1,42 @@
+//! Samples by the kernel, as `dotnet-trace collect-linux` and `record-trace` put them into a file. They are counted, not analysed.
+
+use std::fmt;
+
+use super::EventCount;
+
+/// The provider of these events (reference: Universal providers of the nettrace format).
+const PROVIDER: &str = "Universal.Events";
+
+/// How many a stream has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KernelSamples {
+    /// What was on a processor, at regular intervals.
+    pub cpu: u64,
+    /// Context switches.
+    pub switches: u64,
+}
+
+impl KernelSamples {
+    /// Those among the counts of a stream; `None` where there are none.
+    pub fn among<'a>(counts: impl IntoIterator<Item = &'a EventCount>) -> Option<Self> {
+        let mut samples = Self::default();
+        for EventCount { name, count, .. } in counts.into_iter().filter(|count| count.provider == PROVIDER) {
+            match name.as_str() {
+                "cpu" => samples.cpu += count,
+                "cswitch" => samples.switches += count,
+                _ => {}
+            }
+        }
+        Some(samples).filter(|samples| *samples != Self::default())
+    }
+}
+
+impl fmt::Display for KernelSamples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cpu, switches } = self;
+        write!(
+            f,
+            "{cpu} CPU samples and {switches} context switches of the kernel ({PROVIDER}), which dn-top counts and does not analyse: PerfView does"
+        )
+    }
+}
