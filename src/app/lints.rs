@@ -114,7 +114,7 @@ fn thrown(rate: f64, usual: &str) -> Lint {
 
 /// The thread pool does not get its work done.
 fn behind(finding: String, why: &'static str) -> Lint {
-    Lint { further: "7 and w: where its threads wait", ..lint(Tab::Threads, finding, why, "its size") }
+    Lint { further: "w: where its threads wait", ..lint(Tab::Threads, finding, why, "its size") }
 }
 
 /// What asks for a look: over the last seconds, or over all of a recording that has ended.

@@ -71,20 +71,14 @@ impl Tab {
         }
     }
 
-    /// The key that leads to it: there are more tabs than digits.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Info => "1",
-            Self::Environment => "2",
-            Self::Trace => "3",
-            Self::Gc => "4",
-            Self::Exceptions => "5",
-            Self::Threads => "6",
-            Self::Methods => "7",
-            Self::Events => "8",
-            Self::Counters => "9",
-            Self::More => "Tab",
-            Self::Operations => "0",
+    /// The key that leads to it: the digit of its place among those that are shown, but that there are more tabs than digits beside a process.
+    pub fn key(self, files: bool) -> &'static str {
+        const DIGITS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];
+        let place = Self::ALL.into_iter().filter(|tab| tab.is_in_file() || !files).position(|tab| tab == self);
+        match (self, files) {
+            (Self::More, false) => "Tab",
+            (Self::Operations, false) => "0",
+            _ => place.and_then(|place| DIGITS.get(place).copied()).unwrap_or("Tab"),
         }
     }
 

@@ -10,10 +10,10 @@ impl State {
         let is_recorded = lint.recorded || self.list.selected().is_some_and(|key| self.recordings.is_recording(key));
         let mut steps = Vec::new();
         if lint.tab != Tab::Trace && (self.tab != lint.tab || !is_recorded) {
-            steps.push(format!("{}: {}", lint.tab.key(), lint.shows));
+            steps.push(format!("{}: {}", lint.tab.key(self.shows_files()), lint.shows));
         }
         if !lint.further.is_empty() {
-            steps.push(lint.further.to_owned());
+            steps.push(format!("{} and {}", Tab::Methods.key(self.shows_files()), lint.further));
         }
         if let Some(first) = steps.first_mut().filter(|_| self.focus == Focus::List) {
             // There, digits sort the table.

@@ -250,10 +250,9 @@ fn count_to(state: &mut State, digit: Option<u32>) {
     let at = if digit == 0 { 9 } else { digit as usize - 1 };
     if state.focus == Focus::Detail {
         let key = digit.to_string();
-        let tab = Tab::ALL.iter().find(|tab| tab.key() == key);
-        if let Some(tab) = tab.filter(|tab| tab.is_in_file() || !state.shows_files()) {
-            state.tab = *tab;
-        }
+        let files = state.shows_files();
+        let tab = Tab::ALL.into_iter().find(|tab| (tab.is_in_file() || !files) && tab.key(files) == key);
+        state.tab = tab.unwrap_or(state.tab);
     } else if let Some(column) = shown_columns(state).get(at) {
         state.list.sort_by(*column);
     }

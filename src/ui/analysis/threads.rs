@@ -71,7 +71,8 @@ fn sampled(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     let head = indented(area, used);
     // Of a file's threads /proc knows nothing any more.
     let cpu = if look.state.shows_files() { "" } else { "; CPU from /proc" };
-    canvas.text(head.x, head.y, head.width, &format!("thread time{cpu}.  7 and s: the methods of one"), canvas.theme.dim);
+    let methods = Tab::Methods.key(look.state.shows_files());
+    canvas.text(head.x, head.y, head.width, &format!("thread time{cpu}.  {methods} and s: the methods of one"), canvas.theme.dim);
     sampled_threads::draw(canvas, look, Tab::Threads, below(area, 1));
 }
 

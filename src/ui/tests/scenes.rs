@@ -86,7 +86,7 @@ pub(crate) const SCENES: [Scene; 69] = [
     ("file", opened),
     ("file-part", |w, h| {
         let mut world = opened(w, h);
-        world.press("{b{4");
+        world.press("{b{2");
         world
     }),
     ("files", |w, h| {

@@ -21,7 +21,7 @@ pub(super) fn done() -> Phase {
 fn every_view_has_its_digit_and_its_place_in_the_row_of_tabs() {
     let mut world = analysed("1");
     for tab in Tab::ALL.into_iter().filter(|tab| *tab != Tab::More) {
-        world.press(tab.key());
+        world.press(tab.key(false));
         assert_eq!(world.state.tab, tab);
     }
     world.press("0");
@@ -29,6 +29,21 @@ fn every_view_has_its_digit_and_its_place_in_the_row_of_tabs() {
         world.press("⇥");
         assert_eq!(world.state.tab, tab);
     }
+}
+
+#[test]
+fn the_tabs_of_a_file_are_counted_as_they_are_shown() {
+    let mut world = opened(120, 40);
+    world.state.focus = Focus::Detail;
+    let shown: Vec<Tab> =
+        world.state.layout().detail.unwrap().tabs.iter().filter(|slot| slot.place.width > 0).map(|slot| slot.tab).collect();
+    assert_eq!((shown[0], shown.len()), (Tab::Trace, 8));
+    for (digit, tab) in (1..).zip(&shown) {
+        world.press(&digit.to_string());
+        assert_eq!(world.state.tab, *tab, "{digit}");
+    }
+    world.press("9");
+    assert_eq!(world.state.tab, shown[7]);
 }
 
 /// Fingers type `/word⏎` without waiting for what opens. Not one of these letters may be taken for a command.
