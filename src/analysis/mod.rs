@@ -53,7 +53,6 @@ pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, GcS
 pub use heap::{HeapProblem, HeapSnapshot, HeapType};
 pub use http::{Layer, Outcome};
 pub use jit::{Compiled, JitSnapshot, JitTime, SlowMethod};
-pub use live::Live;
 pub use kernel_samples::KernelSamples;
 pub use live::{Live, Snapshot};
 pub use logs::{LEVELS, LogMessage, LogSnapshot};
