@@ -54,7 +54,7 @@ pub use heap::{HeapProblem, HeapSnapshot, HeapType};
 pub use http::{Layer, Outcome};
 pub use jit::{Compiled, JitSnapshot, JitTime, SlowMethod};
 pub use kernel_samples::KernelSamples;
-pub use live::{Live, Snapshot};
+pub use live::Live;
 pub use logs::{LEVELS, LogMessage, LogSnapshot};
 pub use methods::{
     CallNode, Counts, MethodCount, MethodTime, Methods, MethodsSnapshot, Profile, ProfileFrame, SampleCount, SampleFilter, StackGroup,
