@@ -254,10 +254,7 @@ impl Live {
     fn route(&mut self, known: &Known<'_>) -> Option<()> {
         use EventKind as Kind;
         match known.kind {
-            Kind::GcStart | Kind::GcEnd => {
-                self.heap.feed(known)?;
-                self.gc.feed(known)
-            }
+            Kind::GcStart | Kind::GcEnd => self.gc.feed(known),
             Kind::BulkType | Kind::BulkNode | Kind::BulkEdge => self.heap.feed(known),
             Kind::RestartEnd
             | Kind::SuspendBegin
@@ -307,7 +304,9 @@ impl Sink for Live {
         self.throughput.metadata(metadata);
         let (kind, is_rundown) = (EventKind::of(metadata), EventKind::comes_after_the_stop(metadata));
         // What a rundown describes does not depend on time, and there is much of it; nor do symbols.
-        let is_ordered = kind != EventKind::Other && !is_rundown && !self.window.is_empty();
+        let is_ordered = !matches!(kind, EventKind::Other | EventKind::BulkType | EventKind::BulkNode | EventKind::BulkEdge)
+            && !is_rundown
+            && !self.window.is_empty();
         self.kinds.push(Kind { kind, is_rundown, is_ordered });
         if let Some(recent) = &mut self.recent {
             recent.metadata(metadata);
@@ -330,6 +329,12 @@ impl Sink for Live {
             if let Some(recent) = &mut self.recent {
                 recent.event(at, event);
             }
+        }
+        if matches!(kind, EventKind::GcStart | EventKind::GcEnd) && self.window.contains(&at) {
+            // One thread walks over the heap, so that its events are in order; whoever waits for the end of the walk gets nothing else to put in order.
+            let thread = event.thread();
+            // What makes no sense is counted when it is analysed.
+            let _ = self.heap.feed(&Known { kind, event, at, thread, pointer_size: self.pointer_size });
         }
         if kind != EventKind::Other && !is_ordered {
             self.analyse(kind, event);
@@ -362,12 +367,12 @@ impl Sink for Live {
             self.throughput.loss(loss);
             self.rates.lost(at, loss);
         }
+        self.heap.events_lost(loss.count);
     }
 
     fn ordered_loss(&mut self, loss: &Loss) {
         let thread = loss.capture_thread;
         self.gc.lost(thread);
-        self.heap.events_lost(loss.count);
         self.contention.lost(thread);
         self.jit.lost(thread);
     }
