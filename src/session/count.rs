@@ -231,6 +231,7 @@ impl Counter {
                 side.look();
                 if let Some(symbols) = progress.names.take() {
                     live.add_symbols(&symbols);
+                    observer.hurry();
                 }
                 if let Some(filter) = progress.lens.take() {
                     live.set_event_filter(EventFilter::new(&filter));

@@ -19,12 +19,10 @@ use crate::ipc::{BufferMb, Level, Provider, SessionConfig};
 use crate::model::NameSearch;
 use crate::net::client::Client;
 
-/// How long a recording has to go on before anything is asked: new methods are told by the recording itself.
-const SETTLED: Duration = Duration::from_secs(2);
-/// The pause before it is done again, where many samples still have no name.
-const AGAIN: Duration = Duration::from_secs(10);
-/// How often it is done at most.
-const MOST: u32 = 3;
+/// The pauses before it is done again, where many samples still have no name: a program that has only been started compiles on.
+const AGAIN: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(10), Duration::from_secs(10)];
+/// The pause before samples without a name are counted again, where there were few.
+const RECOUNT: Duration = Duration::from_secs(2);
 /// How many samples without a name, as a part of all, are worth another time.
 const MANY: u64 = 20;
 /// What all of it may take.
@@ -39,14 +37,14 @@ const BUFFER_MB: u32 = 64;
 pub(super) struct Names {
     /// From when on it may be done.
     due: Instant,
-    times: u32,
+    times: usize,
     state: watch::Receiver<NameSearch>,
     task: Option<JoinHandle<()>>,
 }
 
 impl Names {
     pub(super) fn new(now: Instant) -> Self {
-        Self { due: now + SETTLED, times: 0, state: watch::channel(NameSearch::NotYet).1, task: None }
+        Self { due: now, times: 0, state: watch::channel(NameSearch::NotYet).1, task: None }
     }
 
     /// How it stands.
@@ -58,15 +56,17 @@ impl Names {
     pub(super) fn step(&mut self, client: &Client, progress: &Arc<Progress>, elapsed: Duration) {
         let now = Instant::now();
         let busy = self.task.as_ref().is_some_and(|task| !task.is_finished());
-        if busy || now < self.due || self.times >= MOST {
+        if busy || now < self.due || self.times > AGAIN.len() {
             return;
         }
-        // Counting is for when it could matter.
-        self.due = now + SETTLED;
+        if self.times > 0 {
+            self.due = now + RECOUNT;
+        }
         if !progress.findings.borrow().as_deref().is_some_and(|findings| self.is_wanted(&findings.profile)) {
             return;
         }
-        (self.times, self.due) = (self.times + 1, now + AGAIN);
+        self.due = now + AGAIN.get(self.times).copied().unwrap_or_default();
+        self.times += 1;
         let (tell, state) = watch::channel(NameSearch::Asked);
         self.state = state;
         let (client, progress) = (client.clone(), progress.clone());

@@ -25,7 +25,12 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    /// What there is to see, if it is time to look. When the stream is over it is.
+    /// Makes it time to look: what is known has changed.
+    pub(super) fn hurry(&mut self) {
+        self.due = None;
+    }
+
+    /// What there is to see, if it is time to look. When the stream is over it is, and when its first events have come.
     pub(super) fn look(&mut self, live: &mut Live, over: bool) -> Option<Findings> {
         live.trace()?;
         let now = Instant::now();
@@ -38,7 +43,8 @@ impl Observer {
         let at = if over { live.end() } else { live.newest().max(elapsed) };
         let findings =
             Findings { snapshot: live.snapshot(at), events: self.events(live, now), recent: live.recent(), profile: live.profile() };
-        self.due = Some(Instant::now() + PACE.max(now.elapsed() * REST));
+        // Samples without names are the reason to look for names: they are not left waiting.
+        self.due = (findings.snapshot.totals.events > 0).then(|| Instant::now() + PACE.max(now.elapsed() * REST));
         Some(findings)
     }
 

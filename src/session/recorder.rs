@@ -171,6 +171,7 @@ impl Driver {
     /// Until the stream ends by itself (`None`) or there is a reason to stop it.
     async fn record(&mut self) -> Option<StoppedBy> {
         let (progress, session) = (self.progress.clone(), self.session.clone());
+        let mut findings = progress.findings.subscribe();
         let deadline = async |duration: Option<Duration>, begun: Instant| match duration {
             Some(duration) => sleep_until(begun + duration).await,
             None => pending().await,
@@ -181,6 +182,8 @@ impl Driver {
             tokio::select! {
                 () = session.ended() => return None,
                 _ = self.ticks.tick() => self.step(),
+                // New names, or samples without: neither waits for the next step.
+                Ok(()) = findings.changed() => self.tell(Instant::now(), self.progress.totals()),
                 Ok(()) = self.wishes.changed() => {
                     self.heed();
                     return Some(StoppedBy::Interrupt);
@@ -245,9 +248,6 @@ impl Driver {
         let (before, last) = self.last;
         let seconds = now.duration_since(before).as_secs_f64();
         self.last = (now, totals);
-        if self.recording.phase == Phase::Starting && totals.bytes > 0 {
-            self.recording.phase = Phase::Recording;
-        }
         if let Some(stopping) = self.stopping {
             let bytes = totals.bytes.saturating_sub(stopping.bytes);
             self.recording.phase = Phase::Stopping { since: now.duration_since(stopping.at), bytes };
@@ -268,6 +268,13 @@ impl Driver {
         if let Some(threads) = &mut self.threads {
             self.recording.threads = threads.look(&self.client);
         }
+        self.tell(now, totals);
+    }
+
+    fn tell(&mut self, now: Instant, totals: Totals) {
+        if self.recording.phase == Phase::Starting && totals.bytes > 0 {
+            self.recording.phase = Phase::Recording;
+        }
         if let Some(names) = &mut self.names {
             // A suspended runtime sends nothing, and so is never asked.
             if self.recording.phase == Phase::Recording {
@@ -275,10 +282,6 @@ impl Driver {
             }
             self.recording.names = names.state();
         }
-        self.tell(now, totals);
-    }
-
-    fn tell(&mut self, now: Instant, totals: Totals) {
         let Totals { bytes, events, dropped } = totals;
         self.recording.elapsed = now.duration_since(self.begun);
         (self.recording.bytes, self.recording.events, self.recording.dropped) = (bytes, events, dropped);
