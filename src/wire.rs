@@ -194,7 +194,13 @@ impl<'a> Reader<'a> {
     #[inline]
     pub fn utf16z(&mut self) -> Result<Utf16<'a>, WireError> {
         let rest = self.rest();
-        let units = rest.chunks_exact(2).position(|unit| unit == [0, 0]).ok_or(WireError::Unterminated { at: self.at })?;
+        // Four units at a time, as long as none of them is the NUL.
+        const LOW: u64 = 0x0001_0001_0001_0001;
+        let has_nul = |units: u64| units.wrapping_sub(LOW) & !units & LOW << 15 != 0;
+        let fours = rest.chunks_exact(8).take_while(|units| (**units).try_into().is_ok_and(|units| !has_nul(u64::from_le_bytes(units))));
+        let start = fours.count() * 4;
+        let more = rest[start * 2..].chunks_exact(2).position(|unit| unit == [0, 0]);
+        let units = start + more.ok_or(WireError::Unterminated { at: self.at })?;
         self.at += units * 2 + 2;
         Ok(Utf16(&rest[..units * 2]))
     }
@@ -242,6 +248,30 @@ impl<'a> Utf16<'a> {
     pub fn chars(self) -> impl Iterator<Item = char> + 'a {
         let units = self.0.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
         char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
+    }
+
+    /// Appends the text, with U+FFFD for every unpaired surrogate: the same as [`chars`](Self::chars), some times as fast where it is ASCII.
+    pub fn push_to(self, out: &mut String) {
+        let mut rest = self.0;
+        let mut narrow = [0; 128];
+        loop {
+            let mut count = 0;
+            for (bytes, units) in narrow.chunks_exact_mut(4).zip(rest.chunks_exact(8)) {
+                let units = units.try_into().map_or(u64::MAX, u64::from_le_bytes);
+                if units & 0xff80_ff80_ff80_ff80 != 0 {
+                    break;
+                }
+                // Each unit is a byte and a zero: neighbours move together.
+                let pairs = (units | units >> 8) & 0x0000_ffff_0000_ffff;
+                bytes.copy_from_slice(&((pairs | pairs >> 16) as u32).to_le_bytes());
+                count += 4;
+            }
+            if count == 0 {
+                return out.extend(Self(rest).chars());
+            }
+            out.push_str(std::str::from_utf8(&narrow[..count]).unwrap_or_default());
+            rest = &rest[2 * count..];
+        }
     }
 }
 
@@ -380,6 +410,27 @@ mod tests {
             let mut reader = Reader::new(&bytes);
             prop_assert_eq!(reader.varu64(), Ok(value));
             prop_assert_eq!(reader.remaining(), 8);
+        }
+
+        #[test]
+        fn texts_come_back_however_they_are_read(text in "[a-z]{0,150}(.{0,20}[ -~]{0,20}){0,3}") {
+            prop_assume!(!text.contains('\0'));
+            let mut bytes = Vec::new();
+            bytes.put_utf16z(&text);
+            bytes.put_utf16z("more");
+            let mut reader = Reader::new(&bytes);
+            let read = reader.utf16z().unwrap();
+            let mut out = "before".to_owned();
+            read.push_to(&mut out);
+            prop_assert_eq!(out, format!("before{text}"));
+            prop_assert!(read == *text && reader.utf16z().unwrap() == *"more");
+        }
+
+        #[test]
+        fn any_text_is_pushed_as_its_characters(bytes: Vec<u8>) {
+            let mut out = String::new();
+            Utf16::new(&bytes).push_to(&mut out);
+            prop_assert_eq!(out, Utf16::new(&bytes).to_string());
         }
 
         #[test]

@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use allocation_counter::measure;
-use dn_top::analysis::{Live, SampleCount, SampleFilter, Snapshot};
-use dn_top::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, NewEvent, TraceHeader};
+use dn_top::analysis::{Live, MethodTime, SampleCount, SampleFilter, SampledMethods, Snapshot};
+use dn_top::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, NewEvent, Sink, TraceHeader};
 use dn_top::wire::Put;
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
@@ -21,11 +21,11 @@ fn capture(name: &str) -> Vec<u8> {
     bytes
 }
 
-fn analyse(bytes: &[u8], mut live: Live) -> Live {
+fn analyse<S: Sink>(bytes: &[u8], mut sink: S) -> S {
     let mut decoder = Decoder::new(Limits::default());
-    bytes.chunks(64 * 1024).for_each(|piece| decoder.feed(piece, &mut live).expect("a readable stream"));
-    assert!(decoder.finish(&mut live).is_complete());
-    live
+    bytes.chunks(64 * 1024).for_each(|piece| decoder.feed(piece, &mut sink).expect("a readable stream"));
+    assert!(decoder.finish(&mut sink).is_complete());
+    sink
 }
 
 /// How often events of a provider came, by number.
@@ -211,4 +211,31 @@ fn an_event_like_one_before_allocates_nothing() {
     assert_eq!((snapshot.logs.by_level[2], snapshot.activities.operations[0].ended, snapshot.contention.ended), (4000, 4000, 4000));
     assert_eq!((snapshot.counters.counters.len(), live.methods(SampleFilter::ALL, 1).samples.all()), (2, 4000));
     assert_eq!(info.count_total, 0, "{info:?}");
+}
+
+/// A report of samples reads no other analysis, and no names but those of methods that samples are in.
+#[test]
+fn samples_alone_are_those_of_every_analysis() {
+    for name in CAPTURES {
+        let bytes = capture(name);
+        let (live, sampled) = (analyse(&bytes, Live::default()), analyse(&bytes, SampledMethods::default()));
+        assert!(!sampled.is_incomplete(), "{name}");
+        for filter in [SampleFilter::ALL, SampleFilter::BUSY] {
+            let (all, alone) = (live.methods(filter, usize::MAX), sampled.profile().methods(filter, usize::MAX));
+            assert_eq!(
+                (all.samples, all.unresolved, all.folded, all.cut),
+                (alone.samples, alone.unresolved, alone.folded, alone.cut),
+                "{name}"
+            );
+            let row =
+                |method: &MethodTime| (method.name.clone(), method.parameters.clone(), method.module.clone(), method.own, method.total);
+            let sorted = |methods: &[MethodTime]| {
+                let mut rows: Vec<_> = methods.iter().map(row).collect();
+                rows.sort_by(|a, b| (&a.0, &a.1, &a.2).cmp(&(&b.0, &b.1, &b.2)));
+                rows
+            };
+            assert_eq!(sorted(&all.methods), sorted(&alone.methods), "{name}");
+        }
+        assert!(sampled.symbols().methods() <= live.symbols().methods(), "{name}");
+    }
 }

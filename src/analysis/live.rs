@@ -183,7 +183,7 @@ impl Live {
 
     /// The methods that threads spend their time in: no more than `limit`.
     pub fn methods(&self, filter: SampleFilter, limit: usize) -> MethodsSnapshot {
-        self.methods.snapshot(&self.symbols, filter, limit)
+        self.profile().methods(filter, limit)
     }
 
     /// All samples, to be looked at from every side: by method, as a call tree, as a flame graph, of one thread.

@@ -29,6 +29,7 @@ mod names;
 mod ranking;
 mod rates;
 mod recent;
+mod sampled;
 mod snapshot;
 mod symbols;
 mod text;
@@ -62,6 +63,7 @@ pub use methods::{
 };
 pub use rates::{Hole, RateSnapshot};
 pub use recent::{EventName, RecentSnapshot, SingleEvent};
+pub use sampled::SampledMethods;
 pub use snapshot::Snapshot;
 pub use symbols::Symbols;
 pub use thread_pool::{Adjustment, ThreadPoolSnapshot};

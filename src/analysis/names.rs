@@ -32,13 +32,21 @@ impl Names {
 
     /// The number of a text. Allocates only where it is new.
     pub(super) fn add(&mut self, name: Utf16<'_>) -> NameId {
-        self.add_chars(name.chars())
+        let start = self.text.len();
+        let bytes = name.as_bytes();
+        Utf16::new(&bytes[..bytes.len().min(2 * LONGEST)]).push_to(&mut self.text);
+        self.added(start)
     }
 
-    pub(super) fn add_chars(&mut self, chars: impl Iterator<Item = char>) -> NameId {
+    pub(super) fn add_str(&mut self, name: &str) -> NameId {
         let start = self.text.len();
-        // What is longer than this is no name.
-        self.text.extend(chars.take(LONGEST));
+        let end = (0..=name.len().min(LONGEST)).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+        self.text.push_str(&name[..end]);
+        self.added(start)
+    }
+
+    /// The number of the text behind `start`, which goes away again where it is not new.
+    fn added(&mut self, start: usize) -> NameId {
         let added = &self.text[start..];
         if added.is_empty() {
             return NameId::default();
@@ -80,7 +88,7 @@ impl Names {
     }
 }
 
-/// Characters of a name that are kept.
+/// UTF-16 units, or bytes, of a name that are kept: what is longer is no name.
 const LONGEST: usize = 1024;
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use foldhash::HashMap;
 
-use crate::clr::payload::{MethodVerbose, ModuleLoad, Tier};
+use crate::clr::payload::{MethodBody, MethodVerbose, ModuleLoad, Tier};
 use crate::clr::{EventKind, TypeArguments, write_parameters, write_type_name};
-
+use crate::nettrace::Stack;
 use crate::wire::Utf16;
 
 use super::known::Known;
@@ -34,11 +34,14 @@ pub struct Symbols {
     tiers: Vec<u16>,
     /// By method, its parameters.
     parameters: Vec<NameId>,
-    /// Parameters that are being written; kept for its memory.
+    /// A signature that is being read, and its parameters; kept for their memory.
+    signature: String,
     text: String,
     by_identity: HashMap<Method, MethodId>,
     /// Path by module.
     modules: HashMap<u64, NameId>,
+    /// Sorted addresses: bodies that have none of them are left out.
+    selected: Option<Vec<u64>>,
     full: bool,
 }
 
@@ -70,9 +73,11 @@ impl Default for Symbols {
             methods: Vec::new(),
             tiers: Vec::new(),
             parameters: Vec::new(),
+            signature: String::new(),
             text: String::new(),
             by_identity: HashMap::default(),
             modules: HashMap::default(),
+            selected: None,
             full: false,
         }
     }
@@ -96,14 +101,49 @@ impl Symbols {
 
     pub(super) fn feed(&mut self, known: &Known<'_>) -> Option<()> {
         match known.kind {
-            EventKind::MethodLoadVerbose | EventKind::MethodRundownVerbose => self.add(&known.payload()?),
+            EventKind::MethodLoadVerbose | EventKind::MethodRundownVerbose => {
+                let body = known.payload()?;
+                // The names are not looked at where they are not wanted.
+                if self.is_selected(&body) {
+                    self.add(&known.payload()?);
+                }
+            }
             EventKind::ModuleLoad | EventKind::ModuleRundown => {
                 let load: ModuleLoad<'_> = known.payload()?;
-                self.module_path(load.module, load.path.chars());
+                if self.has_room_for(load.module) {
+                    let path = self.names.add(load.path);
+                    self.modules.insert(load.module, path);
+                }
             }
             _ => {}
         }
         Some(())
+    }
+
+    /// Leaves out all methods from now on that have none of these addresses, which are sorted.
+    pub(super) fn select(&mut self, addresses: Vec<u64>) {
+        self.selected = Some(addresses);
+    }
+
+    /// Whether methods are left out.
+    pub(super) fn selects(&self) -> bool {
+        self.selected.is_some()
+    }
+
+    /// Whether methods of a stack may have been left out.
+    pub(super) fn left_out(&self, stack: Stack<'_>) -> bool {
+        let is_missing = |address: u64| {
+            let selected = self.selected.as_ref().is_none_or(|addresses| addresses.binary_search(&address).is_ok());
+            !selected && self.find(address).is_none()
+        };
+        self.selects() && stack.frames().enumerate().any(|(depth, address)| is_missing(address.wrapping_sub(u64::from(depth > 0))))
+    }
+
+    fn is_selected(&self, body: &MethodBody) -> bool {
+        self.selected.as_ref().is_none_or(|addresses| {
+            let next = addresses.get(addresses.partition_point(|address| *address < body.start));
+            next.is_some_and(|address| address - body.start < body.size.into())
+        })
     }
 
     fn add(&mut self, load: &MethodVerbose<'_>) {
@@ -121,12 +161,17 @@ impl Symbols {
 
     /// Takes in what another table has and this one has not. Where both know a place, what was told here counts.
     pub(super) fn absorb(&mut self, other: &Self) {
+        // Each text is added once, however many methods have it.
+        let mut copies = HashMap::default();
+        let mut copy = |names: &mut Names, id| *copies.entry(id).or_insert_with(|| names.add_str(other.names.get(id)));
         for (module, path) in &other.modules {
-            self.module_path(*module, other.names.get(*path).chars());
+            if self.has_room_for(*module) {
+                let path = copy(&mut self.names, *path);
+                self.modules.insert(*module, path);
+            }
         }
         for (start, body) in &other.bodies {
             let Method { module, token, namespace, name } = other.methods[body.method.0 as usize];
-            let copy = |names: &mut Names, id| names.add_chars(other.names.get(id).chars());
             let method = Method { module, token, namespace: copy(&mut self.names, namespace), name: copy(&mut self.names, name) };
             let parameters = other.parameters[body.method.0 as usize];
             let Some(id) = self.method(method, |symbols| copy(&mut symbols.names, parameters)) else { return };
@@ -139,9 +184,11 @@ impl Symbols {
     }
 
     fn parameters_of(&mut self, signature: Utf16<'_>) -> NameId {
+        self.signature.clear();
+        signature.push_to(&mut self.signature);
         self.text.clear();
-        write_parameters(signature.chars(), &mut self.text);
-        self.names.add_chars(self.text.chars())
+        write_parameters(&self.signature, &mut self.text);
+        self.names.add_str(&self.text)
     }
 
     /// The number of a method, which is made where it is new; `None` where there is no room for another.
@@ -170,11 +217,8 @@ impl Symbols {
         }
     }
 
-    fn module_path(&mut self, module: u64, path: impl Iterator<Item = char>) {
-        if self.modules.len() < MODULES || self.modules.contains_key(&module) {
-            let path = self.names.add_chars(path);
-            self.modules.insert(module, path);
-        }
+    fn has_room_for(&self, module: u64) -> bool {
+        self.modules.len() < MODULES || self.modules.contains_key(&module)
     }
 
     /// Whether a body has any of these addresses.
@@ -268,7 +312,6 @@ pub(super) fn method_name(namespace: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clr::payload::MethodBody;
     use crate::wire::Put;
 
     fn load(symbols: &mut Symbols, start: u64, size: u32, token: u32, name: &str, flags: u32) {
@@ -292,7 +335,8 @@ mod tests {
         let mut symbols = Symbols::default();
         load(&mut symbols, 100, 10, 1, "A", 0x188);
         for (path, module) in [("/a/b/Shop.dll", "Shop"), ("C:\\a\\Shop.ni.exe", "Shop"), ("Shop.ni.dll", "Shop"), ("Omni", "Omni")] {
-            symbols.module_path(1, path.chars());
+            let path_id = symbols.names.add_str(path);
+            symbols.modules.insert(1, path_id);
             assert_eq!(symbols.module(symbols.find(100).unwrap()), module, "{path}");
         }
     }

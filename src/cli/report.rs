@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
-use crate::analysis::{KernelSamples, Live, MethodTime, SampleFilter};
+use crate::analysis::{KernelSamples, Live, MethodTime, SampleFilter, SampledMethods};
 use crate::model::{Count, Percent, sanitise};
 use crate::session::Recorded;
 
@@ -49,27 +49,29 @@ struct Method {
 
 pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
     let mut recorded = Recorded::open(&arguments.file).map_err(Failure::failed)?;
-    // Names come last in a file. With all of them known, samples are told apart by method from the first one on, which takes less room.
-    let mut symbols = Live::only_symbols();
-    recorded.read(&mut symbols).map_err(Failure::failed)?;
-    recorded.rewind().map_err(Failure::failed)?;
-    let mut live = Live::default();
-    live.add_symbols(&symbols.into_symbols());
-    let pass = recorded.read(&mut live).map_err(Failure::failed)?;
+    let mut sampled = SampledMethods::default();
+    let mut pass = recorded.read(&mut sampled).map_err(Failure::failed)?;
+    if sampled.is_incomplete() && recorded.rewind().is_ok() {
+        let mut symbols = Live::only_symbols();
+        recorded.read(&mut symbols).map_err(Failure::failed)?;
+        recorded.rewind().map_err(Failure::failed)?;
+        sampled = SampledMethods::with_symbols(symbols.into_symbols());
+        pass = recorded.read(&mut sampled).map_err(Failure::failed)?;
+    }
 
-    let report = report(&live, arguments);
+    let report = report(&sampled, arguments);
     if arguments.output.json {
         print::json(&report)?;
     } else {
         print::text(|out| write_text(out, &report))?;
     }
-    let problems = live.throughput().problems();
+    let problems = sampled.throughput().problems();
     for words in pass.trouble().into_iter().chain(problems.iter().map(ToString::to_string)) {
         print::say(format_args!("{}: {words}", arguments.file.display()));
     }
     if report.samples + report.waiting == 0 {
         let file = arguments.file.display();
-        match KernelSamples::among(&live.throughput().counts()) {
+        match KernelSamples::among(&sampled.throughput().counts()) {
             Some(kernel) => print::say(format_args!("{file} holds no samples of the runtime, but {kernel}")),
             None => print::say(format_args!("{file} holds no samples: record with --profile dotnet-sampled-thread-time")),
         }
@@ -88,11 +90,12 @@ pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn report(live: &Live, arguments: &args::Report) -> Report {
-    let all = live.methods(SampleFilter::ALL, 0);
+fn report(sampled: &SampledMethods, arguments: &args::Report) -> Report {
+    let profile = sampled.profile();
+    let all = profile.count(SampleFilter::ALL).samples();
     let filter = if arguments.waiting { SampleFilter::ALL } else { SampleFilter::BUSY };
     // The analysis gives those first that are hot themselves.
-    let mut found = live.methods(filter, if arguments.inclusive { usize::MAX } else { arguments.count });
+    let mut found = profile.methods(filter, if arguments.inclusive { usize::MAX } else { arguments.count });
     if arguments.inclusive {
         found.methods.sort_by_key(|method| Reverse((method.total.all_ns(), method.total.all())));
         found.methods.truncate(arguments.count);
@@ -108,14 +111,14 @@ fn report(live: &Live, arguments: &args::Report) -> Report {
     Report {
         samples: found.samples.all(),
         time_ns: found.samples.all_ns(),
-        waiting: all.samples.waiting,
-        waiting_ns: all.samples.waiting_ns,
-        interval_ns: all.interval_ns,
+        waiting: all.waiting,
+        waiting_ns: all.waiting_ns,
+        interval_ns: profile.interval_ns,
         unresolved: found.unresolved,
         without_stack: found.without_stack,
         cut_stacks: found.cut.all(),
         cut_stacks_ns: found.cut.all_ns(),
-        dropped_events: live.throughput().snapshot().dropped,
+        dropped_events: sampled.throughput().snapshot().dropped,
         methods: found.methods.iter().map(method).collect(),
     }
 }

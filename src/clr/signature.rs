@@ -2,70 +2,59 @@
 
 use super::type_name::keyword;
 
-/// Longest part of a signature that is read, characters.
-const LONGEST: usize = 2048;
-
 /// Writes the parameters of a signature as a person would: `instance void  (int32,class System.String[],value class System.Guid&)` becomes
 /// `(int, string[], Guid&)`. Types lose their namespaces; C#'s own have the names that C# gives them. Nothing is written where there are no parameters in
 /// it. The signature is not sanitised.
-pub fn write_parameters(signature: impl Iterator<Item = char>, out: &mut String) {
-    let mut signature = signature.take(LONGEST).peekable();
+pub fn write_parameters(signature: &str, out: &mut String) {
     // Two spaces stand before the parameters, and nowhere else.
-    let mut spaces = 0;
-    while let Some(next) = signature.peek() {
-        match next {
-            ' ' => spaces += 1,
-            '(' if spaces >= 2 => break,
-            _ => spaces = 0,
-        }
-        signature.next();
-    }
+    let Some(start) = signature.find("  (") else { return };
+    let mut rest = &signature[start + 2..];
     let mut word = Word::default();
-    for next in signature {
-        match next {
-            ' ' => word.space(out),
-            ',' => {
-                word.end(next, out);
-                out.push_str(", ");
-            }
-            '(' | ')' | '<' | '>' | '[' | ']' | '&' | '*' => {
-                word.end(next, out);
-                out.push(next);
-            }
-            _ => word.text.push(next),
+    loop {
+        let end = rest.bytes().position(|byte| b" ,()<>[]&*".contains(&byte)).unwrap_or(rest.len());
+        word.text = &rest[..end];
+        let delimiter = rest.as_bytes().get(end).copied().unwrap_or(b' ');
+        match delimiter {
+            b' ' if end < rest.len() => word.space(out),
+            _ => word.end(delimiter, out),
         }
+        match rest.get(end..=end) {
+            None => return,
+            Some(" ") => {}
+            Some(",") => out.push_str(", "),
+            Some(delimiter) => out.push_str(delimiter),
+        }
+        rest = &rest[end + 1..];
     }
-    word.end(' ', out);
 }
 
-/// A word of a signature, as far as it was read.
+/// A word of a signature, and what those before it say of it.
 #[derive(Default)]
-struct Word {
-    text: String,
+struct Word<'a> {
+    text: &'a str,
     unsigned: bool,
-    /// What comes is the type that modifies the next one, such as `IsVolatile`.
+    /// It is the type that modifies the next one, such as `IsVolatile`.
     is_modifier: bool,
 }
 
-impl Word {
+impl Word<'_> {
     /// Takes a space: what comes behind a word that says of what kind a type is belongs to the same type.
     fn space(&mut self, out: &mut String) {
-        match self.text.as_str() {
+        match self.text {
             // A type that can be unloaded has an address for a name.
             "" | "class" | "value" | "pMT:" => {}
             "unsigned" => self.unsigned = true,
             "required_modifier" | "optional_modifier" => self.is_modifier = true,
             _ if self.is_modifier => self.is_modifier = false,
             _ => {
-                self.end(' ', out);
+                self.end(b' ', out);
                 out.push(' ');
             }
         }
-        self.text.clear();
     }
 
-    fn end(&mut self, delimiter: char, out: &mut String) {
-        let text = self.text.as_str();
+    fn end(&mut self, delimiter: u8, out: &mut String) {
+        let text = self.text;
         out.push_str(match (text, self.unsigned) {
             ("int8", false) => "sbyte",
             ("int8", true) => "byte",
@@ -80,21 +69,15 @@ impl Word {
             ("int", true) => "nuint",
             ("wchar", _) => "char",
             _ if text.starts_with("0x") => "?",
-            _ => {
-                if let Some(keyword) = keyword(text) {
-                    out.push_str(keyword);
-                    return self.clear();
+            _ => match keyword(text) {
+                Some(keyword) => keyword,
+                None => {
+                    let name = text.rsplit('.').next().filter(|name| !name.is_empty()).unwrap_or(text);
+                    // How many type arguments there are shows where they follow.
+                    if delimiter == b'<' { name.split('`').next().unwrap_or(name) } else { name }
                 }
-                let name = text.rsplit('.').next().filter(|name| !name.is_empty()).unwrap_or(text);
-                // How many type arguments there are shows where they follow.
-                if delimiter == '<' { name.split('`').next().unwrap_or(name) } else { name }
-            }
+            },
         });
-        self.clear();
-    }
-
-    fn clear(&mut self) {
-        self.text.clear();
         (self.unsigned, self.is_modifier) = (false, false);
     }
 }
@@ -134,7 +117,7 @@ mod tests {
             ("void  (class ...)", "(...)"),
         ] {
             let mut out = String::new();
-            write_parameters(signature.chars(), &mut out);
+            write_parameters(signature, &mut out);
             assert_eq!(out, expected, "{signature}");
         }
     }

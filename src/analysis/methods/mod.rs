@@ -98,6 +98,23 @@ pub struct ThreadSamples {
     pub samples: SampleCount,
 }
 
+impl Profile {
+    /// The methods that threads spend their time in: no more than `limit`.
+    pub fn methods(&self, filter: SampleFilter, limit: usize) -> MethodsSnapshot {
+        let counts = self.count(filter);
+        MethodsSnapshot {
+            samples: counts.samples(),
+            interval_ns: self.interval_ns,
+            threads: counts.threads(),
+            methods: counts.methods(limit),
+            unresolved: counts.unresolved(),
+            without_stack: self.without_stack,
+            folded: counts.folded(),
+            cut: counts.cut(),
+        }
+    }
+}
+
 impl Methods {
     /// Takes a sample of a thread, of which another analysis may know that it waits for a lock.
     pub(super) fn feed(&mut self, known: &Known<'_>, symbols: &Symbols, is_blocked: bool) -> Option<()> {
@@ -173,24 +190,19 @@ impl Methods {
         self.samples.count()
     }
 
+    /// The addresses whose methods are not known yet, sorted.
+    pub(super) fn addresses(&self) -> Vec<u64> {
+        self.tree.addresses()
+    }
+
+    /// Whether stacks were put together for want of room.
+    pub(super) fn is_folded(&self) -> bool {
+        self.tree.is_folded()
+    }
+
     /// All samples, with the names that are known by now.
     pub(super) fn profile(&self, symbols: &Symbols) -> Profile {
         Profile::new(&self.tree, &self.samples, symbols, self.without_stack)
-    }
-
-    pub(super) fn snapshot(&self, symbols: &Symbols, filter: SampleFilter, limit: usize) -> MethodsSnapshot {
-        let profile = self.profile(symbols);
-        let counts = profile.count(filter);
-        MethodsSnapshot {
-            samples: counts.samples(),
-            interval_ns: profile.interval_ns,
-            threads: counts.threads(),
-            methods: counts.methods(limit),
-            unresolved: counts.unresolved(),
-            without_stack: self.without_stack,
-            folded: counts.folded(),
-            cut: counts.cut(),
-        }
     }
 
     pub(super) fn stacks(&self, symbols: &Symbols, filter: SampleFilter, limit: usize) -> Vec<StackGroup> {

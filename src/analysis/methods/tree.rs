@@ -84,6 +84,20 @@ impl StackTree {
         self.nodes.len()
     }
 
+    /// The addresses whose methods are not known yet, sorted.
+    pub(super) fn addresses(&self) -> Vec<u64> {
+        let address = |node: &Node| if let Meaning::Address(address) = node.frame.meaning() { Some(address) } else { None };
+        let mut addresses: Vec<_> = self.nodes.iter().filter_map(address).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        addresses
+    }
+
+    /// Whether the lightest stacks were folded away.
+    pub(super) fn is_folded(&self) -> bool {
+        self.nodes.iter().any(|node| node.frame == Frame::FOLDED)
+    }
+
     pub(super) fn is_full(&self) -> bool {
         self.nodes.len() + DEPTH > NODES
     }

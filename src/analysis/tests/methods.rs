@@ -2,7 +2,7 @@
 
 use super::script::{MS, RUNTIME};
 use super::{Bytes, Script};
-use crate::analysis::{Live, SampleCount, SampleFilter};
+use crate::analysis::{Live, SampleCount, SampleFilter, SampledMethods};
 use crate::clr::payload::Tier;
 use crate::nettrace::{Metadata, ThreadId};
 
@@ -232,4 +232,68 @@ fn too_many_threads_are_put_together() {
     assert_eq!((methods.samples.all(), methods.methods[0].own.all()), (200_000, 5000));
     assert_eq!(methods.threads.iter().map(|thread| thread.samples.all()).sum::<u64>(), 200_000);
     assert!(methods.threads.iter().any(|thread| thread.thread == ThreadId::OTHERS && thread.samples.all() > 30_000));
+}
+
+fn sampled(mut sampled: SampledMethods, script: impl Fn(&mut Script)) -> SampledMethods {
+    let mut stream = Script::new();
+    script(&mut stream);
+    stream.play_to(&mut sampled);
+    sampled
+}
+
+/// Where names come last, only those are read of methods that samples are in.
+#[test]
+fn a_stream_that_is_read_for_its_samples_alone_shows_the_same() {
+    let names_last = |script: &mut Script| {
+        samples(script);
+        // The rundown begins when all that was recorded is written.
+        script.sequence_point(12 * MS);
+        program(script);
+        script.method(0x7000, 0x100, "App", "Never");
+    };
+    let mut script = Script::new();
+    names_last(&mut script);
+    let all = script.play().methods(SampleFilter::ALL, 100);
+    let alone = sampled(SampledMethods::default(), names_last);
+    assert!(!alone.is_incomplete());
+    let found = alone.profile().methods(SampleFilter::ALL, 100);
+    assert_eq!((found.methods, found.samples, found.unresolved), (all.methods, all.samples, all.unresolved));
+    assert_eq!(alone.symbols().methods(), 5, "without what is in no sample");
+
+    // A sample that comes after names were left out may be in one of those.
+    let late = |script: &mut Script| {
+        names_last(script);
+        sample(script, 20 * MS, 1, MANAGED, &[0x7001, 0x1010]);
+    };
+    assert!(sampled(SampledMethods::default(), late).is_incomplete());
+    let mut script = Script::new();
+    late(&mut script);
+    let mut symbols = Live::only_symbols();
+    script.play_to(&mut symbols);
+    let again = sampled(SampledMethods::with_symbols(symbols.into_symbols()), late);
+    let names: Vec<_> = again.profile().methods(SampleFilter::BUSY, 100).methods.into_iter().map(|method| method.name).collect();
+    assert!(!again.is_incomplete() && names.contains(&"App.Never".to_owned()), "{names:?}");
+}
+
+/// Addresses take more room than methods: what had to be folded away is found with all names known from the start.
+#[test]
+fn stacks_that_do_not_fit_without_names_are_read_again() {
+    let many = |script: &mut Script| {
+        for stack in 0..1400_u64 {
+            let frames: Vec<u64> = (0..99).map(|frame| 0x10_0001 + stack * 99 + frame).collect();
+            sample(script, stack as i64 * MS, 1, MANAGED, &frames);
+        }
+        script.sequence_point(1400 * MS);
+        script.method(0x10_0000, 0x10_0000, "App", "Large");
+    };
+    let first = sampled(SampledMethods::default(), many);
+    assert!(first.is_incomplete() && first.profile().methods(SampleFilter::ALL, 10).folded > 0);
+    let mut script = Script::new();
+    many(&mut script);
+    let mut symbols = Live::only_symbols();
+    script.play_to(&mut symbols);
+    let again = sampled(SampledMethods::with_symbols(symbols.into_symbols()), many);
+    let found = again.profile().methods(SampleFilter::ALL, 10);
+    assert!(!again.is_incomplete() && found.folded == 0, "{found:?}");
+    assert_eq!((found.methods.len(), found.methods[0].own.all()), (1, 1400));
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::analysis::{Live, Snapshot};
-use crate::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, NewEvent, TraceHeader};
+use crate::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, NewEvent, Sink, TraceHeader};
 use crate::wire::Put;
 
 pub(super) const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
@@ -125,11 +125,11 @@ impl Script {
         live
     }
 
-    pub(super) fn play_to(&mut self, live: &mut Live) {
+    pub(super) fn play_to(&mut self, sink: &mut impl Sink) {
         self.encoder.end();
         let mut decoder = Decoder::new(Limits::default());
-        decoder.feed(&self.encoder.take(), live).unwrap();
-        assert!(decoder.finish(live).is_complete());
+        decoder.feed(&self.encoder.take(), sink).unwrap();
+        assert!(decoder.finish(sink).is_complete());
     }
 
     /// What there is to say at the end, where every payload makes sense.
