@@ -164,7 +164,10 @@ async fn nothing_is_written_over_and_nothing_through_a_link() {
             _ => fs::write(&taken, "mine").unwrap(),
         }
         let words = format!("{} exists already and is not overwritten", taken.display());
-        bench.trace_into(&path).assert_refused(1, &words);
+        let output = bench.trace_into(&path);
+        output.assert_refused(1, &words);
+        let salvage = format!("`dn-top salvage {} -o OUT` makes a whole file", taken.display());
+        assert_eq!(output.stderr.contains(&salvage), name == "busy", "{}", output.stderr);
         if name != "busy" {
             let output = bench.run(&["dump", "-o", path.to_str().unwrap()]);
             assert_eq!(output.code, 1);

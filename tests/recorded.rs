@@ -258,6 +258,7 @@ fn the_dashboard_opens_files_and_walks_through_their_time() {
     // The rows stand by name.
     screen.wait_until("both", |shown| shown.contains("2 files") && shown.contains("✓ whole") && shown.contains("! incomplete"));
     screen.wait_for("after the last whole block");
+    screen.wait_for("`dn-top salvage`");
     screen.wait_for("whole file, 0:");
     screen.keys("2");
     screen.wait_for("No collections in this recording: none occurred, or they were not recorded");

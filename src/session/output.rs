@@ -17,6 +17,12 @@ pub enum OutputError {
     /// Something has the name already. Nothing was overwritten.
     #[error("{} exists already and is not overwritten; choose another file with -o", .0.display())]
     Exists(PathBuf),
+    /// A recording to the same name is being written, or was cut off.
+    #[error(
+        "{} exists already and is not overwritten: a recording that is being written, or one that was cut off, of which \
+         `dn-top salvage {} -o OUT` makes a whole file; choose another file with -o", .0.display(), .0.display()
+    )]
+    Unfinished(PathBuf),
     /// The folder is not there.
     #[error("the folder {} does not exist; create it or choose another file with -o", .0.display())]
     NoFolder(PathBuf),
@@ -97,7 +103,10 @@ impl OutputFile {
         let partial = partial(path);
         // create_new is O_CREAT|O_EXCL: it neither overwrites nor follows a link in the last place.
         let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&partial);
-        let file = made.map_err(|reason| OutputError::new(&partial, reason))?;
+        let file = made.map_err(|reason| match reason.kind() {
+            io::ErrorKind::AlreadyExists => OutputError::Unfinished(partial.clone()),
+            _ => OutputError::new(&partial, reason),
+        })?;
         let facts = file.metadata().and_then(|facts| Ok((FileId::of(&facts), file.try_clone()?)));
         let (id, other) = facts.map_err(|reason| OutputError::new(&partial, reason))?;
         Ok((Self { path: path.to_owned(), partial, id, _file: other }, file))

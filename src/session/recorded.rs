@@ -8,6 +8,9 @@ use thiserror::Error;
 
 use crate::nettrace::{DecodeError, Decoder, Ending, Limits, Repair, Sink, TraceHeader};
 
+/// What a person can do with a file that does not end as it should.
+const SALVAGE: &str = "`dn-top salvage` makes a whole file of it";
+
 /// One read takes at most this much.
 const CHUNK: usize = 256 * 1024;
 
@@ -66,13 +69,14 @@ pub struct Pass {
 impl Pass {
     /// What a person should know of a file that does not end the way a whole one does.
     pub fn trouble(&self) -> Option<String> {
-        match &self.ending {
-            Ending::Complete => None,
+        let words = match &self.ending {
+            Ending::Complete => return None,
             Ending::Truncated { whole_bytes, loose_bytes } => {
-                Some(format!("cut off: {loose_bytes} bytes after the last whole block at byte {whole_bytes}"))
+                format!("cut off: {loose_bytes} bytes after the last whole block at byte {whole_bytes}")
             }
-            Ending::Broken { error, .. } => Some(format!("{error}; what comes before is counted")),
-        }
+            Ending::Broken { error, .. } => format!("{error}; what comes before is counted"),
+        };
+        Some(if self.repair.is_some() { format!("{words}; {SALVAGE}") } else { words })
     }
 }
 
