@@ -187,7 +187,7 @@ fn shares_are_those_of_time_where_the_sampler_is_late() {
         let share = |[a, b]: [f64; 2]| a / (a + b) * 100.0;
         let (truth, counted) = (share([spent[0], spent[1]]), share(names.map(|name| of(name, "total"))));
         let timed = share(names.map(|name| of(name, "total_ns")));
-        assert!((timed - truth).abs() < 6.0, "{runtime}: {timed} % and not {truth} %; {counted} % by count");
+        assert!((timed - truth).abs() < 12.0, "{runtime}: {timed} % and not {truth} %; {counted} % by count");
         let sum: f64 = report["methods"].as_array().unwrap().iter().map(|method| method["self_ns"].as_f64().unwrap()).sum();
         assert!(sum <= report["time_ns"].as_f64().unwrap() * 1.000_001, "{report:#}");
     }
