@@ -23,7 +23,7 @@ pub trait Sink {
     fn event(&mut self, _event: &Event<'_>) {}
 
     /// An event of a kind that is wanted in the order of time, when no older one can come: before the next sequence point, mostly about 100 ms later. Where a
-    /// stream has neither sequence points nor events that are marked as sorted, and more than 16 MB are held back, the older half comes nevertheless,
+    /// stream has neither sequence points nor events that are marked as sorted, and more than 4 MB are held back, the older half comes nevertheless,
     /// and what is older than that comes out of order.
     fn ordered_event(&mut self, _event: &Event<'_>) {}
 
