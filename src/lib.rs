@@ -13,6 +13,7 @@
 //! | [`nettrace`] | event stream format, sans-io: push decoder and encoder |
 //! | [`clr`] | what the bytes mean: providers, keywords, levels, profiles |
 //! | [`analysis`] | accumulators: events in, small snapshots out |
+//! | [`perfetto`] | Perfetto's trace format |
 //! | [`export`] | what runtimes tell, in the file formats of other tools |
 //! | [`model`] | plain values that rooms hand each other: a process, a recording |
 //! | [`net`] | tokio: endpoints, client, discovery, diagnostic ports |
@@ -44,6 +45,8 @@ pub mod model;
 pub mod net;
 #[warn(clippy::disallowed_methods)]
 pub mod nettrace;
+#[warn(clippy::disallowed_methods)]
+pub mod perfetto;
 pub mod session;
 pub mod sim;
 pub mod tui;

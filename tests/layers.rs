@@ -17,12 +17,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("nettrace", &["wire"]),
     ("clr", &["ipc", "nettrace", "wire"]),
     ("analysis", &["clr", "nettrace", "wire"]),
-    ("export", &["clr", "nettrace"]),
+    ("perfetto", &["wire"]),
+    ("export", &["analysis", "perfetto", "clr", "nettrace", "wire"]),
     ("model", &["analysis", "clr", "nettrace", "ipc"]),
     ("app", &["model", "analysis", "clr", "ipc"]),
     ("ui", &["app", "model", "analysis", "clr", "ipc"]),
     ("net", &["assembly", "model", "ipc", "wire"]),
-    ("session", &["net", "model", "nettrace", "analysis", "clr", "ipc", "wire"]),
+    ("session", &["net", "export", "model", "nettrace", "analysis", "clr", "ipc", "wire"]),
     ("sim", &["net", "assembly", "model", "ipc", "nettrace", "clr", "wire"]),
     ("tui", &["ui", "app", "session", "net", "sim", "model", "analysis", "clr", "ipc"]),
     ("cli", &["tui", "ui", "app", "session", "net", "sim", "export", "model", "analysis", "clr", "nettrace", "ipc", "wire"]),
@@ -30,7 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// The rooms that get bytes, time and sizes as arguments and reach for none of them.
-const PURE: &[&str] = &["wire", "assembly", "ipc", "nettrace", "clr", "analysis", "export", "model", "app", "ui"];
+const PURE: &[&str] = &["wire", "assembly", "ipc", "nettrace", "clr", "analysis", "perfetto", "export", "model", "app", "ui"];
 
 /// What a pure room may not name: the start of a path.
 const IMPURE: &[&str] = &[

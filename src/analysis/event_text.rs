@@ -25,7 +25,8 @@ pub struct Described {
     pub is_cut: bool,
 }
 
-pub(super) fn describe(event: &Event<'_>, pointer_size: u8) -> Described {
+/// The fields of an event in words, by its metadata or by the runtime's manifest.
+pub fn describe(event: &Event<'_>, pointer_size: u8) -> Described {
     let mut all = Described::default();
     let metadata = event.metadata;
     if metadata.fields.is_empty() && manifest::is_described(&metadata.provider, metadata.event_id) {

@@ -39,16 +39,16 @@ mod timeline;
 mod watch;
 
 pub use crate::nettrace::ThreadId;
-pub use activities::{ActivitySnapshot, ActivitySubject, OperationSnapshot, RunningActivity};
+pub use activities::{ActivitySnapshot, ActivitySubject, OperationSnapshot, RunningActivity, add_texts};
 pub use assemblies::{Assembly, AssemblySnapshot, MissingAssembly};
 pub use contention::{ContentionSite, ContentionSnapshot, LockWait};
 pub use counters::{
-    CounterKind, CounterSession, CounterSnapshot, CounterSource, CounterTally, CountersSnapshot, HistogramReading, Instrument, MeterLimits,
-    MeterNotice, Spread, Vitals, told_once,
+    CounterKind, CounterReader, CounterSession, CounterSnapshot, CounterSource, CounterTally, CounterValue, CountersSnapshot,
+    HistogramReading, Instrument, MeterLimits, MeterNotice, Spread, Vitals, told_once,
 };
 pub use distribution::Distribution;
 pub use event_filter::EventFilter;
-pub use event_text::Described;
+pub use event_text::{Described, describe};
 pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
 pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, GcSnapshot, Heap, PauseSnapshot};
 pub use heap::{HeapProblem, HeapSnapshot, HeapType};
@@ -58,14 +58,14 @@ pub use kernel_samples::KernelSamples;
 pub use live::Live;
 pub use logs::{LEVELS, LogMessage, LogSnapshot};
 pub use methods::{
-    CallNode, Counts, MethodCount, MethodTime, Methods, MethodsSnapshot, Profile, ProfileFrame, SampleCount, SampleFilter, StackGroup,
-    ThreadSamples,
+    CallNode, Counts, MethodCount, MethodTime, Methods, MethodsSnapshot, Profile, ProfileFrame, Rounds, SampleCount, SampleFilter,
+    StackGroup, ThreadSamples,
 };
 pub use rates::{Hole, RateSnapshot};
 pub use recent::{EventName, RecentSnapshot, SingleEvent};
 pub use sampled::SampledMethods;
 pub use snapshot::Snapshot;
-pub use symbols::Symbols;
+pub use symbols::{MethodId, Symbols};
 pub use thread_pool::{Adjustment, ThreadPoolSnapshot};
 pub use throughput::{EventCount, ProblemCount, Throughput, Totals};
 pub use timeline::Timeline;

@@ -45,9 +45,9 @@ pub struct Symbols {
     full: bool,
 }
 
-/// A method.
+/// A method of a [`Symbols`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct MethodId(pub(super) u32);
+pub struct MethodId(pub(super) u32);
 
 #[derive(Debug, Clone, Copy)]
 struct Body {
@@ -240,7 +240,7 @@ impl Symbols {
     }
 
     /// The method that an address is in. For a return address, ask for the byte before it: a call can be the last instruction.
-    pub(super) fn find(&self, address: u64) -> Option<MethodId> {
+    pub fn find(&self, address: u64) -> Option<MethodId> {
         self.body(address).map(|body| body.method)
     }
 
@@ -255,19 +255,24 @@ impl Symbols {
         (self.names.get(method.namespace), self.names.get(method.name))
     }
 
+    /// Whether it is code that the runtime makes to get from managed to native code or back.
+    pub fn is_stub(&self, method: MethodId) -> bool {
+        self.names(method).1.starts_with("IL_STUB")
+    }
+
     /// Type and name of a method with a dot between.
-    pub(super) fn full_name(&self, method: MethodId) -> String {
+    pub fn full_name(&self, method: MethodId) -> String {
         let (namespace, name) = self.names(method);
         method_name(namespace, name)
     }
 
     /// The parameters of a method in parentheses, as in `(int, string)`; empty where they are not known.
-    pub(super) fn parameters(&self, method: MethodId) -> &str {
+    pub fn parameters(&self, method: MethodId) -> &str {
         self.names.get(self.parameters[method.0 as usize])
     }
 
     /// File name of a method's module without its extension; empty where it is not known.
-    pub(super) fn module(&self, method: MethodId) -> &str {
+    pub fn module(&self, method: MethodId) -> &str {
         self.module_name(self.methods[method.0 as usize].module)
     }
 

@@ -11,6 +11,7 @@ mod document;
 mod dump;
 mod env;
 mod exit;
+mod export;
 mod gcdump;
 mod heap;
 mod host;
@@ -62,6 +63,7 @@ fn run() -> Result<Exit, Failure> {
     match command {
         Command::Stats { file, output } => stats::run(&file, output.json),
         Command::Report(report) => report::run(&report),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Open { files } => open::run(&files, options),
         Command::Salvage { files, output } => salvage::run(&files, &output),
         Command::Counters(counters) => on_processes(options, async |host| counters::run(host, counters).await),

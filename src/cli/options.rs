@@ -41,6 +41,7 @@ impl Subject {
             Command::Profiles { .. }
             | Command::Stats { .. }
             | Command::Report(_)
+            | Command::Export(_)
             | Command::Salvage { .. }
             | Command::Completions { .. }
             | Command::Man

@@ -4,6 +4,8 @@
 
 mod gcdump;
 mod graph;
+mod trace;
 
 pub use gcdump::{Facts, GraphError};
 pub use graph::HeapGraph;
+pub use trace::{Export, Format, Options, Overview, Part, Scratch};

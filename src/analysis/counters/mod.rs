@@ -3,6 +3,7 @@
 mod event_counters;
 mod meters;
 mod number;
+mod reader;
 mod series;
 mod tally;
 mod vitals;
@@ -18,6 +19,7 @@ use meters::Meters;
 use series::Series;
 
 pub use meters::{Instrument, MeterLimits, MeterNotice};
+pub use reader::{CounterReader, CounterValue};
 pub use series::{CounterKind, CounterSnapshot, CounterSource, HistogramReading, Spread};
 pub use tally::CounterTally;
 pub use vitals::Vitals;
@@ -57,6 +59,8 @@ struct Store {
     key: Vec<u8>,
     /// Values of series for which there was no room.
     dropped: u64,
+    /// The series that was asked for last.
+    latest: Option<u32>,
 }
 
 /// What the program and its libraries publish.
@@ -98,6 +102,7 @@ impl Store {
                 return None;
             }
         };
+        self.latest = Some(at as u32);
         self.series.get_mut(at)
     }
 

@@ -150,6 +150,11 @@ impl Series {
         }
     }
 
+    /// The newest value of the history and when it came.
+    pub(super) fn newest(&self) -> Option<(i64, f64)> {
+        self.history.back().copied()
+    }
+
     /// Puts the latest reading into the history, where it has a value.
     pub(super) fn record(&mut self) {
         self.is_read = true;

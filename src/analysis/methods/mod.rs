@@ -23,6 +23,7 @@ use tree::StackTree;
 
 pub use counts::{CallNode, Counts, MethodCount, MethodTime, SampleCount, StackGroup};
 pub use profile::{Profile, ProfileFrame};
+pub use rounds::Rounds;
 
 /// Numbers of stacks below this are looked up by index.
 const DENSE: usize = 1 << 16;

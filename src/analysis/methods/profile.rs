@@ -112,7 +112,7 @@ impl Profile {
             let frame = node.frame.resolved(symbols);
             // Code that the runtime makes to get from one world to another belongs to who called it.
             if let Meaning::Method(method) = frame.meaning()
-                && symbols.names(method).1.starts_with("IL_STUB")
+                && symbols.is_stub(method)
             {
                 places[index] = parent;
                 continue;

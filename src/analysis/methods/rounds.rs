@@ -11,7 +11,7 @@ const NOMINAL_NS: u64 = 1_000_000;
 
 /// Tells rounds of the sampler apart and how long each was.
 #[derive(Debug)]
-pub(super) struct Rounds {
+pub struct Rounds {
     /// Number of the round that goes on; the first has 1.
     number: u32,
     /// When it began, nanoseconds.
@@ -30,13 +30,13 @@ impl Default for Rounds {
 
 impl Rounds {
     /// A thread that was in no round yet.
-    pub(super) const NEVER: u32 = 0;
+    pub const NEVER: u32 = 0;
 
-    /// The round of a sample of a thread that was last seen in round `seen`, and what the sample stands for.
+    /// The round of a sample of a thread that was last seen in round `seen`, and what the sample stands for, nanoseconds: the time before it.
     ///
     /// Each thread is looked at once in a round: one that is there again begins the next.
     #[inline]
-    pub(super) fn sample(&mut self, seen: u32, at: i64) -> (u32, u64) {
+    pub fn sample(&mut self, seen: u32, at: i64) -> (u32, u64) {
         if seen == self.number {
             self.begin(at);
         }

@@ -1,0 +1,93 @@
+//! `export FILE`: a recording in the format of another tool.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::args::{self, ExportFormat};
+use super::exit::{Exit, Failure};
+use super::print;
+use crate::export::{Format, Options, Part};
+use crate::model::sanitise;
+use crate::session::{Destination, ExportError, OutputError, export};
+
+/// The document of `--json`.
+#[derive(Serialize)]
+struct Exported {
+    files: Vec<String>,
+    output: String,
+    bytes: u64,
+    /// Whether all recordings end the way a whole one does.
+    complete: bool,
+}
+
+pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
+    let format = arguments.format.format();
+    let nanoseconds = |time: std::time::Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+    let from = arguments.from.map_or(i64::MIN, nanoseconds);
+    let to = arguments.to.map_or(i64::MAX, nanoseconds);
+    if from > to {
+        return Err(Failure::usage("--from is later than --to: nothing lies between them"));
+    }
+    let (first, others) = match arguments.files.split_first() {
+        Some((first, others)) => (first, others),
+        None => return Err(Failure::usage("no file is given")),
+    };
+    if format != Format::Perfetto && (arguments.slices || !others.is_empty()) {
+        let what = if arguments.slices { "--slices" } else { "several files in one" };
+        return Err(Failure::usage(format!("{what} can only be had with --format perfetto")));
+    }
+    let part = Part { window: from..=to, threads: arguments.thread.iter().copied().collect() };
+    let options = Options { format, part, calls: arguments.slices, number: 0 };
+    let destination = match &arguments.output_path {
+        Some(path) if path.as_os_str() == "-" => Destination::Stdout,
+        Some(path) => Destination::File(path.clone()),
+        None => Destination::File(beside(first, format)),
+    };
+    let passes = export(&arguments.files, &options, &destination).map_err(failure)?;
+    for (file, pass) in arguments.files.iter().zip(&passes) {
+        if let Some(trouble) = pass.trouble() {
+            print::say(format_args!("{}: {trouble}", file.display()));
+        }
+    }
+    let Destination::File(path) = destination else { return Ok(Exit::Done) };
+    if arguments.output.json {
+        print::json(&Exported {
+            files: arguments.files.iter().map(|file| sanitise(&file.to_string_lossy())).collect(),
+            output: sanitise(&path.to_string_lossy()),
+            bytes: path.metadata().map_or(0, |facts| facts.len()),
+            complete: passes.iter().all(|pass| pass.ending.is_complete()),
+        })?;
+    } else {
+        print::text(|out| writeln!(out, "{}", sanitise(&path.to_string_lossy())))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The recording's name with the extension of the format.
+fn beside(file: &Path, format: Format) -> PathBuf {
+    let stem = file.file_name().unwrap_or_default().to_string_lossy();
+    let stem = stem.strip_suffix(".nettrace").unwrap_or(&stem);
+    file.with_file_name(format!("{stem}.{}", format.extension()))
+}
+
+fn failure(error: ExportError) -> Failure {
+    let exit = match &error {
+        ExportError::Output(error @ OutputError::Denied { .. }) if error.is_denied() => Exit::Denied,
+        _ => Exit::Failed,
+    };
+    Failure::new(exit, error)
+}
+
+impl ExportFormat {
+    fn format(self) -> Format {
+        match self {
+            Self::Perfetto => Format::Perfetto,
+            Self::Speedscope => Format::Speedscope,
+            Self::Chromium => Format::Chromium,
+            Self::Folded => Format::Folded,
+            Self::Pprof => Format::Pprof,
+            Self::Csv => Format::Csv,
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The JSON of Chrome's tracing, which Perfetto, speedscope and others read.
+//!
+//! Source: the document "Trace Event Format". Times are microseconds since the start of the session.
+
+use std::io::{self, Write};
+
+use foldhash::HashMap;
+
+use crate::nettrace::ThreadId;
+
+use super::json::write_string;
+use super::spans::{Edge, Spans};
+use super::stacks::Stacks;
+use super::writer::{Counter, Fact, Instant, Sample, Slice, Subject, Track, Writer};
+
+/// Threads of what is not of one thread have numbers that no thread has: pids end at 2^22.
+const FIRST_TRACK: u64 = 1 << 30;
+
+/// Writes a recording as one JSON object.
+pub(super) struct Chromium<W> {
+    out: W,
+    subject: Subject,
+    is_first: bool,
+    threads: HashMap<ThreadId, Spans>,
+    tracks: HashMap<String, u64>,
+    /// How many slices of threads there are.
+    slices: u64,
+}
+
+impl<W: Write> Chromium<W> {
+    pub(super) fn new(mut out: W, subject: Subject) -> io::Result<Self> {
+        out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
+        let pid = subject.header.process_id;
+        let mut chromium = Self { out, subject, is_first: true, threads: HashMap::default(), tracks: HashMap::default(), slices: 0 };
+        // The trace processor refuses a file with an empty name, and one without any event.
+        let name = Some(chromium.subject.command_line.clone()).filter(|name| !name.is_empty());
+        let name = name.unwrap_or_else(|| format!("process {pid}"));
+        chromium.metadata("process_name", pid.into(), 0, &name)?;
+        Ok(chromium)
+    }
+
+    fn pid(&self, thread: ThreadId) -> u64 {
+        u64::from(if thread.process == 0 { self.subject.header.process_id } else { thread.process })
+    }
+
+    /// Begins an event; its object is not closed.
+    fn event(&mut self, phase: char, name: &str, pid: u64, tid: u64) -> io::Result<()> {
+        let comma = if std::mem::replace(&mut self.is_first, false) { "" } else { ",\n" };
+        write!(self.out, "{comma}{{\"ph\":\"{phase}\",\"pid\":{pid},\"tid\":{tid},\"name\":")?;
+        write_string(&mut self.out, name)
+    }
+
+    fn metadata(&mut self, what: &str, pid: u64, tid: u64, name: &str) -> io::Result<()> {
+        self.event('M', what, pid, tid)?;
+        self.out.write_all(b",\"args\":{\"name\":")?;
+        write_string(&mut self.out, name)?;
+        self.out.write_all(b"}}")
+    }
+
+    fn time(&mut self, name: &str, ns: i64) -> io::Result<()> {
+        let (sign, ns) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
+        write!(self.out, ",\"{name}\":{sign}{}.{:03}", ns / 1000, ns % 1000)
+    }
+
+    fn arguments(&mut self, facts: &[(&'static str, Fact<'_>)]) -> io::Result<()> {
+        self.out.write_all(b",\"args\":{")?;
+        for (index, (name, fact)) in facts.iter().enumerate() {
+            self.out.write_all(if index == 0 { b"" } else { b"," })?;
+            write_string(&mut self.out, name)?;
+            self.out.write_all(b":")?;
+            match fact {
+                Fact::Count(value) => write!(self.out, "{value}")?,
+                Fact::Number(value) if value.is_finite() => write!(self.out, "{value}")?,
+                Fact::Number(_) => self.out.write_all(b"null")?,
+                Fact::Flag(value) => write!(self.out, "{value}")?,
+                Fact::Text(value) => write_string(&mut self.out, value)?,
+            }
+        }
+        self.out.write_all(b"}}")
+    }
+
+    /// Process and number of the thread that a track is shown as.
+    fn place(&mut self, track: Track<'_>) -> io::Result<(u64, u64)> {
+        let name = match track {
+            Track::Thread(thread) => return Ok((self.pid(thread), thread.thread)),
+            Track::LostEvents => "Lost events".to_owned(),
+            Track::GcPauses => "GC pauses".to_owned(),
+            Track::BackgroundGc => "Background GC".to_owned(),
+            Track::Operation { name, lane } => format!("{name} #{lane}"),
+        };
+        let pid = self.subject.header.process_id.into();
+        let next = FIRST_TRACK + self.tracks.len() as u64;
+        if let Some(known) = self.tracks.get(&name) {
+            return Ok((pid, *known));
+        }
+        self.metadata("thread_name", pid, next, &name)?;
+        self.tracks.insert(name, next);
+        Ok((pid, next))
+    }
+
+    fn edge(&mut self, thread: ThreadId, at: i64, edge: Edge, stacks: &Stacks) -> io::Result<()> {
+        let (phase, frame) = match edge {
+            Edge::Begin(frame) => ('B', frame),
+            Edge::End(frame) => ('E', frame),
+        };
+        let pid = self.pid(thread);
+        self.event(phase, &stacks.name(frame), pid, thread.thread)?;
+        self.out.write_all(b",\"cat\":\"sample\"")?;
+        self.time("ts", at)?;
+        self.out.write_all(b"}")
+    }
+
+    /// Ends the calls of all threads.
+    fn end_calls(&mut self, stacks: &Stacks) -> io::Result<()> {
+        for (thread, mut spans) in std::mem::take(&mut self.threads) {
+            spans.end(|at, edge| self.edge(thread, at, edge, stacks))?;
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write> Writer for Chromium<W> {
+    fn thread(&mut self, thread: ThreadId, name: &str) -> io::Result<()> {
+        let pid = self.pid(thread);
+        if name.is_empty() { Ok(()) } else { self.metadata("thread_name", pid, thread.thread, name) }
+    }
+
+    fn sample(&mut self, sample: &Sample, stacks: &Stacks) -> io::Result<()> {
+        let mut spans = self.threads.remove(&sample.thread).unwrap_or_default();
+        let result = spans.sample(sample.at, sample.duration, sample.node, stacks, |at, edge| self.edge(sample.thread, at, edge, stacks));
+        self.threads.insert(sample.thread, spans);
+        result
+    }
+
+    fn slice(&mut self, slice: &Slice<'_>, _stacks: &Stacks) -> io::Result<()> {
+        if let Track::Thread(thread) = slice.track {
+            // The calls of the thread are not nested with it, since samples only say roughly when they began and ended.
+            self.slices += 1;
+            let pid = self.pid(thread);
+            for (phase, at, facts) in [('b', slice.start, slice.facts), ('e', slice.end, &[][..])] {
+                self.event(phase, slice.name, pid, thread.thread)?;
+                write!(self.out, ",\"cat\":\"{}\",\"id\":{}", slice.category, self.slices)?;
+                self.time("ts", at)?;
+                self.arguments(facts)?;
+            }
+            return Ok(());
+        }
+        let (pid, tid) = self.place(slice.track)?;
+        self.event('X', slice.name, pid, tid)?;
+        write!(self.out, ",\"cat\":\"{}\"", slice.category)?;
+        self.time("ts", slice.start)?;
+        self.time("dur", slice.end.saturating_sub(slice.start))?;
+        self.arguments(slice.facts)
+    }
+
+    fn instant(&mut self, instant: &Instant<'_>, _stacks: &Stacks) -> io::Result<()> {
+        let pid = self.pid(instant.thread);
+        self.event('i', instant.name, pid, instant.thread.thread)?;
+        write!(self.out, ",\"s\":\"t\",\"cat\":\"{}\"", instant.category)?;
+        self.time("ts", instant.at)?;
+        self.arguments(instant.facts)
+    }
+
+    fn counter(&mut self, counter: &Counter<'_>, at: i64, value: f64) -> io::Result<()> {
+        let pid = self.subject.header.process_id.into();
+        let name = match *counter {
+            Counter::Heap(index) => format!("Heap: {}", Counter::HEAPS[index.min(4)]),
+            Counter::AllocationRate => "Allocation rate (B/s)".to_owned(),
+            Counter::Workers => "Thread pool workers".to_owned(),
+            Counter::Published { group, name, unit: "" } => format!("{group}: {name}"),
+            Counter::Published { group, name, unit } => format!("{group}: {name} ({unit})"),
+        };
+        self.event('C', &name, pid, 0)?;
+        self.time("ts", at)?;
+        self.arguments(&[("value", Fact::Number(value))])
+    }
+
+    fn stacks_cleared(&mut self, stacks: &Stacks) -> io::Result<()> {
+        self.end_calls(stacks)
+    }
+
+    fn finish(&mut self, _end: i64, stacks: &Stacks) -> io::Result<()> {
+        self.end_calls(stacks)?;
+        self.out.write_all(b"\n]}\n")?;
+        self.out.flush()
+    }
+}

@@ -1,0 +1,180 @@
+//! A recording in the formats of other tools.
+//!
+//! Two passes: the first finds the names of methods, which come last in a recording, and what process it is of ([`Overview`]); the second writes
+//! ([`Export`]). Both are [`Sink`]s. Memory does not depend on the length of the recording.
+
+mod began;
+mod chromium;
+mod csv;
+mod folded;
+mod json;
+mod overview;
+mod perfetto;
+mod pprof;
+mod spans;
+mod speedscope;
+mod stacks;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod writer;
+
+use std::io::{self, Write};
+
+use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader};
+
+use chromium::Chromium;
+use csv::Csv;
+use folded::Folded;
+use perfetto::Perfetto;
+use pprof::Pprof;
+use speedscope::Speedscope;
+use stacks::Stacks;
+use walk::Walk;
+use writer::Writer;
+
+pub use overview::Overview;
+pub use speedscope::Scratch;
+pub use walk::Part;
+
+/// A format that a recording can be exported to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Perfetto's trace format: everything, for `ui.perfetto.dev` and the trace processor.
+    Perfetto,
+    /// The JSON of speedscope: samples, a profile for each thread.
+    Speedscope,
+    /// The JSON of Chrome's tracing: everything.
+    Chromium,
+    /// Folded stacks: samples, for flame graphs.
+    Folded,
+    /// The profile of pprof: samples.
+    Pprof,
+    /// Comma-separated values: a line for each event.
+    Csv,
+}
+
+impl Format {
+    /// Every format.
+    pub const ALL: [Self; 6] = [Self::Perfetto, Self::Speedscope, Self::Chromium, Self::Folded, Self::Pprof, Self::Csv];
+
+    /// What the files of a format are called by convention.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Perfetto => "perfetto-trace",
+            Self::Speedscope => "speedscope.json",
+            Self::Chromium => "chromium.json",
+            Self::Folded => "folded",
+            Self::Pprof => "pb",
+            Self::Csv => "csv",
+        }
+    }
+}
+
+/// How a recording is exported.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The format.
+    pub format: Format,
+    /// What of the recording.
+    pub part: Part,
+    /// Whether samples are nested slices as well (Perfetto only; in the other formats they are or cannot be).
+    pub calls: bool,
+    /// The place of the recording among those that are exported into one trace (Perfetto only).
+    pub number: u32,
+}
+
+/// The second pass over a recording: give it the same stream as the [`Overview`].
+pub struct Export<'w>(Pass<'w>);
+
+enum Pass<'w> {
+    Walk(Box<Walk<'w>>),
+    Events(Box<Csv<Box<dyn Write + 'w>>>),
+}
+
+impl<'w> Export<'w> {
+    /// Begins to write. `scratch` is an empty file that nobody else reads, which some formats gather in.
+    ///
+    /// # Errors
+    /// What the output says.
+    pub fn new(options: Options, overview: Overview, out: Box<dyn Write + 'w>, scratch: Box<dyn Scratch + 'w>) -> io::Result<Self> {
+        let Options { format, part, calls, number } = options;
+        let (subject, symbols) = overview.into_parts();
+        let writer: Box<dyn Writer + 'w> = match format {
+            Format::Perfetto => Box::new(Perfetto::new(out, subject, number, calls)?),
+            Format::Speedscope => Box::new(Speedscope::new(out, scratch, subject)),
+            Format::Chromium => Box::new(Chromium::new(out, subject)?),
+            Format::Folded => Box::new(Folded::new(out)),
+            Format::Pprof => Box::new(Pprof::new(out, subject)),
+            Format::Csv => return Ok(Self(Pass::Events(Box::new(Csv::new(out, part))))),
+        };
+        Ok(Self(Pass::Walk(Box::new(Walk::new(writer, Stacks::new(symbols), part)))))
+    }
+
+    /// Whether the output failed: the rest of the stream is of no use.
+    pub fn has_failed(&self) -> bool {
+        match &self.0 {
+            Pass::Walk(walk) => walk.has_failed(),
+            Pass::Events(csv) => csv.has_failed(),
+        }
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// What the output said first.
+    pub fn finish(self) -> io::Result<()> {
+        match self.0 {
+            Pass::Walk(walk) => walk.finish(),
+            Pass::Events(csv) => csv.finish(),
+        }
+    }
+
+    fn sink(&mut self) -> &mut dyn Sink {
+        match &mut self.0 {
+            Pass::Walk(walk) => &mut **walk,
+            Pass::Events(csv) => &mut **csv,
+        }
+    }
+}
+
+impl Sink for Export<'_> {
+    fn trace(&mut self, header: &TraceHeader) {
+        self.sink().trace(header);
+    }
+
+    fn metadata(&mut self, metadata: &Metadata) {
+        self.sink().metadata(metadata);
+    }
+
+    fn wants_order(&self, metadata: &Metadata) -> bool {
+        match &self.0 {
+            Pass::Walk(walk) => walk.wants_order(metadata),
+            Pass::Events(csv) => csv.wants_order(metadata),
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        self.sink().event(event);
+    }
+
+    fn ordered_event(&mut self, event: &Event<'_>) {
+        self.sink().ordered_event(event);
+    }
+
+    fn thread(&mut self, thread: &Thread) {
+        self.sink().thread(thread);
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        self.sink().loss(loss);
+    }
+
+    fn ordered_loss(&mut self, loss: &Loss) {
+        self.sink().ordered_loss(loss);
+    }
+
+    fn sequence_point(&mut self, point: &SequencePoint) {
+        self.sink().sequence_point(point);
+    }
+}

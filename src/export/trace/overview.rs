@@ -1,0 +1,84 @@
+//! The first look at a recording: the names of its methods, and what it is of.
+
+use crate::analysis::{Live, Symbols};
+use crate::clr::EventKind;
+use crate::clr::payload::{Fields, Payload, ProcessInfo, RuntimeInformation};
+use crate::nettrace::{Event, Metadata, SequencePoint, Sink, TraceHeader};
+
+use super::walk::set;
+use super::writer::Subject;
+
+/// Characters of a command line.
+const COMMAND_LINE: usize = 4096;
+
+/// What has to be known of a recording before it is exported.
+#[derive(Debug)]
+pub struct Overview {
+    symbols: Live,
+    kinds: Vec<EventKind>,
+    subject: Subject,
+}
+
+impl Default for Overview {
+    fn default() -> Self {
+        Self { symbols: Live::only_symbols(), kinds: vec![EventKind::Other], subject: Subject::default() }
+    }
+}
+
+impl Overview {
+    /// What the stream has in common.
+    pub fn header(&self) -> &TraceHeader {
+        &self.subject.header
+    }
+
+    /// The process and the methods.
+    pub(super) fn into_parts(self) -> (Subject, Symbols) {
+        (self.subject, self.symbols.into_symbols())
+    }
+
+    fn read<'a, P: Payload<'a>>(&self, event: &Event<'a>) -> Option<P> {
+        P::read(Fields::of(event, self.subject.header.pointer_size))
+    }
+}
+
+impl Sink for Overview {
+    fn trace(&mut self, header: &TraceHeader) {
+        self.subject.header = *header;
+        Sink::trace(&mut self.symbols, header);
+    }
+
+    fn metadata(&mut self, metadata: &Metadata) {
+        self.kinds.push(EventKind::of(metadata));
+        self.symbols.metadata(metadata);
+    }
+
+    fn wants_order(&self, metadata: &Metadata) -> bool {
+        self.symbols.wants_order(metadata)
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        match self.kinds.get(event.metadata.index as usize) {
+            // Of no use for names, and most of the events.
+            Some(EventKind::ThreadSample) => {}
+            Some(EventKind::ProcessInfo) => {
+                if let Some(ProcessInfo { command_line, .. }) = self.read(event) {
+                    set(&mut self.subject.command_line, command_line, COMMAND_LINE);
+                }
+            }
+            Some(EventKind::RuntimeInformation) => {
+                if let Some(RuntimeInformation { version: [major, minor, ..], .. }) = self.read(event) {
+                    self.subject.runtime = format!("{major}.{minor}");
+                }
+            }
+            _ => self.symbols.event(event),
+        }
+    }
+
+    fn ordered_event(&mut self, event: &Event<'_>) {
+        self.symbols.ordered_event(event);
+    }
+
+    fn sequence_point(&mut self, point: &SequencePoint) {
+        self.symbols.sequence_point(point);
+    }
+}

@@ -1,0 +1,173 @@
+//! What the packets of a sequence refer to: names, frames and stacks by number.
+
+use foldhash::HashMap;
+
+use super::super::stacks::{FrameId, NodeId, Stacks};
+use super::super::writer::Fact;
+use crate::perfetto::Message;
+use crate::perfetto::field::{event, interned};
+
+/// Bytes of a name that are written.
+const NAME: usize = 4096;
+/// The mapping of frames whose module is not known.
+const UNKNOWN_MODULE: &str = "unknown";
+/// What managed code called: the runtime, a native library, the kernel.
+const NATIVE_CODE: &str = "(native code)";
+
+/// What packets refer to. Numbers begin at 1.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) names: HashMap<(Kind, Box<str>), u64>,
+    mappings: HashMap<Box<str>, u64>,
+    /// By frame, whether it is described.
+    frames: Vec<bool>,
+    /// By node, whether its stack is described.
+    stacks: Vec<bool>,
+    /// Whether the frame of native code is described.
+    native: bool,
+    /// What the next packet has to define.
+    pub(super) pending: Vec<u8>,
+}
+
+/// What a name is of: each has numbers of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Event,
+    Category,
+    Annotation,
+}
+
+impl Kind {
+    fn field(self) -> u32 {
+        match self {
+            Self::Event => interned::EVENT_NAMES,
+            Self::Category => interned::EVENT_CATEGORIES,
+            Self::Annotation => interned::DEBUG_ANNOTATION_NAMES,
+        }
+    }
+}
+
+impl State {
+    pub(super) fn name(&mut self, kind: Kind, name: &str) -> u64 {
+        let name = start_of(name);
+        let next = self.names.len() as u64 + 1;
+        if let Some(known) = self.names.get(&(kind, Box::from(name))) {
+            return *known;
+        }
+        self.names.insert((kind, name.into()), next);
+        Message::new(&mut self.pending).message(kind.field(), |entry| {
+            entry.uint(interned::IID, next);
+            entry.text(interned::STRING, name);
+        });
+        next
+    }
+
+    fn mapping(&mut self, module: &str) -> u64 {
+        let module = if module.is_empty() { UNKNOWN_MODULE } else { start_of(module) };
+        let next = self.mappings.len() as u64 + 1;
+        if let Some(known) = self.mappings.get(module) {
+            return *known;
+        }
+        self.mappings.insert(module.into(), next);
+        let mut pending = Message::new(&mut self.pending);
+        pending.message(interned::MAPPING_PATHS, |path| {
+            path.uint(interned::IID, next);
+            path.text(interned::STRING, module);
+        });
+        pending.message(interned::MAPPINGS, |mapping| {
+            mapping.uint(interned::IID, next);
+            mapping.uint(interned::PATH_STRING_IDS, next);
+        });
+        next
+    }
+
+    fn frame(&mut self, frame: FrameId, stacks: &Stacks) -> u64 {
+        let iid = u64::from(frame) + 1;
+        let index = frame as usize;
+        if self.frames.len() <= index {
+            self.frames.resize(index + 1, false);
+        }
+        if !std::mem::replace(&mut self.frames[index], true) {
+            let mapping = self.mapping(stacks.module(frame));
+            let name = stacks.name(frame);
+            let mut pending = Message::new(&mut self.pending);
+            pending.message(interned::FUNCTION_NAMES, |function| {
+                function.uint(interned::IID, iid);
+                function.text(interned::STRING, start_of(&name));
+            });
+            pending.message(interned::FRAMES, |entry| {
+                entry.uint(interned::IID, iid);
+                entry.uint(interned::FUNCTION_NAME_ID, iid);
+                entry.uint(interned::MAPPING_ID, mapping);
+                // Frames of one mapping are told apart by it.
+                entry.uint(interned::REL_PC, iid);
+            });
+        }
+        iid
+    }
+
+    /// The number of a stack, which may end in native code. `None` where it has no frames.
+    pub(super) fn stack(&mut self, node: NodeId, is_native: bool, stacks: &Stacks, path: &mut Vec<FrameId>) -> Option<u64> {
+        if node == 0 && !is_native {
+            return None;
+        }
+        // Each node stands for two stacks: with and without a leaf in native code.
+        let index = node as usize * 2 + usize::from(is_native);
+        if self.stacks.len() <= index {
+            self.stacks.resize(index + 1, false);
+        }
+        let iid = index as u64 + 1;
+        if !std::mem::replace(&mut self.stacks[index], true) {
+            stacks.path(node, path);
+            path.iter().for_each(|frame| {
+                self.frame(*frame, stacks);
+            });
+            let native = is_native.then(|| self.native());
+            Message::new(&mut self.pending).message(interned::CALLSTACKS, |stack| {
+                stack.uint(interned::IID, iid);
+                let frames = path.iter().map(|frame| u64::from(*frame) + 1).chain(native);
+                frames.for_each(|frame| stack.uint(interned::FRAME_IDS, frame));
+            });
+        }
+        Some(iid)
+    }
+
+    /// The frame of native code, whose number no other frame has.
+    fn native(&mut self) -> u64 {
+        const IID: u64 = u32::MAX as u64 + 1;
+        if !std::mem::replace(&mut self.native, true) {
+            let mapping = self.mapping("native");
+            let mut pending = Message::new(&mut self.pending);
+            pending.message(interned::FUNCTION_NAMES, |function| {
+                function.uint(interned::IID, IID);
+                function.text(interned::STRING, NATIVE_CODE);
+            });
+            pending.message(interned::FRAMES, |entry| {
+                entry.uint(interned::IID, IID);
+                entry.uint(interned::FUNCTION_NAME_ID, IID);
+                entry.uint(interned::MAPPING_ID, mapping);
+            });
+        }
+        IID
+    }
+}
+
+/// The start of a name, no longer than is written.
+pub(super) fn start_of(name: &str) -> &str {
+    let end = (0..=NAME.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
+    &name[..end.unwrap_or(0)]
+}
+
+pub(super) fn annotate(message: &mut Message<'_>, facts: &[(u64, Fact<'_>)]) {
+    for (name, fact) in facts {
+        message.message(event::DEBUG_ANNOTATIONS, |annotation| {
+            annotation.uint(event::ANNOTATION_NAME_IID, *name);
+            match fact {
+                Fact::Count(value) => annotation.uint(event::UINT_VALUE, *value),
+                Fact::Number(value) => annotation.double(event::DOUBLE_VALUE, *value),
+                Fact::Flag(value) => annotation.uint(event::BOOL_VALUE, u64::from(*value)),
+                Fact::Text(value) => annotation.text(event::STRING_VALUE, start_of(value)),
+            }
+        });
+    }
+}

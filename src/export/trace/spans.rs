@@ -1,0 +1,59 @@
+//! Samples of a thread as nested calls: what stays on the stack from one sample to the next goes on.
+
+use std::io;
+
+use super::stacks::{FrameId, NodeId, Stacks};
+
+/// The calls that a thread is in.
+#[derive(Debug, Default)]
+pub(super) struct Spans {
+    open: Vec<FrameId>,
+    path: Vec<FrameId>,
+    /// When the last sample was taken.
+    until: i64,
+}
+
+/// A call begins or ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Edge {
+    Begin(FrameId),
+    End(FrameId),
+}
+
+impl Spans {
+    /// Takes the next sample, which stands for a time before it, and gives what ended and began: ends first, and the innermost first. Where samples stand for
+    /// the same time the first counts.
+    pub(super) fn sample(
+        &mut self,
+        at: i64,
+        duration: i64,
+        node: NodeId,
+        stacks: &Stacks,
+        mut edge: impl FnMut(i64, Edge) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut start = at.saturating_sub(duration);
+        // A round of the sampler takes a while itself, and a thread is not always at the same place in it.
+        if start > self.until.saturating_add(duration / 2) {
+            self.end(&mut edge)?;
+        } else {
+            start = self.until;
+        }
+        stacks.path(node, &mut self.path);
+        let same = self.open.iter().zip(&self.path).take_while(|(open, next)| open == next).count();
+        for frame in self.open.drain(same..).rev() {
+            edge(start, Edge::End(frame))?;
+        }
+        for frame in &self.path[same..] {
+            edge(start, Edge::Begin(*frame))?;
+        }
+        self.open.extend_from_slice(&self.path[same..]);
+        self.until = at.max(start);
+        Ok(())
+    }
+
+    /// Ends all calls.
+    pub(super) fn end(&mut self, mut edge: impl FnMut(i64, Edge) -> io::Result<()>) -> io::Result<()> {
+        let until = self.until;
+        self.open.drain(..).rev().try_for_each(|frame| edge(until, Edge::End(frame)))
+    }
+}

@@ -1,0 +1,178 @@
+//! The file format of speedscope, with a profile for each thread.
+//!
+//! Source: `file-format-spec.ts` in jlfwong/speedscope. Calls begin and end ("evented"), so that the time in which a thread was not sampled stays
+//! empty. What begins and ends is gathered by thread in a file of its own, since threads come mixed and the profile of each stands in one piece.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+
+use foldhash::HashMap;
+
+use crate::nettrace::ThreadId;
+
+use super::json::write_string;
+use super::spans::{Edge, Spans};
+use super::stacks::{FrameId, Stacks};
+use super::writer::{Sample, Subject, Writer};
+
+/// Bytes of a record of the gathering file: a moment, and a frame with whether it ends.
+const RECORD: usize = 12;
+/// Bytes of a thread that are gathered before they are written.
+const GATHERED: usize = RECORD * 340;
+/// Set where a call ends.
+const ENDS: u32 = 1 << 31;
+
+/// A file to gather in: read and written by nobody else.
+pub trait Scratch: Read + Write + Seek {}
+
+impl<T: Read + Write + Seek> Scratch for T {}
+
+/// Writes a recording as one JSON object.
+pub(super) struct Speedscope<'w, W> {
+    out: W,
+    scratch: Box<dyn Scratch + 'w>,
+    subject: Subject,
+    threads: HashMap<ThreadId, Thread>,
+    /// Names of frames by their number in the file.
+    frames: Vec<(String, String)>,
+    frame_ids: HashMap<(String, String), u32>,
+    /// Number in the file by frame, and one; 0 where it has none yet.
+    known: Vec<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Thread {
+    name: String,
+    spans: Spans,
+    gathered: Vec<u8>,
+    /// Where in the file the pieces stand that were written, and how long each is.
+    pieces: Vec<(u64, usize)>,
+    first: Option<i64>,
+    last: i64,
+}
+
+impl<'w, W: Write> Speedscope<'w, W> {
+    pub(super) fn new(out: W, scratch: Box<dyn Scratch + 'w>, subject: Subject) -> Self {
+        Self { out, scratch, subject, threads: HashMap::default(), frames: Vec::new(), frame_ids: HashMap::default(), known: Vec::new() }
+    }
+
+    /// Adds what began or ended to what is gathered of a thread.
+    fn edge(&mut self, thread: &mut Thread, at: i64, edge: Edge, stacks: &Stacks) -> io::Result<()> {
+        let frame = match edge {
+            Edge::Begin(frame) => self.frame(frame, stacks),
+            Edge::End(frame) => self.frame(frame, stacks) | ENDS,
+        };
+        thread.gathered.extend_from_slice(&at.to_le_bytes());
+        thread.gathered.extend_from_slice(&frame.to_le_bytes());
+        thread.first.get_or_insert(at);
+        thread.last = at;
+        if thread.gathered.len() >= GATHERED { self.put_away(thread) } else { Ok(()) }
+    }
+
+    fn put_away(&mut self, thread: &mut Thread) -> io::Result<()> {
+        let at = self.scratch.seek(SeekFrom::End(0))?;
+        self.scratch.write_all(&thread.gathered)?;
+        thread.pieces.push((at, thread.gathered.len()));
+        thread.gathered.clear();
+        Ok(())
+    }
+
+    fn frame(&mut self, frame: FrameId, stacks: &Stacks) -> u32 {
+        let index = frame as usize;
+        if self.known.len() <= index {
+            self.known.resize(index + 1, 0);
+        }
+        if self.known[index] == 0 {
+            let name = (stacks.name(frame), stacks.module(frame).to_owned());
+            let next = self.frames.len() as u32;
+            let id = *self.frame_ids.entry(name.clone()).or_insert(next);
+            if id == next {
+                self.frames.push(name);
+            }
+            self.known[index] = id + 1;
+        }
+        self.known[index] - 1
+    }
+
+    fn end_calls(&mut self, stacks: &Stacks) -> io::Result<()> {
+        for (id, mut thread) in std::mem::take(&mut self.threads) {
+            let mut spans = std::mem::take(&mut thread.spans);
+            spans.end(|at, edge| self.edge(&mut thread, at, edge, stacks))?;
+            self.threads.insert(id, thread);
+        }
+        self.known.clear();
+        Ok(())
+    }
+
+    fn profile(&mut self, id: ThreadId, thread: &Thread) -> io::Result<()> {
+        self.out.write_all(b"{\"type\":\"evented\",\"unit\":\"nanoseconds\",\"name\":")?;
+        let name = if thread.name.is_empty() { format!("Thread {id}") } else { format!("Thread {id} {}", thread.name) };
+        write_string(&mut self.out, &name)?;
+        write!(self.out, ",\"startValue\":{},\"endValue\":{},\"events\":[", thread.first.unwrap_or(0), thread.last)?;
+        let mut bytes = vec![0; GATHERED];
+        let mut is_first = true;
+        for (at, length) in &thread.pieces {
+            self.scratch.seek(SeekFrom::Start(*at))?;
+            let piece = &mut bytes[..*length];
+            self.scratch.read_exact(piece)?;
+            for record in piece.chunks_exact(RECORD) {
+                let (at, frame) = record.split_at(8);
+                let at = i64::from_le_bytes(at.try_into().unwrap_or_default());
+                let frame = u32::from_le_bytes(frame.try_into().unwrap_or_default());
+                let comma = if std::mem::replace(&mut is_first, false) { "" } else { "," };
+                let kind = if frame & ENDS == 0 { 'O' } else { 'C' };
+                write!(self.out, "{comma}\n{{\"type\":\"{kind}\",\"frame\":{},\"at\":{at}}}", frame & !ENDS)?;
+            }
+        }
+        self.out.write_all(b"]}")
+    }
+}
+
+impl<W: Write> Writer for Speedscope<'_, W> {
+    fn thread(&mut self, thread: ThreadId, name: &str) -> io::Result<()> {
+        self.threads.entry(thread).or_default().name = name.to_owned();
+        Ok(())
+    }
+
+    fn sample(&mut self, sample: &Sample, stacks: &Stacks) -> io::Result<()> {
+        let mut thread = self.threads.remove(&sample.thread).unwrap_or_default();
+        let mut spans = std::mem::take(&mut thread.spans);
+        spans.sample(sample.at, sample.duration, sample.node, stacks, |at, edge| self.edge(&mut thread, at, edge, stacks))?;
+        thread.spans = spans;
+        self.threads.insert(sample.thread, thread);
+        Ok(())
+    }
+
+    fn stacks_cleared(&mut self, stacks: &Stacks) -> io::Result<()> {
+        self.end_calls(stacks)
+    }
+
+    fn finish(&mut self, _end: i64, stacks: &Stacks) -> io::Result<()> {
+        self.end_calls(stacks)?;
+        self.out.write_all(b"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"dn-top\",\"name\":")?;
+        write_string(&mut self.out, &self.subject.command_line)?;
+        self.out.write_all(b",\"activeProfileIndex\":0,\"profiles\":[")?;
+        let mut threads: Vec<_> = std::mem::take(&mut self.threads).into_iter().filter(|(_, thread)| thread.first.is_some()).collect();
+        threads.sort_unstable_by_key(|(id, _)| *id);
+        if threads.is_empty() {
+            // A file without a profile is not read.
+            threads.push((ThreadId::default(), Thread { name: "(no samples)".to_owned(), ..Thread::default() }));
+        }
+        for (index, (id, mut thread)) in threads.into_iter().enumerate() {
+            self.put_away(&mut thread)?;
+            self.out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
+            self.profile(id, &thread)?;
+        }
+        self.out.write_all(b"],\"shared\":{\"frames\":[")?;
+        for (index, (name, module)) in self.frames.iter().enumerate() {
+            self.out.write_all(if index == 0 { b"\n{\"name\":" } else { b",\n{\"name\":" })?;
+            write_string(&mut self.out, name)?;
+            if !module.is_empty() {
+                self.out.write_all(b",\"file\":")?;
+                write_string(&mut self.out, module)?;
+            }
+            self.out.write_all(b"}")?;
+        }
+        self.out.write_all(b"]}}\n")?;
+        self.out.flush()
+    }
+}

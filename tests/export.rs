@@ -1,0 +1,295 @@
+//! `export` over real captures: what is in the files, read by others than those that wrote them.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
+
+#[path = "support/protobuf.rs"]
+mod protobuf;
+#[path = "support/mod.rs"]
+mod support;
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use protobuf::{Value, all, field, varint};
+use support::{Invocation, Output, folder};
+
+const CAPTURES: [&str; 4] = ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
+const FORMATS: [&str; 6] = ["perfetto", "speedscope", "chromium", "folded", "pprof", "csv"];
+
+/// Writes a capture into a folder.
+fn capture(name: &str, place: &Path) -> PathBuf {
+    let packed: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "captures", &format!("{name}.nettrace.xz")].iter().collect();
+    let mut bytes = Vec::new();
+    xz2::read::XzDecoder::new(fs::File::open(packed).unwrap()).read_to_end(&mut bytes).unwrap();
+    let path = place.join(format!("{name}.nettrace"));
+    fs::write(&path, bytes).unwrap();
+    path
+}
+
+fn run(words: &[&str]) -> Output {
+    Invocation::new(words).run()
+}
+
+/// Exports a capture and gives what was written.
+fn export(capture: &Path, format: &str, more: &[&str]) -> Vec<u8> {
+    let out = capture.with_extension(format);
+    let words = ["export", capture.to_str().unwrap(), "--format", format, "-o", out.to_str().unwrap()];
+    let output = run(&[&words[..], more].concat());
+    assert_eq!((output.code, output.stdout), (0, format!("{}\n", out.display())), "{}", output.stderr);
+    assert_eq!(out.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    let bytes = fs::read(&out).unwrap();
+    fs::remove_file(out).unwrap();
+    bytes
+}
+
+/// How often an event is in a capture, as `stats` says.
+struct Stats(serde_json::Value);
+
+impl Stats {
+    fn of(capture: &Path) -> Self {
+        Self(run(&["stats", capture.to_str().unwrap(), "--json"]).json())
+    }
+
+    fn count(&self, provider: &str, id: u64) -> u64 {
+        let is_it = |count: &&serde_json::Value| count["provider"] == provider && count["id"] == id;
+        self.0["counts"].as_array().unwrap().iter().find(is_it).map_or(0, |count| count["count"].as_u64().unwrap())
+    }
+
+    fn samples(&self) -> u64 {
+        self.count("Microsoft-DotNETCore-SampleProfiler", 0)
+    }
+
+    fn runtime(&self, id: u64) -> u64 {
+        self.count("Microsoft-Windows-DotNETRuntime", id)
+    }
+}
+
+/// Numbers and names are those of the messages in `protos/perfetto/trace`.
+#[test]
+fn a_perfetto_trace_refers_to_nothing_that_it_does_not_define() {
+    let place = folder();
+    for name in CAPTURES {
+        let file = capture(name, place.path());
+        let stats = Stats::of(&file);
+        let trace = export(&file, "perfetto", &[]);
+        let (mut tracks, mut used_tracks) = (HashSet::new(), HashSet::new());
+        let mut interned = HashMap::<u64, HashSet<u64>>::new();
+        let (mut samples, mut exceptions, mut depth) = (0, 0, HashMap::<u64, i64>::new());
+        for (index, packet) in all(&trace, 1).map(Value::bytes).enumerate() {
+            let flags = field(packet, 13).map_or(0, Value::number);
+            assert_eq!(index == 0, field(packet, 87).is_some(), "{name}: the first packet of the sequence is the first");
+            assert!(index > 0 || flags == 1, "{name}: the first packet needs no state");
+            if flags & 1 != 0 {
+                interned.clear();
+                let defaults = field(packet, 59).unwrap().bytes();
+                assert_eq!(field(defaults, 58), Some(Value::Number(3)), "{name}: times are those of CLOCK_MONOTONIC");
+            }
+            for (kind, entry) in field(packet, 12).map(|data| protobuf::fields(data.bytes())).unwrap_or_default() {
+                let iid = field(entry.bytes(), 1).unwrap().number();
+                assert!(interned.entry(kind).or_default().insert(iid), "{name}: {iid} of {kind} is defined twice");
+                let is_there = |kind: u64, iid: Value<'_>| assert!(interned[&kind].contains(&iid.number()), "{name}: {kind} {iid:?}");
+                match kind {
+                    6 => {
+                        is_there(5, field(entry.bytes(), 2).unwrap());
+                        is_there(19, field(entry.bytes(), 3).unwrap());
+                    }
+                    7 => all(entry.bytes(), 2).for_each(|frame| is_there(6, frame)),
+                    19 => is_there(17, field(entry.bytes(), 7).unwrap()),
+                    _ => {}
+                }
+            }
+            let is_there = |kind: u64, iid: Value<'_>| assert!(interned[&kind].contains(&iid.number()), "{name}: {kind} {iid:?}");
+            if let Some(track) = field(packet, 60) {
+                let track = track.bytes();
+                if let Some(parent) = field(track, 5) {
+                    assert!(tracks.contains(&parent.number()), "{name}: what is in a track that nothing describes is not shown");
+                }
+                assert!(tracks.insert(field(track, 1).unwrap().number()));
+            }
+            if let Some(event) = field(packet, 11) {
+                let event = event.bytes();
+                let (kind, track) = (field(event, 9).unwrap().number(), field(event, 11).unwrap().number());
+                used_tracks.insert(track);
+                *depth.entry(track).or_default() += match kind {
+                    1 => 1,
+                    2 => -1,
+                    _ => 0,
+                };
+                for (number, kind) in [(10, 2), (3, 1), (56, 7)] {
+                    all(event, number).for_each(|iid| is_there(kind, iid));
+                }
+                all(event, 4).for_each(|fact| is_there(3, field(fact.bytes(), 1).unwrap()));
+                exceptions += u64::from(kind == 3 && field(event, 56).is_some());
+            }
+            if let Some(sample) = field(packet, 66) {
+                samples += 1;
+                all(sample.bytes(), 4).for_each(|stack| is_there(7, stack));
+            }
+        }
+        assert!(used_tracks.is_subset(&tracks), "{name}");
+        assert!(depth.values().all(|open| *open == 0), "{name}: what begins ends");
+        assert_eq!(samples, stats.samples(), "{name}");
+        assert!(exceptions >= stats.runtime(80), "{name}: {exceptions}");
+    }
+}
+
+/// The trace processor that Perfetto's own page runs.
+#[test]
+fn perfettos_own_trace_processor_reads_the_same() {
+    let Some(engine) = trace_processor() else { return };
+    let place = folder();
+    for name in CAPTURES {
+        let file = capture(name, place.path());
+        let stats = Stats::of(&file);
+        let query = |format: &str, sql: &str| -> Vec<serde_json::Value> {
+            let trace = place.path().join(format!("{name}.{format}"));
+            if !trace.exists() {
+                fs::write(&trace, export(&file, format, &[])).unwrap();
+            }
+            let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/trace_processor.mjs");
+            let output = Command::new("node").arg(script).arg(&engine).arg(&trace).arg(sql).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        };
+        let number = |sql: &str| query("perfetto", sql)[0]["n"].as_u64().unwrap();
+        fs::write(place.path().join(format!("{name}.sliced")), export(&file, "perfetto", &["--slices"])).unwrap();
+        for format in ["perfetto", "chromium", "sliced"] {
+            let wrong = query(format, "select name, value from stats where severity in ('error', 'data_loss') and value > 0");
+            assert_eq!(wrong, [] as [serde_json::Value; 0], "{name} {format}");
+        }
+        assert_eq!(number("select count(*) as n from perf_sample"), stats.samples(), "{name}");
+        let categories = "select count(*) as n from slice where category = ";
+        assert_eq!(number(&format!("{categories}'exception'")), stats.runtime(80), "{name}");
+        assert!(number(&format!("{categories}'lock'")) <= stats.runtime(81), "{name}");
+        let pauses = number("select count(*) as n from slice join track on slice.track_id = track.id where track.name = 'Pauses'");
+        assert!(stats.runtime(1) == 0 || pauses > 0, "{name}: {pauses} pauses, {} collections", stats.runtime(1));
+        assert!((number(&format!("{categories}'lost'")) > 0) == (stats.0["dropped"].as_u64().unwrap() > 0), "{name}");
+    }
+}
+
+/// Where the engine is; `None` where the set-up could not get it, which is a failure in CI.
+fn trace_processor() -> Option<PathBuf> {
+    let cache = std::env::var_os("DN_TOP_RUNTIMES").map(PathBuf::from).or_else(|| {
+        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+        Some(cache.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")))?.join("dn-top-test-runtimes"))
+    })?;
+    let engine = cache.join("trace-processor");
+    if engine.join("trace_processor.wasm").exists() {
+        return Some(engine);
+    }
+    assert!(std::env::var("CI").is_err(), "{} is missing: run tests/setup.sh", engine.display());
+    eprintln!("SKIPPED perfettos_own_trace_processor_reads_the_same: {} is missing, run tests/setup.sh", engine.display());
+    None
+}
+
+#[test]
+fn samples_are_as_many_in_every_format() {
+    let place = folder();
+    for name in CAPTURES {
+        let file = capture(name, place.path());
+        let samples = Stats::of(&file).samples();
+        let folded = String::from_utf8(export(&file, "folded", &[])).unwrap();
+        let counts = folded.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap());
+        assert_eq!(counts.sum::<u64>(), samples, "{name}");
+
+        let pprof = export(&file, "pprof", &[]);
+        let strings: Vec<_> = all(&pprof, 6).map(|text| String::from_utf8(text.bytes().to_vec()).unwrap()).collect();
+        let types: Vec<_> = all(&pprof, 1).map(|kind| strings[field(kind.bytes(), 1).unwrap().number() as usize].clone()).collect();
+        assert_eq!((strings[0].as_str(), types), ("", vec!["samples".to_owned(), "thread_time".to_owned()]), "{name}");
+        let locations: HashSet<_> = all(&pprof, 4).map(|location| field(location.bytes(), 1).unwrap().number()).collect();
+        let mut count = 0;
+        for sample in all(&pprof, 2).map(Value::bytes) {
+            let mut ids = field(sample, 1).map(Value::bytes).unwrap_or_default();
+            while !ids.is_empty() {
+                assert!(locations.contains(&varint(&mut ids)), "{name}");
+            }
+            count += varint(&mut field(sample, 2).unwrap().bytes());
+        }
+        assert_eq!(count, samples, "{name}");
+
+        let events = Stats::of(&file).0["events"].as_u64().unwrap();
+        assert_eq!(export(&file, "csv", &[]).iter().filter(|byte| **byte == b'\n').count() as u64, events + 1, "{name}");
+    }
+}
+
+#[test]
+fn a_speedscope_file_is_nested_and_begins_and_ends_in_order() {
+    let place = folder();
+    for name in CAPTURES {
+        let file = capture(name, place.path());
+        let json: serde_json::Value = serde_json::from_slice(&export(&file, "speedscope", &[])).unwrap();
+        let frames = json["shared"]["frames"].as_array().unwrap().len() as u64;
+        let profiles = json["profiles"].as_array().unwrap();
+        assert!(!profiles.is_empty(), "{name}");
+        for profile in profiles {
+            let (mut open, mut at) = (Vec::new(), profile["startValue"].as_i64().unwrap());
+            for event in profile["events"].as_array().unwrap() {
+                let (frame, moment) = (event["frame"].as_u64().unwrap(), event["at"].as_i64().unwrap());
+                assert!(frame < frames && moment >= at, "{name} {event}");
+                at = moment;
+                match event["type"].as_str().unwrap() {
+                    "O" => open.push(frame),
+                    _ => assert_eq!(open.pop(), Some(frame), "{name} {event}"),
+                }
+            }
+            assert!(open.is_empty() && at == profile["endValue"].as_i64().unwrap(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_part_is_what_was_asked_for() {
+    let place = folder();
+    let file = capture("net31-heavy", place.path());
+    let lines = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let all = lines(export(&file, "csv", &[]));
+    let at = |line: &String| line.split(',').next().unwrap().parse::<f64>().unwrap();
+    let thread = |line: &String| line.split(',').nth(2).unwrap().to_owned();
+    let part = lines(export(&file, "csv", &["--from", "1s", "--to", "1500ms"]));
+    assert_eq!(part, all.iter().filter(|line| (1.0..=1.5).contains(&at(line))).cloned().collect::<Vec<_>>());
+    let one = thread(&all[0]);
+    let of_one = lines(export(&file, "csv", &["--thread", &one]));
+    assert_eq!(of_one, all.iter().filter(|line| thread(line) == one).cloned().collect::<Vec<_>>());
+    assert!(!part.is_empty() && part.len() < all.len() && !of_one.is_empty() && of_one.len() < all.len());
+}
+
+#[test]
+fn nothing_is_overwritten_and_what_is_no_recording_is_refused() {
+    let place = folder();
+    let file = capture("net9-heavy-norundown", place.path());
+    let file = file.to_str().unwrap();
+    for format in FORMATS {
+        let out = place.path().join(format!("there.{format}"));
+        fs::write(&out, "mine").unwrap();
+        run(&["export", file, "--format", format, "-o", out.to_str().unwrap()]).assert_refused(1, "exists already and is not overwritten");
+        assert_eq!(fs::read(&out).unwrap(), b"mine");
+        fs::remove_file(&out).unwrap();
+        symlink("/dev/null", &out).unwrap();
+        run(&["export", file, "--format", format, "-o", out.to_str().unwrap()]).assert_refused(1, "exists already and is not overwritten");
+        run(&["export", "/etc/passwd", "--format", format, "-o", "-"]).assert_refused(1, "/etc/passwd cannot be read");
+    }
+    run(&["export", file, file, "--format", "pprof"]).assert_refused(2, "several files in one can only be had with --format perfetto");
+    run(&["export", file, "--slices", "--format", "pprof"]).assert_refused(2, "--slices can only be had with --format perfetto");
+    run(&["export", file, "--format", "csv", "--from", "2s", "--to", "1s"]).assert_refused(2, "--from is later than --to");
+    run(&["export", file, "--format", "folded", "-o", "/dev/full/x"]).assert_refused(1, "/dev/full/x");
+    let output = run(&["export", file, "--format", "folded", "--json"]).json();
+    assert_eq!(output["output"], file.replace(".nettrace", ".folded"));
+    // One that was cut off is exported as far as it goes.
+    let cut = place.path().join("cut.nettrace");
+    let bytes = fs::read(file).unwrap();
+    fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    for format in FORMATS {
+        let out = cut.with_extension(format);
+        let output = run(&["export", cut.to_str().unwrap(), "--format", format, "-o", out.to_str().unwrap()]);
+        assert!(output.code == 0 && output.stderr.contains("cut off"), "{format}: {}", output.stderr);
+        let written = fs::read(&out).unwrap();
+        if let Ok(text) = String::from_utf8(written) {
+            let output = run(&["export", cut.to_str().unwrap(), "--format", format, "-o", "-"]);
+            assert_eq!((output.code, output.stdout), (0, text), "{format}");
+        }
+    }
+}
