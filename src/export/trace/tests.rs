@@ -63,7 +63,7 @@ fn an_output_that_fails_is_said() {
     }
     let bytes = capture();
     for format in Format::ALL {
-        for room in [0, 100, 5000] {
+        for room in [0, 100] {
             let mut overview = Overview::default();
             read(&bytes, &mut overview);
             let options = Options { format, part: Part::default(), calls: false, number: 0 };
