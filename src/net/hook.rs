@@ -3,8 +3,10 @@
 //! .NET 9 and 10 end with an unhandled exception when a hook does not load, .NET 8 when it does not after a start that was suspended. What is seen
 //! of a file is what the process sees; what its method does is not.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use super::file::{open_in, open_unasked};
@@ -54,8 +56,10 @@ fn check_against_loaded(proc: &Proc, pid: u32, root: &Path, hook: &Assembly) -> 
     if mapped.iter().filter(same_name).any(|file| file.is_deleted) {
         return Err(format!("has the name of the assembly {}, which is loaded and whose file was replaced since", hook.name));
     }
-    let mut folders: Vec<PathBuf> =
-        mapped.into_iter().filter(is_assembly).filter_map(|file| Some(file.path.parent()?.to_owned())).collect();
+    let folder = |file: PathBuf| file.parent().map(Path::to_owned);
+    let mut folders: Vec<_> = mapped.into_iter().filter(is_assembly).filter_map(|file| folder(file.path)).collect();
+    // A program that is starting has not mapped its assembly yet.
+    folders.extend(program_files(proc, pid).into_iter().filter_map(folder));
     folders.sort();
     folders.dedup();
     folders.truncate(MOST_FOLDERS);
@@ -71,6 +75,16 @@ fn check_against_loaded(proc: &Proc, pid: u32, root: &Path, hook: &Assembly) -> 
         }
     }
     Ok(())
+}
+
+/// The assemblies that a process was told to run, and its executable file: the assembly of its program is one of them, or lies beside it.
+fn program_files(proc: &Proc, pid: u32) -> Vec<PathBuf> {
+    let link = |name: &str| std::fs::read_link(proc.path_of(pid, name)).ok();
+    let current = link("cwd").unwrap_or_default();
+    let arguments = proc.arguments(pid).unwrap_or_default();
+    let assemblies = arguments.into_iter().map(|argument| current.join(OsString::from_vec(argument)));
+    let assemblies = assemblies.filter(|file| file.extension().is_some_and(|extension| extension == "dll"));
+    assemblies.take(MOST_FOLDERS / 2).chain(link("exe")).collect()
 }
 
 fn is_assembly(file: &MappedFile) -> bool {
