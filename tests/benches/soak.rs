@@ -166,7 +166,7 @@ fn keys(turn: u32, is_recording: bool) -> &'static str {
 
 /// What a process holds.
 struct Held {
-    /// Resident, MB.
+    /// What no file holds, MB: pages of the program's own file come as its code runs for the first time, and go when others need the room.
     memory: f64,
     descriptors: usize,
     threads: usize,
@@ -177,9 +177,9 @@ impl Held {
     fn by(screen: &Screen, programs: &[Program]) -> Self {
         let folder = Path::new("/proc").join(screen.pid().to_string());
         let rollup = fs::read_to_string(folder.join("smaps_rollup")).unwrap();
-        let resident = rollup.lines().find_map(|line| line.strip_prefix("Rss:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok());
+        let own = rollup.lines().find_map(|line| line.strip_prefix("Anonymous:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok());
         let count = |name: &str| fs::read_dir(folder.join(name)).unwrap().count();
-        Self { memory: resident.unwrap() / 1024.0, descriptors: count("fd"), threads: count("task"), sessions: sessions(programs) }
+        Self { memory: own.unwrap() / 1024.0, descriptors: count("fd"), threads: count("task"), sessions: sessions(programs) }
     }
 }
 

@@ -146,7 +146,10 @@ async fn waits_for_locks_add_up_also_those_that_are_not_over() {
         let findings = recorded(&mut program, &["Microsoft-Windows-DotNETRuntime:0x4000:4"], |program, look| {
             program.carry_out("contend 5");
             program.tell("hold-lock 60000");
-            let waits = || look().findings.filter(|findings| findings.snapshot.contention.waiting == 1);
+            let waits = || {
+                let locks = |findings: &Findings| (findings.snapshot.contention.count, findings.snapshot.contention.waiting);
+                look().findings.filter(|findings| locks(findings) == (6, 1))
+            };
             assert!(poll(PATIENCE, waits).is_some(), "{:?}", look());
         })
         .await;

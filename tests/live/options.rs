@@ -47,6 +47,7 @@ const COMMANDS: &[(Subject, &[&str])] = &[
     (Subject::Files, &["profiles"]),
     (Subject::Files, &["stats", "missing.nettrace"]),
     (Subject::Files, &["report", "missing.nettrace"]),
+    (Subject::Files, &["export", "missing.nettrace", "--format", "csv"]),
     (Subject::Files, &["salvage", "missing.nettrace", "-o", "out.nettrace"]),
     (Subject::Opens, &["open", "missing.nettrace"]),
     (Subject::Files, &["completions", "bash"]),
