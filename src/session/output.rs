@@ -79,11 +79,6 @@ impl FileId {
     }
 }
 
-/// Whether a file is one that `salvage` reads, by its name.
-fn is_recording(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "nettrace")
-}
-
 /// A file that is being written.
 #[derive(Debug)]
 pub struct OutputFile {
@@ -109,7 +104,7 @@ impl OutputFile {
         // create_new is O_CREAT|O_EXCL: it neither overwrites nor follows a link in the last place.
         let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&partial);
         let file = made.map_err(|reason| match reason.kind() {
-            io::ErrorKind::AlreadyExists if is_recording(path) => OutputError::Unfinished(partial.clone()),
+            io::ErrorKind::AlreadyExists => OutputError::Unfinished(partial.clone()),
             _ => OutputError::new(&partial, reason),
         })?;
         let facts = file.metadata().and_then(|facts| Ok((FileId::of(&facts), file.try_clone()?)));

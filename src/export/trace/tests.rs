@@ -25,8 +25,9 @@ fn read(bytes: &[u8], sink: &mut dyn Sink) {
     decoder.finish(&mut sink);
 }
 
+/// A capture with samples.
 fn capture() -> Vec<u8> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captures/net9-heavy-drops.nettrace.xz");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captures/net31-heavy.nettrace.xz");
     let mut bytes = Vec::new();
     io::Read::read_to_end(&mut xz2::read::XzDecoder::new(std::fs::File::open(path).unwrap()), &mut bytes).unwrap();
     bytes
