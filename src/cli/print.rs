@@ -41,7 +41,7 @@ pub(super) fn say(words: impl Display) {
     write_stderr(&format!("dn-top: {}\n", lines.join("\n")), Duration::from_secs(1));
 }
 
-/// Writes the line that the cursor is on anew. Where stderr takes nothing at the moment, the next time will do.
+/// Replaces the line that the cursor is on. Where stderr accepts nothing at the moment, the line is left out: a later one replaces it anyway.
 pub(super) fn rewrite_line(words: impl Display) {
     write_stderr(&format!("\r\x1b[K{words}"), Duration::ZERO);
 }

@@ -122,7 +122,7 @@ fn threads_of_the_pool_that_wait_for_tasks_are_counted() {
     // Nothing new is told while they wait and wait.
     assert_eq!(pool(true, &[(1, 9, 8), (90, 30, 3)]), (7, 7, 0));
     assert_eq!(pool(true, &[(1, 9, 8), (2, 2, 8), (90, 3, 3)]), (7, 0, 0), "it is over");
-    // Where nobody told the fewest, the fewest that it ever wanted stand for them.
+    // Where the minimum is not in the stream, the lowest count that was wanted stands for it.
     assert_eq!(pool(false, &[(1, 4, 8), (2, 9, 8), (3, 4, 8)]), (5, 5, 0));
 }
 

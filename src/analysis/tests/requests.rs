@@ -113,7 +113,7 @@ fn ends_that_stand_before_their_begins_are_paired() {
     assert_eq!((accept.started, accept.ended, accept.running, accept.longest_ns), (3, 2, 1, 8_940_000_000));
 }
 
-/// What comes by way of `DiagnosticSource` is told apart by who tells it and by the command, whatever connection it is sent on.
+/// What comes by way of `DiagnosticSource` is grouped by its source and by the command, whatever connection it is sent on.
 #[test]
 fn commands_to_databases_are_named_by_their_text() {
     let text = |name: &str| Field { name: name.to_owned(), kind: FieldType::String };
