@@ -35,10 +35,6 @@ impl<W: Write> Csv<W> {
         self.out.write_all(self.line.as_bytes())?;
         self.out.flush()
     }
-
-    pub(super) fn has_failed(&self) -> bool {
-        self.error.is_some()
-    }
 }
 
 impl<W: Write> Sink for Csv<W> {

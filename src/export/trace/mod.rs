@@ -111,14 +111,6 @@ impl<'w> Export<'w> {
         Ok(Self(Pass::Walk(Box::new(Walk::new(writer, Stacks::new(symbols), part)))))
     }
 
-    /// Whether the output failed: the rest of the stream is of no use.
-    pub fn has_failed(&self) -> bool {
-        match &self.0 {
-            Pass::Walk(walk) => walk.has_failed(),
-            Pass::Events(csv) => csv.has_failed(),
-        }
-    }
-
     /// Writes what is left.
     ///
     /// # Errors

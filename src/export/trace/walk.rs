@@ -155,11 +155,6 @@ impl<'w> Walk<'w> {
         self.output.error.map_or(Ok(()), Err)
     }
 
-    /// Whether something went wrong, so that the rest is of no use.
-    pub(super) fn has_failed(&self) -> bool {
-        self.output.error.is_some()
-    }
-
     fn at(&self, timestamp: i64) -> i64 {
         self.header.nanoseconds_between(self.header.sync_ticks, timestamp)
     }
