@@ -1,8 +1,11 @@
 //! The recordings of this run of the program.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::model::{Outcome, Phase, ProcessKey, Recording, RecordingId};
+use super::Ticket;
+use super::details::Answer;
+use crate::model::{FileContents, Outcome, Phase, ProcessKey, Recording, RecordingId, sanitise};
 
 /// How many recordings that ended are kept.
 const KEPT: usize = 100;
@@ -16,6 +19,8 @@ pub struct Tracked {
     pub began: Duration,
     /// When that was heard.
     pub heard: Duration,
+    /// The reading of its file: to be asked for once its findings were released, see [`Recordings::release`].
+    pub reading: Answer<()>,
 }
 
 /// All recordings, oldest first.
@@ -36,6 +41,18 @@ pub(super) enum Change {
 }
 
 impl Tracked {
+    fn new(value: Recording, now: Duration) -> Self {
+        Self { value, began: now, heard: now, reading: Answer::Here(()) }
+    }
+
+    /// The file that its findings can be read from; `None` while it is not over, and where it has none.
+    fn readable(&self) -> Option<&PathBuf> {
+        match &self.value.phase {
+            Phase::Done(outcome) if self.value.kernel.is_none() => outcome.file.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Whether it is not over.
     pub fn is_active(&self) -> bool {
         !matches!(self.value.phase, Phase::Done(_))
@@ -109,14 +126,14 @@ impl Recordings {
         {
             self.all.remove(oldest);
         }
-        self.all.push(Tracked { value, began: now, heard: now });
+        self.all.push(Tracked::new(value, now));
         self.thaw_last();
     }
 
     /// Puts what was read of a file in the place of what was read of it before.
     pub(super) fn put(&mut self, value: Recording, now: Duration) {
         self.all.retain(|tracked| tracked.value.id != value.id);
-        self.all.push(Tracked { value, began: now, heard: now });
+        self.all.push(Tracked::new(value, now));
     }
 
     /// Takes in a snapshot. A life goes only forward: what is older than what is known is dropped.
@@ -152,6 +169,44 @@ impl Recordings {
             self.all[at].value.phase = Phase::Stopping { since: Duration::ZERO, bytes: 0 };
             self.thaw(at);
         }
+    }
+
+    /// Releases the findings of recordings that are over, each of which may take a megabyte, but for those of the one that is shown. They are read from
+    /// the file again when it is shown.
+    pub(super) fn release(&mut self, shown: Option<RecordingId>) {
+        let others = self.all.iter_mut().filter(|tracked| Some(tracked.value.id) != shown && tracked.readable().is_some());
+        for tracked in others {
+            if tracked.value.findings.take().is_some() || tracked.reading != Answer::Here(()) {
+                tracked.reading = Answer::Unasked;
+            }
+        }
+    }
+
+    /// The process and the file of a recording whose findings were released and not asked for since.
+    pub(super) fn released(&self, id: RecordingId) -> Option<(ProcessKey, &PathBuf)> {
+        let tracked = self.all.iter().find(|tracked| tracked.value.id == id && tracked.reading == Answer::Unasked)?;
+        Some((tracked.value.key, tracked.readable()?))
+    }
+
+    /// Notes that the file of a recording is being read.
+    pub(super) fn ask(&mut self, id: RecordingId, ticket: Ticket) {
+        if let Some(at) = self.all.iter().position(|tracked| tracked.value.id == id) {
+            self.all[at].reading = Answer::Asked(ticket);
+            self.thaw(at);
+        }
+    }
+
+    /// Takes in what was read from a file, or why it cannot be read. Returns whether a recording waited for it.
+    pub(super) fn answer(&mut self, ticket: Ticket, result: Result<FileContents, String>) -> bool {
+        let Some(at) = self.all.iter().position(|tracked| tracked.reading == Answer::Asked(ticket)) else { return false };
+        let tracked = &mut self.all[at];
+        let read = result.map(|contents| {
+            tracked.value.findings = Some(contents.findings);
+            tracked.value.unanalysed = 0;
+        });
+        tracked.reading.take(ticket, read.map_err(|trouble| sanitise(&trouble)));
+        self.thaw(at);
+        true
     }
 
     /// Freezes what is shown, or shows what is.

@@ -24,6 +24,7 @@ pub(super) struct Files {
 impl Files {
     /// Reads a file, or a part of it, and gives up what was asked of it before.
     pub(super) fn read(&mut self, key: ProcessKey, path: PathBuf, span: Option<Span>, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
+        self.wanted.retain(|_, wanted| Arc::strong_count(wanted) > 1);
         let wanted = Arc::new(AtomicBool::new(true));
         if let Some(before) = self.wanted.insert(key, Arc::clone(&wanted)) {
             before.store(false, Ordering::Relaxed);

@@ -31,6 +31,17 @@ pub(super) fn ask(state: &mut State) -> Vec<Effect> {
     unasked.into_iter().map(ask).collect()
 }
 
+/// Has the file of the recording that is shown read, where its findings were released while it was not shown.
+pub(super) fn ask_again(state: &mut State) -> Option<Effect> {
+    let id = state.shown_recording()?.value.id;
+    let (key, path) = state.recordings.released(id)?;
+    let path = path.clone();
+    let ticket = state.ticket();
+    state.recordings.ask(id, ticket);
+    state.dirty = true;
+    Some(Effect::ReadFile { key, ticket, path, span: None })
+}
+
 pub(super) fn progress(state: &mut State, ticket: Ticket, bytes: u64) -> Vec<Effect> {
     if let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) {
         file.progress = Some(bytes);
@@ -41,7 +52,16 @@ pub(super) fn progress(state: &mut State, ticket: Ticket, bytes: u64) -> Vec<Eff
 
 /// A file was read, or cannot be.
 pub(super) fn read(state: &mut State, ticket: Ticket, result: Result<FileContents, String>) -> Vec<Effect> {
-    let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) else { return Vec::new() };
+    let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) else {
+        let trouble = result.as_ref().err().map(|trouble| sanitise(trouble));
+        if state.recordings.answer(ticket, result) {
+            state.dirty = true;
+            if let Some(trouble) = trouble {
+                state.say(Level::Error, trouble);
+            }
+        }
+        return Vec::new();
+    };
     file.progress = None;
     state.dirty = true;
     let contents = match result {

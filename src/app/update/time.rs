@@ -64,8 +64,16 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
     if state.details.settles.is_some_and(|at| at <= now) {
         state.details.settles = None;
     }
+    // In a file that is open, there is one recording for each row.
+    if state.files.is_empty() {
+        let shown = state.shown_recording().map(|tracked| tracked.value.id);
+        state.recordings.release(shown);
+    }
     if state.details.settles.is_none() && layout.detail.is_some() {
         effects.extend(ask(state));
+        if state.tab == Tab::Trace || state.tab.is_analysis() {
+            effects.extend(files::ask_again(state));
+        }
     }
     effects
 }

@@ -23,7 +23,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::analysis::KernelSamples;
-use crate::app::{Lint, Source, State, Tab, Tracked, Typing, lints};
+use crate::app::{Answer, Lint, Source, State, Tab, Tracked, Typing, lints};
 use crate::model::{Count, Findings, NativeAotGap, Phase, Stopwatch};
 
 use super::canvas::{Canvas, width};
@@ -71,7 +71,11 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
     let Some(findings) = tracked.value.findings.as_deref() else {
         let text = match &tracked.value.phase {
             _ if tracked.value.kernel.is_some() => "The events of this one go to the kernel; none come here.",
-            Phase::Done(_) => "Nothing came of this recording.",
+            Phase::Done(_) => match &tracked.reading {
+                Answer::Asked(_) => "Reading its file …",
+                Answer::Failed(trouble) => trouble,
+                Answer::Unasked | Answer::Here(()) => "Nothing came of this recording.",
+            },
             _ => "Waiting for the first events …",
         };
         canvas.text(rest.x, rest.y, rest.width, text, canvas.theme.dim);

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use crate::app::world::{World, recording};
 use crate::app::{Effect, Msg, Tab};
-use crate::model::{Order, Outcome, Phase, ProcessKey, RecordingId, StoppedBy};
+use crate::model::{FileContents, Order, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy};
+use crate::ui::tests::findings::scripted;
 
 const KEY: ProcessKey = ProcessKey { pid: 4242, started: 42_420 };
 
@@ -140,4 +141,45 @@ fn operations_lead_to_their_process() {
     assert_eq!(world.state.list.filter().text(), "", "the filter hid it");
     world.press("0g⏎");
     assert_eq!((world.selected_name().as_str(), world.state.tab), ("Search.Indexer", Tab::Operations));
+}
+
+/// What was found in a recording may take a megabyte; its file holds it as well.
+#[test]
+fn findings_of_an_ended_recording_are_kept_while_it_is_shown() {
+    let mut world = World::populated(120, 40);
+    world.press("/order⏎ t");
+    let findings = Some(scripted());
+    let ended = done(StoppedBy::Interrupt, true, true, None);
+    world.send(Msg::Recording(Box::new(Recording { findings, ..recording(1, 5, ended) })));
+    world.take_effects();
+    let kept = |world: &World| world.state.recordings.all()[0].value.findings.is_some();
+    world.wait(1000);
+    assert!(kept(&world));
+    assert_eq!(world.take_effects(), [], "what is there is not read");
+
+    // Another process is selected.
+    world.press("/⎋↓");
+    assert!(!kept(&world));
+    world.wait(1000);
+    assert_eq!(world.take_effects(), []);
+
+    // And it again.
+    world.press("↑");
+    assert_eq!(world.take_effects(), [], "running through the table reads no file");
+    world.wait(1000);
+    let effects = world.take_effects();
+    let [Effect::ReadFile { key: KEY, ticket, path, span: None }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(path.to_str(), Some("/x/y.nettrace"));
+    world.send(Msg::FileRead { ticket: *ticket, result: Err("/x/y.nettrace cannot be read".to_owned()) });
+    assert_eq!(world.said_last(), "/x/y.nettrace cannot be read");
+    assert_eq!(world.take_effects(), [], "once is enough");
+
+    world.press("⎋↓↑");
+    world.wait(1000);
+    let effects = world.take_effects();
+    let [Effect::ReadFile { ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    let contents = FileContents { findings: scripted(), bytes: 1, end: 5, duration: Duration::from_secs(5), complete: true, trouble: None };
+    world.send(Msg::FileRead { ticket: *ticket, result: Ok(contents) });
+    assert!(kept(&world));
+    assert_eq!(world.take_effects(), []);
 }
