@@ -300,11 +300,10 @@ fn slots(inner: Rect, wish: Wish) -> Vec<Slot> {
 
 impl DetailLayout {
     fn new(frame: Rect, files: bool) -> Self {
-        let (length, blanks) = match frame.width {
-            TABS.. => (0, 1),
-            SHORT_TABS.. => (1, 1),
-            _ => (2, 0),
-        };
+        let shown = || Tab::ALL.into_iter().filter(|tab| tab.is_in_file() || !files);
+        let needs = |(length, blanks): (usize, u16)| shown().map(|tab| width(tab.titles()[length]) + 2 * blanks + 1).sum::<u16>() + 2;
+        // The longest titles that have room, and the shortest where none have.
+        let (length, blanks) = TITLES.into_iter().find(|titles| needs(*titles) <= frame.width).unwrap_or((2, 0));
         let mut x = frame.x + 1 + blanks;
         let right = frame.right().saturating_sub(1);
         let tabs = Tab::ALL.map(|tab| {
@@ -322,10 +321,8 @@ impl DetailLayout {
     }
 }
 
-/// From here on, tabs have their whole titles, and beside them there is room for a process's name.
-const TABS: u16 = 118;
-/// From here on, they have short ones, and blanks around them.
-const SHORT_TABS: u16 = 80;
+/// Which of a tab's titles, and how many blanks around it: the widest first.
+const TITLES: [(usize, u16); 4] = [(0, 1), (0, 0), (1, 0), (2, 0)];
 
 #[cfg(test)]
 mod tests {

@@ -32,15 +32,21 @@ pub enum Tab {
     Events,
     /// What the process and its libraries publish.
     Counters,
-    /// Log messages, requests, compilation, assemblies.
-    More,
+    /// Requests and other operations that start and stop.
+    Http,
+    /// Messages of `ILogger`.
+    Logs,
+    /// Methods that are compiled.
+    Jit,
+    /// Assemblies that are loaded.
+    Assemblies,
     /// What was and is being done, to all processes.
     Operations,
 }
 
 impl Tab {
     /// All tabs, left to right.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Info,
         Self::Environment,
         Self::Trace,
@@ -50,7 +56,10 @@ impl Tab {
         Self::Methods,
         Self::Events,
         Self::Counters,
-        Self::More,
+        Self::Http,
+        Self::Logs,
+        Self::Jit,
+        Self::Assemblies,
         Self::Operations,
     ];
 
@@ -66,25 +75,28 @@ impl Tab {
             Self::Methods => ["Methods", "Methods", "Mth"],
             Self::Events => ["Events", "Events", "Evt"],
             Self::Counters => ["Counters", "Count", "Ctr"],
-            Self::More => ["More"; 3],
+            Self::Http => ["HTTP"; 3],
+            Self::Logs => ["Logs", "Logs", "Log"],
+            Self::Jit => ["JIT"; 3],
+            Self::Assemblies => ["Assemblies", "Asm", "Asm"],
             Self::Operations => ["Operations", "Ops", "Ops"],
         }
     }
 
-    /// The key that leads to it: the digit of its place among those that are shown, but that there are more tabs than digits beside a process.
+    /// The key that leads to it: the digit of its place among those that are shown. Those that are left over are reached with Tab and by name.
     pub fn key(self, files: bool) -> &'static str {
         const DIGITS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];
         let place = Self::ALL.into_iter().filter(|tab| tab.is_in_file() || !files).position(|tab| tab == self);
         match (self, files) {
-            (Self::More, false) => "Tab",
             (Self::Operations, false) => "0",
+            (_, false) if place >= Some(DIGITS.len() - 1) => "Tab",
             _ => place.and_then(|place| DIGITS.get(place).copied()).unwrap_or("Tab"),
         }
     }
 
     /// Whether it shows what is in a recording.
     pub fn is_analysis(self) -> bool {
-        matches!(self, Self::Gc | Self::Exceptions | Self::Threads | Self::Methods | Self::Events | Self::Counters | Self::More)
+        !matches!(self, Self::Info | Self::Environment | Self::Trace | Self::Operations)
     }
 
     /// Whether a recorded file has something for it.

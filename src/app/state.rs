@@ -218,7 +218,7 @@ impl State {
                 (Focus::Detail, Tab::Methods) => Context::Methods,
                 (Focus::Detail, Tab::Events) => Context::Events,
                 (Focus::Detail, Tab::Counters) => Context::Counters,
-                (Focus::Detail, Tab::More) => Context::More,
+                (Focus::Detail, Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies) => Context::Rows,
                 (Focus::Detail, Tab::Operations) => Context::Operations,
             },
         }

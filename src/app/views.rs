@@ -4,7 +4,6 @@ use tui_input::Input;
 
 use super::counters::CounterView;
 use super::cursor::Cursor;
-use super::more::Section;
 use super::pane::Tab;
 use super::sampling::Sampling;
 use super::single_events::EventsView;
@@ -18,8 +17,6 @@ pub struct Views {
     pub sampling: Sampling,
     /// How events are looked at.
     pub events: EventsView,
-    /// What of the rest was chosen.
-    pub(super) section: Option<Section>,
     /// How counters are looked at.
     pub counters: CounterView,
     /// By tab.
@@ -44,9 +41,23 @@ impl Views {
         self.filters[tab as usize] = filter;
     }
 
+    /// The selected row of a tab's list, wherever it is by now.
+    pub(super) fn selected(&self, tab: Tab, len: usize, id: impl Fn(usize) -> String) -> Cursor {
+        let Pick { cursor, name } = &self.picks[tab as usize];
+        match name {
+            Some(name) => cursor.moved_to((0..len).find(|row| id(*row) == *name).unwrap_or(cursor.at.min(len.saturating_sub(1)))),
+            None => Cursor::default(),
+        }
+    }
+
     /// Selects the first line of a tab's list: it is another list now.
     pub(super) fn first(&mut self, tab: Tab) {
         self.picks[tab as usize] = Pick::default();
+    }
+
+    /// Selects a line of a tab's list, scrolled as it is.
+    pub(super) fn select_at(&mut self, tab: Tab, cursor: Cursor, name: String) {
+        self.picks[tab as usize] = Pick { cursor, name: Some(name) };
     }
 
     /// Selects a line of a tab's list by what tells it from others.

@@ -18,6 +18,12 @@ pub struct Findings {
 impl Findings {
     /// How many kinds of events are told apart.
     pub const EVENTS: usize = 500;
+
+    /// A rate per second: the recent one while recording, else the average over all of the recording.
+    pub fn rate(&self, over: bool, count: u64, recent: f64) -> f64 {
+        let seconds = self.snapshot.recorded_ns as f64 / 1e9;
+        if over { count as f64 / seconds.max(0.001) } else { recent }
+    }
 }
 
 /// A snapshot is like no other: two are the same only where they are one.

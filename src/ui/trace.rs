@@ -8,7 +8,7 @@ use crate::model::{
     StoppedBy, Stopwatch, sanitise,
 };
 
-use super::analysis::{event_name, figures, figures_of, per_second, warnings};
+use super::analysis::{event_name, figures, figures_of, warnings};
 use super::canvas::Canvas;
 use super::chart::{Curve, Span, curve, time_axis};
 use super::invite::invite;
@@ -56,7 +56,7 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, findings: &Findings
     let lines = Rect { y: area.y + 1, height: area.height - 1, ..area };
     let most = findings.events.first().map_or(1, |rate| rate.event.count.max(1)) as f64;
     for (EventRate { event, rate }, y) in findings.events.iter().zip(lines.y..lines.bottom()) {
-        let rate = per_second(findings, over, event.count, *rate);
+        let rate = findings.rate(over, event.count, *rate);
         canvas.number(area.x, y, 7, CountRate(rate), if rate > 0.0 { theme.events } else { theme.dim });
         let bar = (event.count as f64 / most * 8.0).ceil() as usize;
         for column in 0..bar.min(8) as u16 {

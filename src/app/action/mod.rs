@@ -175,8 +175,8 @@ pub enum Context {
     Events,
     /// What is published.
     Counters,
-    /// What else is in a recording.
-    More,
+    /// A list of what is in a recording: requests, log messages, compiled methods, assemblies.
+    Rows,
     /// What was and is being done.
     Operations,
     /// A line of text for a filter or a search.
@@ -200,8 +200,8 @@ pub enum Context {
 impl Context {
     /// Whether the keys go to one of the two panes.
     pub fn is_pane(self) -> bool {
-        use Context::{Analysis, Counters, Environment, Events, Flame, Info, List, Methods, More, Operations, Trace};
-        matches!(self, List | Info | Environment | Trace | Analysis | Methods | Flame | Events | Counters | More | Operations)
+        use Context::{Analysis, Counters, Environment, Events, Flame, Info, List, Methods, Operations, Rows, Trace};
+        matches!(self, List | Info | Environment | Trace | Analysis | Methods | Flame | Events | Counters | Rows | Operations)
     }
 
     /// Whether letters are text here, not keys.

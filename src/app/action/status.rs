@@ -107,7 +107,6 @@ impl Action {
                 ready_if(state.tab == Tab::Environment && state.details.variable().is_some_and(|(_, variable)| variable.is_secret()))
             }
             Self::Waiting => ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads),
-            Self::Shape if state.context() == Context::More => ready_if(state.section().is_some()),
             Self::Shape if state.context() == Context::Events => ready_if(state.findings().is_some()),
             Self::Shape | Self::Threads => ready_if(state.has_samples()),
             Self::Widen => ready_if(state.can_widen()),
@@ -218,7 +217,9 @@ impl State {
             Context::Methods | Context::Flame => self.has_samples() && self.views.sampling.shape != Shape::Threads,
             Context::Events => self.findings().is_some(),
             Context::Counters => is_watched(self) || self.counters().is_some_and(|snapshot| !snapshot.counters.is_empty()),
-            Context::More => self.section().is_some(),
+            Context::Rows => {
+                self.view_of(self.tab).is_some_and(|view| !view.list.is_empty() || !self.views.filter(self.tab).value().is_empty())
+            }
             _ => true,
         }
     }

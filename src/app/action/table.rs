@@ -14,8 +14,8 @@ const FLAME: Places = Places::of(&[Context::Flame]);
 const METHODS: Places = Places::of(&[Context::Methods]).and(FLAME);
 const EVENTS: Places = Places::of(&[Context::Events]);
 const COUNTERS: Places = Places::of(&[Context::Counters]);
-const MORE: Places = Places::of(&[Context::More]);
-const ANALYSES: Places = Places::of(&[Context::Analysis, Context::Methods]).and(EVENTS).and(COUNTERS).and(MORE);
+const ROWS: Places = Places::of(&[Context::Rows]);
+const ANALYSES: Places = Places::of(&[Context::Analysis, Context::Methods]).and(EVENTS).and(COUNTERS).and(ROWS);
 /// Where arrows to the sides are for nothing else.
 const PLAIN_DETAIL: Places = INFO.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(OPERATIONS);
 const DETAIL: Places = PLAIN_DETAIL.and(FLAME);
@@ -23,7 +23,7 @@ const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
 const PANES: Places = LIST.and(DETAIL);
 /// Methods have another use for its key.
 const WATCH: Places =
-    LIST.and(INFO).and(ENVIRONMENT).and(TRACE).and(Places::of(&[Context::Analysis])).and(EVENTS).and(COUNTERS).and(OPERATIONS);
+    LIST.and(INFO).and(ENVIRONMENT).and(TRACE).and(Places::of(&[Context::Analysis])).and(EVENTS).and(COUNTERS).and(ROWS).and(OPERATIONS);
 const LINE: Places = Places::of(&[Context::Line]);
 const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
 const PICK_MANY: Places = Places::of(&[Context::PickMany]);
@@ -116,7 +116,7 @@ pub static TABLE: &[Entry] = &[
     details(Action::Digit, &[Key::Digit], "tab", "The tab counted from the left.", DETAIL, 0),
     details(Action::Search, &[char('/')], "search", "Search names and values that are shown.", ENVIRONMENT, 80),
     details(Action::Reveal, &[char('v')], "reveal", "Show or hide the selected secret value.", ENVIRONMENT, 82),
-    details(Action::Search, &[char('/')], "filter", "Filter what is listed by name.", METHODS.and(EVENTS).and(COUNTERS).and(MORE), 80),
+    details(Action::Search, &[char('/')], "filter", "Filter what is listed by name.", METHODS.and(EVENTS).and(COUNTERS).and(ROWS), 80),
     details(
         Action::Filter,
         &[char('/')],
@@ -129,7 +129,6 @@ pub static TABLE: &[Entry] = &[
     details(Action::Shape, &[char('f')], "tree/flame", "Show methods as a call tree, as a flame graph, or as a list.", METHODS, 83),
     details(Action::Shape, &[char('f')], "one by one", "Show events one by one, or by kind.", EVENTS, 83),
     details(Action::Open, &[ENTER], "look into", "What is in the event, or the events of the kind.", EVENTS, 84),
-    details(Action::Shape, &[char('f')], "next", "Next of log messages, requests, compilation and assemblies.", MORE, 83),
     details(Action::Threads, &[char('s')], "threads", "Show the threads, to choose whose methods are shown.", METHODS, 81),
     details(Action::Open, &[ENTER], "go into", "Into the frame of the flame graph, or to the methods of the thread.", METHODS, 84),
     details(Action::Widen, &[BACKSPACE], "out", "Out of the frame again, or back to all threads.", METHODS, 83),

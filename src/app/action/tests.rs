@@ -13,7 +13,7 @@ const CONTEXTS: [Context; 19] = [
     Context::Flame,
     Context::Events,
     Context::Counters,
-    Context::More,
+    Context::Rows,
     Context::Operations,
     Context::Line,
     Context::Pick,

@@ -45,18 +45,18 @@ impl State {
                 .into_iter()
                 .map(|rate| format!("{} {} {}", rate.event.provider, rate.event.event_id, rate.event.name))
                 .collect(),
-            Tab::More => self.section_names(),
+            Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies => {
+                let list = self.view_of(tab).map(|view| view.list);
+                list.map(|list| (0..list.len()).map(|row| list.id(row)).collect()).unwrap_or_default()
+            }
             Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Operations => Vec::new(),
         }
     }
 
     /// The selected line of a tab's list, wherever it is by now.
     pub fn view_cursor(&self, tab: Tab) -> Cursor {
-        let Pick { cursor, name } = &self.views.picks[tab as usize];
-        match name {
-            Some(name) => cursor.moved_to(self.names(tab).iter().position(|other| other == name).unwrap_or(cursor.at)),
-            None => Cursor::default(),
-        }
+        let names = self.names(tab);
+        self.views.selected(tab, names.len(), |row| names[row].clone())
     }
 
     /// Moves in the list of the open tab, of which about `page` lines are shown.
@@ -103,7 +103,7 @@ impl State {
                 ("event with its fields", [head].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
             }
             Tab::Events => self.events().get(at).map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name)))?,
-            Tab::More => self.shown_of_section(at)?,
+            Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies => self.view_of(self.tab)?.copy?,
             Tab::Gc | Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Operations => return None,
         };
         Some((label, text.lines().map(sanitise).collect::<Vec<_>>().join("\n")))

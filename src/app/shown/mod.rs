@@ -4,7 +4,6 @@ mod advice;
 mod counters;
 mod flame;
 mod lists;
-mod more;
 mod palette;
 mod samples;
 mod single_events;

@@ -71,6 +71,7 @@ fn click(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
         Spot::Detail(line) => {
             state.focus = Focus::Detail;
             select_line(state, line, layout.detail.map_or(0, |detail| usize::from(detail.body.height)));
+            state.select_row(y);
         }
         Spot::Hints(_) | Spot::Nothing => {}
     }

@@ -37,7 +37,6 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
             state.views.sampling.by_total = !state.views.sampling.by_total
         }
         Action::Waiting => state.views.sampling.waiting = !state.views.sampling.waiting,
-        Action::Shape if state.tab == Tab::More => state.next_section(),
         Action::Shape if state.tab == Tab::Events => state.show_single_events(!state.views.events.single),
         Action::Shape => {
             state.views.sampling.next_shape();
@@ -155,8 +154,10 @@ fn step(state: &mut State, step: Step) {
         }
         Tab::Trace => choose_recording(state, step),
         Tab::Methods if state.is_flame() => state.step_flame(step),
-        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Methods | Tab::Events | Tab::Counters | Tab::More => {
-            state.step_view(step, page / 2)
+        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Methods | Tab::Events | Tab::Counters => state.step_view(step, page / 2),
+        Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies => {
+            let page = state.tab_view().map_or(0, |(_, geometry)| usize::from(geometry.rows().height));
+            state.step_view(step, page);
         }
         Tab::Operations => {
             let len = state.activities();

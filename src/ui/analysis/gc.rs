@@ -210,7 +210,7 @@ fn allocations(canvas: &mut Canvas<'_>, look: &Look<'_>, gc: &GcSnapshot, area: 
 pub(in crate::ui) fn summary(canvas: &Canvas<'_>, findings: &crate::model::Findings, over: bool) -> Vec<Figure> {
     let theme = canvas.theme;
     let snapshot = &findings.snapshot;
-    let rate = |count, recent| CountRate(super::per_second(findings, over, count, recent)).to_string();
+    let rate = |count, recent| CountRate(findings.rate(over, count, recent)).to_string();
     let mut all = Vec::new();
     let gc = &snapshot.gc;
     if gc.pauses.count > 0 {
@@ -222,7 +222,7 @@ pub(in crate::ui) fn summary(canvas: &Canvas<'_>, findings: &crate::model::Findi
         all.push(("heap", Bytes(heap.size()).to_string(), theme.strong));
     }
     if let Some(allocations) = &gc.allocations {
-        all.push(("allocated", ByteRate(super::per_second(findings, over, allocations.bytes, allocations.rate)).to_string(), theme.strong));
+        all.push(("allocated", ByteRate(findings.rate(over, allocations.bytes, allocations.rate)).to_string(), theme.strong));
     }
     if snapshot.exceptions.thrown > 0 {
         all.push(("exceptions", rate(snapshot.exceptions.thrown, snapshot.exceptions.rate), theme.strong));

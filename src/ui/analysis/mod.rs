@@ -3,7 +3,6 @@
 //! Each view has a line that says which recording and how it goes, some figures, curves where there is room, and one list that can be moved
 //! in. What a recording cannot hold is said, with the profile that would.
 
-mod compilation;
 mod counters;
 mod events;
 mod exceptions;
@@ -11,20 +10,19 @@ mod flame;
 mod frame_name;
 mod gc;
 mod grid;
-mod logs;
 mod methods;
-mod more;
 mod panel;
 mod sampled_threads;
 mod single_events;
+mod tab;
 mod threads;
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::analysis::KernelSamples;
+use crate::app::tabs::Look;
 use crate::app::{Answer, Lint, Source, State, Tab, Tracked, Typing, lints};
-use crate::model::{Count, Findings, NativeAotGap, Phase, Stopwatch};
+use crate::model::{Count, Phase, Stopwatch};
 
 use super::canvas::{Canvas, width};
 use super::invite::invite;
@@ -34,30 +32,6 @@ pub(super) use counters::draw as counters;
 pub(super) use events::name as event_name;
 pub(super) use gc::summary as figures_of;
 pub(super) use panel::figures;
-
-/// What a view draws from.
-struct Look<'a> {
-    state: &'a State,
-    tracked: &'a Tracked,
-    findings: &'a Findings,
-}
-
-impl Look<'_> {
-    fn over(&self) -> bool {
-        !self.tracked.is_active()
-    }
-
-    /// A rate: over the last seconds, or over all of a recording that has ended.
-    fn rate(&self, count: u64, recent: f64) -> f64 {
-        per_second(self.findings, self.over(), count, recent)
-    }
-}
-
-/// A rate: over the last seconds, or over all of a recording that is over.
-pub(super) fn per_second(findings: &Findings, over: bool, count: u64, recent: f64) -> f64 {
-    let seconds = findings.snapshot.recorded_ns as f64 / 1e9;
-    if over { count as f64 / seconds.max(0.001) } else { recent }
-}
 
 /// Draws the open tab. Says where the terminal's cursor belongs, while a filter is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option<(u16, u16)> {
@@ -88,7 +62,10 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
         Tab::Threads => threads::draw(canvas, &look, rest),
         Tab::Methods => return methods::draw(canvas, &look, rest),
         Tab::Events => return events::draw(canvas, &look, rest),
-        Tab::More => return more::draw(canvas, &look, rest),
+        Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies => {
+            let (view, geometry) = state.tab_view()?;
+            return tab::draw(canvas, &look, &view, &geometry);
+        }
         Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Operations => {}
     }
     None
@@ -154,38 +131,10 @@ pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Lint], 
     lines
 }
 
-/// Says that there are no events of a source: that there were none, or that the recording does not hold them and which profile does. Says how many lines it
-/// took.
-///
-/// Which keywords were on is not in a stream: of a file, and of providers that were written by hand, it is not known which of the two it is.
+/// Says that there are no events of a source, and why. Returns how many lines it took.
 fn nothing(canvas: &mut Canvas<'_>, look: &Look<'_>, source: Source, area: Rect) -> u16 {
-    let theme = canvas.theme;
-    let native = look.state.selected().map(|row| &row.process).filter(|process| process.native_aot);
-    if let Some(process) = native.filter(|_| !source.is_of_native_aot()) {
-        let text = match source {
-            Source::Samples => format!("{}: {}.", process.name, NativeAotGap::Samples.words(process.key.pid)),
-            _ => format!("{}: a NativeAOT program compiles no methods and loads no assemblies.", process.name),
-        };
-        return canvas.wrapped(area, &text, theme.dim);
-    }
-    if source == Source::Samples
-        && let Some(kernel) = KernelSamples::among(look.findings.events.iter().map(|rate| &rate.event))
-    {
-        return canvas.wrapped(area, &format!("No samples of the runtime, but {kernel}."), theme.dim);
-    }
-    let (events, profile) = (source.events(), source.profile());
-    let so_far = if look.over() { "in this recording" } else { "so far" };
-    let (text, style) = match source.is_in(&look.tracked.value.what) {
-        Some(false) => (format!("Not in this recording: T, then profile {profile}, records it."), theme.warn),
-        Some(true) => (format!("No {events} {so_far}."), theme.dim),
-        None => (format!("No {events} {so_far}: none occurred, or they were not recorded (profile {profile} does)."), theme.dim),
-    };
-    canvas.wrapped(area, &text, style)
-}
-
-/// What a line says where the profile that is asked for tells more.
-fn tells(canvas: &mut Canvas<'_>, source: Source, what: &str, area: Rect) {
-    canvas.wrapped(area, &format!("{what} is told by profile {} (T).", source.profile()), canvas.theme.dim);
+    let (text, role) = look.missing(source);
+    canvas.wrapped(area, &text, canvas.theme.role(role))
 }
 
 /// What is left of an area below some lines.

@@ -66,10 +66,10 @@ pub(crate) const SCENES: [Scene; 69] = [
     ("events", |w, h| analysed(w, h, "8/runtime␣gc")),
     ("single-events", |w, h| analysed(w, h, "8f↓")),
     ("open-event", |w, h| analysed(w, h, "8f/exception⏎⏎")),
-    ("logs", |w, h| analysed(w, h, "0⇤↓↓")),
-    ("requests", |w, h| analysed(w, h, "0⇤f")),
-    ("compilation", |w, h| analysed(w, h, "0⇤ff↓")),
-    ("assemblies", |w, h| analysed(w, h, "0⇤fff")),
+    ("logs", |w, h| analysed(w, h, "9⇥⇥↓↓")),
+    ("requests", |w, h| analysed(w, h, "9⇥")),
+    ("compilation", |w, h| analysed(w, h, "9⇥⇥⇥↓")),
+    ("assemblies", |w, h| analysed(w, h, "0⇤")),
     ("nothing-more", |w, h| {
         let mut world = not_recorded(w, h);
         world.press("0⇤");

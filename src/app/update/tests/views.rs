@@ -1,6 +1,8 @@
+use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+
 use crate::app::action::Context;
 use crate::app::world::{World, recording};
-use crate::app::{Effect, Focus, Msg, Section, Shape, Tab};
+use crate::app::{Effect, Focus, Msg, Shape, Tab};
 use crate::model::{Outcome, Phase, Recording, StoppedBy};
 use crate::ui::tests::findings::{empty, scripted};
 use crate::ui::tests::scenes::opened;
@@ -20,7 +22,7 @@ pub(super) fn done() -> Phase {
 #[test]
 fn every_view_has_its_digit_and_its_place_in_the_row_of_tabs() {
     let mut world = analysed("1");
-    for tab in Tab::ALL.into_iter().filter(|tab| *tab != Tab::More) {
+    for tab in Tab::ALL.into_iter().filter(|tab| tab.key(false) != "Tab") {
         world.press(tab.key(false));
         assert_eq!(world.state.tab, tab);
     }
@@ -37,13 +39,13 @@ fn the_tabs_of_a_file_are_counted_as_they_are_shown() {
     world.state.focus = Focus::Detail;
     let shown: Vec<Tab> =
         world.state.layout().detail.unwrap().tabs.iter().filter(|slot| slot.place.width > 0).map(|slot| slot.tab).collect();
-    assert_eq!((shown[0], shown.len()), (Tab::Trace, 8));
-    for (digit, tab) in (1..).zip(&shown) {
-        world.press(&digit.to_string());
+    assert_eq!((shown[0], shown.len()), (Tab::Trace, 11));
+    for (digit, tab) in (1..).zip(&shown).take(10) {
+        world.press(&(digit % 10).to_string());
         assert_eq!(world.state.tab, *tab, "{digit}");
     }
-    world.press("9");
-    assert_eq!(world.state.tab, shown[7]);
+    world.press("⇥");
+    assert_eq!(world.state.tab, shown[10]);
 }
 
 /// Fingers type `/word⏎` without waiting for what opens. Not one of these letters may be taken for a command.
@@ -84,14 +86,14 @@ fn a_filter_is_typed_in_every_tab_even_where_nothing_is_to_be_filtered() {
 #[test]
 fn a_filter_is_hinted_where_there_is_something_to_filter() {
     let filters = |world: &World| world.state.hints(200).iter().any(|hint| hint.key == "/");
-    for (tab, recorded) in [("2", false), ("7", true), ("8", true), ("9", false), ("0⇤", true)] {
+    for (tab, recorded) in [("2", false), ("7", true), ("8", true), ("9", false), ("9⇥", true), ("0⇤", true)] {
         let mut world = World::populated(200, 40);
         world.press(&format!("⏎{tab}"));
         assert!(!filters(&world), "not recorded: {tab}");
         assert_eq!(filters(&analysed(tab)), recorded, "{tab}");
     }
     let mut file = opened(200, 40);
-    file.press("9");
+    file.press("7");
     assert!(file.state.counters().is_some_and(|snapshot| snapshot.counters.is_empty()) && !filters(&file));
 }
 
@@ -172,22 +174,37 @@ fn the_selected_exception_is_copied_with_its_stack() {
 }
 
 #[test]
-fn sections_that_have_something_are_gone_through_and_filtered() {
-    let mut world = analysed("0⇤");
-    for section in [Section::Logs, Section::Activities, Section::Compilation, Section::Assemblies, Section::Logs] {
-        assert_eq!(world.state.section(), Some(section));
-        world.press("f");
-    }
-    world.press("fff/slow⏎");
-    assert_eq!(world.state.section(), Some(Section::Logs));
-    assert!(world.state.log_messages().len() > 3 && world.state.log_messages().iter().all(|message| message.level == 3));
-    let mut findings = (*scripted()).clone();
-    (findings.snapshot.logs.by_level, findings.snapshot.assemblies.loaded) = ([0; 7], Vec::new());
-    world.send(Msg::Recording(Box::new(Recording { findings: Some(findings.into()), ..recording(1, 43, Phase::Recording) })));
-    assert_eq!(world.state.section(), Some(Section::Activities));
-    world.press("ff");
-    assert_eq!(world.state.section(), Some(Section::Activities));
-    world.send(Msg::Recording(Box::new(Recording { findings: Some(empty()), ..recording(1, 44, Phase::Recording) })));
-    world.press("f");
-    assert!(world.state.section().is_none());
+fn rows_are_filtered_selected_and_copied() {
+    let mut world = analysed("9⇥⇥");
+    assert_eq!(world.state.tab, Tab::Logs);
+    let rows = |world: &World| world.state.view_of(Tab::Logs).unwrap().list.len();
+    let all = rows(&world);
+    world.press("/slow⏎");
+    assert!(rows(&world) > 3 && rows(&world) < all);
+    let second = world.state.view_of(Tab::Logs).unwrap().list.id(1);
+    world.press("↓");
+    let view = world.state.view_of(Tab::Logs).unwrap();
+    assert_eq!(view.list.id(view.cursor.at), second);
+    drop(view);
+    world.press("y⏎");
+    let effects = world.take_effects();
+    assert!(matches!(effects.last(), Some(Effect::Copy { text, .. }) if text.contains("slow")), "{effects:?}");
+
+    // A row is where it is drawn, and the first page ends where the screen does.
+    world.press("/⎋g");
+    let (view, geometry) = world.state.tab_view().unwrap();
+    let (page, third) = (geometry.rows(), view.list.id(2));
+    drop(view);
+    world.send(Msg::Mouse(MouseEvent {
+        kind: MouseEventKind::Down(MouseButton::Left),
+        column: page.x,
+        row: page.y + 2,
+        modifiers: KeyModifiers::NONE,
+    }));
+    let view = world.state.view_of(Tab::Logs).unwrap();
+    assert_eq!((view.cursor.at, view.list.id(view.cursor.at)), (2, third));
+    drop(view);
+    world.press("g");
+    world.send(Msg::Key(KeyCode::PageDown.into()));
+    assert_eq!(world.state.view_of(Tab::Logs).unwrap().cursor.at, usize::from(page.height) - 1);
 }

@@ -1,0 +1,67 @@
+//! Assemblies that are loaded, and those that were searched for and not found.
+
+use super::list::{Cell, Fit, Table};
+use super::logs::at;
+use super::look::Look;
+use super::view::{Figure, Role, Side, View};
+use crate::analysis::Assembly;
+use crate::app::pane::Tab;
+use crate::app::source::Source;
+use crate::model::Count;
+
+pub(super) fn view(look: Look<'_>) -> View<'_> {
+    let snapshot = &look.findings.snapshot.assemblies;
+    // Those that were loaded during the recording first, the latest before the others.
+    let mut assemblies: Vec<&Assembly> = snapshot.loaded.iter().filter(|assembly| look.state.passes([&assembly.full_name, ""])).collect();
+    assemblies.sort_by_key(|assembly| std::cmp::Reverse(assembly.at));
+
+    let is_known = !snapshot.loaded.is_empty() || snapshot.searches > 0;
+    let mut figures = Vec::new();
+    if is_known {
+        figures.push(Figure::new("loaded", Count(snapshot.loaded.len() as u64), Role::Strong));
+        figures.push(Figure::new("new", Count(snapshot.loads), Role::Text));
+    }
+    if snapshot.unloads > 0 {
+        figures.push(Figure::new("unloaded", Count(snapshot.unloads), Role::Text));
+    }
+    if snapshot.searches > 0 {
+        figures.push(Figure::new("searches", Count(snapshot.searches), Role::Text));
+        figures.push(Figure::new("failed", Count(snapshot.failures), if snapshot.failures > 0 { Role::Warning } else { Role::Text }));
+    }
+
+    let list = Table::new(assemblies.clone(), |assembly| assembly.full_name.clone())
+        .column("LOADED", 7, Fit::Right, |assembly| match assembly.at {
+            Some(moment) => Cell::new(at(moment), Role::Text),
+            None => Cell::new("before", Role::Dim),
+        })
+        .column("ASSEMBLY", 0, Fit::Left, |assembly| Cell::new(parts(assembly).0, Role::Text))
+        .column("VERSION", 14, Fit::Left, |assembly| Cell::new(parts(assembly).1, Role::Dim))
+        .column("", 8, Fit::Left, |assembly| Cell::new(if assembly.is_dynamic { "dynamic" } else { "" }, Role::Dim))
+        .finish();
+    let missing = Table::new(snapshot.missing.iter().collect(), |missing: &&crate::analysis::MissingAssembly| missing.name.clone())
+        .column("AT", 7, Fit::Right, |missing| Cell::new(at(missing.at), Role::Dim))
+        .column("NOT FOUND", 0, Fit::Left, |missing| Cell::new(&missing.name, Role::Warning))
+        .column("REQUESTED BY", 40, Fit::Left, |missing| Cell::new(&missing.requested_by, Role::Dim))
+        .finish();
+
+    let cursor = look.cursor(Tab::Assemblies, list.as_ref());
+    View {
+        figures,
+        charts: Vec::new(),
+        empty: match (snapshot.loaded.is_empty(), look.missing(Source::Assemblies)) {
+            (false, _) => "No assembly matches the filter.".to_owned(),
+            (true, (text, Role::Warning)) => text,
+            (true, _) => "Assemblies that were loaded before are listed once the recording stops (t).".to_owned(),
+        },
+        side: (!snapshot.missing.is_empty()).then_some(Side::List(missing)),
+        copy: assemblies.get(cursor.at).map(|assembly| ("assembly", assembly.full_name.clone())),
+        cursor,
+        list,
+    }
+}
+
+/// Name and version of an assembly, out of its full name.
+fn parts(assembly: &Assembly) -> (&str, &str) {
+    let (name, rest) = assembly.full_name.split_once(", ").unwrap_or((&assembly.full_name, ""));
+    (name, rest.split(", ").find_map(|part| part.strip_prefix("Version=")).unwrap_or_default())
+}

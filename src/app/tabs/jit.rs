@@ -1,0 +1,86 @@
+//! Methods that are compiled while the program runs: how many, into which tier, and how long it takes.
+
+use super::list::{Cell, Fit, Table};
+use super::logs::at;
+use super::look::Look;
+use super::view::{Chart, Figure, Role, Side, View};
+use crate::analysis::SlowMethod;
+use crate::app::pane::Tab;
+use crate::app::source::Source;
+use crate::model::{Bytes, Count, CountRate, Nanoseconds};
+
+pub(super) fn view(look: Look<'_>) -> View<'_> {
+    let jit = &look.findings.snapshot.jit;
+    let slowest = jit.time.as_ref().map(|time| time.slowest.as_slice()).unwrap_or_default();
+    let methods: Vec<&SlowMethod> = slowest.iter().filter(|method| look.state.passes([&method.name, ""])).collect();
+
+    let list = Table::new(methods.clone(), |method| format!("{} {}", method.name, method.at))
+        .column("TIME", 7, Fit::Right, |method| Cell::new(Nanoseconds(method.time_ns), Role::Strong))
+        .column("SLOWEST TO COMPILE", 0, Fit::Name, |method| Cell::new(&method.name, Role::Text))
+        .column("IL", 7, Fit::Right, |method| Cell::new(Bytes(method.il_size.into()), Role::Text))
+        .column("TIER", 8, Fit::Left, |method| Cell::new(method.tier.name(), Role::Dim))
+        .column("AT", 7, Fit::Right, |method| Cell::new(at(method.at), Role::Dim))
+        .finish();
+    let tiers = Table::new(jit.by_tier.iter().collect(), |(tier, _)| tier.name().to_owned())
+        .column("COUNT", 6, Fit::Right, |(_, compiled)| Cell::new(Count(compiled.bodies), Role::Strong))
+        .column("CODE", 7, Fit::Right, |(_, compiled)| Cell::new(Bytes(compiled.code_bytes), Role::Bytes))
+        .column("TIER", 0, Fit::Left, |(tier, _)| Cell::new(tier.name(), Role::Text))
+        .finish();
+
+    let compiled = Chart {
+        title: "methods compiled",
+        role: Role::Events,
+        unit: |value| CountRate(value).to_string(),
+        line: &jit.over_time,
+        keeps_value: false,
+    };
+    let time = jit.time.as_ref().map(|time| Chart {
+        title: "time spent compiling",
+        role: Role::Bytes,
+        unit: |value| Nanoseconds(value as u64).to_string(),
+        line: &time.over_time,
+        keeps_value: false,
+    });
+    let cursor = look.cursor(Tab::Jit, list.as_ref());
+    View {
+        figures: figures(look),
+        charts: if jit.bodies > 0 { [Some(compiled), time].into_iter().flatten().collect() } else { Vec::new() },
+        empty: match (jit.bodies, &jit.time) {
+            (0, _) => look.missing(Source::Compilation).0,
+            (_, None) => format!("Profile {} (T) records how long compilation takes.", Source::CompileTime.profile()),
+            (_, Some(_)) => "No method matches the filter.".to_owned(),
+        },
+        side: (jit.bodies > 0).then_some(Side::List(tiers)),
+        copy: methods.get(cursor.at).map(|method| ("method", method.name.clone())),
+        cursor,
+        list,
+    }
+}
+
+fn figures(look: Look<'_>) -> Vec<Figure> {
+    let jit = &look.findings.snapshot.jit;
+    if jit.bodies == 0 {
+        return Vec::new();
+    }
+    let mut all = vec![
+        Figure::new("methods", Count(jit.bodies), Role::Strong),
+        Figure::new("rate", CountRate(look.rate(jit.bodies, jit.rate)), Role::Strong),
+        Figure::new("JIT-compiled", Count(jit.jitted), Role::Text),
+    ];
+    if let Some(time) = &jit.time {
+        all.push(Figure::new("time", Nanoseconds(time.total_ns), Role::Strong));
+        if let Some([p50, p95, _]) = time.quantiles_ns {
+            all.push(Figure::new("p95", Nanoseconds(p95), Role::Text));
+            all.push(Figure::new("p50", Nanoseconds(p50), Role::Text));
+        }
+        all.push(Figure::new("IL size", Bytes(time.il_bytes), Role::Text));
+    }
+    if let Some((time, pending)) = jit.background {
+        all.push(Figure::new("tiering in background", Nanoseconds(time), Role::Text));
+        all.push(Figure::new("pending", pending, Role::Text));
+    }
+    if jit.unloaded > 0 {
+        all.push(Figure::new("unloaded", Count(jit.unloaded), Role::Text));
+    }
+    all
+}

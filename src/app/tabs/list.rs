@@ -1,0 +1,113 @@
+//! A list: rows with an identity, and columns that each say how a row looks in them.
+
+use super::view::Role;
+
+/// How text stands in a column, and what is left of it where it does not fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fit {
+    /// From the left, cut at its end.
+    Left,
+    /// Against the right edge: numbers.
+    Right,
+    /// From the left, without its first namespaces: names of types and methods.
+    Name,
+}
+
+/// A value in a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cell {
+    /// The text; not sanitised.
+    pub text: String,
+    /// How it looks.
+    pub role: Role,
+}
+
+impl Cell {
+    /// An empty cell.
+    pub const EMPTY: Self = Self { text: String::new(), role: Role::Dim };
+
+    pub(super) fn new(value: impl ToString, role: Role) -> Self {
+        Self { text: value.to_string(), role }
+    }
+}
+
+/// The heading of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// The title.
+    pub title: &'static str,
+    /// How wide it is; 0 takes what is left.
+    pub width: u16,
+    /// How text stands in it.
+    pub fit: Fit,
+}
+
+/// A list that can be drawn, whatever its rows are.
+pub trait List {
+    /// Its columns. Where not all have room, the first stay.
+    fn columns(&self) -> Vec<Column>;
+    /// How many rows it has.
+    fn len(&self) -> usize;
+    /// Whether it has none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// What tells a row from others, also in a later snapshot.
+    fn id(&self, row: usize) -> String;
+    /// What a row has in a column.
+    fn cell(&self, row: usize, column: usize) -> Cell;
+}
+
+/// A list of any rows.
+pub type Rows<'a> = Box<dyn List + 'a>;
+
+type CellOf<'a, T> = Box<dyn Fn(&T) -> Cell + 'a>;
+
+/// Rows with their columns.
+pub(super) struct Table<'a, T> {
+    rows: Vec<T>,
+    id: fn(&T) -> String,
+    columns: Vec<(Column, CellOf<'a, T>)>,
+}
+
+impl<'a, T: 'a> Table<'a, T> {
+    pub(super) fn new(rows: Vec<T>, id: fn(&T) -> String) -> Self {
+        Self { rows, id, columns: Vec::new() }
+    }
+
+    /// A column of this width; 0 takes what is left.
+    pub(super) fn column(mut self, title: &'static str, width: u16, fit: Fit, cell: impl Fn(&T) -> Cell + 'a) -> Self {
+        self.columns.push((Column { title, width, fit }, Box::new(cell)));
+        self
+    }
+
+    /// A column that is there only where some row needs it.
+    pub(super) fn column_if(self, needed: bool, title: &'static str, width: u16, fit: Fit, cell: impl Fn(&T) -> Cell + 'a) -> Self {
+        if needed { self.column(title, width, fit, cell) } else { self }
+    }
+
+    pub(super) fn finish(self) -> Rows<'a> {
+        Box::new(self)
+    }
+}
+
+impl<T> List for Table<'_, T> {
+    fn columns(&self) -> Vec<Column> {
+        self.columns.iter().map(|(column, _)| *column).collect()
+    }
+
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn id(&self, row: usize) -> String {
+        self.rows.get(row).map(self.id).unwrap_or_default()
+    }
+
+    fn cell(&self, row: usize, column: usize) -> Cell {
+        match (self.rows.get(row), self.columns.get(column)) {
+            (Some(row), Some((_, cell))) => cell(row),
+            _ => Cell::EMPTY,
+        }
+    }
+}

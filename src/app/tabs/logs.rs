@@ -1,0 +1,69 @@
+//! Messages of `ILogger`: the latest, newest first.
+
+use super::list::{Cell, Fit, Table};
+use super::look::Look;
+use super::view::{Figure, Role, Side, View};
+use crate::analysis::{LEVELS, LogMessage};
+use crate::app::pane::Tab;
+use crate::app::source::Source;
+use crate::app::text::width;
+use crate::model::{Count, CountRate, Stopwatch};
+
+pub(super) fn view(look: Look<'_>) -> View<'_> {
+    let logs = &look.findings.snapshot.logs;
+    let messages: Vec<&LogMessage> = logs.recent.iter().filter(|message| look.state.passes([&message.logger, &message.text])).collect();
+    let count: u64 = logs.by_level.iter().sum();
+    let mut figures = vec![Figure::new("rate", CountRate(look.rate(count, logs.rate)), Role::Strong)];
+    for (level, count) in logs.by_level.iter().enumerate().rev().filter(|(_, count)| **count > 0) {
+        figures.push(Figure::new(LEVELS[level], Count(*count), role(level)));
+    }
+
+    let longest = messages.iter().map(|message| width(&message.logger)).max().unwrap_or(0).clamp(6, 32);
+    let list = Table::new(messages.clone(), |message| format!("{} {} {}", message.at, message.thread, message.text))
+        .column("AT", 7, Fit::Right, |message| Cell::new(at(message.at), Role::Dim))
+        .column("LEVEL", 8, Fit::Left, |message| Cell::new(LEVELS.get(message.level).copied().unwrap_or_default(), role(message.level)))
+        .column("MESSAGE", 0, Fit::Left, |message| {
+            Cell::new(&message.text, if message.level > 2 { role(message.level) } else { Role::Text })
+        })
+        .column("LOGGER", longest, Fit::Name, |message| Cell::new(&message.logger, Role::Dim))
+        .finish();
+
+    let cursor = look.cursor(Tab::Logs, list.as_ref());
+    let message = messages.get(cursor.at).copied();
+    View {
+        figures,
+        charts: Vec::new(),
+        empty: match count {
+            0 => look.missing(Source::Logs).0,
+            _ => "No message that was kept matches the filter.".to_owned(),
+        },
+        side: message.map(|message| Side::Text(whole(message))),
+        copy: message.map(|message| ("message", format!("{}: {}\n{}", message.logger, message.text, message.exception))),
+        cursor,
+        list,
+    }
+}
+
+/// All of a message.
+fn whole(message: &LogMessage) -> Vec<Vec<(String, Role)>> {
+    let facts = format!("   thread {}   event {}", message.thread, message.event_id);
+    let mut lines = vec![vec![(message.logger.clone(), Role::Accent), (facts, Role::Dim)], vec![(message.text.clone(), Role::Text)]];
+    if !message.exception.is_empty() && message.exception != "{}" {
+        lines.push(vec![(message.exception.clone(), Role::Warning)]);
+    }
+    lines
+}
+
+fn role(level: usize) -> Role {
+    match level {
+        0 | 1 => Role::Dim,
+        2 => Role::Good,
+        3 => Role::Warning,
+        _ => Role::Bad,
+    }
+}
+
+/// A time since the session started, from nanoseconds.
+pub(super) fn at(nanoseconds: i64) -> Stopwatch {
+    Stopwatch(std::time::Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0)))
+}

@@ -1,0 +1,70 @@
+//! What the tabs of a recording are made from.
+
+use super::list::List;
+use super::view::Role;
+use crate::analysis::KernelSamples;
+use crate::app::cursor::Cursor;
+use crate::app::pane::Tab;
+use crate::app::recordings::Tracked;
+use crate::app::source::Source;
+use crate::app::state::State;
+use crate::model::{Findings, NativeAotGap};
+
+/// The recording that is shown, and what is in it.
+#[derive(Clone, Copy)]
+pub struct Look<'a> {
+    /// Everything.
+    pub state: &'a State,
+    /// The recording.
+    pub tracked: &'a Tracked,
+    /// What is in it.
+    pub findings: &'a Findings,
+}
+
+impl<'a> Look<'a> {
+    pub(super) fn new(state: &'a State) -> Option<Self> {
+        let tracked = state.shown_recording()?;
+        Some(Self { state, tracked, findings: tracked.value.findings.as_deref()? })
+    }
+
+    /// Whether the recording has ended.
+    pub fn over(&self) -> bool {
+        !self.tracked.is_active()
+    }
+
+    /// A rate: over the last seconds, or over all of a recording that has ended.
+    pub fn rate(&self, count: u64, recent: f64) -> f64 {
+        self.findings.rate(self.over(), count, recent)
+    }
+
+    /// The selected row of a tab's list.
+    pub(super) fn cursor(&self, tab: Tab, list: &dyn List) -> Cursor {
+        self.state.views.selected(tab, list.len(), |row| list.id(row))
+    }
+
+    /// Why there are no events of a source: there were none, or the recording does not hold them, and which profile does.
+    ///
+    /// Which keywords were on is not in a stream: for a file, and for providers that were entered by hand, it is not known which of the two it is.
+    pub fn missing(&self, source: Source) -> (String, Role) {
+        let native = self.state.selected().map(|row| &row.process).filter(|process| process.native_aot);
+        if let Some(process) = native.filter(|_| !source.is_of_native_aot()) {
+            let text = match source {
+                Source::Samples => format!("{}: {}.", process.name, NativeAotGap::Samples.words(process.key.pid)),
+                _ => format!("{}: a NativeAOT program compiles no methods and loads no assemblies.", process.name),
+            };
+            return (text, Role::Dim);
+        }
+        if source == Source::Samples
+            && let Some(kernel) = KernelSamples::among(self.findings.events.iter().map(|rate| &rate.event))
+        {
+            return (format!("No samples of the runtime, but {kernel}."), Role::Dim);
+        }
+        let (events, profile) = (source.events(), source.profile());
+        let so_far = if self.over() { "in this recording" } else { "so far" };
+        match source.is_in(&self.tracked.value.what) {
+            Some(false) => (format!("Not in this recording: T, then profile {profile}, records it."), Role::Warning),
+            Some(true) => (format!("No {events} {so_far}."), Role::Dim),
+            None => (format!("No {events} {so_far}: none occurred, or they were not recorded (profile {profile} does)."), Role::Dim),
+        }
+    }
+}
