@@ -1,6 +1,7 @@
 //! What the command line may say.
 
 mod record;
+mod salvage;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use crate::ipc::Guid;
 use crate::session::RESUME_ORPHANS;
 
 pub(super) use record::{Record, Run, Trace};
+pub(super) use salvage::Salvage;
 
 /// A terminal dashboard for .NET processes: see, inspect, trace, dump and perf-map them, without .NET, agent or restart.
 #[derive(Debug, Parser)]
@@ -167,14 +169,7 @@ pub(super) enum Command {
         files: Vec<PathBuf>,
     },
     /// Make a whole, readable file out of one that was cut off, or out of the segments that a killed flight recorder left
-    Salvage {
-        /// The file that was cut off, or all segments, in any order; they stay as they are
-        #[arg(required = true, value_name = "FILE")]
-        files: Vec<PathBuf>,
-        /// The whole file to make; with mode 0600, never over another
-        #[arg(short, value_name = "OUT")]
-        output: PathBuf,
-    },
+    Salvage(Salvage),
     /// Print completions for a shell
     Completions {
         /// The shell

@@ -65,7 +65,7 @@ fn run() -> Result<Exit, Failure> {
         Command::Report(report) => report::run(&report),
         Command::Export(arguments) => export::run(&arguments),
         Command::Open { files } => open::run(&files, options),
-        Command::Salvage { files, output } => salvage::run(&files, &output),
+        Command::Salvage(salvage) => on_processes(options, async |host| salvage::run(host, &salvage).await),
         Command::Counters(counters) => on_processes(options, async |host| counters::run(host, counters).await),
         Command::Stacks { target, output } => on_processes(options, async |host| stacks::run(host, &target.target, output.json).await),
         Command::Heap(heap) => on_processes(options, async |host| heap::run(host, &heap).await),

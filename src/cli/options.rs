@@ -3,7 +3,7 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
 
-use super::args::{Arguments, Command, Profiler, Switch};
+use super::args::{Arguments, Command, Profiler, Salvage, Switch};
 use super::exit::Failure;
 use crate::ipc::CommandCode;
 use crate::net::Access;
@@ -25,9 +25,11 @@ impl Subject {
         match command {
             Command::Ps { .. } | Command::Info { .. } => Self::Processes(CommandCode::ProcessInfo3),
             Command::Env { .. } => Self::Processes(CommandCode::ProcessEnvironment),
-            Command::Trace(_) | Command::Counters(_) | Command::Stacks { .. } | Command::Heap(_) => {
-                Self::Processes(CommandCode::CollectTracing)
-            }
+            Command::Trace(_)
+            | Command::Counters(_)
+            | Command::Stacks { .. }
+            | Command::Heap(_)
+            | Command::Salvage(Salvage { names: true, .. }) => Self::Processes(CommandCode::CollectTracing),
             Command::Resume { .. } => Self::Processes(CommandCode::ResumeRuntime),
             Command::SetEnv { .. } => Self::Processes(CommandCode::SetEnvironmentVariable),
             Command::StartupHook { .. } => Self::Processes(CommandCode::ApplyStartupHook),
@@ -42,7 +44,7 @@ impl Subject {
             | Command::Stats { .. }
             | Command::Report(_)
             | Command::Export(_)
-            | Command::Salvage { .. }
+            | Command::Salvage(_)
             | Command::Completions { .. }
             | Command::Man
             | Command::ResumeOrphans { .. }

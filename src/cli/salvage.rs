@@ -1,29 +1,63 @@
-//! `salvage FILE -o OUT`: a whole, readable file out of one that was cut off.
+//! `salvage FILE -o OUT`: a whole, readable file out of one that was cut off, with names of methods where its process still runs.
 
 mod join;
+mod names;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::Context;
-
+use super::args::Salvage;
 use super::exit::{Exit, Failure};
+use super::host::Host;
 use super::print;
 use crate::analysis::Throughput;
 use crate::model::{Bytes, Count, sanitise};
 use crate::nettrace::{Ending, Repair};
 use crate::session::{OutputFile, Recorded};
 
-pub(super) fn run(paths: &[PathBuf], out: &Path) -> Result<Exit, Failure> {
-    match paths {
-        [path] => make_whole(path, out),
-        segments => join::run(segments, out),
-    }
+/// A file that was made whole.
+struct Made {
+    /// What a person should know of it.
+    words: Vec<String>,
+    /// Whether it holds names of methods that were compiled before the recording.
+    rundown: bool,
 }
 
-fn make_whole(path: &Path, out: &Path) -> Result<Exit, Failure> {
+pub(super) async fn run(host: &Host, Salvage { files: paths, output: out, names: wants_names }: &Salvage) -> Result<Exit, Failure> {
+    let (output, mut file) = OutputFile::create(out).map_err(|error| {
+        let exit = if error.is_denied() { Exit::Denied } else { Exit::Failed };
+        Failure::new(exit, error)
+    })?;
+    let made = async {
+        let mut made = match &paths[..] {
+            [path] => make_whole(path, &mut file),
+            segments => join::make_whole(segments, &mut file),
+        }?;
+        if *wants_names {
+            made.words.push(names::append(host, output.partial(), &mut file).await?);
+        } else if !made.rundown {
+            made.words
+                .push("the rundown is missing, which comes last: methods that were compiled before the recording have no names".to_owned());
+            made.words.extend(names::offer(host, output.partial(), paths)?);
+        }
+        Ok(made)
+    };
+    let made = match made.await {
+        Ok(made) => made,
+        Err(failure) => {
+            output.discard();
+            return Err(failure);
+        }
+    };
+    let kept = output.keep().map_err(Failure::failed)?;
+    made.words.iter().for_each(print::say);
+    print::text(|out| writeln!(out, "{}", sanitise(&kept.to_string_lossy())))?;
+    Ok(Exit::Done)
+}
+
+fn make_whole(path: &Path, file: &mut File) -> Result<Made, Failure> {
     let mut recorded = Recorded::open(path).map_err(Failure::failed)?;
     let mut tally = Throughput::default();
     let pass = recorded.read(&mut tally).map_err(Failure::failed)?;
@@ -32,33 +66,19 @@ fn make_whole(path: &Path, out: &Path) -> Result<Exit, Failure> {
         (_, Some(repair)) => repair,
     };
     let source = recorded.rewind().map_err(Failure::failed)?;
-    let size = source.metadata().with_context(|| format!("cannot read {}", path.display()))?.len();
-    let (output, mut file) = OutputFile::create(out).map_err(|error| {
-        let exit = if error.is_denied() { Exit::Denied } else { Exit::Failed };
-        Failure::new(exit, error)
-    })?;
-    if let Err(error) = write(source, &mut file, &repair) {
-        let error = anyhow::Error::new(error).context(format!("{} could not be written; nothing is left of it", out.display()));
-        output.discard();
-        return Err(error.into());
-    }
-    let kept = output.keep().map_err(Failure::failed)?;
-
+    let size = source.metadata().map_err(|error| unreadable(path, &error))?.len();
+    write(source, file, &repair).map_err(|error| unwritten(&error))?;
+    let rundown = tally.counts().iter().any(|count| count.provider.ends_with("Rundown"));
     if pass.ending.is_complete() {
-        print::say(format_args!("{} is complete: the copy is the same", path.display()));
-    } else {
-        let events = tally.snapshot().events;
-        let lost = size.saturating_sub(repair.keep);
-        print::say(format_args!("{} events are kept; the last {lost} bytes of {} held no whole one", Count(events), Bytes(size)));
-        if let Ending::Broken { error, .. } = &pass.ending {
-            print::say(format_args!("it stopped making sense there: {error}"));
-        }
-        if !tally.counts().iter().any(|count| count.provider.ends_with("Rundown")) {
-            print::say("the rundown is missing, which comes last: methods that were compiled before the recording have no names");
-        }
+        return Ok(Made { words: vec![format!("{} is complete: the copy is the same", path.display())], rundown: true });
     }
-    print::text(|out| writeln!(out, "{}", sanitise(&kept.to_string_lossy())))?;
-    Ok(Exit::Done)
+    let events = tally.snapshot().events;
+    let lost = size.saturating_sub(repair.keep);
+    let mut words = vec![format!("{} events are kept; the last {lost} bytes of {} held no whole one", Count(events), Bytes(size))];
+    if let Ending::Broken { error, .. } = &pass.ending {
+        words.push(format!("it stopped making sense there: {error}"));
+    }
+    Ok(Made { words, rundown })
 }
 
 /// Copies what is kept and makes it whole.
@@ -69,4 +89,12 @@ fn write(source: &mut File, file: &mut File, repair: &Repair) -> io::Result<()> 
         file.write_all_at(&bytes, at)?;
     }
     file.sync_all()
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    anyhow::anyhow!("cannot read {}: {error}", path.display()).into()
+}
+
+fn unwritten(trouble: &dyn std::fmt::Display) -> Failure {
+    anyhow::anyhow!("the file could not be written; nothing is left of it: {trouble}").into()
 }

@@ -33,7 +33,7 @@ const NAMES: Duration = Duration::from_secs(1);
 /// A client for each process, shared by all who talk to it, so that they take turns.
 #[derive(Debug, Clone)]
 pub struct Clients {
-    proc: Arc<Proc>,
+    pub(super) proc: Arc<Proc>,
     known: Arc<Mutex<HashMap<ProcessKey, Client>>>,
     /// What the answers of each process have shown, whichever way they came.
     support: Arc<Mutex<HashMap<ProcessKey, SharedSupport>>>,
@@ -293,7 +293,7 @@ impl Directory {
 
     /// Scans on the task's own thread: it takes well under a millisecond for fifty processes, and a thread of its own would be woken every second,
     /// and wake this one again, for nothing.
-    fn scan(&mut self) -> io::Result<Vec<Process>> {
+    pub(super) fn scan(&mut self) -> io::Result<Vec<Process>> {
         let mut rows = self.scanner.scan(std::time::Instant::now())?;
         self.leftovers = rows.iter().filter(|row| row.is_stale_socket()).map(|row| row.key).collect();
         self.add_guests(&mut rows);
@@ -320,7 +320,7 @@ impl Directory {
     }
 
     /// What is known of a process that the scan did not find, or of one of another pid namespace, which has that id there and a socket of that user's.
-    fn unlisted(&self, key: ProcessKey, ns_pid: u32, owner: u32) -> Process {
+    pub(super) fn unlisted(&self, key: ProcessKey, ns_pid: u32, owner: u32) -> Process {
         let proc = &self.clients.proc;
         if !proc.shows(key) {
             return Process { ns_pid, uid: owner, ..Process::new(key) };

@@ -124,6 +124,11 @@ impl Decoder {
         self.whole
     }
 
+    /// The largest id of a kind of event that the stream defined, 0 where it defined none.
+    pub fn largest_metadata_id(&self) -> u32 {
+        self.blocks.largest_metadata_id()
+    }
+
     /// Whether the stream came to its end. Bytes behind it are ignored.
     pub fn is_complete(&self) -> bool {
         self.ended && self.failed.is_none()

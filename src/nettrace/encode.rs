@@ -97,19 +97,26 @@ impl Encoder {
         out.put_u32(header.processors);
         out.put_u32(header.sampling_interval_ns);
         out.put_u8(END_OBJECT);
+        Self { out, ..Self::behind(0, header.pointer_size, 1, Vec::new()) }
+    }
+
+    /// Goes on with a stream of so many bytes that lacks its end: kinds of events get ids from `next_metadata`, and threads the numbers behind those
+    /// that are listed. Begin with a [`sequence_point`](Self::sequence_point), behind which stacks are numbered from 1 again.
+    pub(super) fn behind(taken: u64, pointer_size: u8, next_metadata: u32, last: impl IntoIterator<Item = (u64, u32)>) -> Self {
+        let sequences: Vec<_> = last.into_iter().map(|(thread, last)| Sequence { thread, last, is_active: false }).collect();
         Self {
-            out,
-            taken: 0,
-            pointer_size: header.pointer_size.into(),
+            out: Vec::new(),
+            taken,
+            pointer_size: pointer_size.into(),
             metadata: Block::default(),
             events: Block::default(),
             stacks: Vec::new(),
             first_stack: 1,
             next_stack: 1,
             stack_ids: HashMap::default(),
-            next_metadata: 1,
-            sequences: Vec::new(),
-            sequence_index: HashMap::default(),
+            next_metadata,
+            sequence_index: sequences.iter().zip(0..).map(|(sequence, index)| (sequence.thread, index)).collect(),
+            sequences,
         }
     }
 

@@ -55,6 +55,8 @@ pub(super) struct Table {
     hasher: RandomState,
     /// Index by hash of the content.
     by_content: HashMap<u64, u32>,
+    /// The largest id that was ever defined.
+    largest: u32,
     /// Bytes that more records may have on the wire.
     room: usize,
     limit: usize,
@@ -79,6 +81,7 @@ impl Table {
             sparse: HashMap::default(),
             hasher: RandomState::default(),
             by_content: HashMap::default(),
+            largest: 0,
             room: bytes,
             limit,
         }
@@ -101,6 +104,11 @@ impl Table {
     /// The record of an index, which is one of this table's.
     pub(super) fn record(&self, index: u32) -> &Metadata {
         &self.records[index as usize]
+    }
+
+    /// The largest id that was ever defined, 0 where none was.
+    pub(super) fn largest_id(&self) -> u32 {
+        self.largest
     }
 
     /// Whether events of a record are wanted in the order of time.
@@ -170,6 +178,7 @@ impl Table {
     }
 
     fn define(&mut self, id: u32, index: u32) {
+        self.largest = self.largest.max(id);
         let at = id as usize;
         if at < DENSE {
             if self.dense.len() < DENSE {
@@ -202,7 +211,7 @@ mod tests {
         table.forget_ids();
         assert_eq!(table.get(1).index, 0);
         assert!(matches!(table.add(record(u32::MAX, "c"), 1), (Added::Known, _)));
-        assert_eq!(table.get(u32::MAX).index, 3);
+        assert_eq!((table.get(u32::MAX).index, table.largest_id()), (3, u32::MAX));
     }
 
     #[test]

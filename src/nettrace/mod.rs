@@ -7,6 +7,7 @@
 //!
 //! This room knows no provider and no event: meaning is the business of `clr` and `analysis`. No input or output, no clock.
 
+mod append;
 mod decoder;
 mod encode;
 mod error;
@@ -25,6 +26,7 @@ mod threads;
 mod time;
 mod trace;
 
+pub use append::{Appended, Tail, TailError};
 pub use decoder::{Decoder, Ending, Limits, Repair};
 pub use encode::{Encoder, NewEvent};
 pub use error::{BlockKind, DecodeError, Limit, Problem, ProblemKind};

@@ -243,8 +243,8 @@ impl Iterator for Pieces {
 
 /// Writes events anew.
 #[derive(Debug)]
-struct Writer {
-    encoder: Encoder,
+pub(super) struct Writer {
+    pub(super) encoder: Encoder,
     /// By metadata index of the stream that is read: the id here, 0 where it has none yet.
     ids: Vec<u32>,
     known: HashMap<Metadata, u32>,
@@ -253,7 +253,12 @@ struct Writer {
 
 impl Writer {
     fn new(header: TraceHeader) -> Self {
-        Self { encoder: Encoder::new(header), ids: Vec::new(), known: HashMap::default(), frames: Vec::new() }
+        Self::with(Encoder::new(header))
+    }
+
+    /// Writes behind what the encoder has written.
+    pub(super) fn with(encoder: Encoder) -> Self {
+        Self { encoder, ids: Vec::new(), known: HashMap::default(), frames: Vec::new() }
     }
 
     fn id(&mut self, metadata: &Metadata) -> u32 {

@@ -38,6 +38,7 @@ pub use export::{Destination, ExportError, export};
 pub use launch::{Launch, LaunchError, Launched, Orphans, Passage};
 pub use lens::Lens;
 pub use listener::Listener;
+pub use names::append_names;
 pub use orphans::{RESUME_ORPHANS, resume_orphans};
 pub use output::{OutputError, OutputFile, new_file};
 pub use perf_map::perf_map;

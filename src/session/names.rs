@@ -4,6 +4,8 @@
 //! but that, and is stopped at once. What it sends is taken in and goes into no file. It costs the target what its rundown costs, so it is done only
 //! where samples come whose methods nobody knows.
 
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,11 +15,12 @@ use tokio::time::Instant;
 
 use super::listener::Listener;
 use super::progress::Progress;
-use super::trace_session::StopLimit;
+use super::trace_session::{StopLimit, Unfinished};
 use crate::analysis::{Live, Profile, SampleFilter, Symbols};
 use crate::ipc::{BufferMb, Level, Provider, SessionConfig};
 use crate::model::NameSearch;
 use crate::net::client::Client;
+use crate::nettrace::{Sink, Tail};
 
 /// The pauses before it is done again, where many samples still have no name: a program that has only been started compiles on.
 const AGAIN: [Duration; 3] = [Duration::from_secs(2), Duration::from_secs(10), Duration::from_secs(10)];
@@ -29,6 +32,8 @@ const MANY: u64 = 20;
 const LIMIT: StopLimit = StopLimit { time: Duration::from_secs(20), ..StopLimit::RUNDOWN };
 /// The session wants no events, but runtimes want a provider. None of that name is anywhere.
 const NOBODY: &str = "DnTop-Nobody";
+/// The end of a stream of a runtime, bytes.
+const END: i64 = 1;
 /// Room for a rundown: what a runtime cannot send at once it keeps.
 const BUFFER_MB: u32 = 64;
 
@@ -102,17 +107,45 @@ impl Names {
     }
 }
 
-/// Opens the session, stops it, and gives what it sent.
+/// Has a runtime send the names of its methods, by a session that wants nothing but its rundown.
+///
+/// # Errors
+/// When it sends no name.
 async fn ask(client: Client) -> Result<Symbols, String> {
+    let (symbols, ended) = rundown(client, Live::only_symbols()).await?;
+    let symbols = symbols.into_symbols();
+    match ended {
+        _ if symbols.methods() > 0 => Ok(symbols),
+        Ok(()) => Err("the runtime sent no methods".to_owned()),
+        Err(why) => Err(format!("the runtime did not send its methods: {why}")),
+    }
+}
+
+/// Opens the session, stops it, and gives the sink back that took in what it sent, and whether that is all.
+async fn rundown<S: Sink + Send + 'static>(client: Client, sink: S) -> Result<(S, Result<(), Unfinished>), String> {
     let provider = Provider::new(NOBODY, 0, Level::LogAlways).map_err(|error| error.to_string())?;
     let buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
     let config = SessionConfig { buffer, ..SessionConfig::new(provider.into()) };
-    let mut listener = Listener::start(client, &config, Live::only_symbols(), LIMIT.bytes).await.map_err(|error| error.to_string())?;
+    let mut listener = Listener::start(client, &config, sink, LIMIT.bytes).await.map_err(|error| error.to_string())?;
     let ended = listener.stop(LIMIT).await;
-    let symbols = listener.into_sink().map(Live::into_symbols).filter(|symbols| symbols.methods() > 0);
-    match (symbols, ended) {
-        (Some(symbols), _) => Ok(symbols),
-        (None, Ok(())) => Err("the runtime told no methods".to_owned()),
-        (None, Err(why)) => Err(format!("the runtime did not send its methods: {why}")),
+    let sink = listener.into_sink().ok_or_else(|| "the session did not end".to_owned())?;
+    Ok((sink, ended))
+}
+
+/// Appends the names of a process's methods to a recording of it, by a second session: behind its end, in place of it. Gives how many there are.
+///
+/// # Errors
+/// When not all of them come, or the file takes none; it may hold a part of them then.
+pub async fn append_names(client: Client, file: &mut File, tail: Tail, largest_id: u32) -> Result<u64, String> {
+    let not_written = |error: std::io::Error| format!("the file takes no names: {error}");
+    let bytes = file.seek(SeekFrom::End(-END)).map_err(not_written)?;
+    let appended = tail.append(bytes, largest_id, |metadata| metadata.provider.ends_with("Rundown")).map_err(|error| error.to_string())?;
+    let ((symbols, appended), ended) = rundown(client, (Live::only_symbols(), appended)).await?;
+    ended.map_err(|why| format!("the runtime did not send all of its methods: {why}"))?;
+    let names = appended.finish().map_err(|error| error.to_string())?;
+    file.write_all(&names).and_then(|()| file.sync_all()).map_err(not_written)?;
+    match symbols.into_symbols().methods() {
+        0 => Err("the runtime sent no methods".to_owned()),
+        methods => Ok(methods as u64),
     }
 }

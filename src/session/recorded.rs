@@ -64,6 +64,8 @@ pub struct Pass {
     pub ending: Ending,
     /// How the file becomes a whole one.
     pub repair: Option<Repair>,
+    /// The largest id of a kind of event.
+    pub largest_metadata_id: u32,
 }
 
 impl Pass {
@@ -123,7 +125,9 @@ impl Recorded {
         }
         let ending = decoder.finish(&mut sink);
         match (decoder.trace(), ending) {
-            (Some(header), ending) => Ok(Pass { header: *header, bytes, ending, repair: decoder.repair() }),
+            (Some(header), ending) => {
+                Ok(Pass { header: *header, bytes, ending, repair: decoder.repair(), largest_metadata_id: decoder.largest_metadata_id() })
+            }
             (None, Ending::Broken { error, .. }) => Err(ReadError::NoTrace { path: self.path.clone(), error }),
             (None, _) => Err(ReadError::NoHeader(self.path.clone())),
         }

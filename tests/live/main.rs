@@ -25,6 +25,7 @@ mod ps;
 mod refusals;
 mod run;
 mod runtimes;
+mod salvage;
 mod second_user;
 mod secrets;
 mod signals;

@@ -49,6 +49,7 @@ const COMMANDS: &[(Subject, &[&str])] = &[
     (Subject::Files, &["report", "missing.nettrace"]),
     (Subject::Files, &["export", "missing.nettrace", "--format", "csv"]),
     (Subject::Files, &["salvage", "missing.nettrace", "-o", "out.nettrace"]),
+    (Subject::Changes, &["salvage", "missing.nettrace", "-o", "out.nettrace", "--names"]),
     (Subject::Opens, &["open", "missing.nettrace"]),
     (Subject::Files, &["completions", "bash"]),
     (Subject::Files, &["man"]),

@@ -5,11 +5,12 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::cli::exit::{Exit, Failure};
+use super::{Made, unwritten};
+use crate::cli::exit::Failure;
 use crate::cli::print;
 use crate::model::{Bytes, Count, sanitise};
 use crate::nettrace::{Event, Pieces, Refusal, Shelf, Sink, TraceHeader};
-use crate::session::{OutputFile, ReadError, Recorded};
+use crate::session::{ReadError, Recorded};
 
 /// What is longer is no segment: they have a fraction of this, and each is read at once.
 const LONGEST: u64 = 64 << 20;
@@ -63,7 +64,7 @@ impl Shelf for Files {
     fn release(&mut self) {}
 }
 
-pub(super) fn run(paths: &[PathBuf], out: &Path) -> Result<Exit, Failure> {
+pub(super) fn make_whole(paths: &[PathBuf], file: &mut File) -> Result<Made, Failure> {
     let mut segments = Vec::new();
     for path in paths {
         segments.extend(look_at(path)?);
@@ -79,30 +80,16 @@ pub(super) fn run(paths: &[PathBuf], out: &Path) -> Result<Exit, Failure> {
     }
     let files = segments.iter().map(|segment| segment.path.to_owned()).collect();
     let mut pieces = Pieces::join(first.header, segments.iter().map(|segment| segment.range), Box::new(Files(files)));
-    let (output, mut file) = OutputFile::create(out).map_err(|error| {
-        let exit = if error.is_denied() { Exit::Denied } else { Exit::Failed };
-        Failure::new(exit, error)
-    })?;
-    let written = write(&mut pieces, &mut file).map_err(|error| error.to_string());
+    let written = write(&mut pieces, file).map_err(|error| error.to_string());
     if let Some(trouble) = written.err().or_else(|| pieces.trouble().map(str::to_owned)) {
-        output.discard();
-        return Err(anyhow::anyhow!("{} could not be written; nothing is left of it: {trouble}", out.display()).into());
+        return Err(unwritten(&trouble));
     }
-    let kept = output.keep().map_err(Failure::failed)?;
     let events = segments.iter().map(|segment| segment.look.events).sum();
-    print::say(format_args!(
-        "{} events of {} segments; what came before the first or after the last is gone",
-        Count(events),
-        segments.len()
-    ));
-    for (from, to) in gaps(segments.iter().filter_map(|segment| number(segment.path))) {
-        print::say(format_args!("between {from:04} and {to:04} segments are missing"));
-    }
-    if !segments.iter().any(|segment| segment.look.rundown) {
-        print::say("the rundown is missing, which comes last: methods that were compiled before the recording have no names");
-    }
-    print::text(|out| writeln!(out, "{}", shown(&kept)))?;
-    Ok(Exit::Done)
+    let mut words =
+        vec![format!("{} events of {} segments; what came before the first or after the last is gone", Count(events), segments.len())];
+    let missing = gaps(segments.iter().filter_map(|segment| number(segment.path)));
+    words.extend(missing.into_iter().map(|(from, to)| format!("between {from:04} and {to:04} segments are missing")));
+    Ok(Made { words, rundown: segments.iter().any(|segment| segment.look.rundown) })
 }
 
 /// What is in a file; `None` where it holds nothing, which is said.

@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 use foldhash::{HashMap, HashSet};
 
 use self::census::{Census, Home, Known};
-use self::moment::{Moment, since_boot};
+use self::moment::Moment;
+pub(super) use self::moment::since_boot;
 use self::sockets::{Candidate, Sockets};
 use self::tenants::Tenants;
 use crate::model::{Process, ProcessKey};

@@ -19,6 +19,6 @@ impl Moment {
 }
 
 /// When a process was started, as time since boot.
-pub(super) fn since_boot(key: ProcessKey) -> Duration {
+pub(in super::super) fn since_boot(key: ProcessKey) -> Duration {
     Duration::from_secs_f64(key.started as f64 / procfs::ticks_per_second() as f64)
 }

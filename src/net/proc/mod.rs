@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -280,14 +281,27 @@ impl Proc {
     /// The files that are mapped, as the process sees paths, each once for every part that is.
     pub(crate) fn mapped_files(&self, pid: u32) -> io::Result<Vec<MappedFile>> {
         // The path is the rest of a line, after the fifth column; a file that was replaced while it is in use has " (deleted)" behind it.
-        let mut maps = Vec::new();
-        File::from(self.open_file(&format!("{pid}/maps"))?).take(LONGEST_MAPS).read_to_end(&mut maps)?;
+        let maps = self.maps(pid)?;
         let paths = maps.split(|byte| *byte == b'\n').filter_map(|line| line.iter().position(|byte| *byte == b'/').map(|at| &line[at..]));
         let file = |path: &[u8]| {
             let kept = path.strip_suffix(b" (deleted)");
             MappedFile { path: PathBuf::from(OsString::from_vec(kept.unwrap_or(path).to_vec())), is_deleted: kept.is_some() }
         };
         Ok(paths.map(file).collect())
+    }
+
+    /// The addresses that the process may execute, in ascending order.
+    pub(crate) fn code(&self, pid: u32) -> io::Result<Vec<Range<u64>>> {
+        let maps = self.maps(pid)?;
+        // "from-to rwxp ..", the addresses in hexadecimal digits.
+        let address = |text: &[u8]| u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok();
+        let code = |line: &[u8]| {
+            let mut words = words(line);
+            let mut ends = words.next()?.splitn(2, |byte| *byte == b'-').map(address);
+            let range = ends.next()??..ends.next()??;
+            words.next()?.contains(&b'x').then_some(range)
+        };
+        Ok(maps.split(|byte| *byte == b'\n').filter_map(code).collect())
     }
 
     /// The version that a library of the process says in its text, where its path says none.
@@ -300,6 +314,12 @@ impl Proc {
     pub(crate) fn is_native_aot(&self, pid: u32) -> bool {
         open_link(&self.path_of(pid, "exe")).is_ok_and(|file| elf::is_native_aot(&file))
             && self.runtime_library(pid).is_ok_and(|library| library.is_none())
+    }
+
+    fn maps(&self, pid: u32) -> io::Result<Vec<u8>> {
+        let mut maps = Vec::new();
+        File::from(self.open_file(&format!("{pid}/maps"))?).take(LONGEST_MAPS).read_to_end(&mut maps)?;
+        Ok(maps)
     }
 
     /// Reads a file that the kernel hands out whole: less than was asked for is the end.

@@ -87,6 +87,14 @@ fn the_runtime_is_found_among_the_maps() {
 }
 
 #[test]
+fn code_is_what_may_be_executed() {
+    let maps =
+        b"1000-2000 r-xp 00000000 08:01 1234 /lib/a (deleted)\n2000-3000 rw-p 00000000 00:00 0 [xheap]\nnonsense\n\n7f00-7f01 rwxs 0 0 0\n";
+    let (_root, proc) = tree(&[("9/maps", maps)]);
+    assert_eq!(proc.code(9).unwrap(), [0x1000..0x2000, 0x7f00..0x7f01]);
+}
+
+#[test]
 fn threads_are_numbered_as_they_number_themselves() {
     let inside = b"Uid:\t0\t0\t0\t0\nNSpid:\t42\t1\n";
     let beside = b"Uid:\t0\t0\t0\t0\nNSpid:\t57\t9\n";

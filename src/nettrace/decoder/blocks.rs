@@ -57,6 +57,10 @@ impl Blocks {
         self.trace.as_ref()
     }
 
+    pub(super) fn largest_metadata_id(&self) -> u32 {
+        self.context.metadata.largest_id()
+    }
+
     /// Decodes a whole block whose content begins `at` bytes behind the start of the stream.
     pub(super) fn whole(
         &mut self,

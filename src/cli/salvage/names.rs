@@ -1,0 +1,67 @@
+//! Names of methods for a recording that was cut off before its rundown: the process that was recorded can still send them, if it runs.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::host::Host;
+use crate::cli::target::{called, connect_running};
+use crate::model::{Count, Process, sanitise};
+use crate::net::{RecordedError, RecordedProcess};
+use crate::nettrace::{Tail, TraceHeader};
+use crate::session::{Recorded, append_names};
+
+/// What a file says of its process, and how it ends.
+struct Subject {
+    header: TraceHeader,
+    tail: Tail,
+    largest_id: u32,
+}
+
+impl Subject {
+    fn of(file: &Path) -> Result<Self, Failure> {
+        let mut tail = Tail::default();
+        let pass = Recorded::open(file).and_then(|mut file| file.read(&mut tail)).map_err(Failure::failed)?;
+        Ok(Self { header: pass.header, tail, largest_id: pass.largest_metadata_id })
+    }
+
+    /// The process that was recorded, where it certainly still runs.
+    fn process(&self, host: &Host) -> Result<Result<Process, RecordedError>, Failure> {
+        let began_ns = TraceHeader { sync_ticks: 0, ..self.header }.nanoseconds_between(0, self.header.sync_ticks);
+        let recorded = RecordedProcess { pid: self.header.process_id, began_ns, code: self.tail.code() };
+        Ok(host.directory()?.recorded(&recorded))
+    }
+}
+
+/// Asks the process that was recorded for its names and appends them. Gives what to say.
+pub(super) async fn append(host: &Host, path: &Path, file: &mut File) -> Result<String, Failure> {
+    const WITHOUT: &str = "nothing was written; without --names the file is made without them";
+    let subject = Subject::of(path)?;
+    let process = subject.process(host)?.map_err(|error| {
+        let exit = match &error {
+            RecordedError::Denied { .. } => Exit::Denied,
+            RecordedError::Ended(_) | RecordedError::Another { .. } => Exit::NoTarget,
+            _ => Exit::Failed,
+        };
+        Failure::new(exit, anyhow::anyhow!("names cannot be had: {error}; {WITHOUT}"))
+    })?;
+    let (found, client) = connect_running(host, &process.key.pid.to_string()).await?;
+    if found.key != process.key {
+        let ended = RecordedError::Ended(subject.header.process_id);
+        return Err(Failure::new(Exit::NoTarget, anyhow::anyhow!("names cannot be had: {ended}; {WITHOUT}")));
+    }
+    let methods = append_names(client, file, subject.tail, subject.largest_id).await;
+    let methods = methods.map_err(|why| anyhow::anyhow!("{}: names cannot be had: {why}; {WITHOUT}", called(&found)))?;
+    Ok(format!("{} names of methods were appended, as {} has them now", Count(methods), called(&found)))
+}
+
+/// Says how names can be had, where that is certain.
+pub(super) fn offer(host: &Host, made: &Path, paths: &[PathBuf]) -> Result<Option<String>, Failure> {
+    let Ok(process) = Subject::of(made)?.process(host)? else { return Ok(None) };
+    let files = paths.iter().map(|path| sanitise(&path.to_string_lossy())).collect::<Vec<_>>().join(" ");
+    Ok(Some(format!(
+        "{}, which was recorded, still runs: `dn-top salvage {files} -o OTHER --names` has it send the names, which takes it as long as \
+         the end of a recording does",
+        called(&process)
+    )))
+}

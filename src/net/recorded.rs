@@ -1,0 +1,167 @@
+//! The process that a recording is of, if it still runs. A recording tells its pid, the moment at which it began, and where code of it lay.
+
+use std::io;
+use std::time::Duration;
+
+use foldhash::HashSet;
+use rustix::time::{ClockId, clock_gettime};
+use thiserror::Error;
+
+use super::Directory;
+use super::discovery::since_boot;
+use super::proc::Proc;
+use crate::model::{Process, ProcessKey, sanitise};
+
+/// What a recording tells of its process.
+#[derive(Debug, Clone, Copy)]
+pub struct RecordedProcess<'a> {
+    /// Process id in its own pid namespace; 0 where it is not told.
+    pub pid: u32,
+    /// When the recording began, nanoseconds on the clock CLOCK_MONOTONIC.
+    pub began_ns: i64,
+    /// Addresses of its methods.
+    pub code: &'a HashSet<u64>,
+}
+
+/// Why no process is certainly the one that was recorded.
+#[derive(Debug, Error)]
+pub enum RecordedError {
+    /// The recording tells no pid.
+    #[error("the recording does not say which process it is of")]
+    NoPid,
+    /// The recording has no addresses.
+    #[error("the recording has no stacks, and so no methods that lack a name")]
+    NoCode,
+    /// None has the pid.
+    #[error("process {0}, which was recorded, has ended")]
+    Ended(u32),
+    /// Another one has the pid now.
+    #[error("process {pid} ({}) is another one than the one that was recorded, which has ended: {why}", sanitise(.name))]
+    Another {
+        /// Its id.
+        pid: u32,
+        /// Its name.
+        name: String,
+        /// How that is known.
+        why: &'static str,
+    },
+    /// We may not look at the one that has the pid.
+    #[error("process {pid} is of user {uid}: only that user and root can see whether it is the one that was recorded ({reason})")]
+    Denied {
+        /// Its id.
+        pid: u32,
+        /// Its user.
+        uid: u32,
+        /// What the system said.
+        reason: io::Error,
+    },
+    /// The processes cannot be listed.
+    #[error("the processes of this machine cannot be listed: {0}")]
+    List(io::Error),
+}
+
+impl RecordedError {
+    /// Whether it is a matter of rights.
+    pub fn is_denied(&self) -> bool {
+        matches!(self, Self::Denied { .. })
+    }
+}
+
+impl Directory {
+    /// The process that a recording is of, if it still runs. Nothing is sent.
+    ///
+    /// # Errors
+    /// [`RecordedError`] says why it is not certain that it does.
+    pub fn recorded(&mut self, of: &RecordedProcess<'_>) -> Result<Process, RecordedError> {
+        let mut rows = self.scan().map_err(RecordedError::List)?;
+        let proc = self.clients().proc;
+        // To other users a process of .NET Core 3.1 looks like any other.
+        if !rows.iter().any(|row| row.ns_pid == of.pid)
+            && let Ok(stat) = proc.stat(of.pid)
+            && !matches!(stat.state, 'Z' | 'X')
+        {
+            rows.push(self.unlisted(ProcessKey { pid: of.pid, started: stat.starttime }, of.pid, 0));
+        }
+        find(of, &rows, &proc)
+    }
+}
+
+/// Finds the process among the rows.
+fn find(recorded: &RecordedProcess<'_>, rows: &[Process], proc: &Proc) -> Result<Process, RecordedError> {
+    if recorded.pid == 0 {
+        return Err(RecordedError::NoPid);
+    }
+    if recorded.code.is_empty() {
+        return Err(RecordedError::NoCode);
+    }
+    let mut other = None;
+    for row in rows.iter().filter(|row| row.ns_pid == recorded.pid && !row.is_stale_socket()) {
+        match check(recorded, row, proc) {
+            Ok(()) => return Ok(row.clone()),
+            Err(error) => other = Some(error),
+        }
+    }
+    Err(other.unwrap_or(RecordedError::Ended(recorded.pid)))
+}
+
+/// A process that was there when the recording began, has the pid, and executes code where the recording has it, is the one: the kernel gives no pid to
+/// two processes at a time, and each has its code elsewhere.
+fn check(recorded: &RecordedProcess<'_>, row: &Process, proc: &Proc) -> Result<(), RecordedError> {
+    let another = |why| RecordedError::Another { pid: row.key.pid, name: row.name.clone(), why };
+    // The clock of the recording stands still while the machine sleeps; that of start times does not. Asleep before the recording or since: at most this long.
+    let now = clock_gettime(ClockId::Monotonic);
+    let awake = Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32);
+    let asleep = proc.uptime().map_err(RecordedError::List)?.saturating_sub(awake);
+    let began = Duration::from_nanos(recorded.began_ns.max(0).unsigned_abs());
+    // Start times are told in hundredths of a second.
+    if began > awake || since_boot(row.key) > began + asleep + Duration::from_millis(10) {
+        return Err(another("it was started after the recording began"));
+    }
+    let denied = |reason| RecordedError::Denied { pid: row.key.pid, uid: row.uid, reason };
+    let code = proc.code(row.key.pid).map_err(denied)?;
+    let is_in_code = |address: &&u64| {
+        let next = code.partition_point(|range| range.end <= **address);
+        code.get(next).is_some_and(|range| range.contains(address))
+    };
+    // Code of methods that were made at run time may be gone by now.
+    if recorded.code.iter().filter(is_in_code).count() * 2 < recorded.code.len() {
+        return Err(another("it has no code where the recording has methods"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn only_the_process_that_was_recorded_is_found() {
+        let proc = Proc::open(Path::new("/proc")).unwrap();
+        let pid = std::process::id();
+        let key = ProcessKey { pid, started: proc.stat(pid).unwrap().starttime };
+        let us = Process { ns_pid: 7, name: "us".into(), ..Process::new(key) };
+        let now = clock_gettime(ClockId::Monotonic);
+        let now_ns = now.tv_sec * 1_000_000_000 + now.tv_nsec;
+        let here = HashSet::from_iter([only_the_process_that_was_recorded_is_found as fn() as usize as u64]);
+        let elsewhere = HashSet::from_iter([0x1000, 0x2000]);
+        let none = HashSet::default();
+        let find = |pid, began_ns, code| {
+            let recorded = RecordedProcess { pid, began_ns, code };
+            find(&recorded, std::slice::from_ref(&us), &proc).map(|found| found.key.pid).map_err(|error| error.to_string())
+        };
+        assert_eq!(find(7, now_ns, &here), Ok(pid));
+        for (pid, began_ns, code, words) in [
+            (0, now_ns, &here, "the recording does not say which process it is of"),
+            (7, now_ns, &none, "the recording has no stacks"),
+            (8, now_ns, &here, "process 8, which was recorded, has ended"),
+            (7, 0, &here, "which has ended: it was started after the recording began"),
+            (7, i64::MAX, &here, "it was started after the recording began"),
+            (7, now_ns, &elsewhere, "it has no code where the recording has methods"),
+        ] {
+            let error = find(pid, began_ns, code).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}

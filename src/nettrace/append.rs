@@ -1,0 +1,188 @@
+//! Going on with a stream that has ended, by events of a later session of the same process: names of methods, which a runtime sends only at the end of a
+//! session, for a recording whose session had none.
+
+use foldhash::{HashMap, HashSet};
+use thiserror::Error;
+
+use super::recent::Writer;
+use super::{Encoder, Event, Metadata, Sink, TraceHeader};
+
+/// Threads whose numbers go on. A thread beyond that appears to have lost events, if it sends names.
+const THREADS: usize = 1 << 16;
+/// Different addresses that are kept.
+const CODE: usize = 1 << 16;
+
+/// Why nothing can be written behind a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum TailError {
+    /// It is of version 6, which runtimes do not write.
+    #[error("a file of version {0} is not from a runtime")]
+    Version(u32),
+    /// It has no ids left for kinds of events.
+    #[error("the stream has no ids left for more kinds of events")]
+    Ids,
+    /// The later session is of another clock, process or machine.
+    #[error("the later session is of another process or on another clock")]
+    Other,
+}
+
+/// What has to be known of a stream to go on with it.
+#[derive(Debug, Default)]
+pub struct Tail {
+    header: Option<TraceHeader>,
+    newest: i64,
+    /// The last number of each capture thread.
+    sequences: HashMap<u64, u32>,
+    code: HashSet<u64>,
+}
+
+impl Sink for Tail {
+    fn trace(&mut self, header: &TraceHeader) {
+        self.header = Some(*header);
+        self.newest = header.sync_ticks;
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        self.newest = self.newest.max(event.timestamp());
+        let thread = event.capture_thread().thread;
+        if self.sequences.len() < THREADS || self.sequences.contains_key(&thread) {
+            self.sequences.insert(thread, event.sequence_number());
+        }
+        if self.code.len() < CODE {
+            self.code.extend(event.stack().into_iter().flat_map(|stack| stack.frames()).take(CODE));
+        }
+    }
+}
+
+impl Tail {
+    /// Different addresses in the stacks of the stream.
+    pub fn code(&self) -> &HashSet<u64> {
+        &self.code
+    }
+
+    /// What goes behind the stream of so many bytes, its end left out, that defined ids of kinds of events up to `largest_id`: events of the kinds that
+    /// `wanted` chooses.
+    ///
+    /// # Errors
+    /// Where the stream cannot go on.
+    pub fn append(self, bytes: u64, largest_id: u32, wanted: fn(&Metadata) -> bool) -> Result<Appended, TailError> {
+        let header = self.header.unwrap_or_default();
+        if header.format_version >= 6 {
+            return Err(TailError::Version(header.format_version));
+        }
+        // A runtime has some hundreds of kinds.
+        let next = largest_id.checked_add(1).filter(|next| *next < u32::MAX / 2).ok_or(TailError::Ids)?;
+        let mut encoder = Encoder::behind(bytes, header.pointer_size, next, self.sequences);
+        encoder.sequence_point(self.newest);
+        Ok(Appended { header, writer: Writer::with(encoder), wanted, is_other: false })
+    }
+}
+
+/// Takes the later session in and becomes bytes.
+#[derive(Debug)]
+pub struct Appended {
+    header: TraceHeader,
+    writer: Writer,
+    wanted: fn(&Metadata) -> bool,
+    is_other: bool,
+}
+
+impl Appended {
+    /// What goes behind the stream, its end included.
+    ///
+    /// # Errors
+    /// Where the session was not one of the same process.
+    pub fn finish(mut self) -> Result<Vec<u8>, TailError> {
+        self.writer.encoder.end();
+        if self.is_other { Err(TailError::Other) } else { Ok(self.writer.encoder.take()) }
+    }
+}
+
+impl Sink for Appended {
+    fn trace(&mut self, later: &TraceHeader) {
+        let of = |header: &TraceHeader| (header.process_id, header.pointer_size, header.ticks_per_second);
+        self.is_other = of(later) != of(&self.header) || later.sync_ticks < self.header.sync_ticks;
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        if (self.wanted)(event.metadata) {
+            self.writer.event(event);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Decoder, Limits, LossKind, NewEvent};
+    use super::*;
+    use crate::nettrace::Loss;
+
+    #[derive(Debug, Default)]
+    struct Seen {
+        events: Vec<(String, i64, Vec<u64>)>,
+        losses: Vec<(u32, LossKind)>,
+    }
+
+    impl Sink for Seen {
+        fn event(&mut self, event: &Event<'_>) {
+            let frames = event.stack().map_or(Vec::new(), |stack| stack.frames().collect());
+            self.events.push((event.metadata.name.clone(), event.timestamp(), frames));
+        }
+
+        fn loss(&mut self, loss: &Loss) {
+            self.losses.push((loss.count, loss.kind));
+        }
+    }
+
+    fn stream(header: TraceHeader, at: i64, names: &[&str]) -> Vec<u8> {
+        let mut encoder = Encoder::new(header);
+        for (name, number) in names.iter().zip(0..) {
+            let metadata = encoder.metadata(&Metadata { name: (*name).into(), ..Metadata::default() });
+            let stack = encoder.stack(&[0x1000 + number]);
+            encoder.event(&NewEvent { metadata, timestamp: at, thread: 1, capture_thread: 1, stack, ..NewEvent::default() });
+        }
+        encoder.end();
+        encoder.take()
+    }
+
+    fn read<S: Sink>(bytes: &[u8], sink: &mut S) -> u32 {
+        let mut decoder = Decoder::new(Limits::default());
+        decoder.feed(bytes, sink).unwrap();
+        assert!(decoder.finish(sink).is_complete());
+        decoder.largest_metadata_id()
+    }
+
+    #[test]
+    fn a_stream_goes_on_with_the_events_that_are_wanted() {
+        let header = TraceHeader { process_id: 7, ..TraceHeader::default() };
+        let mut first = stream(header, 10, &["a", "b"]);
+        let mut tail = Tail::default();
+        let largest = read(&first, &mut tail);
+        assert_eq!((largest, tail.code()), (2, &HashSet::from_iter([0x1000, 0x1001])));
+        // Without its end.
+        first.pop();
+        let mut appended = tail.append(first.len() as u64, largest, |metadata| metadata.name != "skipped").unwrap();
+        read(&stream(TraceHeader { sync_ticks: 5, ..header }, 20, &["skipped", "names", "a"]), &mut appended);
+        first.extend(appended.finish().unwrap());
+        let mut seen = Seen::default();
+        read(&first, &mut seen);
+        let expected = [("a", 10, 0x1000), ("b", 10, 0x1001), ("names", 20, 0x1001), ("a", 20, 0x1002)];
+        assert_eq!(seen.events, expected.map(|(name, at, frame)| (name.to_owned(), at, vec![frame])));
+        assert_eq!(seen.losses, []);
+    }
+
+    #[test]
+    fn what_is_of_another_process_is_not_appended() {
+        let header = TraceHeader { process_id: 7, ..TraceHeader::default() };
+        for other in [TraceHeader { process_id: 8, ..header }, TraceHeader { sync_ticks: -1, ..header }] {
+            let mut tail = Tail::default();
+            let largest = read(&stream(header, 10, &["a"]), &mut tail);
+            let mut appended = tail.append(0, largest, |_| true).unwrap();
+            read(&stream(other, 20, &["names"]), &mut appended);
+            assert_eq!(appended.finish(), Err(TailError::Other));
+        }
+        assert!(matches!(Tail::default().append(0, u32::MAX, |_| true), Err(TailError::Ids)));
+        let v6 = Tail { header: Some(TraceHeader { format_version: 6, ..header }), ..Tail::default() };
+        assert!(matches!(v6.append(0, 1, |_| true), Err(TailError::Version(6))));
+    }
+}

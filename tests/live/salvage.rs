@@ -1,0 +1,159 @@
+//! Recordings that were cut off when dn-top was killed, and the names that their process can still send.
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dn_top::analysis::{Live, SampleFilter};
+use dn_top::nettrace::{Decoder, Limits};
+use serde_json::json;
+
+use crate::support::runtimes;
+use crate::support::{Invocation, Output, PATIENCE, Program, Signal, folder, poll};
+use crate::trace::{Recorded, wait_for_bytes};
+
+/// Where the trace object of a stream of a runtime has the process id.
+const PID_AT: usize = 89;
+/// The user that is not root, where this is.
+const UID: u32 = 65533;
+
+/// Samples in a file that may be cut off, and how many of them have no name at all.
+fn samples(file: &Path) -> (u64, u64) {
+    let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default());
+    // What is there can be read: it is only not whole.
+    decoder.feed(&fs::read(file).unwrap(), &mut live).unwrap();
+    decoder.finish(&mut live);
+    let profile = live.methods(SampleFilter::ALL, 0);
+    (profile.samples.all(), profile.unresolved)
+}
+
+/// Records samples of work that was compiled before, until dn-top is killed. Gives what is left.
+fn killed(program: &mut Program, place: &Path) -> PathBuf {
+    program.carry_out("slow 1 200");
+    let words = ["trace", &program.pid().to_string(), "-o", "a.nettrace", "--profile", "dotnet-sampled-thread-time"];
+    let running = Invocation::new(words).current_dir(place).start();
+    let partial = wait_for_bytes(&running, place);
+    program.carry_out("slow 1 500");
+    poll(PATIENCE, || (samples(&partial).0 > 100).then_some(())).unwrap();
+    running.signal(Signal::KILL);
+    assert_eq!(running.wait().code, 128 + 9);
+    partial
+}
+
+fn salvage(file: &Path, out: &str, more: &[&str]) -> Output {
+    Invocation::new([&["salvage", file.to_str().unwrap(), "-o", out], more].concat()).current_dir(file.parent().unwrap()).run()
+}
+
+fn report(file: &Path) -> String {
+    Invocation::new(["report".as_ref(), file.as_os_str(), "--inclusive".as_ref(), "-n".as_ref(), "100".as_ref()]).run().stdout
+}
+
+#[test]
+fn the_process_of_a_recording_that_was_cut_off_names_its_methods() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let place = folder();
+        let partial = killed(&mut program, place.path());
+        let pid = program.pid();
+
+        let output = salvage(&partial, "plain.nettrace", &[]);
+        let offer =
+            format!("process {pid} (known), which was recorded, still runs: `dn-top salvage {} -o OTHER --names`", partial.display());
+        assert!(output.code == 0 && output.stderr.contains(&offer), "{runtime}: {}", output.stderr);
+        let plain = place.path().join("plain.nettrace");
+        assert!(!report(&plain).contains("Known.Alone(int)"), "{runtime}: it was named before");
+
+        let output = salvage(&partial, "named.nettrace", &["--names"]);
+        assert!(output.code == 0 && output.stderr.contains("names of methods were appended, as process"), "{runtime}: {}", output.stderr);
+        let named = place.path().join("named.nettrace");
+        assert!(report(&named).contains("Known.Alone(int)"), "{runtime}: {}", report(&named));
+        let (before, after) = (samples(&plain), samples(&named));
+        assert!(before.0 == after.0 && after.1 * 20 < after.0, "{runtime}: {before:?} {after:?}");
+        // One whole stream without a loss or a problem, which has the recording as it was and the rundown behind it.
+        let (recorded, salvaged) = (Recorded::of(&plain), Recorded::of(&named));
+        assert_eq!((salvaged.process_id, salvaged.of_rundown("DCEndComplete")), (recorded.process_id, 1), "{runtime}");
+        let stats = |file: &Path| Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+        assert_eq!(json!([stats(&named)["dropped"], stats(&named)["complete"]]), json!([stats(&plain)["dropped"], true]), "{runtime}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
+}
+
+#[test]
+fn names_are_those_of_the_process_that_was_recorded_or_none() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        // Of two programs that are older and younger than the recording, one is to be taken for the recorded one.
+        let older = runtime.program("known").start();
+        assert_eq!(older.line(), "ready");
+        let mut program = runtime.program("known").start();
+        let place = folder();
+        let partial = killed(&mut program, place.path());
+        let younger = runtime.program("known").start();
+        assert_eq!(younger.line(), "ready");
+        let of = |other: &Program| {
+            let mut bytes = fs::read(&partial).unwrap();
+            assert_eq!(bytes[PID_AT..PID_AT + 4], program.pid().to_le_bytes());
+            bytes[PID_AT..PID_AT + 4].copy_from_slice(&other.pid().to_le_bytes());
+            let file = place.path().join(format!("{}.partial", other.pid()));
+            fs::write(&file, bytes).unwrap();
+            file
+        };
+        let (of_older, of_younger) = (of(&older), of(&younger));
+        let refused = |file: &Path, words: &str| {
+            let output = salvage(file, "out.nettrace", &["--names"]);
+            output.assert_refused(3, words);
+            assert!(output.stderr.contains("without --names the file is made without them"), "{runtime}: {}", output.stderr);
+            assert!(!place.path().join("out.nettrace").exists() && !place.path().join("out.nettrace.partial").exists());
+            let output = salvage(file, "out.nettrace", &[]);
+            assert!(output.code == 0 && !output.stderr.contains("--names"), "{runtime}: {}", output.stderr);
+            fs::remove_file(place.path().join("out.nettrace")).unwrap();
+        };
+        refused(
+            &of_older,
+            "(known) is another one than the one that was recorded, which has ended: it has no code where the recording has methods",
+        );
+        refused(&of_younger, "which has ended: it was started after the recording began");
+        program.signal(Signal::KILL);
+        program.wait();
+        refused(&partial, &format!("names cannot be had: process {}, which was recorded, has ended", program.pid()));
+        assert!(older.answers() && younger.answers(), "{runtime}");
+    });
+}
+
+#[test]
+fn another_user_does_not_get_the_names() {
+    if !rustix::process::geteuid().is_root() {
+        return runtimes::skip("only root can run programs as a second user");
+    }
+    // Where others may read it.
+    let (tools, us) = (folder(), "dn-top");
+    fs::copy(env!("CARGO_BIN_EXE_dn-top"), tools.path().join(us)).unwrap();
+    std::os::unix::fs::chown(tools.path(), Some(UID), Some(UID)).unwrap();
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        let place = folder();
+        let partial = killed(&mut program, place.path());
+        let theirs = place.path().join("theirs");
+        fs::create_dir(&theirs).unwrap();
+        fs::copy(&partial, theirs.join("a.partial")).unwrap();
+        for path in [place.path(), &theirs, &theirs.join("a.partial")] {
+            std::os::unix::fs::chown(path, Some(UID), Some(UID)).unwrap();
+        }
+        let run = |more: &[&str]| {
+            let words = [&["salvage", "a.partial", "-o", "out.nettrace"], more].concat();
+            // Another test that starts a program at this moment holds the copy open until it has.
+            let run = || Command::new(tools.path().join(us)).args(&words).current_dir(&theirs).uid(UID).gid(UID).output().ok();
+            poll(PATIENCE, run).unwrap()
+        };
+        let output = run(&["--names"]);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let words =
+            format!("process {} is of user 0: only that user and root can see whether it is the one that was recorded", program.pid());
+        assert!(output.status.code() == Some(4) && stderr.contains(&words), "{runtime}: {stderr}");
+        assert!(!theirs.join("out.nettrace").exists());
+        let output = run(&[]);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && !stderr.contains("--names"), "{runtime}: {stderr}");
+        assert!(program.answers(), "{runtime}");
+    });
+}
