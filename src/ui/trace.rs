@@ -2,13 +2,14 @@
 
 use ratatui::layout::Rect;
 
+use crate::analysis::SampleFilter;
 use crate::app::{State, Tracked, lints};
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, EventRate, Findings, Kept, KernelTrace, NameSearch, Nanoseconds, Outcome, Phase, Rate, RunState,
-    StoppedBy, Stopwatch, sanitise,
+    ByteRate, Bytes, Count, CountRate, EventRate, Findings, Kept, KernelTrace, NameSearch, Nanoseconds, Outcome, Percent, Phase, Rate,
+    RunState, StoppedBy, Stopwatch, sanitise,
 };
 
-use super::analysis::{event_name, figures, figures_of, warnings};
+use super::analysis::{Figure, are_told_apart, event_name, figures, warnings};
 use super::canvas::Canvas;
 use super::chart::{Curve, Span, curve, time_axis};
 use super::invite::invite;
@@ -242,4 +243,42 @@ fn charts(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) {
         curve(canvas, plot(second), &events, span, event_at, dropped);
         time_axis(canvas, axis(second), span, end);
     }
+}
+
+/// The figures that the overview shows.
+fn figures_of(canvas: &Canvas<'_>, findings: &Findings, over: bool) -> Vec<Figure> {
+    let theme = canvas.theme;
+    let snapshot = &findings.snapshot;
+    let rate = |count, recent| CountRate(findings.rate(over, count, recent)).to_string();
+    let mut all = Vec::new();
+    let gc = &snapshot.gc;
+    if gc.pauses.count > 0 {
+        let duration = snapshot.recorded_ns.max(1) as f64;
+        let share = if over { gc.pauses.total_ns as f64 / duration } else { gc.pauses.recent_share };
+        all.push(("in GC", Percent(share).to_string(), if share > 0.1 { theme.warn } else { theme.strong }));
+    }
+    if let Some(heap) = &gc.heap {
+        all.push(("heap", Bytes(heap.size()).to_string(), theme.strong));
+    }
+    if let Some(allocations) = &gc.allocations {
+        all.push(("allocated", ByteRate(findings.rate(over, allocations.bytes, allocations.rate)).to_string(), theme.strong));
+    }
+    if snapshot.exceptions.thrown > 0 {
+        all.push(("exceptions", rate(snapshot.exceptions.thrown, snapshot.exceptions.rate), theme.strong));
+    }
+    if snapshot.contention.count > 0 {
+        all.push(("lock waits", rate(snapshot.contention.count, snapshot.contention.rate), theme.strong));
+    }
+    if let Some(workers) = snapshot.thread_pool.workers {
+        all.push(("workers", workers.to_string(), theme.strong));
+    }
+    if snapshot.jit.bodies > 0 {
+        all.push(("new methods", rate(snapshot.jit.bodies, snapshot.jit.rate), theme.strong));
+    }
+    let counts = findings.profile.count(SampleFilter::ALL);
+    let samples = counts.samples();
+    if samples.all() > 0 && are_told_apart(&counts) {
+        all.push(("threads run", Percent(samples.running_ns as f64 / samples.all_ns().max(1) as f64).to_string(), theme.strong));
+    }
+    all
 }

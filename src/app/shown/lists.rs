@@ -30,14 +30,7 @@ impl State {
         if tab == Tab::Counters {
             return self.counter_lines().iter().map(CounterLine::name).collect();
         }
-        let Some(findings) = self.findings() else { return Vec::new() };
-        let snapshot = &findings.snapshot;
         match tab {
-            Tab::Gc => snapshot.gc.recent.iter().map(|collection| collection.number.to_string()).collect(),
-            Tab::Exceptions => snapshot.exceptions.types.iter().map(|kind| kind.name.clone()).collect(),
-            // What is drawn where nobody waits for locks.
-            Tab::Threads if snapshot.contention.count == 0 => self.sampled_threads(),
-            Tab::Threads => snapshot.contention.sites.iter().map(|site| site.method.clone()).collect(),
             Tab::Methods => self.sampling_names(),
             Tab::Events if self.views.events.single => self.single_event_names(),
             Tab::Events => self
@@ -45,7 +38,7 @@ impl State {
                 .into_iter()
                 .map(|rate| format!("{} {} {}", rate.event.provider, rate.event.event_id, rate.event.name))
                 .collect(),
-            Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies => {
+            Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies => {
                 let list = self.view_of(tab).map(|view| view.list);
                 list.map(|list| (0..list.len()).map(|row| list.id(row)).collect()).unwrap_or_default()
             }
@@ -80,20 +73,8 @@ impl State {
         if self.tab == Tab::Counters {
             return Some(("counter", self.shown_counter()?));
         }
-        let (findings, at) = (self.findings()?, self.view_cursor(self.tab).at);
+        let at = self.view_cursor(self.tab).at;
         let (label, text) = match self.tab {
-            Tab::Exceptions => {
-                let last = &findings.snapshot.exceptions.types.get(at)?.last;
-                (
-                    "exception with its stack",
-                    [format!("{}: {}", last.type_name, last.message)]
-                        .into_iter()
-                        .chain(last.frames.clone())
-                        .collect::<Vec<_>>()
-                        .join("\n   at "),
-                )
-            }
-            Tab::Threads => ("method", findings.snapshot.contention.sites.get(at)?.method.clone()),
             Tab::Methods => self.shown_frame(at)?,
             Tab::Events if self.views.events.single => {
                 let (event, stack) = *self.single_events().get(at)?;
@@ -103,8 +84,8 @@ impl State {
                 ("event with its fields", [head].into_iter().chain(lines).collect::<Vec<_>>().join("\n"))
             }
             Tab::Events => self.events().get(at).map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name)))?,
-            Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies => self.view_of(self.tab)?.copy?,
-            Tab::Gc | Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Operations => return None,
+            Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies => self.view_of(self.tab)?.copy?,
+            Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Operations => return None,
         };
         Some((label, text.lines().map(sanitise).collect::<Vec<_>>().join("\n")))
     }

@@ -88,11 +88,6 @@ impl State {
         }
     }
 
-    /// The threads without that which stands for all, by what tells them apart.
-    pub(in crate::app) fn sampled_threads(&self) -> Vec<String> {
-        self.thread_rows().iter().skip(1).map(thread_name).collect()
-    }
-
     /// What is selected, and what to call it.
     pub(in crate::app) fn shown_frame(&self, at: usize) -> Option<(&'static str, String)> {
         let name = match self.views.sampling.shape {

@@ -3,7 +3,7 @@
 use super::list::{Cell, Fit, Table};
 use super::logs::at;
 use super::look::Look;
-use super::view::{Figure, Role, Side, View};
+use super::view::{Figure, Head, Role, Side, View};
 use crate::analysis::Assembly;
 use crate::app::pane::Tab;
 use crate::app::source::Source;
@@ -46,17 +46,16 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 
     let cursor = look.cursor(Tab::Assemblies, list.as_ref());
     View {
-        figures,
-        charts: Vec::new(),
-        empty: match (snapshot.loaded.is_empty(), look.missing(Source::Assemblies)) {
-            (false, _) => "No assembly matches the filter.".to_owned(),
-            (true, (text, Role::Warning)) => text,
-            (true, _) => "Assemblies that were loaded before are listed once the recording stops (t).".to_owned(),
+        head: vec![Head::Figures(figures)],
+        empty: match look.empty(snapshot.loaded.is_empty(), Source::Assemblies, "No assembly matches the filter.") {
+            (_, Role::Dim) if snapshot.loaded.is_empty() && !look.over() => {
+                ("Assemblies that were loaded before are listed once the recording stops (t).".to_owned(), Role::Dim)
+            }
+            other => other,
         },
-        side: (!snapshot.missing.is_empty()).then_some(Side::List(missing)),
+        side: (!snapshot.missing.is_empty()).then_some(Side::list(missing)),
         copy: assemblies.get(cursor.at).map(|assembly| ("assembly", assembly.full_name.clone())),
-        cursor,
-        list,
+        ..View::new(list, cursor, "")
     }
 }
 

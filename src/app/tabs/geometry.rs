@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::look::Look;
-use super::view::{Figure, Side, View};
+use super::view::{Figure, Head, Role, View};
 use crate::app::lints::lints;
 use crate::app::pane::Tab;
 use crate::app::state::State;
@@ -14,8 +14,10 @@ use crate::app::text::{width, wrap};
 pub struct Geometry {
     /// The line about the recording, and the findings below it.
     pub heading: Rect,
-    /// The figures.
-    pub figures: Rect,
+    /// Figures and lines above everything else.
+    pub head: Rect,
+    /// The table above the charts.
+    pub summary: Rect,
     /// The charts, with their time axes.
     pub charts: Rect,
     /// The list, with its heading.
@@ -24,8 +26,8 @@ pub struct Geometry {
     pub side: Rect,
 }
 
-/// From this width on, what is about the selected row is beside the list.
-const WIDE: u16 = 150;
+/// From this height on, there is room for a table above the charts.
+const TALL: u16 = 26;
 /// Columns between two parts side by side.
 const GAP: u16 = 3;
 
@@ -35,12 +37,14 @@ impl Geometry {
         let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
         let found = lints(&look.findings.snapshot, look.over()).iter().filter(|lint| lint.tab == tab).count();
         let (heading, area) = split(area, 1 + (found as u16).min(area.height / 4));
-        // The filter stands in the line of the figures.
-        let lines = figure_lines(&view.figures, area).max(u16::from(look.state.is_filtered(tab)));
-        let (figures, area) = split(area, lines);
+        // The filter stands in the first line of the head.
+        let lines = view.head.iter().map(|head| head_lines(head, area)).sum::<u16>().max(u16::from(look.state.is_filtered(tab)));
+        let (head, area) = split(area, lines);
+        let rows = view.summary.as_ref().filter(|_| area.height >= TALL).map_or(0, |summary| summary.len() as u16 + 1);
+        let (summary, area) = split(area, rows);
         let (charts, area) = split(area, if view.charts.is_empty() { 0 } else { chart_height(area.height) });
         let (list, side) = beside(view, area);
-        Self { heading, figures, charts, list, side }
+        Self { heading, head, summary, charts, list, side }
     }
 
     /// The rows of the list that are shown.
@@ -89,6 +93,14 @@ fn split(area: Rect, lines: u16) -> (Rect, Rect) {
     (Rect { height: lines, ..area }, Rect { y: area.y + lines, height: area.height - lines, ..area })
 }
 
+/// Lines that a part of the head takes.
+fn head_lines(head: &Head, area: Rect) -> u16 {
+    match head {
+        Head::Figures(figures) => figure_lines(figures, area),
+        Head::Text(text, _) => (wrap(text, area.width).len() as u16).min(area.height.div_ceil(6)),
+    }
+}
+
 /// Lines that figures take, one behind the other: at most a sixth of the room.
 fn figure_lines(figures: &[Figure], area: Rect) -> u16 {
     const BLANKS: u16 = 3;
@@ -115,21 +127,22 @@ fn chart_height(height: u16) -> u16 {
     }
 }
 
-/// The list, and beside it in a wide pane or below it what is about the selected row.
+/// The list, and what is beside it or below it.
 fn beside(view: &View<'_>, area: Rect) -> (Rect, Rect) {
     let nothing = Rect { y: area.bottom(), height: 0, ..area };
     let Some(side) = &view.side else { return (area, nothing) };
-    if area.width >= WIDE {
+    if area.width >= side.wide {
         let left = area.width * 3 / 5;
         let right = area.width - left - GAP;
         return (Rect { width: left, ..area }, Rect { x: area.right() - right, width: right, ..area });
     }
-    // Each gets what it needs; where that is too much, the list has two thirds or what the side leaves.
+    if !side.below {
+        return (area, nothing);
+    }
+    // Each gets what it needs. Where that is too much, the side has what the list leaves, and a third at least.
     let rows = |len: usize| u16::try_from(len).unwrap_or(u16::MAX).saturating_add(1);
-    let needed = match side {
-        Side::List(list) => rows(list.len()),
-        Side::Text(lines) => lines.iter().map(|line| text_lines(line, area.width)).fold(0, u16::saturating_add),
-    };
+    let text = side.text.iter().map(|line| text_lines(line, area.width)).fold(0, u16::saturating_add);
+    let needed = text.saturating_add(side.list.as_ref().map_or(0, |list| rows(list.len())));
     // One line between the two.
     let room = area.height.saturating_sub(1);
     let list = rows(view.list.len().max(1)).min(room.saturating_sub(needed).max(room * 2 / 3)).min(room);
@@ -141,7 +154,7 @@ fn beside(view: &View<'_>, area: Rect) -> (Rect, Rect) {
 }
 
 /// Lines that a line of text takes: one, or where it is a single piece as many as it wraps to.
-pub(super) fn text_lines(line: &[(String, super::Role)], room: u16) -> u16 {
+pub(super) fn text_lines(line: &[(String, Role)], room: u16) -> u16 {
     match line {
         [(text, _)] => text.lines().map(|line| wrap(line, room).len().max(1) as u16).sum::<u16>().max(1),
         _ => 1,

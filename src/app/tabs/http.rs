@@ -2,7 +2,7 @@
 
 use super::list::{Cell, Fit, Table};
 use super::look::Look;
-use super::view::{Figure, Role, Side, View};
+use super::view::{Figure, Head, Role, Side, View};
 use crate::analysis::{ActivitySubject, OperationSnapshot, Outcome};
 use crate::app::pane::Tab;
 use crate::app::source::Source;
@@ -29,10 +29,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let shared: Vec<&str> = operations.iter().map(|operation| operation.name.as_str()).collect();
     let is_shared = move |name: &str| shared.iter().filter(|other| **other == name).count() > 1;
     let duration = |quantile: usize| {
-        move |operation: &&OperationSnapshot| match operation.quantiles_ns {
-            Some(quantiles) => Cell::new(Nanoseconds(quantiles[quantile]), Role::Text),
-            None => Cell::EMPTY,
-        }
+        move |operation: &&OperationSnapshot| Cell::known(operation.quantiles_ns.map(|all| Nanoseconds(all[quantile])), Role::Text)
     };
     let list = Table::new(operations.clone(), |operation| format!("{} {}", operation.provider, operation.name))
         .column("OPERATION", 0, Fit::Left, move |operation| {
@@ -51,9 +48,8 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         })
         .column("P50", 7, Fit::Right, duration(0))
         .column("P95", 7, Fit::Right, duration(1))
-        .column("MAX", 7, Fit::Right, |operation| match operation.quantiles_ns {
-            Some(_) => Cell::new(Nanoseconds(operation.longest_ns), Role::Strong),
-            None => Cell::EMPTY,
+        .column("MAX", 7, Fit::Right, |operation| {
+            Cell::known(operation.quantiles_ns.map(|_| Nanoseconds(operation.longest_ns)), Role::Strong)
         })
         .column("PROVIDER", 30, Fit::Left, |operation| Cell::new(&operation.provider, Role::Dim))
         .finish();
@@ -61,16 +57,11 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let cursor = look.cursor(Tab::Http, list.as_ref());
     let operation = operations.get(cursor.at).copied();
     View {
-        figures,
-        charts: Vec::new(),
-        empty: match activities.operations.is_empty() {
-            true => look.missing(Source::Activities).0,
-            false => "No operation matches the filter.".to_owned(),
-        },
+        head: vec![Head::Figures(figures)],
+        empty: look.empty(activities.operations.is_empty(), Source::Activities, "No operation matches the filter."),
         side: operation.map(subjects),
         copy: operation.map(|operation| ("operation", operation.name.clone())),
-        cursor,
-        list,
+        ..View::new(list, cursor, "")
     }
 }
 
@@ -78,7 +69,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 fn subjects(operation: &OperationSnapshot) -> Side<'_> {
     if operation.subjects.is_empty() {
         let text = "Durations need activity ids: profiles http and database record them.";
-        return Side::Text(vec![vec![(text.to_owned(), Role::Dim)]]);
+        return Side::text(vec![vec![(text.to_owned(), Role::Dim)]]);
     }
     let has_status = operation.subjects.iter().any(|subject| subject.outcome != Outcome::Unknown);
     let layer = operation.layer;
@@ -99,5 +90,5 @@ fn subjects(operation: &OperationSnapshot) -> Side<'_> {
         .column("TOTAL", 7, Fit::Right, |subject| Cell::new(Nanoseconds(subject.total_ns), Role::Events))
         .column("MEAN", 7, Fit::Right, |subject| Cell::new(Nanoseconds(subject.total_ns / subject.count.max(1)), Role::Text))
         .column("MAX", 7, Fit::Right, |subject| Cell::new(Nanoseconds(subject.longest_ns), Role::Text));
-    Side::List(list.finish())
+    Side::list(list.finish())
 }

@@ -3,7 +3,7 @@
 use super::list::{Cell, Fit, Table};
 use super::logs::at;
 use super::look::Look;
-use super::view::{Chart, Figure, Role, Side, View};
+use super::view::{Chart, Figure, Head, Role, Side, View};
 use crate::analysis::SlowMethod;
 use crate::app::pane::Tab;
 use crate::app::source::Source;
@@ -42,18 +42,17 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         keeps_value: false,
     });
     let cursor = look.cursor(Tab::Jit, list.as_ref());
+    let unmatched = match &jit.time {
+        None => format!("Profile {} (T) records how long compilation takes.", Source::CompileTime.profile()),
+        Some(_) => "No method matches the filter.".to_owned(),
+    };
     View {
-        figures: figures(look),
+        head: vec![Head::Figures(figures(look))],
         charts: if jit.bodies > 0 { [Some(compiled), time].into_iter().flatten().collect() } else { Vec::new() },
-        empty: match (jit.bodies, &jit.time) {
-            (0, _) => look.missing(Source::Compilation).0,
-            (_, None) => format!("Profile {} (T) records how long compilation takes.", Source::CompileTime.profile()),
-            (_, Some(_)) => "No method matches the filter.".to_owned(),
-        },
-        side: (jit.bodies > 0).then_some(Side::List(tiers)),
+        empty: look.empty(jit.bodies == 0, Source::Compilation, &unmatched),
+        side: (jit.bodies > 0).then_some(Side::list(tiers)),
         copy: methods.get(cursor.at).map(|method| ("method", method.name.clone())),
-        cursor,
-        list,
+        ..View::new(list, cursor, "")
     }
 }
 

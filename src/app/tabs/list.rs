@@ -1,6 +1,6 @@
 //! A list: rows with an identity, and columns that each say how a row looks in them.
 
-use super::view::Role;
+use super::view::{Line, Role};
 
 /// How text stands in a column, and what is left of it where it does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,20 +14,29 @@ pub enum Fit {
 }
 
 /// A value in a column.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cell {
-    /// The text; not sanitised.
-    pub text: String,
-    /// How it looks.
-    pub role: Role,
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Text; not sanitised.
+    Text(String, Role),
+    /// Text in pieces; not sanitised.
+    Pieces(Line),
+    /// Parts of a whole, from the left.
+    Meter(Vec<(f64, Role)>),
+    /// Values over time, the newest at the right; NaN where there is none.
+    Bars(Vec<f64>, Role),
 }
 
 impl Cell {
     /// An empty cell.
-    pub const EMPTY: Self = Self { text: String::new(), role: Role::Dim };
+    pub const EMPTY: Self = Self::Text(String::new(), Role::Dim);
 
     pub(super) fn new(value: impl ToString, role: Role) -> Self {
-        Self { text: value.to_string(), role }
+        Self::Text(value.to_string(), role)
+    }
+
+    /// A value that may be unknown.
+    pub(super) fn known<T: ToString>(value: Option<T>, role: Role) -> Self {
+        value.map_or(Self::EMPTY, |value| Self::new(value, role))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::list::{Cell, Fit, Table};
 use super::look::Look;
-use super::view::{Figure, Role, Side, View};
+use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{LEVELS, LogMessage};
 use crate::app::pane::Tab;
 use crate::app::source::Source;
@@ -31,21 +31,16 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let cursor = look.cursor(Tab::Logs, list.as_ref());
     let message = messages.get(cursor.at).copied();
     View {
-        figures,
-        charts: Vec::new(),
-        empty: match count {
-            0 => look.missing(Source::Logs).0,
-            _ => "No message that was kept matches the filter.".to_owned(),
-        },
-        side: message.map(|message| Side::Text(whole(message))),
+        head: vec![Head::Figures(figures)],
+        empty: look.empty(count == 0, Source::Logs, "No message that was kept matches the filter."),
+        side: message.map(|message| Side::text(whole(message))),
         copy: message.map(|message| ("message", format!("{}: {}\n{}", message.logger, message.text, message.exception))),
-        cursor,
-        list,
+        ..View::new(list, cursor, "")
     }
 }
 
 /// All of a message.
-fn whole(message: &LogMessage) -> Vec<Vec<(String, Role)>> {
+fn whole(message: &LogMessage) -> Vec<Line> {
     let facts = format!("   thread {}   event {}", message.thread, message.event_id);
     let mut lines = vec![vec![(message.logger.clone(), Role::Accent), (facts, Role::Dim)], vec![(message.text.clone(), Role::Text)]];
     if !message.exception.is_empty() && message.exception != "{}" {

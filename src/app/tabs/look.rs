@@ -1,7 +1,7 @@
 //! What the tabs of a recording are made from.
 
 use super::list::List;
-use super::view::Role;
+use super::view::{Line, Role};
 use crate::analysis::KernelSamples;
 use crate::app::cursor::Cursor;
 use crate::app::pane::Tab;
@@ -37,9 +37,30 @@ impl<'a> Look<'a> {
         self.findings.rate(self.over(), count, recent)
     }
 
+    /// A frame of a stack; where its method is not resolved, that is said.
+    pub(super) fn frame(&self, frame: &str) -> Line {
+        let mut line = vec![("at ".to_owned(), Role::Dim)];
+        if frame.starts_with("0x") {
+            line.push((format!("{frame} {}", self.unresolved()), Role::Dim));
+        } else {
+            line.push((frame.to_owned(), Role::Text));
+        }
+        line
+    }
+
+    /// What is said behind the address of a method without a name.
+    pub fn unresolved(&self) -> &'static str {
+        if self.over() { "(unresolved)" } else { "(not resolved yet)" }
+    }
+
     /// The selected row of a tab's list.
     pub(super) fn cursor(&self, tab: Tab, list: &dyn List) -> Cursor {
         self.state.views.selected(tab, list.len(), |row| list.id(row))
+    }
+
+    /// What is said in place of an empty list: why its source has no events, or else that nothing matches.
+    pub(super) fn empty(&self, is_missing: bool, source: Source, unmatched: &str) -> (String, Role) {
+        if is_missing { self.missing(source) } else { (unmatched.to_owned(), Role::Dim) }
     }
 
     /// Why there are no events of a source: there were none, or the recording does not hold them, and which profile does.

@@ -25,6 +25,10 @@ pub enum Role {
     Bytes,
     /// Rates and durations.
     Events,
+    /// The rest of a meter.
+    Border,
+    /// What a filter matched.
+    Match,
 }
 
 /// A labelled value in the line above a list.
@@ -62,18 +66,46 @@ pub struct Chart<'a> {
 /// A line of text in pieces. A line of one piece is wrapped.
 pub type Line = Vec<(String, Role)>;
 
-/// What is shown of the selected row, or beside the list.
-pub enum Side<'a> {
-    /// Another list, in which nothing is selected.
-    List(Rows<'a>),
+/// What stands above a list.
+#[derive(Debug, Clone)]
+pub enum Head {
+    /// Figures, the most important first.
+    Figures(Vec<Figure>),
+    /// A line of text.
+    Text(String, Role),
+}
+
+/// What is beside or below a list: about the selected row, or about all of it.
+pub struct Side<'a> {
     /// Text. Not sanitised.
-    Text(Vec<Line>),
+    pub text: Vec<Line>,
+    /// A list below the text, in which nothing is selected.
+    pub list: Option<Rows<'a>>,
+    /// From how many columns on it is beside the list.
+    pub wide: u16,
+    /// Whether it is below the list where it is not beside it.
+    pub below: bool,
+}
+
+impl<'a> Side<'a> {
+    /// From this width on, what is about the selected row is beside the list unless a tab asks for less.
+    const WIDE: u16 = 150;
+
+    pub(super) fn text(text: Vec<Line>) -> Self {
+        Self { text, list: None, wide: Self::WIDE, below: true }
+    }
+
+    pub(super) fn list(list: Rows<'a>) -> Self {
+        Self { text: Vec::new(), list: Some(list), wide: Self::WIDE, below: true }
+    }
 }
 
 /// What a tab shows.
 pub struct View<'a> {
-    /// Key figures, the most important first.
-    pub figures: Vec<Figure>,
+    /// What stands above everything else.
+    pub head: Vec<Head>,
+    /// A small table above the charts, where there is room for it.
+    pub summary: Option<Rows<'a>>,
     /// Charts, of which two have room side by side.
     pub charts: Vec<Chart<'a>>,
     /// The list that the cursor moves in.
@@ -81,9 +113,16 @@ pub struct View<'a> {
     /// The selected row, and how far the list is scrolled.
     pub cursor: Cursor,
     /// What is said in place of an empty list.
-    pub empty: String,
+    pub empty: (String, Role),
     /// What is beside or below the list.
     pub side: Option<Side<'a>>,
     /// Label and text of the selected row for the copy menu.
     pub copy: Option<(&'static str, String)>,
+}
+
+impl<'a> View<'a> {
+    /// A list, and nothing else yet.
+    pub(super) fn new(list: Rows<'a>, cursor: Cursor, empty: impl Into<String>) -> Self {
+        Self { head: Vec::new(), summary: None, charts: Vec::new(), list, cursor, empty: (empty.into(), Role::Dim), side: None, copy: None }
+    }
 }

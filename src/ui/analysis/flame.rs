@@ -90,7 +90,7 @@ fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, ar
     let (own, total) = (graph.counts.own_of(graph.selected), graph.counts.total_of(graph.selected));
     let (name, module) = match graph.selected_frame() {
         Some(frame) if !frame.is_unresolved() => (frame.full_name(), frame.module.as_str()),
-        Some(frame) => (format!("{} {}", frame.name, frame_name::unknown(look)), ""),
+        Some(frame) => (format!("{} {}", frame.name, look.unresolved()), ""),
         None => ("all".to_owned(), ""),
     };
     let (share, of) = (Percent(counted(total) as f64 / all).to_string(), Percent(counted(own) as f64 / all).to_string());

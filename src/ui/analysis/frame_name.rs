@@ -45,9 +45,17 @@ pub(super) fn write(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, name: &s
     used + canvas.foreign(x + used, y, room.saturating_sub(used), short, style)
 }
 
-/// What to say of a method whose name is not known.
-pub(super) fn unknown(look: &Look<'_>) -> &'static str {
-    if look.over() { "(its name did not come)" } else { "(its name has not come yet)" }
+/// A frame of a stack; where its method is not known yet, that is said.
+pub(super) fn frame_line(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect, frame: &str) {
+    let theme = canvas.theme;
+    let known = !frame.starts_with("0x");
+    let used = canvas.text(line.x, line.y, line.width, "at ", theme.dim);
+    let style = if known { theme.text } else { theme.dim };
+    let used = used + canvas.foreign(line.x + used, line.y, line.width.saturating_sub(used), frame, style);
+    if !known {
+        let note = look.unresolved();
+        canvas.text(line.x + used + 1, line.y, line.width.saturating_sub(used + 1), note, theme.dim);
+    }
 }
 
 /// Says why there is no method to be seen.

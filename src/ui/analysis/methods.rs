@@ -3,13 +3,14 @@
 use ratatui::layout::Rect;
 
 use crate::analysis::{CallNode, Counts, SampleCount};
+use crate::app::tabs::{Look, sampled};
 use crate::app::{Shape, Source, Tab};
 use crate::model::{Count, Nanoseconds, Percent};
 
 use super::super::canvas::Canvas;
 use super::grid::{Column, Grid, number, text};
 use super::panel::{figures, meter};
-use super::{Look, below, filter, flame, frame_name, nothing, sampled_threads, split};
+use super::{below, filter, flame, frame_name, nothing, split, tab};
 
 /// Own time, and that of everything below, as numbers and as a bar.
 const SHARES: [Column; 3] = [number("OWN", 6), number("ALL", 6), text("", 12)];
@@ -68,13 +69,16 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) -> Opti
         Shape::List => list(canvas, look, &counts, area),
         Shape::Tree => tree(canvas, look, &counts, area),
         Shape::Flame => flame::draw(canvas, look, area),
-        Shape::Threads => sampled_threads::draw(canvas, look, Tab::Methods, area),
+        Shape::Threads => {
+            let threads = sampled(*look, look.state.thread_rows());
+            tab::selectable(canvas, look.state, threads.as_ref(), look.state.view_cursor(Tab::Methods), area);
+        }
     }
     cursor
 }
 
 /// Whether enough methods are known by name to tell threads that wait from those that run.
-pub(super) fn are_told_apart(counts: &Counts<'_>) -> bool {
+pub(in crate::ui) fn are_told_apart(counts: &Counts<'_>) -> bool {
     counts.unresolved().saturating_mul(10) <= counts.samples().all()
 }
 
@@ -94,7 +98,7 @@ fn list(canvas: &mut Canvas<'_>, look: &Look<'_>, counts: &Counts<'_>, area: Rec
     for ((method, frame), y) in methods[grid.window(cursor, methods.len())].iter().zip(lines.y..lines.bottom()) {
         shares(canvas, look, counts, &grid, y, method.own, method.total);
         if !frame.is_known() {
-            grid.text(canvas, "METHOD", y, &format!("{} {}", frame.name, frame_name::unknown(look)), theme.dim);
+            grid.text(canvas, "METHOD", y, &format!("{} {}", frame.name, look.unresolved()), theme.dim);
         } else if let Some((x, room)) = grid.place("METHOD") {
             frame_name::write(canvas, x, y, room, &frame.name, theme.text);
         }

@@ -5,17 +5,13 @@
 
 mod counters;
 mod events;
-mod exceptions;
 mod flame;
 mod frame_name;
-mod gc;
 mod grid;
 mod methods;
 mod panel;
-mod sampled_threads;
 mod single_events;
 mod tab;
-mod threads;
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -30,8 +26,8 @@ use super::stage::stage;
 
 pub(super) use counters::draw as counters;
 pub(super) use events::name as event_name;
-pub(super) use gc::summary as figures_of;
-pub(super) use panel::figures;
+pub(super) use methods::are_told_apart;
+pub(super) use panel::{Figure, figures};
 
 /// Draws the open tab. Says where the terminal's cursor belongs, while a filter is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option<(u16, u16)> {
@@ -57,12 +53,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
     };
     let look = Look { state, tracked, findings };
     match state.tab {
-        Tab::Gc => gc::draw(canvas, &look, rest),
-        Tab::Exceptions => exceptions::draw(canvas, &look, rest),
-        Tab::Threads => threads::draw(canvas, &look, rest),
         Tab::Methods => return methods::draw(canvas, &look, rest),
         Tab::Events => return events::draw(canvas, &look, rest),
-        Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies => {
+        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies => {
             let (view, geometry) = state.tab_view()?;
             return tab::draw(canvas, &look, &view, &geometry);
         }

@@ -7,7 +7,7 @@ use crate::app::{Cursor, Tab};
 use crate::model::{Bytes, Count, sanitise};
 
 use super::super::canvas::{Canvas, width};
-use super::exceptions::frame_line;
+use super::frame_name::frame_line;
 use super::grid::{Grid, number, text, thread_width};
 use super::{Look, below, beside, split};
 

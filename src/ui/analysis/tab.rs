@@ -3,7 +3,8 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::tabs::{Chart, Column, Figure, Fit, Geometry, Line, List, Look, Role, Side, View};
+use crate::app::tabs::{Cell, Chart, Column, Figure, Fit, Geometry, Head, Line, List, Look, Role, Side, View};
+use crate::app::{Cursor, State};
 use crate::model::sanitise;
 
 use super::super::canvas::Canvas;
@@ -26,44 +27,76 @@ impl Theme {
             Role::Bad => self.bad,
             Role::Bytes => self.bytes,
             Role::Events => self.events,
+            Role::Border => self.border,
+            Role::Match => self.matched,
         }
     }
 }
 
 /// Draws it. Returns where the terminal's cursor belongs, while a filter is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, view: &View<'_>, geometry: &Geometry) -> Option<(u16, u16)> {
-    let (head, cursor) = filter(canvas, look.state, geometry.figures);
-    let figures: Vec<panel::Figure> =
-        view.figures.iter().map(|Figure { label, value, role }| (*label, value.clone(), canvas.theme.role(*role))).collect();
-    panel::figures(canvas, Rect { height: head.height.saturating_mul(6), ..head }, &figures);
+    let (first, cursor) = filter(canvas, look.state, geometry.head);
+    let mut area = geometry.head;
+    for (index, head) in view.head.iter().enumerate() {
+        let line = if index == 0 { first } else { area };
+        let used = match head {
+            Head::Figures(all) => figures(canvas, line, all),
+            Head::Text(text, role) => canvas.wrapped(line, text, canvas.theme.role(*role)),
+        };
+        area = below(area, used);
+    }
+    if let Some(summary) = view.summary.as_ref().filter(|_| geometry.summary.height > 0) {
+        list(canvas, summary.as_ref(), geometry.summary);
+    }
     let charts: Vec<History<'_>> = view.charts.iter().map(|chart| history(canvas.theme, chart)).collect();
     panel::histories(canvas, look, geometry.charts, &charts);
-    list(canvas, look, view, geometry);
-    match &view.side {
-        Some(Side::List(side)) => {
-            let grid = grid(canvas, side.as_ref(), geometry.side);
-            rows(canvas, &grid, side.as_ref(), 0);
+    if view.list.is_empty() {
+        canvas.wrapped(geometry.list, &view.empty.0, canvas.theme.role(view.empty.1));
+    } else {
+        selectable(canvas, look.state, view.list.as_ref(), view.cursor, geometry.list);
+    }
+    if let Some(Side { text: lines, list: rows, .. }) = view.side.as_ref().filter(|_| geometry.side.height > 0) {
+        let is_below = geometry.side.x == geometry.list.x;
+        if is_below && !lines.is_empty() {
+            let theme = canvas.theme;
+            for x in geometry.side.x..geometry.side.right() {
+                canvas.sign(x, geometry.side.y - 1, theme.glyphs.horizontal, theme.border);
+            }
         }
-        Some(Side::Text(lines)) => text(canvas, lines, geometry.side),
-        None => {}
+        // What is listed below the text has a third at least.
+        let wanted = rows.as_ref().map_or(0, |rows| (rows.len() as u16 + 1).min(geometry.side.height / 3));
+        let wanted = if wanted < 2 { 0 } else { wanted };
+        let used = text(canvas, lines, Rect { height: geometry.side.height - wanted, ..geometry.side });
+        if let Some(rows) = rows {
+            list(canvas, rows.as_ref(), below(geometry.side, used));
+        }
     }
     cursor
+}
+
+/// Draws figures as far as the area goes. Returns how many lines they took.
+fn figures(canvas: &mut Canvas<'_>, area: Rect, all: &[Figure]) -> u16 {
+    let all: Vec<panel::Figure> =
+        all.iter().map(|Figure { label, value, role }| (*label, value.clone(), canvas.theme.role(*role))).collect();
+    panel::figures(canvas, Rect { height: area.height.saturating_mul(6), ..area }, &all)
+}
+
+/// Draws a list with its selected row.
+pub(super) fn selectable(canvas: &mut Canvas<'_>, state: &State, list: &dyn List, cursor: Cursor, area: Rect) {
+    let grid = grid(canvas, list, area);
+    rows(canvas, &grid, list, grid.window(cursor, list.len()).start);
+    grid.finish(canvas, state, cursor, list.len());
+}
+
+/// Draws a list in which nothing is selected.
+fn list(canvas: &mut Canvas<'_>, list: &dyn List, area: Rect) {
+    let grid = grid(canvas, list, area);
+    rows(canvas, &grid, list, 0);
 }
 
 fn history<'a>(theme: &Theme, chart: &Chart<'a>) -> History<'a> {
     let Chart { title, role, unit, line, keeps_value } = *chart;
     History { title, style: theme.role(role), unit, line, stays: keeps_value }
-}
-
-fn list(canvas: &mut Canvas<'_>, look: &Look<'_>, view: &View<'_>, geometry: &Geometry) {
-    let list = view.list.as_ref();
-    if list.is_empty() {
-        canvas.wrapped(geometry.list, &view.empty, canvas.theme.dim);
-        return;
-    }
-    let grid = grid(canvas, list, geometry.list);
-    rows(canvas, &grid, list, grid.window(view.cursor, list.len()).start);
-    grid.finish(canvas, look.state, view.cursor, list.len());
 }
 
 fn grid(canvas: &mut Canvas<'_>, list: &dyn List, area: Rect) -> Grid {
@@ -81,48 +114,70 @@ fn rows(canvas: &mut Canvas<'_>, grid: &Grid, list: &dyn List, first: usize) {
     let columns = list.columns();
     for (row, y) in (first..list.len()).zip(lines.y..lines.bottom()) {
         for (index, column) in columns.iter().enumerate() {
-            let cell = list.cell(row, index);
-            let style = canvas.theme.role(cell.role);
-            match (column.fit, grid.place(column.title)) {
-                (Fit::Name, Some((x, room))) => _ = frame_name::write(canvas, x, y, room, &cell.text, style),
-                (_, Some(_)) => grid.text(canvas, column.title, y, &cell.text, style),
-                (_, None) => {}
+            let Some((x, room)) = grid.place(column.title) else { continue };
+            match list.cell(row, index) {
+                Cell::Text(text, role) if column.fit == Fit::Name => {
+                    frame_name::write(canvas, x, y, room, &text, canvas.theme.role(role));
+                }
+                Cell::Text(text, role) => grid.text(canvas, column.title, y, &text, canvas.theme.role(role)),
+                Cell::Pieces(line) => {
+                    pieces(canvas, Rect { x, y, width: room, height: 1 }, &line);
+                }
+                Cell::Meter(shares) => {
+                    let shares: Vec<_> = shares.into_iter().map(|(share, role)| (share, canvas.theme.role(role))).collect();
+                    panel::meter(canvas, x, y, room, &shares);
+                }
+                Cell::Bars(values, role) => bars(canvas, Rect { x, y, width: room, height: 1 }, &values, canvas.theme.role(role)),
             }
         }
     }
 }
 
-/// Text below a line that parts it from the list.
-fn text(canvas: &mut Canvas<'_>, lines: &[Line], area: Rect) {
-    let theme = canvas.theme;
-    if area.height == 0 {
-        return;
+/// The latest values as bars, the newest at the right. None is as high as the line: it would touch the one above.
+fn bars(canvas: &mut Canvas<'_>, area: Rect, values: &[f64], style: Style) {
+    let bars = canvas.theme.glyphs.bars;
+    let shown = &values[values.len().saturating_sub(usize::from(area.width))..];
+    let known = || shown.iter().copied().filter(|value| value.is_finite());
+    let (low, high) = (known().fold(0.0, f64::min), known().fold(0.0, f64::max));
+    let start = area.right() - shown.len() as u16;
+    for (value, x) in shown.iter().zip(start..).filter(|(value, _)| value.is_finite()) {
+        let share = if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 };
+        let level = (share * (bars.len() - 2) as f64).round() as usize;
+        canvas.sign(x, area.y, bars[level], if share == 0.0 { canvas.theme.border } else { style });
     }
-    for x in area.x..area.right() {
-        canvas.sign(x, area.y.saturating_sub(1), theme.glyphs.horizontal, theme.border);
+}
+
+fn pieces(canvas: &mut Canvas<'_>, area: Rect, line: &Line) {
+    let mut x = area.x;
+    for (text, role) in line {
+        x += canvas.foreign(x, area.y, area.right().saturating_sub(x), text, canvas.theme.role(*role));
     }
-    let mut area = area;
-    for line in lines {
+}
+
+/// Writes text. Returns how many lines it took.
+fn text(canvas: &mut Canvas<'_>, lines: &[Line], area: Rect) -> u16 {
+    let mut rest = area;
+    for (index, line) in lines.iter().enumerate() {
+        let left = lines.len() - index;
+        if rest.height <= 1 && left > 1 {
+            canvas.value(rest.x, rest.y, rest.width * rest.height, format_args!("… {left} more lines"), canvas.theme.dim);
+            return area.height;
+        }
         let used = match line.as_slice() {
             [(text, role)] => {
-                let mut rest = area;
+                let mut below_it = rest;
                 for part in text.lines() {
-                    let used = canvas.wrapped(rest, &sanitise(part), theme.role(*role));
-                    rest = below(rest, used.max(1));
+                    let used = canvas.wrapped(below_it, &sanitise(part), canvas.theme.role(*role));
+                    below_it = below(below_it, used.max(1));
                 }
-                area.height - rest.height
+                rest.height - below_it.height
             }
-            pieces => {
-                let mut x = area.x;
-                for (text, role) in pieces {
-                    x += canvas.foreign(x, area.y, area.right().saturating_sub(x), text, theme.role(*role));
-                }
+            _ => {
+                pieces(canvas, rest, line);
                 1
             }
         };
-        area = below(area, used);
-        if area.height == 0 {
-            return;
-        }
+        rest = below(rest, used);
     }
+    area.height - rest.height
 }

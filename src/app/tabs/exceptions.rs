@@ -1,0 +1,70 @@
+//! Exceptions by type, and the latest of the selected type with its stack.
+
+use super::list::{Cell, Fit, Table};
+use super::logs::at;
+use super::look::Look;
+use super::view::{Figure, Head, Line, Role, Side, View};
+use crate::analysis::{ExceptionType, ThrownException};
+use crate::app::pane::Tab;
+use crate::app::source::Source;
+use crate::model::{Count, CountRate};
+
+pub(super) fn view(look: Look<'_>) -> View<'_> {
+    let exceptions = &look.findings.snapshot.exceptions;
+    let mut figures = Vec::new();
+    if exceptions.thrown > 0 {
+        figures.push(Figure::new("thrown", Count(exceptions.thrown), Role::Strong));
+        figures.push(Figure::new("rate", CountRate(look.rate(exceptions.thrown, exceptions.rate)), Role::Strong));
+    }
+    if exceptions.rethrown > 0 {
+        figures.push(Figure::new("rethrown", Count(exceptions.rethrown), Role::Text));
+    }
+    if exceptions.others > 0 {
+        figures.push(Figure::new("other types", Count(exceptions.others), Role::Text));
+    }
+    let list = Table::new(exceptions.types.iter().collect(), |kind: &&ExceptionType| kind.name.clone())
+        .column("COUNT", 6, Fit::Right, |kind| Cell::new(Count(kind.count), Role::Strong))
+        .column("RATE", 7, Fit::Right, move |kind| {
+            let rate = look.rate(kind.count, kind.rate);
+            Cell::new(CountRate(rate), if rate >= 0.1 { Role::Events } else { Role::Dim })
+        })
+        .column("TYPE", 0, Fit::Name, |kind| Cell::new(&kind.name, Role::Text))
+        .column("LAST", 7, Fit::Right, |kind| Cell::new(at(kind.last.at), Role::Dim))
+        .finish();
+    let cursor = look.cursor(Tab::Exceptions, list.as_ref());
+    let latest = exceptions.types.get(cursor.at).map(|kind| &kind.last);
+    View {
+        head: vec![Head::Figures(figures)],
+        empty: look.missing(Source::Exceptions),
+        side: latest.map(|latest| side(look, latest, &exceptions.recent)),
+        copy: latest.map(|latest| ("exception with its stack", whole(latest))),
+        ..View::new(list, cursor, "")
+    }
+}
+
+/// The latest exception of a type with its stack, then earlier ones.
+fn side<'a>(look: Look<'a>, latest: &'a ThrownException, recent: &'a [ThrownException]) -> Side<'a> {
+    let ThrownException { at: when, thread, hresult, rethrown, .. } = *latest;
+    let again = if rethrown { "   rethrown" } else { "" };
+    let facts = format!("latest: at {}   thread {thread}   {hresult:#010x}{again}", at(when));
+    let message = if latest.message.is_empty() { "(no message)" } else { &latest.message };
+    let mut text: Vec<Line> = vec![vec![(facts, Role::Dim)], vec![(message.to_owned(), Role::Warning)]];
+    text.extend(latest.frames.iter().map(|frame| look.frame(frame)));
+    if latest.frames.is_empty() {
+        text.push(vec![("No stack was recorded.".to_owned(), Role::Dim)]);
+    }
+    let earlier: Vec<_> = recent.iter().filter(|other| other.type_name == latest.type_name && *other != latest).collect();
+    let earlier = (!earlier.is_empty()).then(|| {
+        Table::new(earlier, |thrown: &&ThrownException| thrown.at.to_string())
+            .column("EARLIER", 8, Fit::Right, |thrown| Cell::new(at(thrown.at), Role::Dim))
+            .column("MESSAGE", 0, Fit::Left, |thrown| Cell::new(&thrown.message, Role::Text))
+            .finish()
+    });
+    Side { text, list: earlier, wide: 100, below: true }
+}
+
+/// An exception as .NET prints it.
+fn whole(thrown: &ThrownException) -> String {
+    let head = format!("{}: {}", thrown.type_name, thrown.message);
+    [head].into_iter().chain(thrown.frames.clone()).collect::<Vec<_>>().join("\n   at ")
+}

@@ -1,0 +1,143 @@
+//! Garbage collection: pauses, the size of the heap, and what is allocated.
+
+use super::list::{Cell, Fit, Rows, Table};
+use super::logs::at;
+use super::look::Look;
+use super::view::{Chart, Figure, Head, Role, Side, View};
+use crate::analysis::{AllocatedType, Collection, CollectionCount, GcSnapshot};
+use crate::app::pane::Tab;
+use crate::app::source::Source;
+use crate::model::{ByteRate, Bytes, Count, Nanoseconds, Percent};
+
+/// Share of the time in GC pauses that is shown as a warning.
+const HIGH_SHARE: f64 = 0.1;
+
+pub(super) fn view(look: Look<'_>) -> View<'_> {
+    let gc = &look.findings.snapshot.gc;
+    let list = collections(gc);
+    let cursor = look.cursor(Tab::Gc, list.as_ref());
+    let is_missing = gc.collections.iter().sum::<u64>() == 0 && gc.pauses.count == 0 && gc.allocations.is_none();
+    let view = View { empty: look.empty(is_missing, Source::Collections, "No collection has ended yet."), ..View::new(list, cursor, "") };
+    if is_missing {
+        return view;
+    }
+    let heap = Chart {
+        title: "GC heap size",
+        role: Role::Bytes,
+        unit: |value| Bytes(value as u64).to_string(),
+        line: &gc.heap_size,
+        keeps_value: true,
+    };
+    let pause = Chart {
+        title: "max pause",
+        role: Role::Events,
+        unit: |value| Nanoseconds(value as u64).to_string(),
+        line: &gc.pauses.longest,
+        keeps_value: false,
+    };
+    View {
+        head: vec![Head::Figures(figures(look, gc))],
+        summary: parts(look, gc),
+        // The size of the heap is known only after a collection.
+        charts: if gc.heap.is_some() { vec![heap, pause] } else { vec![pause] },
+        side: Some(allocations(gc)),
+        ..view
+    }
+}
+
+fn figures(look: Look<'_>, gc: &GcSnapshot) -> Vec<Figure> {
+    let pauses = &gc.pauses;
+    let duration = look.findings.snapshot.recorded_ns.max(1) as f64;
+    let share = if look.over() { pauses.total_ns as f64 / duration } else { pauses.recent_share };
+    let [gen0, gen1, gen2] = gc.collections.map(Count);
+    let mut all = vec![
+        Figure::new("in GC", Percent(share), if share > HIGH_SHARE { Role::Warning } else { Role::Strong }),
+        Figure::new("pauses", Count(pauses.count), Role::Strong),
+        Figure::new("gen 0/1/2", format!("{gen0}/{gen1}/{gen2}"), Role::Text),
+    ];
+    if let Some([p50, p95, _]) = pauses.quantiles_ns {
+        all.push(Figure::new("max", Nanoseconds(pauses.longest_ns), Role::Strong));
+        all.push(Figure::new("p95", Nanoseconds(p95), Role::Text));
+        all.push(Figure::new("p50", Nanoseconds(p50), Role::Text));
+    }
+    if gc.induced > 0 {
+        all.push(Figure::new("induced", Count(gc.induced), Role::Warning));
+    }
+    if let Some(allocations) = &gc.allocations {
+        all.push(Figure::new("allocated", ByteRate(look.rate(allocations.bytes, allocations.rate)), Role::Strong));
+        all.push(Figure::new("total", Bytes(allocations.bytes), Role::Text));
+    }
+    if let Some(heap) = &gc.heap {
+        all.push(Figure::new("heap", Bytes(heap.size()), Role::Strong));
+        all.push(Figure::new("promoted", Bytes(heap.promoted), Role::Text));
+        all.push(Figure::new("GC handles", Count(heap.handles.into()), Role::Text));
+        all.push(Figure::new("pinned objects", Count(heap.pinned_objects.into()), Role::Text));
+        all.push(Figure::new("awaiting finalization", Count(heap.finalization), Role::Text));
+    }
+    all
+}
+
+/// The generations, each with its size and that over the last minutes, second by second.
+fn parts<'a>(look: Look<'a>, gc: &'a GcSnapshot) -> Option<Rows<'a>> {
+    const NAMES: [&str; 5] = ["gen 0", "gen 1", "gen 2", "LOH", "POH"];
+    let heap = gc.heap.as_ref()?;
+    let known = if heap.pinned.is_some() { 5 } else { 4 };
+    let now = look.findings.snapshot.now;
+    let seconds = usize::try_from(now / 1_000_000_000 + 1).unwrap_or(1).min(300);
+    let history = move |part: usize| {
+        // A size stays until the next collection.
+        let mut held = f64::NAN;
+        let mut values = gc.parts_over_time[part].recent(now, seconds);
+        for value in &mut values {
+            held = if value.is_finite() { *value } else { held };
+            *value = held;
+        }
+        values
+    };
+    let table = Table::new((0..known).collect(), |part: &usize| part.to_string())
+        .column("HEAP", 5, Fit::Left, |part| Cell::new(NAMES[*part], Role::Dim))
+        .column("SIZE", 8, Fit::Right, |part| Cell::new(Bytes(heap.parts()[*part]), Role::Text))
+        .column("HISTORY", 0, Fit::Left, move |part| Cell::Bars(history(*part), Role::Bytes));
+    Some(table.finish())
+}
+
+/// The latest collections.
+fn collections(gc: &GcSnapshot) -> Rows<'_> {
+    let (before, promoted) = (gc.recent.iter().any(|gc| gc.heap_before.is_some()), gc.recent.iter().any(|gc| gc.promoted.is_some()));
+    Table::new(gc.recent.iter().collect(), |collection: &&Collection| collection.number.to_string())
+        .column("AT", 7, Fit::Right, |collection| Cell::new(at(collection.start), Role::Dim))
+        .column("GEN", 3, Fit::Right, |collection| {
+            Cell::new(collection.generation, if collection.generation >= 2 { Role::Strong } else { Role::Text })
+        })
+        .column("PAUSE", 7, Fit::Right, |collection| Cell::known(collection.pause_ns.map(Nanoseconds), Role::Events))
+        .column_if(before, "BEFORE", 7, Fit::Right, |collection| Cell::known(collection.heap_before.map(Bytes), Role::Text))
+        .column("AFTER", 7, Fit::Right, |collection| Cell::known(collection.heap_after.map(Bytes), Role::Bytes))
+        .column("REASON", 0, Fit::Left, |collection| {
+            Cell::new(collection.reason.name(), if collection.reason.is_induced() { Role::Warning } else { Role::Text })
+        })
+        .column_if(promoted, "PROMOTED", 8, Fit::Right, |collection| Cell::known(collection.promoted.map(Bytes), Role::Text))
+        .column("TYPE", 10, Fit::Left, |collection| Cell::new(collection.kind.name(), Role::Dim))
+        .finish()
+}
+
+/// What is allocated, or where that is not known, why collections happen.
+fn allocations(gc: &GcSnapshot) -> Side<'_> {
+    const WIDE: u16 = 90;
+    let Some(allocations) = &gc.allocations else {
+        let causes = Table::new(gc.causes.iter().collect(), |cause: &&CollectionCount| format!("{:?}", cause.reason))
+            .column("COUNT", 6, Fit::Right, |cause| Cell::new(Count(cause.count), Role::Strong))
+            .column("GEN", 3, Fit::Right, |cause| Cell::new(cause.generation, Role::Text))
+            .column("REASON", 0, Fit::Left, |cause| Cell::new(cause.reason.name(), Role::Text))
+            .column("TYPE", 10, Fit::Left, |cause| Cell::new(cause.kind.name(), Role::Dim))
+            .finish();
+        let note = format!("Profile {} (T) records allocations by type.", Source::Allocations.profile());
+        return Side { text: vec![vec![(note, Role::Dim)]], list: Some(causes), wide: WIDE, below: false };
+    };
+    let all = allocations.others.saturating_add(allocations.top.iter().fold(0_u64, |sum, kind| sum.saturating_add(kind.bytes)));
+    let types = Table::new(allocations.top.iter().collect(), |kind: &&AllocatedType| kind.name.clone())
+        .column("BYTES", 7, Fit::Right, |kind| Cell::new(Bytes(kind.bytes), Role::Strong))
+        .column("SHARE", 6, Fit::Right, move |kind| Cell::new(Percent(kind.bytes as f64 / all.max(1) as f64), Role::Bytes))
+        .column("ALLOCATED TYPE", 0, Fit::Name, |kind| Cell::new(&kind.name, Role::Text))
+        .finish();
+    Side { text: Vec::new(), list: Some(types), wide: WIDE, below: false }
+}

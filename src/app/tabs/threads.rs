@@ -1,0 +1,171 @@
+//! The thread pool, lock contention, and where neither was recorded the threads that were sampled.
+
+use super::list::{Cell, Fit, Rows, Table};
+use super::logs::at;
+use super::look::Look;
+use super::view::{Chart, Figure, Head, Role, Side, View};
+use crate::analysis::{Adjustment, ContentionSite, ContentionSnapshot, SampleCount, ThreadId, ThreadPoolSnapshot};
+use crate::app::pane::Tab;
+use crate::app::sampling::ThreadRow;
+use crate::app::source::Source;
+use crate::clr::payload::AdjustmentReason;
+use crate::model::{Count, CountRate, Nanoseconds};
+
+pub(super) fn view(look: Look<'_>) -> View<'_> {
+    let (pool, locks) = (&look.findings.snapshot.thread_pool, &look.findings.snapshot.contention);
+    let is_pool_known = pool.workers.is_some() || !pool.adjustments.is_empty() || pool.throughput.is_some() || pool.threads_created > 0;
+    let mut head = vec![
+        if is_pool_known { Head::Figures(pool_figures(pool)) } else { missing(look, "thread pool", Source::ThreadPool) },
+        if locks.count > 0 { Head::Figures(lock_figures(look, locks)) } else { missing(look, "locks", Source::Contention) },
+    ];
+    let list = if locks.count > 0 {
+        sites(look, locks)
+    } else {
+        let rows = look.state.thread_rows().into_iter().skip(1).collect::<Vec<_>>();
+        if !rows.is_empty() {
+            // Of the threads of a file /proc knows nothing any more.
+            let cpu = if look.state.shows_files() { "" } else { "; CPU from /proc" };
+            let methods = Tab::Methods.key(look.state.shows_files());
+            head.push(Head::Text(format!("thread time{cpu}.  {methods} and s: the methods of one thread"), Role::Dim));
+        }
+        sampled(look, rows)
+    };
+    let workers = Chart {
+        title: "pool workers",
+        role: Role::Bytes,
+        unit: |value| format!("{value:.0}"),
+        line: &pool.workers_over_time,
+        keeps_value: true,
+    };
+    let waits = Chart {
+        title: "lock contention",
+        role: Role::Events,
+        unit: |value| CountRate(value).to_string(),
+        line: &locks.count_over_time,
+        keeps_value: false,
+    };
+    let cursor = look.cursor(Tab::Threads, list.as_ref());
+    View {
+        head,
+        // What was not recorded is not drawn as zero.
+        charts: [pool.workers.map(|_| workers), (locks.count > 0).then_some(waits)].into_iter().flatten().collect(),
+        side: (!pool.recent.is_empty()).then(|| Side { wide: 90, ..Side::list(adjustments(pool)) }),
+        copy: locks.sites.get(cursor.at).map(|site| ("method", site.method.clone())),
+        ..View::new(list, cursor, "")
+    }
+}
+
+fn missing(look: Look<'_>, what: &str, source: Source) -> Head {
+    let (text, role) = look.missing(source);
+    Head::Text(format!("{what}: {text}"), role)
+}
+
+fn pool_figures(pool: &ThreadPoolSnapshot) -> Vec<Figure> {
+    let mut all = vec![Figure::new("thread pool", "", Role::Text)];
+    if let Some(workers) = pool.workers {
+        all.push(Figure::new("workers", workers, Role::Strong));
+    }
+    if let Some((min, max)) = pool.bounds {
+        all.push(Figure::new("min/max", format!("{min}/{max}"), Role::Text));
+    }
+    if let Some(throughput) = pool.throughput {
+        all.push(Figure::new("completed", CountRate(throughput), Role::Strong));
+    }
+    let is_starved = if pool.starvations > 0 { Role::Warning } else { Role::Text };
+    all.push(Figure::new("starvation events", pool.starvations, is_starved));
+    if pool.blocked > 0 {
+        all.push(Figure::new("blocked on tasks", pool.blocked, Role::Text));
+    }
+    let changes: u64 = pool.adjustments.iter().map(|(_, count)| count).sum();
+    all.push(Figure::new("thread adjustments", Count(changes), Role::Text));
+    if pool.work_items.0 > 0 {
+        all.push(Figure::new("queued", Count(pool.work_items.0.saturating_sub(pool.work_items.1)), Role::Strong));
+    }
+    if pool.threads_created > 0 {
+        all.push(Figure::new("threads created", Count(pool.threads_created), Role::Text));
+    }
+    all
+}
+
+fn lock_figures(look: Look<'_>, locks: &ContentionSnapshot) -> Vec<Figure> {
+    let mut all = vec![
+        Figure::new("lock contention", Count(locks.count), Role::Strong),
+        Figure::new("rate", CountRate(look.rate(locks.count, locks.rate)), Role::Strong),
+    ];
+    if !look.over() {
+        all.push(Figure::new("waiting now", locks.waiting, if locks.waiting > 1 { Role::Warning } else { Role::Text }));
+    } else if locks.waiting > 0 {
+        all.push(Figure::new("unfinished", locks.waiting, Role::Warning));
+    }
+    all.push(Figure::new("max", Nanoseconds(locks.longest_ns), Role::Strong));
+    if let Some([p50, p95, _]) = locks.quantiles_ns {
+        all.push(Figure::new("p95", Nanoseconds(p95), Role::Text));
+        all.push(Figure::new("p50", Nanoseconds(p50), Role::Text));
+    }
+    all.push(Figure::new("total", Nanoseconds(locks.wait_ns), Role::Text));
+    all.push(Figure::new("max concurrent", locks.most_waiting, Role::Text));
+    all
+}
+
+/// Where threads wait for locks.
+fn sites<'a>(look: Look<'a>, locks: &'a ContentionSnapshot) -> Rows<'a> {
+    Table::new(locks.sites.iter().collect(), |site: &&ContentionSite| site.method.clone())
+        .column("WAITED", 7, Fit::Right, |site| Cell::new(Nanoseconds(site.wait_ns), Role::Strong))
+        .column("WAITS", 6, Fit::Right, |site| Cell::new(Count(site.count), Role::Events))
+        .column_if(locks.waiting > 0, "UNFINISHED", 10, Fit::Right, |site| {
+            Cell::known((site.unfinished > 0).then_some(Count(site.unfinished)), Role::Warning)
+        })
+        .column("MAX", 7, Fit::Right, |site| Cell::new(Nanoseconds(site.longest_ns), Role::Text))
+        .column("WAITING METHOD", 0, Fit::Name, move |site| match site.method.as_str() {
+            "" => Cell::new("(no stack recorded)", Role::Dim),
+            name if name.starts_with("0x") => Cell::new(format!("{name} {}", look.unresolved()), Role::Dim),
+            name => Cell::new(name, Role::Text),
+        })
+        .finish()
+}
+
+/// The latest adjustments of the number of workers.
+fn adjustments(pool: &ThreadPoolSnapshot) -> Rows<'_> {
+    Table::new(pool.recent.iter().collect(), |change: &&Adjustment| change.at.to_string())
+        .column("AT", 7, Fit::Right, |change| Cell::new(at(change.at), Role::Dim))
+        .column("WORKERS", 7, Fit::Right, |change| Cell::new(change.workers, Role::Bytes))
+        .column("COMPLETED", 9, Fit::Right, |change| Cell::known(change.throughput.map(CountRate), Role::Text))
+        .column("REASON", 0, Fit::Left, |change| {
+            let starved = matches!(change.reason, AdjustmentReason::STARVATION | AdjustmentReason::COOPERATIVE_BLOCKING);
+            Cell::new(change.reason.name(), if starved { Role::Warning } else { Role::Text })
+        })
+        .finish()
+}
+
+/// Threads with the time of their samples and what they took of the processors.
+pub fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Rows<'a> {
+    let most = rows.iter().filter(|row| row.thread.is_some()).map(|row| row.samples.all_ns()).max().unwrap_or(1).max(1) as f64;
+    let shown = look.state.shown_thread();
+    // Threads have the numbers of their processes before theirs where there are several.
+    let width = rows.iter().filter_map(|row| row.thread).map(|thread| thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16;
+    let time = |samples: u64, ns: u64, role: Role| Cell::known((samples > 0).then_some(Nanoseconds(ns)), role);
+    Table::new(rows, |row: &ThreadRow<'_>| format!("{:?}", row.thread))
+        .column("RUNNING", 7, Fit::Right, move |row| time(row.samples.running, row.samples.running_ns, Role::Strong))
+        .column("WAITING", 7, Fit::Right, move |row| time(row.samples.waiting, row.samples.waiting_ns, Role::Text))
+        .column("", 12, Fit::Left, move |row| match row.thread {
+            Some(_) => {
+                let SampleCount { running_ns, waiting_ns, .. } = row.samples;
+                Cell::Meter(vec![(running_ns as f64 / most, Role::Events), (waiting_ns as f64 / most, Role::Border)])
+            }
+            None => Cell::EMPTY,
+        })
+        .column("CPU", 7, Fit::Right, |row| {
+            Cell::known(row.usage.map(|usage| Nanoseconds(u64::try_from(usage.cpu.as_nanos()).unwrap_or(u64::MAX))), Role::Bytes)
+        })
+        .column("THREAD", width, Fit::Right, move |row| match row.thread {
+            Some(ThreadId::OTHERS) | None => Cell::EMPTY,
+            thread if thread == shown => Cell::known(thread, Role::Accent),
+            thread => Cell::known(thread, Role::Dim),
+        })
+        .column("NAME", 0, Fit::Left, |row| match (row.thread, row.usage) {
+            (None, _) => Cell::new("all threads", Role::Accent),
+            (Some(ThreadId::OTHERS), _) => Cell::new("threads beyond the limit, together", Role::Dim),
+            (Some(_), usage) => Cell::known(usage.map(|usage| &usage.name), Role::Text),
+        })
+        .finish()
+}
