@@ -4,6 +4,9 @@
 
 #[path = "support/mod.rs"]
 mod support;
+#[path = "support/v6.rs"]
+#[allow(dead_code, reason = "each test binary uses its part")]
+mod v6;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,8 +16,10 @@ use std::path::{Path, PathBuf};
 
 use dn_top::analysis::Throughput;
 use dn_top::nettrace::{Decoder, Encoder, Ending, Limits, TraceHeader};
+use dn_top::wire::Put;
 use serde_json::{Value, json};
 use support::{Invocation, Output, folder};
+use v6::{Kind, Row, V6, sized};
 
 const CAPTURES: [&str; 2] = ["net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
 
@@ -275,4 +280,56 @@ fn the_dashboard_opens_files_and_walks_through_their_time() {
     screen.keys("q");
     assert!(screen.wait_exit().success());
     screen.assert_restored();
+}
+
+/// Names of threads in a stream of format 6, one of them of another process and with what a terminal obeys in it.
+#[test]
+fn names_of_threads_are_shown_where_a_file_has_them() {
+    let text = |out: &mut Vec<u8>, text: &str| {
+        out.put_varint(text.len() as u64);
+        out.put(text.as_bytes());
+    };
+    let mut stream = V6::new();
+    let mut sample = vec![1];
+    text(&mut sample, "Microsoft-DotNETCore-SampleProfiler");
+    sample.put_varint(0);
+    text(&mut sample, "");
+    sample.put(&[0; 4]);
+    stream.block(Kind::Metadata, &[&[0, 0], &sized(&sample)[..]].concat());
+    let mut threads = Vec::new();
+    for (index, process, thread, name) in [(1, 7, 70, "Worker"), (2, 8, 70, "\u{1b}[31mOther"), (3, 7, 71, "")] {
+        let mut row = vec![index, 1];
+        text(&mut row, name);
+        row.put(&[2, process, 3, thread]);
+        threads.put(&sized(&row));
+    }
+    stream.block(Kind::Thread, &threads);
+    let mut stacks = Vec::new();
+    [1, 1, 8].into_iter().for_each(|number| stacks.put_u32(number));
+    stacks.put_u64(0x1234);
+    stream.block(Kind::Stack, &stacks);
+    let rows = (1..=3).flat_map(|thread| (1..=5).map(move |sequence| (thread, sequence)));
+    let rows = rows.map(|(thread, sequence)| Row {
+        metadata: 1,
+        thread,
+        sequence,
+        stack: 1,
+        timestamp: i64::from(sequence) * 1_000_000,
+        payload: &[2, 0, 0, 0],
+        ..Row::default()
+    });
+    stream.events(rows);
+    let place = folder();
+    let file = place.path().join("a.nettrace");
+    fs::write(&file, stream.end()).unwrap();
+    let stats = |more: &[&str]| run(&[&["stats", file.to_str().unwrap()], more].concat());
+    let name = |process: Option<u32>, id: u32, name: &str| json!({"process_id": process, "id": id, "name": name});
+    let expected = json!([name(Some(7), 70, "Worker"), name(Some(8), 70, "\u{fffd}[31mOther")]);
+    assert_eq!(stats(&["--json"]).json()["thread_names"], expected);
+    assert!(stats(&[]).stdout.contains("thread 7/70: Worker\nthread 8/70: \u{fffd}[31mOther\n"), "{}", stats(&[]).stdout);
+    let screen = Invocation::new(["open".as_ref(), file.as_os_str()]).screen(120, 40);
+    screen.wait_for("whole file, 0:");
+    screen.keys("4");
+    screen.wait_until("names", |shown| shown.contains("7/70  Worker") && shown.contains("8/70  ") && shown.contains("[31mOther"));
+    screen.keys("q");
 }

@@ -149,6 +149,7 @@ impl Live {
             now,
             recorded_ns: u64::try_from(now.saturating_sub(*self.window.start().max(&0))).unwrap_or(0),
             totals: self.throughput.snapshot(),
+            thread_names: self.throughput.thread_names(),
             unreadable: self.unreadable,
             rates: self.rates.snapshot(now),
             gc: self.gc.snapshot(&view),

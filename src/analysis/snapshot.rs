@@ -11,6 +11,7 @@ use super::jit::JitSnapshot;
 use super::logs::LogSnapshot;
 use super::rates::RateSnapshot;
 use super::thread_pool::ThreadPoolSnapshot;
+use crate::nettrace::ThreadId;
 
 /// What there is to say of a stream.
 #[derive(Debug, Clone)]
@@ -22,6 +23,8 @@ pub struct Snapshot {
     pub recorded_ns: u64,
     /// The sums over the stream.
     pub totals: Totals,
+    /// Names of threads, where the stream has them, in ascending order of the threads; not sanitised.
+    pub thread_names: Vec<(ThreadId, String)>,
     /// Events whose payload made no sense.
     pub unreadable: u64,
     /// When events came, and where they are missing.

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use foldhash::HashSet;
+use foldhash::{HashMap, HashSet};
 
 use crate::clr::events;
-use crate::nettrace::{Event, Loss, LossKind, Metadata, Problem, ProblemKind, SequencePoint, Sink, ThreadId, TraceHeader};
+use crate::nettrace::{Event, Loss, LossKind, Metadata, Problem, ProblemKind, SequencePoint, Sink, Thread, ThreadId, TraceHeader};
 use crate::wire::Utf16;
 
 /// Most threads that are told apart.
 const THREAD_LIMIT: usize = 1 << 18;
+
+/// Most threads whose names are kept, of up to 256 bytes each.
+const NAMED_THREADS: usize = 1 << 14;
 
 /// Names of events that are told apart by what their payloads call them, and bytes of such a name.
 const NAMES: usize = 64;
@@ -29,6 +32,7 @@ pub struct Throughput {
     /// Of events whose names are in their payloads, count and bytes by metadata index and name; they are in `kinds`, too.
     dynamic: Vec<(u32, Box<[u8]>, u64, u64)>,
     threads: HashSet<ThreadId>,
+    thread_names: HashMap<ThreadId, String>,
     /// Some of `threads`, by the low bits of their ids: most events are of one of these.
     near: [Option<ThreadId>; NEAR],
     first_timestamp: i64,
@@ -115,6 +119,7 @@ impl Default for Throughput {
             kinds: vec![Kind::default()],
             dynamic: Vec::new(),
             threads: HashSet::default(),
+            thread_names: HashMap::default(),
             near: [None; NEAR],
             first_timestamp: i64::MAX,
             last_timestamp: i64::MIN,
@@ -140,6 +145,13 @@ impl Throughput {
     /// Whether content of the stream may be missing from what was counted: a part of it could not be read, or was not kept.
     pub fn loses_content(&self) -> bool {
         self.problems.keys().any(|kind| kind.loses_content())
+    }
+
+    /// Names of threads, where the stream has them (V6), in ascending order of the threads; not sanitised.
+    pub fn thread_names(&self) -> Vec<(ThreadId, String)> {
+        let mut names: Vec<_> = self.thread_names.iter().map(|(thread, name)| (*thread, name.clone())).collect();
+        names.sort_unstable();
+        names
     }
 
     /// Timestamps of the oldest and the newest event, on the stream's own clock.
@@ -236,6 +248,12 @@ impl Sink for Throughput {
 
     fn stacks(&mut self, count: u32) {
         self.totals.stacks += u64::from(count);
+    }
+
+    fn thread(&mut self, thread: &Thread) {
+        if !thread.name.is_empty() && (self.thread_names.len() < NAMED_THREADS || self.thread_names.contains_key(&thread.id)) {
+            self.thread_names.insert(thread.id, thread.name.clone());
+        }
     }
 
     fn loss(&mut self, loss: &Loss) {

@@ -44,6 +44,8 @@ pub struct ThreadRow<'a> {
     pub samples: SampleCount,
     /// What /proc says of it.
     pub usage: Option<&'a ThreadUse>,
+    /// Its name, as /proc or the stream has it; empty where neither does, not sanitised.
+    pub name: &'a str,
 }
 
 impl Sampling {

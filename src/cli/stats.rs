@@ -9,6 +9,7 @@ use super::exit::{Exit, Failure};
 use super::print;
 use crate::analysis::{EventCount, ProblemCount, Throughput};
 use crate::model::{Bytes, Count, sanitise};
+use crate::nettrace::ThreadId;
 use crate::session::{Pass, Recorded};
 
 /// The document of the command line contract.
@@ -30,6 +31,9 @@ struct Stats {
     dropped: u64,
     stacks: u64,
     threads: u64,
+    /// Where the stream has names of threads.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    thread_names: Vec<ThreadName>,
     sequence_points: u64,
     /// What is wrong with parts of the stream, by place.
     problems: Vec<ProblemStats>,
@@ -43,6 +47,15 @@ struct ProblemStats {
     count: u64,
     /// Offset of the first from the start of the stream, bytes.
     first_byte: u64,
+}
+
+#[derive(Serialize)]
+struct ThreadName {
+    /// None where it is a thread of the process that the whole stream is of.
+    process_id: Option<u32>,
+    /// As the process numbers it.
+    id: u64,
+    name: String,
 }
 
 #[derive(Serialize)]
@@ -85,6 +98,11 @@ fn stats(tally: &Throughput, pass: &Pass) -> Stats {
         count: problem.count,
         first_byte: problem.first,
     };
+    let thread_name = |(thread, name): (ThreadId, String)| ThreadName {
+        process_id: (thread.process > 0).then_some(thread.process),
+        id: thread.thread,
+        name: sanitise(&name),
+    };
     Stats {
         format_version: header.format_version,
         complete: pass.ending.is_complete() && !tally.loses_content(),
@@ -99,6 +117,7 @@ fn stats(tally: &Throughput, pass: &Pass) -> Stats {
         dropped: totals.dropped,
         stacks: totals.stacks,
         threads: totals.threads,
+        thread_names: tally.thread_names().into_iter().map(thread_name).collect(),
         sequence_points: totals.sequence_points,
         problems: tally.problems().into_iter().map(problem).collect(),
         counts: tally.counts().into_iter().map(count).collect(),
@@ -121,6 +140,10 @@ fn write_text(out: &mut dyn Write, stats: &Stats) -> std::io::Result<()> {
         "{} events, {} dropped, {} stacks, {} threads, {} sequence points",
         stats.events, stats.dropped, stats.stacks, stats.threads, stats.sequence_points
     )?;
+    for ThreadName { process_id, id, name } in &stats.thread_names {
+        let process = process_id.map(|process| format!("{process}/")).unwrap_or_default();
+        writeln!(out, "thread {process}{id}: {name}")?;
+    }
     for ProblemStats { text, count, first_byte, .. } in &stats.problems {
         writeln!(out, "problem: {text}: {count}, first at byte {first_byte}")?;
     }

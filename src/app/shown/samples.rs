@@ -68,12 +68,14 @@ impl State {
         let mut threads = counts.threads();
         threads.sort_by_key(|ThreadSamples { thread, samples }| (Reverse(samples.running_ns), Reverse(samples.waiting_ns), *thread));
         let usages = self.shown_recording().map_or(&[][..], |tracked| &tracked.value.threads);
+        let names = self.findings().map_or(&[][..], |findings| &findings.snapshot.thread_names);
         let row = |ThreadSamples { thread, samples }: ThreadSamples| {
             let known = thread.in_process().and_then(|thread| usages.binary_search_by_key(&thread, |usage| usage.thread).ok());
             let usage = known.map(|at| &usages[at]);
-            ThreadRow { thread: Some(thread), samples, usage }
+            let told = names.binary_search_by_key(&thread, |(thread, _)| *thread).map_or("", |at| &names[at].1);
+            ThreadRow { thread: Some(thread), samples, usage, name: usage.map_or(told, |usage| &usage.name) }
         };
-        let all = ThreadRow { thread: None, samples: counts.samples(), usage: None };
+        let all = ThreadRow { thread: None, samples: counts.samples(), usage: None, name: "" };
         [all].into_iter().chain(threads.into_iter().map(row)).collect()
     }
 

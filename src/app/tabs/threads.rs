@@ -162,10 +162,10 @@ pub fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Rows<'a> {
             thread if thread == shown => Cell::known(thread, Role::Accent),
             thread => Cell::known(thread, Role::Dim),
         })
-        .column("NAME", 0, Fit::Left, |row| match (row.thread, row.usage) {
-            (None, _) => Cell::new("all threads", Role::Accent),
-            (Some(ThreadId::OTHERS), _) => Cell::new("threads beyond the limit, together", Role::Dim),
-            (Some(_), usage) => Cell::known(usage.map(|usage| &usage.name), Role::Text),
+        .column("NAME", 0, Fit::Left, |row| match row.thread {
+            None => Cell::new("all threads", Role::Accent),
+            Some(ThreadId::OTHERS) => Cell::new("threads beyond the limit, together", Role::Dim),
+            Some(_) => Cell::new(row.name, Role::Text),
         })
         .finish()
 }

@@ -57,7 +57,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) -> Opti
     let mut line = Rect { height: 1, ..area };
     if let Some(thread) = look.state.shown_thread().filter(|_| sampling.shape != Shape::Threads) {
         let rows = look.state.thread_rows();
-        let name = rows.iter().find(|row| row.thread == Some(thread)).and_then(|row| row.usage).map_or("", |usage| usage.name.as_str());
+        let name = rows.iter().find(|row| row.thread == Some(thread)).map_or("", |row| row.name);
         let chip = format!(" thread {thread} {name}{}", if name.is_empty() { "" } else { " " });
         let used = canvas.foreign(line.x, line.y, line.width, &chip, theme.chip);
         let used = used + canvas.pieces(line.x + used, line.y, line.width.saturating_sub(used), &[("  Backspace: all   ", theme.dim)]);
