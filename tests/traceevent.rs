@@ -1,12 +1,14 @@
 //! The figures of Microsoft's TraceEvent 4.0.0 for the captures, in `captures/traceevent.json`: ours are the same, but for what is named here.
 
+#[path = "support/figures.rs"]
+mod figures;
+#[path = "support/reader.rs"]
+mod reader;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use dn_top::analysis::{Live, SampleFilter, ThreadId};
-use dn_top::clr::payload::GcType;
-use dn_top::nettrace::{Decoder, Limits};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Other captures than those of the tree can be checked as well: this names a directory with the `.xz` files.
 const CAPTURES: &str = "DN_TOP_CAPTURES";
@@ -66,37 +68,6 @@ fn capture(name: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The same figures, as the analyses have them.
-fn figures(bytes: &[u8]) -> Value {
-    let (mut decoder, mut live) = (Decoder::new(Limits::default()), Live::default());
-    decoder.feed(bytes, &mut live).expect("a readable stream");
-    assert!(decoder.finish(&mut live).is_complete());
-    let snapshot = live.snapshot(live.end());
-    let ms = |ns: u64| (ns as f64 / 1e3).round() / 1e3;
-    let (totals, gc, waits, jit) = (snapshot.totals, snapshot.gc, snapshot.contention, snapshot.jit);
-    let threads = live.methods(SampleFilter::ALL, 0).threads;
-    assert!(threads.iter().all(|found| found.thread == ThreadId::of(found.thread.thread)), "the process of the stream");
-    let kinds = [(GcType::BLOCKING, "NonConcurrentGC"), (GcType::BACKGROUND, "BackgroundGC"), (GcType::FOREGROUND, "ForegroundGC")];
-    let of_kind = |kind| gc.causes.iter().filter(|cause| cause.kind == kind).map(|cause| cause.count).sum::<u64>();
-    let present = |figures: Vec<(String, u64)>| figures.into_iter().filter(|(_, count)| *count > 0).collect::<BTreeMap<_, _>>();
-    let allocations = gc.allocations.map_or(Vec::new(), |allocations| allocations.top);
-    json!({
-        "events": totals.events,
-        "lost": totals.dropped,
-        "threads": totals.threads,
-        "samples": present(threads.iter().map(|found| (found.thread.to_string(), found.samples.all())).collect()),
-        "exceptions": present(snapshot.exceptions.types.into_iter().map(|kind| (kind.name, kind.count)).collect()),
-        "allocations": allocations.into_iter().map(|kind| (kind.name, json!([kind.ticks, kind.bytes]))).collect::<BTreeMap<_, _>>(),
-        "collections": present(gc.collections.iter().zip(0..).map(|(count, number)| (format!("gen{number}"), *count)).collect()),
-        "collection_kinds": present(kinds.map(|(kind, name)| (name.to_owned(), of_kind(kind))).to_vec()),
-        "pauses_ms": ms(gc.pauses.total_ns),
-        "waits": [waits.count - waits.start_lost, waits.ended],
-        "wait_ms": ms(waits.wait_ns),
-        "jit": [jit.jitted, jit.time.as_ref().map_or(0, |time| time.il_bytes)],
-        "jit_ms": ms(jit.time.as_ref().map_or(0, |time| time.total_ns)),
-    })
-}
-
 #[test]
 fn figures_are_those_of_trace_event() {
     let expected: BTreeMap<String, BTreeMap<String, Value>> =
@@ -105,7 +76,9 @@ fn figures_are_those_of_trace_event() {
     for (name, expected) in expected {
         let Some(bytes) = capture(&name) else { continue };
         compared.push(name.clone());
-        let found = figures(&bytes);
+        let found = figures::of(&bytes);
+        let second = reader::figures(&bytes);
+        differ.extend(figures::differences(&found, "the second reader", &second).into_iter().map(|words| format!("{name}: {words}")));
         for (figure, expected) in expected {
             let words = (expected.to_string(), found[&figure].to_string());
             let named =

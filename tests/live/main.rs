@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 
+#[path = "../support/figures.rs"]
+mod figures;
+#[path = "../support/reader.rs"]
+mod reader;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -22,6 +26,7 @@ mod numbers;
 mod options;
 mod ports;
 mod ps;
+mod readers;
 mod refusals;
 mod run;
 mod runtimes;

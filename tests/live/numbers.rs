@@ -240,7 +240,7 @@ fn stacks_that_are_cut_off_are_said() {
 }
 
 /// Starts the web server and gives its URL.
-fn serve(runtime: &Runtime) -> (Program, String) {
+pub(crate) fn serve(runtime: &Runtime) -> (Program, String) {
     let server = runtime.program("web").start();
     let url =
         std::iter::from_fn(|| Some(server.line())).find_map(|line| line.split_once("listening on: ").map(|(_, url)| url.trim().to_owned()));

@@ -9,6 +9,7 @@ use dn_top::analysis::{Live, SampleFilter};
 use dn_top::nettrace::{Decoder, Limits};
 use serde_json::json;
 
+use crate::readers::assert_same;
 use crate::support::runtimes;
 use crate::support::{Invocation, Output, PATIENCE, Program, Signal, folder, poll};
 use crate::trace::{Recorded, wait_for_bytes};
@@ -75,6 +76,7 @@ fn the_process_of_a_recording_that_was_cut_off_names_its_methods() {
         assert_eq!((salvaged.process_id, salvaged.of_rundown("DCEndComplete")), (recorded.process_id, 1), "{runtime}");
         let stats = |file: &Path| Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
         assert_eq!(json!([stats(&named)["dropped"], stats(&named)["complete"]]), json!([stats(&plain)["dropped"], true]), "{runtime}");
+        assert_same(runtime, &[plain, named]);
         assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }

@@ -1,0 +1,187 @@
+//! Recordings of programs of which the truth is known, as three readers find them: the library, a second reader of the project's own, and Microsoft's
+//! TraceEvent where it can be had.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Map, Value, json};
+
+use crate::numbers::serve;
+use crate::support::runtimes::{self, Runtime};
+use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
+use crate::trace::wait_for_bytes;
+use crate::{figures, reader};
+
+/// Names the folder with `teoracle.dll`, a program over TraceEvent that prints what that finds as JSON.
+const TRACE_EVENT: &str = "DN_TOP_TRACEEVENT";
+
+/// Starts a recording; it gets every event from here on.
+fn record(program: &Program, place: &Path, name: &str, arguments: &[&str]) -> (Running, PathBuf) {
+    let folder = place.join(name);
+    fs::create_dir(&folder).unwrap();
+    let (pid, file) = (program.pid().to_string(), folder.join("a.nettrace"));
+    let recording = Invocation::new([&["trace", &pid, "-o", file.to_str().unwrap()], arguments].concat()).start();
+    wait_for_bytes(&recording, &folder);
+    // Events are let through before the runtime looks at the next request.
+    assert!(program.answers());
+    (recording, file)
+}
+
+fn stop(recording: Running) {
+    recording.signal(Signal::INT);
+    let output = recording.wait();
+    assert_eq!(output.code, 130, "{}", output.stderr);
+}
+
+/// Locks, collections, exceptions, the pool, deep stacks, and threads that end.
+fn known(runtime: &Runtime, place: &Path) -> PathBuf {
+    let mut program = runtime.program("known").start();
+    // GC, Loader, Jit, Contention, Exception, Threading, at the level of single allocations and compilations.
+    let events = ["Microsoft-Windows-DotNETRuntime:0x1c019:5", "Microsoft-DotNETCore-SampleProfiler:0:5", "DnTop-Known:ffffffffffffffff:4"];
+    let arguments: Vec<_> = events.iter().flat_map(|provider| ["--provider", provider]).collect();
+    let (recording, file) = record(&program, place, "known", &arguments);
+    for command in [
+        "throw 7",
+        "collect 3 2",
+        "collect 2 0",
+        "contend 5",
+        "convoy 3 100",
+        "occupy 20 5",
+        "await 5",
+        "deep 150 200",
+        "slow 3 200",
+        "flood 500",
+    ] {
+        program.carry_out(command);
+    }
+    stop(recording);
+    file
+}
+
+/// Requests that succeed, fail, and find nobody who listens: the server's side and the client's.
+fn web(runtime: &Runtime, place: &Path) -> Vec<PathBuf> {
+    let (server, url) = serve(runtime);
+    let mut client = runtime.program("fetch").start();
+    let recordings = [("server", &server), ("client", &client)].map(|(name, program)| record(program, place, name, &["--profile", "http"]));
+    for path in [format!("{url}/a"), format!("{url}/throw"), "http://127.0.0.1:1/none".to_owned()] {
+        client.carry_out(&format!("get 5 {path}"));
+    }
+    let stopped = |(recording, file)| {
+        stop(recording);
+        file
+    };
+    recordings.map(stopped).into()
+}
+
+/// Counters and meters.
+fn meters(runtime: &Runtime, place: &Path) -> PathBuf {
+    let program = runtime.program("meters").start();
+    let meters =
+        "System.Diagnostics.Metrics:0x3:4:SessionId=readers;Metrics=DnTop.Meter;RefreshInterval=0.2;MaxTimeSeries=10;MaxHistograms=5";
+    let (recording, file) =
+        record(&program, place, "meters", &["--provider", "System.Runtime:0:4:EventCounterIntervalSec=1", "--provider", meters]);
+    let partial = file.with_extension("nettrace.partial");
+    poll(PATIENCE, || (fs::metadata(&partial).ok()?.len() > 20_000).then_some(())).unwrap();
+    stop(recording);
+    file
+}
+
+/// What TraceEvent finds in files, by file; `None` where it cannot be had.
+fn trace_event(files: &[PathBuf]) -> Option<BTreeMap<PathBuf, Value>> {
+    let program = std::env::var_os(TRACE_EVENT).map(|folder| PathBuf::from(folder).join("teoracle.dll"))?;
+    let output = Command::new(runtimes::net10()?.host()).arg(program).args(["--raw", "--log", "--ndjson"]).args(files).output().unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let found = |line: &str| {
+        let found: Value = serde_json::from_str(line).unwrap();
+        (PathBuf::from(found["file"].as_str().unwrap()), figures_of(&found))
+    };
+    Some(lines.lines().map(found).collect())
+}
+
+/// The figures that TraceEvent has, by the names that ours have. Its time of compilation counts nested ones twice.
+fn figures_of(found: &Value) -> Value {
+    let (raw, log) = (&found["raw"], &found["log"]);
+    assert!(raw["error"].is_null() && log["error"].is_null(), "{} {}", raw["error"], log["error"]);
+    let mut counts = BTreeMap::<_, (u64, u64)>::new();
+    for count in raw["counts"].as_array().unwrap() {
+        // TraceEvent makes up an id for events that have their name in the payload. In the metadata record of the stream it is 39.
+        let id = Some(count["id"].as_u64().unwrap()).filter(|id| *id != 65_524).unwrap_or(39);
+        let sum = counts.entry((count["provider"].as_str().unwrap(), id)).or_default();
+        *sum = (sum.0 + count["count"].as_u64().unwrap(), sum.1 + count["bytes"].as_u64().unwrap());
+    }
+    let mut samples = BTreeMap::<_, u64>::new();
+    for row in raw["samplesByThread"].as_array().unwrap() {
+        *samples.entry(row["thread"].to_string()).or_default() += row["count"].as_u64().unwrap();
+    }
+    let ticks = raw["allocTicks"].as_object().unwrap().iter();
+    let runtime = &log["processes"][0];
+    let or = |value: &Value, nothing: Value| if value.is_null() { nothing } else { value.clone() };
+    json!({
+        "events": raw["events"],
+        "counts": counts.iter().map(|((provider, id), sum)| (format!("{provider}/{id}"), *sum)).collect::<BTreeMap<_, _>>(),
+        "lost": raw["eventsLost"],
+        "threads": raw["threads"],
+        "samples": samples,
+        "exceptions": raw["exceptions"],
+        "allocations": ticks.map(|(name, ticks)| (name.clone(), json!([ticks, raw["allocBytes"][name]]))).collect::<Map<_, _>>(),
+        "collections": or(&runtime["gcsByGen"], json!({})),
+        "collection_kinds": or(&runtime["gcsByType"], json!({})),
+        "pauses_ms": or(&runtime["pauseTotalMs"], json!(0)),
+        "waits": [raw["contentionStarts"], raw["contentionStops"]],
+        "wait_ms": raw["contentionMs"],
+        "jit": [or(&runtime["jitMethods"], json!(0)), or(&runtime["jitIL"], json!(0))],
+    })
+}
+
+/// The library writes generic types as C# does, and the others as the stream has them: what was allocated of them is counted together.
+fn without_generic_names(mut figures: Value) -> Value {
+    let Some(allocations) = figures["allocations"].as_object_mut() else { return figures };
+    let is_generic = |name: &String| name.contains(['`', '<']);
+    let generic: Vec<_> = allocations.iter().filter(|(name, _)| is_generic(name)).map(|(_, sum)| sum.clone()).collect();
+    allocations.retain(|name, _| !is_generic(name));
+    let sum = |at: usize| generic.iter().map(|sum| sum[at].as_u64().unwrap()).sum::<u64>();
+    allocations.insert("generic types".to_owned(), json!([sum(0), sum(1)]));
+    figures
+}
+
+/// Panics unless all readers find the same in these files.
+pub(crate) fn assert_same(runtime: &Runtime, files: &[PathBuf]) {
+    let theirs = trace_event(files);
+    let mut differ = Vec::new();
+    for file in files {
+        let bytes = fs::read(file).unwrap();
+        let ours = without_generic_names(figures::of(&bytes));
+        let second = ("the second reader", reader::figures(&bytes));
+        let theirs = theirs.iter().map(|theirs| ("TraceEvent", theirs[file].clone()));
+        let all = [second].into_iter().chain(theirs).map(|(reader, theirs)| (reader, without_generic_names(theirs)));
+        let differences = all.flat_map(|(reader, theirs)| figures::differences(&ours, reader, &theirs));
+        differ.extend(differences.map(|words| format!("{}: {words}", file.display())));
+    }
+    assert!(differ.is_empty(), "{runtime}:\n{}", differ.join("\n"));
+}
+
+#[test]
+fn three_readers_find_the_same_in_recordings_of_known_programs() {
+    if trace_event(&[]).is_none() {
+        runtimes::skip(&format!(
+            "TraceEvent is left out, and the second reader is not: {TRACE_EVENT} names no folder with teoracle.dll, or there is no .NET 10"
+        ));
+    }
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let place = folder();
+        let mut files = vec![known(runtime, place.path())];
+        if runtime.major() > 3 {
+            files.extend(web(runtime, place.path()));
+            files.push(meters(runtime, place.path()));
+        }
+        assert_same(runtime, &files);
+        // And all of it is what the program did.
+        let ours = figures::of(&fs::read(&files[0]).unwrap());
+        let collections = json!([ours["collections"]["gen0"], ours["collections"]["gen2"]]);
+        let expected = json!([{"System.InvalidOperationException": 7}, 0, [2, 3]]);
+        assert_eq!(json!([ours["exceptions"], ours["lost"], collections]), expected, "{runtime}");
+        assert!(ours["waits"][0].as_u64() >= Some(5) && ours["samples"].as_object().unwrap().len() >= 5, "{runtime}: {ours:#}");
+    });
+}
