@@ -77,6 +77,13 @@ pub struct SingleEvent {
     pub activity: Option<[u8; 16]>,
 }
 
+impl SingleEvent {
+    /// Its name, or its number where it has none; not sanitised.
+    pub fn title(&self) -> String {
+        if self.kind.name.is_empty() { format!("event {}", self.kind.event_id) } else { self.kind.name.clone() }
+    }
+}
+
 /// The latest single events.
 #[derive(Debug, Clone, Default)]
 pub struct RecentSnapshot {

@@ -111,6 +111,13 @@ pub struct EventCount {
     pub bytes: u64,
 }
 
+impl EventCount {
+    /// Its name, or its number where it has none; not sanitised.
+    pub fn title(&self) -> String {
+        if self.name.is_empty() { format!("event {}", self.event_id) } else { self.name.clone() }
+    }
+}
+
 impl Default for Throughput {
     fn default() -> Self {
         Self {

@@ -9,6 +9,6 @@ pub struct EventsView {
     pub single: bool,
     /// Whether the selected one is shown with all that is in it.
     pub open: bool,
-    /// Which filter the recorder was told last.
-    pub(super) told: Option<(RecordingId, String)>,
+    /// The filter that the recorder has.
+    pub(super) published: Option<(RecordingId, String)>,
 }

@@ -38,10 +38,16 @@ fn tab(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<
         Tab::Info => info::draw(canvas, state, body),
         Tab::Environment => return environment::draw(canvas, state, body),
         Tab::Trace => trace::draw(canvas, state, body),
-        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Methods | Tab::Events | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies => {
-            return analysis::draw(canvas, state, body);
-        }
-        Tab::Counters => return analysis::counters(canvas, state, body),
+        Tab::Gc
+        | Tab::Exceptions
+        | Tab::Threads
+        | Tab::Methods
+        | Tab::Events
+        | Tab::Counters
+        | Tab::Http
+        | Tab::Logs
+        | Tab::Jit
+        | Tab::Assemblies => return analysis::draw(canvas, state, body),
         Tab::Operations => operations::draw(canvas, state, body),
     }
     None

@@ -9,7 +9,7 @@ use crate::model::{
     RunState, StoppedBy, Stopwatch, sanitise,
 };
 
-use super::analysis::{Figure, are_told_apart, event_name, figures, warnings};
+use super::analysis::{Figure, figures, warnings};
 use super::canvas::Canvas;
 use super::chart::{Curve, Span, curve, time_axis};
 use super::invite::invite;
@@ -63,7 +63,7 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, findings: &Findings
         for column in 0..bar.min(8) as u16 {
             canvas.sign(area.x + 9 + column, y, theme.glyphs.meter[0], theme.events);
         }
-        canvas.foreign(area.x + 18, y, area.width.saturating_sub(18), &event_name(event), theme.text);
+        canvas.foreign(area.x + 18, y, area.width.saturating_sub(18), &event.title(), theme.text);
     }
 }
 
@@ -277,7 +277,7 @@ fn figures_of(canvas: &Canvas<'_>, findings: &Findings, over: bool) -> Vec<Figur
     }
     let counts = findings.profile.count(SampleFilter::ALL);
     let samples = counts.samples();
-    if samples.all() > 0 && are_told_apart(&counts) {
+    if samples.all() > 0 && counts.tell_waiting() {
         all.push(("threads run", Percent(samples.running_ns as f64 / samples.all_ns().max(1) as f64).to_string(), theme.strong));
     }
     all

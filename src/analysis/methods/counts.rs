@@ -174,6 +174,11 @@ impl<'a> Counts<'a> {
         self.total.get(node as usize).copied().unwrap_or_default()
     }
 
+    /// Whether enough methods have names to tell threads that wait from those that run.
+    pub fn tell_waiting(&self) -> bool {
+        self.unresolved().saturating_mul(10) <= self.samples().all()
+    }
+
     /// Samples whose leaf is not known.
     pub fn unresolved(&self) -> u64 {
         self.of_kind(FrameKind::Address)

@@ -52,7 +52,7 @@ impl State {
     }
 
     /// Whether the flame graph has the keys.
-    pub(in crate::app) fn is_flame(&self) -> bool {
+    pub fn is_flame(&self) -> bool {
         self.views.sampling.shape == Shape::Flame && self.has_samples()
     }
 }

@@ -12,10 +12,6 @@ const METHODS: usize = 500;
 /// How many nodes of the call tree are listed.
 const NODES: usize = 1000;
 
-fn thread_name(row: &ThreadRow<'_>) -> String {
-    format!("{:?}", row.thread)
-}
-
 impl State {
     fn profile(&self) -> Option<&Profile> {
         Some(&self.findings()?.profile)
@@ -77,17 +73,6 @@ impl State {
         };
         let all = ThreadRow { thread: None, samples: counts.samples(), usage: None, name: "" };
         [all].into_iter().chain(threads.into_iter().map(row)).collect()
-    }
-
-    /// The lines of the open list, by what tells them apart.
-    pub(in crate::app) fn sampling_names(&self) -> Vec<String> {
-        match self.views.sampling.shape {
-            Shape::List => self.methods().into_iter().map(|(_, frame)| frame.full_name()).collect(),
-            // A method can be at many places of the tree.
-            Shape::Tree => self.call_tree().iter().enumerate().map(|(index, node)| format!("{index} {}", node.name)).collect(),
-            Shape::Threads => self.thread_rows().iter().map(thread_name).collect(),
-            Shape::Flame => Vec::new(),
-        }
     }
 
     /// What is selected, and what to call it.

@@ -131,7 +131,7 @@ fn allocations(gc: &GcSnapshot) -> Side<'_> {
             .column("TYPE", 10, Fit::Left, |cause| Cell::new(cause.kind.name(), Role::Dim))
             .finish();
         let note = format!("Profile {} (T) records allocations by type.", Source::Allocations.profile());
-        return Side { text: vec![vec![(note, Role::Dim)]], list: Some(causes), wide: WIDE, below: false };
+        return Side { text: vec![vec![(note, Role::Dim)]], wide: WIDE, below: false, ..Side::list(causes) };
     };
     let all = allocations.others.saturating_add(allocations.top.iter().fold(0_u64, |sum, kind| sum.saturating_add(kind.bytes)));
     let types = Table::new(allocations.top.iter().collect(), |kind: &&AllocatedType| kind.name.clone())
@@ -139,5 +139,5 @@ fn allocations(gc: &GcSnapshot) -> Side<'_> {
         .column("SHARE", 6, Fit::Right, move |kind| Cell::new(Percent(kind.bytes as f64 / all.max(1) as f64), Role::Bytes))
         .column("ALLOCATED TYPE", 0, Fit::Name, |kind| Cell::new(&kind.name, Role::Text))
         .finish();
-    Side { text: Vec::new(), list: Some(types), wide: WIDE, below: false }
+    Side { wide: WIDE, below: false, ..Side::list(types) }
 }

@@ -2,20 +2,18 @@
 
 use ratatui::layout::Rect;
 
-use super::look::Look;
-use super::view::{Figure, Head, Role, View};
-use crate::app::lints::lints;
+use super::view::{Figure, Head, Line, View};
 use crate::app::pane::Tab;
 use crate::app::state::State;
 use crate::app::text::{width, wrap};
 
 /// Where the parts of a tab are. A part that has no room has no height or no width.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Geometry {
     /// The line about the recording, and the findings below it.
     pub heading: Rect,
-    /// Figures and lines above everything else.
-    pub head: Rect,
+    /// The parts of the head. The filter stands at the end of the first line, also where there is no part.
+    pub heads: Vec<Rect>,
     /// The table above the charts.
     pub summary: Rect,
     /// The charts, with their time axes.
@@ -28,23 +26,36 @@ pub struct Geometry {
 
 /// From this height on, there is room for a table above the charts.
 const TALL: u16 = 26;
+/// Lines that a plot takes, its time axis too.
+const PLOT: u16 = 7;
 /// Columns between two parts side by side.
 const GAP: u16 = 3;
 
 impl Geometry {
     /// Lays out what a tab shows in the body of the details.
-    pub(super) fn new(look: &Look<'_>, tab: Tab, view: &View<'_>, body: Rect) -> Self {
+    pub(super) fn new(view: &View<'_>, body: Rect, is_filtered: bool) -> Self {
         let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
-        let found = lints(&look.findings.snapshot, look.over()).iter().filter(|lint| lint.tab == tab).count();
-        let (heading, area) = split(area, 1 + (found as u16).min(area.height / 4));
+        let lines = view.heading.as_ref().map_or(1, |lines| (lines.len() as u16).min(1 + area.height / 5));
+        let (heading, area) = split(area, lines + (view.lints.len() as u16).min(area.height / 4));
+        let room = area;
         // The filter stands in the first line of the head.
-        let lines = view.head.iter().map(|head| head_lines(head, area)).sum::<u16>().max(u16::from(look.state.is_filtered(tab)));
+        let lines = view.head.iter().map(|head| head_lines(head, area)).sum::<u16>().max(u16::from(is_filtered));
         let (head, area) = split(area, lines);
+        let mut rest = head;
+        let mut heads = Vec::with_capacity(view.head.len().max(1));
+        for part in &view.head {
+            let (place, below) = split(rest, head_lines(part, room));
+            heads.push(place);
+            rest = below;
+        }
+        if heads.is_empty() {
+            heads.push(head);
+        }
         let rows = view.summary.as_ref().filter(|_| area.height >= TALL).map_or(0, |summary| summary.len() as u16 + 1);
         let (summary, area) = split(area, rows);
         let (charts, area) = split(area, if view.charts.is_empty() { 0 } else { chart_height(area.height) });
         let (list, side) = beside(view, area);
-        Self { heading, head, summary, charts, list, side }
+        Self { heading, heads, summary, charts, list, side }
     }
 
     /// The rows of the list that are shown.
@@ -64,7 +75,7 @@ impl State {
     /// What the open tab shows, and where; `None` where it draws itself.
     pub fn tab_view(&self) -> Option<(View<'_>, Geometry)> {
         let view = self.view_of(self.tab)?;
-        let geometry = Geometry::new(&Look::new(self)?, self.tab, &view, self.tab_body()?);
+        let geometry = Geometry::new(&view, self.tab_body()?, self.is_filtered(self.tab));
         Some((view, geometry))
     }
 
@@ -97,11 +108,16 @@ fn split(area: Rect, lines: u16) -> (Rect, Rect) {
 fn head_lines(head: &Head, area: Rect) -> u16 {
     match head {
         Head::Figures(figures) => figure_lines(figures, area),
-        Head::Text(text, _) => (wrap(text, area.width).len() as u16).min(area.height.div_ceil(6)),
+        Head::Text(line) => text_lines(line, area.width).min(most_head_lines(area)),
     }
 }
 
-/// Lines that figures take, one behind the other: at most a sixth of the room.
+/// The most lines of one part of the head.
+fn most_head_lines(area: Rect) -> u16 {
+    (area.height / 6).max(1)
+}
+
+/// Lines that figures take, one behind the other.
 fn figure_lines(figures: &[Figure], area: Rect) -> u16 {
     const BLANKS: u16 = 3;
     if figures.is_empty() {
@@ -115,7 +131,7 @@ fn figure_lines(figures: &[Figure], area: Rect) -> u16 {
         }
         x = x.saturating_add(wanted).saturating_add(BLANKS);
     }
-    lines.min(area.height.div_ceil(6))
+    lines.min(most_head_lines(area))
 }
 
 /// The height of charts above a list, in a pane of this height.
@@ -139,13 +155,14 @@ fn beside(view: &View<'_>, area: Rect) -> (Rect, Rect) {
     if !side.below {
         return (area, nothing);
     }
-    // Each gets what it needs. Where that is too much, the side has what the list leaves, and a third at least.
+    // Each gets what it needs. Where that is too much, the side has what the list leaves, and its share at least.
     let rows = |len: usize| u16::try_from(len).unwrap_or(u16::MAX).saturating_add(1);
     let text = side.text.iter().map(|line| text_lines(line, area.width)).fold(0, u16::saturating_add);
-    let needed = text.saturating_add(side.list.as_ref().map_or(0, |list| rows(list.len())));
+    let plot = if side.plot.is_some() { PLOT } else { 0 };
+    let needed = text.saturating_add(side.list.as_ref().map_or(0, |list| rows(list.len()))).saturating_add(plot);
     // One line between the two.
     let room = area.height.saturating_sub(1);
-    let list = rows(view.list.len().max(1)).min(room.saturating_sub(needed).max(room * 2 / 3)).min(room);
+    let list = rows(view.list.len().max(1)).min(room.saturating_sub(needed).max(room - room * side.thirds / 3)).min(room);
     let (list, rest) = split(area, if room - list < 2 { area.height } else { list });
     if rest.height == 0 {
         return (list, nothing);
@@ -153,10 +170,18 @@ fn beside(view: &View<'_>, area: Rect) -> (Rect, Rect) {
     (list, Rect { y: rest.y + 1, height: rest.height - 1, ..rest })
 }
 
-/// Lines that a line of text takes: one, or where it is a single piece as many as it wraps to.
-pub(super) fn text_lines(line: &[(String, Role)], room: u16) -> u16 {
-    match line {
-        [(text, _)] => text.lines().map(|line| wrap(line, room).len().max(1) as u16).sum::<u16>().max(1),
-        _ => 1,
+/// Where the last piece of a line begins, and how many lines it takes.
+pub fn last_piece(line: &Line, room: u16) -> (u16, u16) {
+    let Some(((text, _), others)) = line.split_last() else { return (0, 1) };
+    let before = others.iter().map(|(text, _)| width(text)).fold(0, u16::saturating_add);
+    if before.saturating_add(width(text)) <= room && !text.contains('\n') {
+        return (before, 1);
     }
+    let before = before.min(room / 2);
+    let lines = text.lines().map(|part| if width(part) <= room - before { 1 } else { wrap(part, room - before).len().max(1) as u16 });
+    (before, lines.sum::<u16>().max(1))
+}
+
+fn text_lines(line: &Line, room: u16) -> u16 {
+    last_piece(line, room).1
 }

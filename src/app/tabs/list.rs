@@ -24,6 +24,8 @@ pub enum Cell {
     Meter(Vec<(f64, Role)>),
     /// Values over time, the newest at the right; NaN where there is none.
     Bars(Vec<f64>, Role),
+    /// A name in a tree, at this depth.
+    Node(usize, String, Role),
 }
 
 impl Cell {
@@ -49,6 +51,8 @@ pub struct Column {
     pub width: u16,
     /// How text stands in it.
     pub fit: Fit,
+    /// Whether the list is sorted by it.
+    pub is_sorted: bool,
 }
 
 /// A list that can be drawn, whatever its rows are.
@@ -86,13 +90,21 @@ impl<'a, T: 'a> Table<'a, T> {
 
     /// A column of this width; 0 takes what is left.
     pub(super) fn column(mut self, title: &'static str, width: u16, fit: Fit, cell: impl Fn(&T) -> Cell + 'a) -> Self {
-        self.columns.push((Column { title, width, fit }, Box::new(cell)));
+        self.columns.push((Column { title, width, fit, is_sorted: false }, Box::new(cell)));
         self
     }
 
     /// A column that is there only where some row needs it.
     pub(super) fn column_if(self, needed: bool, title: &'static str, width: u16, fit: Fit, cell: impl Fn(&T) -> Cell + 'a) -> Self {
         if needed { self.column(title, width, fit, cell) } else { self }
+    }
+
+    /// Marks the column that the list is sorted by.
+    pub(super) fn sorted_by(mut self, title: &str) -> Self {
+        for (column, _) in &mut self.columns {
+            column.is_sorted = column.title == title;
+        }
+        self
     }
 
     pub(super) fn finish(self) -> Rows<'a> {

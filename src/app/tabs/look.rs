@@ -2,7 +2,7 @@
 
 use super::list::List;
 use super::view::{Line, Role};
-use crate::analysis::KernelSamples;
+use crate::analysis::{Counts, KernelSamples, SampleFilter};
 use crate::app::cursor::Cursor;
 use crate::app::pane::Tab;
 use crate::app::recordings::Tracked;
@@ -22,7 +22,8 @@ pub struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    pub(super) fn new(state: &'a State) -> Option<Self> {
+    /// The recording that is shown; `None` where there is none, or nothing of it yet.
+    pub fn new(state: &'a State) -> Option<Self> {
         let tracked = state.shown_recording()?;
         Some(Self { state, tracked, findings: tracked.value.findings.as_deref()? })
     }
@@ -56,6 +57,11 @@ impl<'a> Look<'a> {
     /// The selected row of a tab's list.
     pub(super) fn cursor(&self, tab: Tab, list: &dyn List) -> Cursor {
         self.state.views.selected(tab, list.len(), |row| list.id(row))
+    }
+
+    /// The samples that are shown: those of the chosen thread, or all.
+    pub(super) fn counts(&self) -> Counts<'a> {
+        self.findings.profile.count(SampleFilter { thread: self.state.shown_thread(), ..SampleFilter::ALL })
     }
 
     /// What is said in place of an empty list: why its source has no events, or else that nothing matches.

@@ -3,6 +3,8 @@
 //! To add a tab: a variant of [`Tab`] with its title, and a module whose `view` builds a [`View`].
 
 mod assemblies;
+mod counters;
+mod events;
 mod exceptions;
 mod gc;
 mod geometry;
@@ -11,31 +13,41 @@ mod jit;
 mod list;
 mod logs;
 mod look;
+mod methods;
 mod threads;
 mod view;
 
-pub use geometry::Geometry;
+pub use geometry::{Geometry, last_piece};
 pub use list::{Cell, Column, Fit, List, Rows};
 pub use look::Look;
-pub use threads::sampled;
-pub use view::{Chart, Figure, Head, Line, Role, Side, View};
+pub use view::{Chart, Figure, Head, Line, Plot, Role, Side, View};
 
+use super::lints::lints;
 use super::pane::Tab;
 use super::state::State;
 
 impl State {
     /// What a tab shows of a recording; `None` for a tab that draws itself, and where nothing is known of a recording.
     pub fn view_of(&self, tab: Tab) -> Option<View<'_>> {
+        if tab == Tab::Counters
+            && let Some(view) = counters::view(self)
+        {
+            return Some(view);
+        }
         let look = Look::new(self)?;
-        Some(match tab {
+        let view = match tab {
             Tab::Gc => gc::view(look),
             Tab::Exceptions => exceptions::view(look),
             Tab::Threads => threads::view(look),
+            Tab::Methods => methods::view(look),
+            Tab::Events => events::view(look),
             Tab::Http => http::view(look),
             Tab::Logs => logs::view(look),
             Tab::Jit => jit::view(look),
             Tab::Assemblies => assemblies::view(look),
-            Tab::Info | Tab::Environment | Tab::Trace | Tab::Methods | Tab::Events | Tab::Counters | Tab::Operations => return None,
-        })
+            Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Operations => return None,
+        };
+        let found = lints(&look.findings.snapshot, look.over());
+        Some(View { lints: found.into_iter().filter(|lint| lint.tab == tab).collect(), ..view })
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
             // Of the threads of a file /proc knows nothing any more.
             let cpu = if look.state.shows_files() { "" } else { "; CPU from /proc" };
             let methods = Tab::Methods.key(look.state.shows_files());
-            head.push(Head::Text(format!("thread time{cpu}.  {methods} and s: the methods of one thread"), Role::Dim));
+            head.push(Head::text(format!("thread time{cpu}.  {methods} and s: the methods of one thread"), Role::Dim));
         }
         sampled(look, rows)
     };
@@ -57,7 +57,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 
 fn missing(look: Look<'_>, what: &str, source: Source) -> Head {
     let (text, role) = look.missing(source);
-    Head::Text(format!("{what}: {text}"), role)
+    Head::text(format!("{what}: {text}"), role)
 }
 
 fn pool_figures(pool: &ThreadPoolSnapshot) -> Vec<Figure> {
@@ -138,7 +138,7 @@ fn adjustments(pool: &ThreadPoolSnapshot) -> Rows<'_> {
 }
 
 /// Threads with the time of their samples and what they took of the processors.
-pub fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Rows<'a> {
+pub(super) fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Rows<'a> {
     let most = rows.iter().filter(|row| row.thread.is_some()).map(|row| row.samples.all_ns()).max().unwrap_or(1).max(1) as f64;
     let shown = look.state.shown_thread();
     // Threads have the numbers of their processes before theirs where there are several.

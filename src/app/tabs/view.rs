@@ -3,6 +3,7 @@
 use super::list::Rows;
 use crate::analysis::Timeline;
 use crate::app::cursor::Cursor;
+use crate::app::lints::Lint;
 
 /// What a style stands for; a theme says how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum Role {
     Border,
     /// What a filter matched.
     Match,
+    /// A label on a ground of its own.
+    Chip,
 }
 
 /// A labelled value in the line above a list.
@@ -63,7 +66,7 @@ pub struct Chart<'a> {
     pub keeps_value: bool,
 }
 
-/// A line of text in pieces. A line of one piece is wrapped.
+/// A line of text in pieces. The last is wrapped where it does not fit, and goes on below where it begins.
 pub type Line = Vec<(String, Role)>;
 
 /// What stands above a list.
@@ -72,7 +75,24 @@ pub enum Head {
     /// Figures, the most important first.
     Figures(Vec<Figure>),
     /// A line of text.
-    Text(String, Role),
+    Text(Line),
+}
+
+impl Head {
+    pub(super) fn text(text: impl Into<String>, role: Role) -> Self {
+        Self::Text(vec![(text.into(), role)])
+    }
+}
+
+/// The history of a value, one for each second.
+#[derive(Debug, Clone)]
+pub struct Plot {
+    /// The title.
+    pub title: &'static str,
+    /// Writes a value of its axis.
+    pub unit: fn(f64) -> String,
+    /// The values, the newest last.
+    pub values: Vec<f64>,
 }
 
 /// What is beside or below a list: about the selected row, or about all of it.
@@ -81,10 +101,14 @@ pub struct Side<'a> {
     pub text: Vec<Line>,
     /// A list below the text, in which nothing is selected.
     pub list: Option<Rows<'a>>,
+    /// A curve below the text.
+    pub plot: Option<Plot>,
     /// From how many columns on it is beside the list.
     pub wide: u16,
     /// Whether it is below the list where it is not beside it.
     pub below: bool,
+    /// Thirds of the height that it has below the list, if it needs so much.
+    pub thirds: u16,
 }
 
 impl<'a> Side<'a> {
@@ -92,17 +116,21 @@ impl<'a> Side<'a> {
     const WIDE: u16 = 150;
 
     pub(super) fn text(text: Vec<Line>) -> Self {
-        Self { text, list: None, wide: Self::WIDE, below: true }
+        Self { text, list: None, plot: None, wide: Self::WIDE, below: true, thirds: 1 }
     }
 
     pub(super) fn list(list: Rows<'a>) -> Self {
-        Self { text: Vec::new(), list: Some(list), wide: Self::WIDE, below: true }
+        Self { list: Some(list), ..Self::text(Vec::new()) }
     }
 }
 
 /// What a tab shows.
 pub struct View<'a> {
-    /// What stands above everything else.
+    /// What stands above everything else instead of the line about the recording.
+    pub heading: Option<Vec<Line>>,
+    /// What asks for a look here.
+    pub lints: Vec<Lint>,
+    /// What stands above the charts and the list.
     pub head: Vec<Head>,
     /// A small table above the charts, where there is room for it.
     pub summary: Option<Rows<'a>>,
@@ -123,6 +151,17 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// A list, and nothing else yet.
     pub(super) fn new(list: Rows<'a>, cursor: Cursor, empty: impl Into<String>) -> Self {
-        Self { head: Vec::new(), summary: None, charts: Vec::new(), list, cursor, empty: (empty.into(), Role::Dim), side: None, copy: None }
+        Self {
+            heading: None,
+            lints: Vec::new(),
+            head: Vec::new(),
+            summary: None,
+            charts: Vec::new(),
+            list,
+            cursor,
+            empty: (empty.into(), Role::Dim),
+            side: None,
+            copy: None,
+        }
     }
 }

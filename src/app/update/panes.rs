@@ -154,11 +154,16 @@ fn step(state: &mut State, step: Step) {
         }
         Tab::Trace => choose_recording(state, step),
         Tab::Methods if state.is_flame() => state.step_flame(step),
-        Tab::Methods | Tab::Events | Tab::Counters => state.step_view(step, page / 2),
-        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies => {
-            let page = state.tab_view().map_or(0, |(_, geometry)| usize::from(geometry.rows().height));
-            state.step_view(step, page);
-        }
+        Tab::Gc
+        | Tab::Exceptions
+        | Tab::Threads
+        | Tab::Methods
+        | Tab::Events
+        | Tab::Counters
+        | Tab::Http
+        | Tab::Logs
+        | Tab::Jit
+        | Tab::Assemblies => state.step_view(step),
         Tab::Operations => {
             let len = state.activities();
             state.operation.go(step, len, Activity::listed(page));

@@ -60,7 +60,7 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
     }
     let mut effects = leaving::settle(state);
     effects.extend(files::ask(state));
-    effects.extend(state.tell_filter());
+    effects.extend(state.publish_filter());
     if state.details.settles.is_some_and(|at| at <= now) {
         state.details.settles = None;
     }

@@ -3,15 +3,15 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::app::tabs::Look;
 use crate::app::{FlameBox, FlameGraph, Tab};
 use crate::model::{Count, Percent};
 
 use super::super::canvas::{Canvas, width};
 use super::frame_name::short_name;
-use super::{Look, below, frame_name, split};
+use super::{below, split};
 
-pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
-    let Some(graph) = look.state.flame() else { return frame_name::none(canvas, look, area) };
+pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, area: Rect) {
     let words = match area.height {
         0..=4 => 1,
         5..=11 => 2,
@@ -23,11 +23,11 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect) {
     let line = selected.map_or(0, |place| place.depth);
     let first = (line + 3).saturating_sub(picture.height).min(graph.depth().saturating_sub(picture.height));
     for place in graph.boxes.iter().filter(|place| (first..first + picture.height).contains(&place.depth)) {
-        frame(canvas, look, &graph, *place, Rect { y: picture.y + place.depth - first, ..picture });
+        frame(canvas, look, graph, *place, Rect { y: picture.y + place.depth - first, ..picture });
     }
     let track = Rect { x: picture.right(), width: 1, ..picture };
     canvas.scroll_mark(track, usize::from(first), usize::from(picture.height), usize::from(graph.depth()));
-    describe(canvas, look, &graph, words);
+    describe(canvas, look, graph, words);
 }
 
 /// Draws a frame: its ground, and as much of its name as there is room for.
@@ -106,7 +106,7 @@ fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, ar
     let samples = Count(sampling.number(total)).to_string();
     let tiers =
         graph.selected_frame().map_or(String::new(), |frame| frame.tiers.iter().map(|tier| tier.name()).collect::<Vec<_>>().join(", "));
-    let mut facts = vec![("itself ", theme.dim), (of.as_str(), theme.strong), ("   samples ", theme.dim), (samples.as_str(), theme.text)];
+    let mut facts = vec![("self ", theme.dim), (of.as_str(), theme.strong), ("   samples ", theme.dim), (samples.as_str(), theme.text)];
     if total.waiting > 0 && sampling.waiting {
         facts.push(("   mostly ", theme.dim));
         facts.push((if total.waiting_ns > total.running_ns { "waits" } else { "runs" }, theme.text));

@@ -1,12 +1,10 @@
 //! A list in columns: a heading, lines, the selected one, and where it is scrolled to.
 
-use std::fmt::Display;
 use std::ops::Range;
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::analysis::ThreadId;
 use crate::app::{Cursor, Focus, State};
 
 use super::super::canvas::Canvas;
@@ -22,11 +20,6 @@ pub(super) struct Column {
 /// A column of text.
 pub(super) const fn text(title: &'static str, width: u16) -> Column {
     Column { title, width, right: false }
-}
-
-/// The width of a column of threads, which have the numbers of their processes before theirs where there are several.
-pub(super) fn thread_width(threads: impl Iterator<Item = ThreadId>) -> u16 {
-    threads.map(|thread| thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16
 }
 
 /// A column of numbers.
@@ -90,17 +83,6 @@ impl Grid {
     pub(super) fn text(&self, canvas: &mut Canvas<'_>, title: &str, y: u16, text: &str, style: Style) {
         if let Some((column, x)) = self.slot(title) {
             self.put(canvas, column, x, y, text, style);
-        }
-    }
-
-    /// Writes a value of ours into a column.
-    pub(super) fn value(&self, canvas: &mut Canvas<'_>, title: &str, y: u16, value: impl Display, style: Style) {
-        if let Some((column, x)) = self.slot(title) {
-            if column.right {
-                canvas.number(x, y, column.width, value, style);
-            } else {
-                canvas.value(x, y, column.width, value, style);
-            }
         }
     }
 

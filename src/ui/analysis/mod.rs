@@ -3,69 +3,79 @@
 //! Each view has a line that says which recording and how it goes, some figures, curves where there is room, and one list that can be moved
 //! in. What a recording cannot hold is said, with the profile that would.
 
-mod counters;
-mod events;
 mod flame;
 mod frame_name;
 mod grid;
-mod methods;
 mod panel;
-mod single_events;
 mod tab;
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::tabs::Look;
-use crate::app::{Answer, Lint, Source, State, Tab, Tracked, Typing, lints};
+use crate::app::{Answer, Lint, State, Tab, Tracked, Typing};
 use crate::model::{Count, Phase, Stopwatch};
 
 use super::canvas::{Canvas, width};
 use super::invite::invite;
 use super::stage::stage;
 
-pub(super) use counters::draw as counters;
-pub(super) use events::name as event_name;
-pub(super) use methods::are_told_apart;
 pub(super) use panel::{Figure, figures};
 
-/// Draws the open tab. Says where the terminal's cursor belongs, while a filter is being typed.
+/// Draws the open tab. Returns where the terminal's cursor belongs, while a filter is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option<(u16, u16)> {
+    if let Some((view, geometry)) = state.tab_view() {
+        let mut area = geometry.heading;
+        match (&view.heading, state.shown_recording()) {
+            (Some(lines), _) => area = below(area, tab::text(canvas, lines, area)),
+            (None, Some(tracked)) => {
+                heading(canvas, state, tracked, area);
+                area = below(area, 1);
+            }
+            (None, None) => {}
+        }
+        warnings(canvas, state, &view.lints.iter().collect::<Vec<_>>(), area, area.height);
+        return tab::draw(canvas, state, &view, &geometry);
+    }
     let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
+    if state.tab == Tab::Counters {
+        not_watched(canvas, state, area);
+        return None;
+    }
     let Some(tracked) = state.shown_recording() else {
         invite(canvas, state, area);
         return None;
     };
-    let used = heading(canvas, state, tracked, area);
-    let rest = below(area, used);
-    let Some(findings) = tracked.value.findings.as_deref() else {
-        let text = match &tracked.value.phase {
-            _ if tracked.value.kernel.is_some() => "The events of this one go to the kernel; none come here.",
-            Phase::Done(_) => match &tracked.reading {
-                Answer::Asked(_) => "Reading its file …",
-                Answer::Failed(trouble) => trouble,
-                Answer::Unasked | Answer::Here(()) => "Nothing came of this recording.",
-            },
-            _ => "Waiting for the first events …",
-        };
-        canvas.text(rest.x, rest.y, rest.width, text, canvas.theme.dim);
-        return None;
+    heading(canvas, state, tracked, area);
+    let rest = below(area, 1);
+    let text = match &tracked.value.phase {
+        _ if tracked.value.kernel.is_some() => "The events of this recording go to the kernel, not to dn-top.",
+        Phase::Done(_) => match &tracked.reading {
+            Answer::Asked(_) => "Reading its file …",
+            Answer::Failed(trouble) => trouble,
+            Answer::Unasked | Answer::Here(()) => "Nothing was recorded.",
+        },
+        _ => "Waiting for the first events …",
     };
-    let look = Look { state, tracked, findings };
-    match state.tab {
-        Tab::Methods => return methods::draw(canvas, &look, rest),
-        Tab::Events => return events::draw(canvas, &look, rest),
-        Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies => {
-            let (view, geometry) = state.tab_view()?;
-            return tab::draw(canvas, &look, &view, &geometry);
-        }
-        Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Operations => {}
-    }
+    canvas.text(rest.x, rest.y, rest.width, text, canvas.theme.dim);
     None
 }
 
-/// Which recording this is, how it goes, and what in it asks for a look here. Says how many lines it took.
-fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) -> u16 {
+/// What to press where there are no counters.
+fn not_watched(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
+    let theme = canvas.theme;
+    let text = if state.shown_recording().is_some() { "No counters are in this recording." } else { "This process is not watched." };
+    canvas.text(area.x, area.y, area.width, text, theme.text);
+    if state.shows_files() {
+        return;
+    }
+    let lines = [("w", "watch it: the runtime's own counters, every second"), ("m", "and the meters of its libraries (.NET 9)")];
+    for ((key, what), y) in lines.into_iter().zip((area.y + 2)..area.bottom()) {
+        canvas.pieces(area.x, y, area.width, &[(key, theme.key), ("  ", theme.text), (what, theme.dim)]);
+    }
+}
+
+/// Which recording this is, and its state.
+fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) {
     let theme = canvas.theme;
     let recording = &tracked.value;
     let (sign, word, style) = stage(theme, recording);
@@ -97,10 +107,6 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect
     ];
     let used = canvas.pieces(area.x, area.y, area.width, &pieces);
     canvas.right(area.x + used + 2, area.y, area.width.saturating_sub(used + 2), &recording.what, theme.dim);
-    let Some(findings) = recording.findings.as_deref() else { return 1 };
-    let found = lints(&findings.snapshot, !tracked.is_active());
-    let here: Vec<&Lint> = found.iter().filter(|lint| lint.tab == state.tab).collect();
-    1 + warnings(canvas, state, &here, below(area, 1), area.height / 4)
 }
 
 /// Writes what asks for a look, a line each, no more than `most`. Says how many lines it took.
@@ -122,12 +128,6 @@ pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Lint], 
         lines += 1;
     }
     lines
-}
-
-/// Says that there are no events of a source, and why. Returns how many lines it took.
-fn nothing(canvas: &mut Canvas<'_>, look: &Look<'_>, source: Source, area: Rect) -> u16 {
-    let (text, role) = look.missing(source);
-    canvas.wrapped(area, &text, canvas.theme.role(role))
 }
 
 /// What is left of an area below some lines.

@@ -4,10 +4,11 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::analysis::Timeline;
+use crate::app::tabs::Look;
 
 use super::super::canvas::{Canvas, width};
 use super::super::chart::{Curve, Span, curve, time_axis};
-use super::{Look, beside};
+use super::beside;
 
 /// A figure: what it is, its value, and the value's style.
 pub(in crate::ui) type Figure = (&'static str, String, Style);

@@ -3,16 +3,17 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::tabs::{Cell, Chart, Column, Figure, Fit, Geometry, Head, Line, List, Look, Role, Side, View};
-use crate::app::{Cursor, State};
+use crate::app::tabs::{Cell, Chart, Column, Figure, Fit, Geometry, Head, Line, List, Look, Plot, Role, Side, View, last_piece};
+use crate::app::{Cursor, State, Tab};
 use crate::model::sanitise;
 
-use super::super::canvas::Canvas;
+use super::super::canvas::{Canvas, width};
+use super::super::chart::{Curve, Span, curve, time_axis};
 use super::super::theme::Theme;
 use super::frame_name;
 use super::grid::{self, Grid};
 use super::panel::{self, History};
-use super::{below, filter};
+use super::{below, filter, flame};
 
 impl Theme {
     /// The style of a role.
@@ -29,56 +30,75 @@ impl Theme {
             Role::Events => self.events,
             Role::Border => self.border,
             Role::Match => self.matched,
+            Role::Chip => self.chip,
         }
     }
 }
 
 /// Draws it. Returns where the terminal's cursor belongs, while a filter is being typed.
-pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, view: &View<'_>, geometry: &Geometry) -> Option<(u16, u16)> {
-    let (first, cursor) = filter(canvas, look.state, geometry.head);
-    let mut area = geometry.head;
-    for (index, head) in view.head.iter().enumerate() {
-        let line = if index == 0 { first } else { area };
-        let used = match head {
-            Head::Figures(all) => figures(canvas, line, all),
-            Head::Text(text, role) => canvas.wrapped(line, text, canvas.theme.role(*role)),
-        };
-        area = below(area, used);
+pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, view: &View<'_>, geometry: &Geometry) -> Option<(u16, u16)> {
+    let first = geometry.heads.first().copied().unwrap_or_default();
+    let (left, cursor) = filter(canvas, state, first);
+    for (index, (head, area)) in view.head.iter().zip(&geometry.heads).enumerate() {
+        let area = if index == 0 { left } else { *area };
+        match head {
+            Head::Figures(all) => figures(canvas, area, all),
+            Head::Text(words) => _ = text(canvas, std::slice::from_ref(words), area),
+        }
     }
     if let Some(summary) = view.summary.as_ref().filter(|_| geometry.summary.height > 0) {
         list(canvas, summary.as_ref(), geometry.summary);
     }
     let charts: Vec<History<'_>> = view.charts.iter().map(|chart| history(canvas.theme, chart)).collect();
-    panel::histories(canvas, look, geometry.charts, &charts);
+    let look = Look::new(state);
+    if let Some(look) = &look {
+        panel::histories(canvas, look, geometry.charts, &charts);
+    }
+    if let (Some(look), true, Some(graph)) = (&look, state.tab == Tab::Methods && state.is_flame(), state.flame()) {
+        flame::draw(canvas, look, &graph, geometry.list);
+        return cursor;
+    }
     if view.list.is_empty() {
         canvas.wrapped(geometry.list, &view.empty.0, canvas.theme.role(view.empty.1));
     } else {
-        selectable(canvas, look.state, view.list.as_ref(), view.cursor, geometry.list);
+        selectable(canvas, state, view.list.as_ref(), view.cursor, geometry.list);
     }
-    if let Some(Side { text: lines, list: rows, .. }) = view.side.as_ref().filter(|_| geometry.side.height > 0) {
-        let is_below = geometry.side.x == geometry.list.x;
-        if is_below && !lines.is_empty() {
+    if let Some(side) = view.side.as_ref().filter(|_| geometry.side.height > 0) {
+        if geometry.side.x == geometry.list.x && !side.text.is_empty() {
             let theme = canvas.theme;
             for x in geometry.side.x..geometry.side.right() {
                 canvas.sign(x, geometry.side.y - 1, theme.glyphs.horizontal, theme.border);
             }
         }
-        // What is listed below the text has a third at least.
-        let wanted = rows.as_ref().map_or(0, |rows| (rows.len() as u16 + 1).min(geometry.side.height / 3));
-        let wanted = if wanted < 2 { 0 } else { wanted };
-        let used = text(canvas, lines, Rect { height: geometry.side.height - wanted, ..geometry.side });
-        if let Some(rows) = rows {
-            list(canvas, rows.as_ref(), below(geometry.side, used));
-        }
+        beside(canvas, side, geometry.side);
     }
     cursor
 }
 
-/// Draws figures as far as the area goes. Returns how many lines they took.
-fn figures(canvas: &mut Canvas<'_>, area: Rect, all: &[Figure]) -> u16 {
+/// Draws what is beside or below the list.
+fn beside(canvas: &mut Canvas<'_>, side: &Side<'_>, area: Rect) {
+    // What is listed below the text has a third at least.
+    let wanted = side.list.as_ref().map_or(0, |rows| (rows.len() as u16 + 1).min(area.height / 3));
+    let wanted = if wanted < 2 { 0 } else { wanted };
+    let used = text(canvas, &side.text, Rect { height: area.height - wanted, ..area });
+    let rest = below(area, used);
+    if let Some(rows) = &side.list {
+        list(canvas, rows.as_ref(), rest);
+    }
+    if let Some(Plot { title, unit, values }) = side.plot.as_ref().filter(|_| rest.height >= 4) {
+        let span = Span::of_seconds(values.len());
+        let shape = Curve { title, style: canvas.theme.bytes, unit: *unit, len: values.len() };
+        let plot = Rect { height: rest.height - 1, ..rest };
+        curve(canvas, plot, &shape, span, |index| values.get(index).copied().unwrap_or(0.0), |_| false);
+        time_axis(canvas, Rect { y: plot.bottom(), height: 1, ..rest }, span, "now");
+    }
+}
+
+/// Draws figures as far as the area goes.
+fn figures(canvas: &mut Canvas<'_>, area: Rect, all: &[Figure]) {
     let all: Vec<panel::Figure> =
         all.iter().map(|Figure { label, value, role }| (*label, value.clone(), canvas.theme.role(*role))).collect();
-    panel::figures(canvas, Rect { height: area.height.saturating_mul(6), ..area }, &all)
+    panel::figures(canvas, Rect { height: area.height.saturating_mul(6), ..area }, &all);
 }
 
 /// Draws a list with its selected row.
@@ -103,9 +123,16 @@ fn grid(canvas: &mut Canvas<'_>, list: &dyn List, area: Rect) -> Grid {
     let columns = list.columns();
     let columns: Vec<_> = columns
         .iter()
-        .map(|Column { title, width, fit }| if *fit == Fit::Right { grid::number(title, *width) } else { grid::text(title, *width) })
+        .map(|Column { title, width, fit, .. }| if *fit == Fit::Right { grid::number(title, *width) } else { grid::text(title, *width) })
         .collect();
-    Grid::new(canvas, area, &columns)
+    let grid = Grid::new(canvas, area, &columns);
+    if let Some(Column { title, .. }) = list.columns().into_iter().find(|column| column.is_sorted)
+        && let Some((x, width)) = grid.place(title)
+    {
+        let (key, sign) = (canvas.theme.key, canvas.theme.glyphs.descending);
+        canvas.right(x, area.y, width + 1, &format!("{title}{sign}"), key);
+    }
+    grid
 }
 
 /// Draws the rows from `first` on.
@@ -127,6 +154,11 @@ fn rows(canvas: &mut Canvas<'_>, grid: &Grid, list: &dyn List, first: usize) {
                     let shares: Vec<_> = shares.into_iter().map(|(share, role)| (share, canvas.theme.role(role))).collect();
                     panel::meter(canvas, x, y, room, &shares);
                 }
+                Cell::Node(depth, name, role) => {
+                    // Deep stacks go on where there is still room for a name.
+                    let indent = (2 * depth).min(usize::from(room / 2)) as u16;
+                    frame_name::write(canvas, x + indent, y, room - indent, &name, canvas.theme.role(role));
+                }
                 Cell::Bars(values, role) => bars(canvas, Rect { x, y, width: room, height: 1 }, &values, canvas.theme.role(role)),
             }
         }
@@ -147,7 +179,7 @@ fn bars(canvas: &mut Canvas<'_>, area: Rect, values: &[f64], style: Style) {
     }
 }
 
-fn pieces(canvas: &mut Canvas<'_>, area: Rect, line: &Line) {
+fn pieces(canvas: &mut Canvas<'_>, area: Rect, line: &[(String, Role)]) {
     let mut x = area.x;
     for (text, role) in line {
         x += canvas.foreign(x, area.y, area.right().saturating_sub(x), text, canvas.theme.role(*role));
@@ -155,29 +187,35 @@ fn pieces(canvas: &mut Canvas<'_>, area: Rect, line: &Line) {
 }
 
 /// Writes text. Returns how many lines it took.
-fn text(canvas: &mut Canvas<'_>, lines: &[Line], area: Rect) -> u16 {
+pub(super) fn text(canvas: &mut Canvas<'_>, lines: &[Line], area: Rect) -> u16 {
     let mut rest = area;
     for (index, line) in lines.iter().enumerate() {
         let left = lines.len() - index;
-        if rest.height <= 1 && left > 1 {
+        if rest.height == 0 || rest.height == 1 && left > 1 {
             canvas.value(rest.x, rest.y, rest.width * rest.height, format_args!("… {left} more lines"), canvas.theme.dim);
             return area.height;
         }
-        let used = match line.as_slice() {
-            [(text, role)] => {
-                let mut below_it = rest;
-                for part in text.lines() {
-                    let used = canvas.wrapped(below_it, &sanitise(part), canvas.theme.role(*role));
-                    below_it = below(below_it, used.max(1));
-                }
-                rest.height - below_it.height
-            }
-            _ => {
-                pieces(canvas, rest, line);
-                1
-            }
+        rest = below(rest, wrapped(canvas, line, rest));
+    }
+    area.height - rest.height
+}
+
+/// Writes a line, its last piece wrapped. Returns how many lines it took.
+fn wrapped(canvas: &mut Canvas<'_>, line: &Line, area: Rect) -> u16 {
+    let Some(((text, role), others)) = line.split_last() else { return 1 };
+    let (indent, lines) = last_piece(line, area.width);
+    pieces(canvas, Rect { width: indent, ..area }, others);
+    let mut rest = Rect { x: area.x + indent, width: area.width - indent, ..area };
+    let style = canvas.theme.role(*role);
+    for part in text.lines() {
+        let part = sanitise(part);
+        let used = if width(&part) <= rest.width {
+            canvas.text(rest.x, rest.y, rest.width * rest.height.min(1), &part, style);
+            1
+        } else {
+            canvas.wrapped(rest, &part, style).max(1)
         };
         rest = below(rest, used);
     }
-    area.height - rest.height
+    lines.min(area.height)
 }

@@ -1,0 +1,300 @@
+//! Counters and meters: what the process and its libraries publish, from a watch or a recording.
+
+use super::list::{Cell, Fit, Rows, Table};
+use super::view::{Line, Plot, Role, Side, View};
+use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, HistogramReading, Spread, told_once};
+use crate::app::counters::{CounterLine, CounterOrder, CounterOrigin, change};
+use crate::app::lints::ailment;
+use crate::app::pane::Tab;
+use crate::app::state::State;
+use crate::app::text::width;
+use crate::app::watches::Watch;
+use crate::model::{Bytes, Count, Number};
+
+/// Columns of tags that are shown with their keys in the list; of longer ones only the values are.
+const TAGS: u16 = 40;
+
+/// `None` where there is neither a watch nor a recording with counters.
+pub(super) fn view(state: &State) -> Option<View<'_>> {
+    let origin = state.counter_origin()?;
+    if !matches!(origin, CounterOrigin::Watch(_)) && state.counters().is_none_or(|snapshot| snapshot.counters.is_empty()) {
+        return None;
+    }
+    let lines = state.counter_lines();
+    let list = rows(lines.clone());
+    let cursor = state.views.selected(Tab::Counters, list.len(), |row| list.id(row));
+    let selected = match lines.get(cursor.at) {
+        Some(CounterLine::Counter(counter)) => Some(*counter),
+        _ => None,
+    };
+    let empty = match state.views.filter(Tab::Counters).value() {
+        "" => "Waiting for the first values …",
+        _ => "No counter matches the filter.",
+    };
+    let view =
+        View { side: selected.map(about), copy: selected.map(|counter| ("counter", whole(counter))), ..View::new(list, cursor, empty) };
+    Some(match origin {
+        CounterOrigin::Watch(watch) => View {
+            heading: Some(heading(state, watch)),
+            lints: watch.counters.as_deref().and_then(|counters| Some(ailment(counters)?.lint(counters))).into_iter().collect(),
+            ..view
+        },
+        CounterOrigin::Recording(_) => view,
+    })
+}
+
+/// What a watch asks for, and what went wrong with it.
+fn heading(state: &State, watch: &Watch) -> Vec<Line> {
+    let order = match state.views.counters.order {
+        CounterOrder::Name => "by name",
+        CounterOrder::Value => "by value",
+        CounterOrder::Change => "by change",
+    };
+    let what = if watch.meters { "watching counters and meters" } else { "watching counters of the runtime" };
+    let count = watch.counters.as_ref().map_or(0, |snapshot| snapshot.counters.len());
+    let text = |text: &str, role| (text.to_owned(), role);
+    let mut lines = vec![vec![
+        text(what, Role::Good),
+        text("   ", Role::Dim),
+        (count.to_string(), Role::Strong),
+        text(&format!("   {order}"), Role::Dim),
+    ]];
+    if let Some(CountersSnapshot { notices, dropped, .. }) = watch.counters.as_deref() {
+        lines.extend(notices.iter().map(|notice| vec![(format!("! {notice}"), Role::Warning)]));
+        if *dropped > 0 {
+            lines.push(vec![(format!("! {} values left out: there are too many counters", Count(*dropped)), Role::Warning)]);
+        }
+    }
+    lines
+}
+
+fn rows(lines: Vec<CounterLine<'_>>) -> Rows<'_> {
+    Table::new(lines, |line: &CounterLine<'_>| line.name())
+        .column("COUNTER", 0, Fit::Left, |line| match line {
+            CounterLine::Group { name, count, folded } => {
+                Cell::new(format!("{} {name} ({count})", if *folded { "+" } else { "-" }), Role::Accent)
+            }
+            CounterLine::Counter(CounterSnapshot { name, tags, .. }) => {
+                Cell::Pieces(vec![(format!("  {name} "), Role::Text), (short_tags(tags), Role::Dim)])
+            }
+        })
+        .column("VALUE", 9, Fit::Right, of(|counter| Cell::known(counter.value.map(|value| quantity(value, &counter.unit)), Role::Strong)))
+        // Units of what is counted are in braces, by the rules for units.
+        .column(
+            "UNIT",
+            6,
+            Fit::Left,
+            of(|counter| match is_bytes(&counter.unit) {
+                true => Cell::EMPTY,
+                false => Cell::new(counter.unit.trim_matches(['{', '}']), Role::Dim),
+            }),
+        )
+        .column(
+            "CHANGE",
+            10,
+            Fit::Right,
+            of(|counter| {
+                let change = change(counter);
+                Cell::known(change.map(|change| changed(counter, change)), if change == Some(0.0) { Role::Dim } else { Role::Events })
+            }),
+        )
+        .column("HISTORY", 24, Fit::Left, of(|counter| Cell::Bars(values(counter), Role::Bytes)))
+        .finish()
+}
+
+/// A cell of a counter; lines of providers have none.
+fn of(cell: fn(&CounterSnapshot) -> Cell) -> impl Fn(&CounterLine<'_>) -> Cell {
+    move |line| match line {
+        CounterLine::Group { .. } => Cell::EMPTY,
+        CounterLine::Counter(counter) => cell(counter),
+    }
+}
+
+fn values(counter: &CounterSnapshot) -> Vec<f64> {
+    counter.history.iter().map(|(_, value)| *value).collect()
+}
+
+/// Tags of a counter; long ones without their keys, since the values tell lines apart.
+fn short_tags(tags: &str) -> String {
+    if width(tags) <= TAGS {
+        return tags.to_owned();
+    }
+    let values = tags.split(',').map(|tag| tag.split_once('=').map_or(tag, |(_, value)| value));
+    values.collect::<Vec<_>>().join(",")
+}
+
+/// What else is known of the selected counter, and its history as a curve.
+fn about(counter: &CounterSnapshot) -> Side<'_> {
+    let CounterSnapshot { name, display_name, tags, unit, .. } = counter;
+    let display = if display_name == name { "" } else { display_name.as_str() };
+    let head: Vec<_> = [name.as_str(), display, tags].into_iter().filter(|text| !text.is_empty()).collect();
+    let title = match counter.kind {
+        CounterKind::Counter => "per second",
+        CounterKind::Histogram => "highest quantile",
+        CounterKind::Gauge | CounterKind::UpDownCounter => "value",
+    };
+    let mut text = vec![vec![(head.join("   "), Role::Strong)]];
+    let spread = spread(counter);
+    if !spread.is_empty() {
+        text.push(vec![(spread, Role::Text)]);
+    }
+    let plot = Plot { title, unit: if is_bytes(unit) { bytes } else { plain }, values: values(counter) };
+    Side { plot: Some(plot), ..Side::text(text) }
+}
+
+/// How values spread, in words.
+fn spread(counter: &CounterSnapshot) -> String {
+    let unit = &counter.unit;
+    if let Some(HistogramReading { quantiles, count, sum, total_count, total_sum }) = &counter.histogram {
+        let mut parts: Vec<_> =
+            quantiles.iter().map(|(share, value)| format!("p{} {}", plain(share * 100.0), quantity(*value, unit))).collect();
+        parts.extend(count.map(|count| format!("count {} ({} in all)", Count(count), Count(*total_count))));
+        parts.extend(sum.map(|sum| format!("sum {} ({} in all)", quantity(sum, unit), quantity(*total_sum, unit))));
+        return parts.join("   ");
+    }
+    counter.spread.map_or_else(String::new, |Spread { min, max, standard_deviation, count }| {
+        let [min, max, deviation] = [min, max, standard_deviation].map(|value| quantity(value, unit));
+        format!("from {min} to {max}   standard deviation {deviation}   of {} values", Count(count))
+    })
+}
+
+fn is_bytes(unit: &str) -> bool {
+    matches!(unit, "B" | "By" | "bytes")
+}
+
+/// A value with its unit where that has steps.
+fn quantity(value: f64, unit: &str) -> String {
+    if is_bytes(unit) { bytes(value) } else { plain(value) }
+}
+
+fn bytes(value: f64) -> String {
+    match value.abs() {
+        // No unit is as large.
+        ..HUGE => format!("{}{}", sign(value), Bytes(value.abs() as u64)),
+        _ => format!("{} B", plain(value)),
+    }
+}
+
+fn sign(value: f64) -> &'static str {
+    if value < 0.0 { "-" } else { "" }
+}
+
+/// More than any step of units goes to.
+const HUGE: f64 = 1e18;
+
+/// A number in some seven columns.
+fn plain(value: f64) -> String {
+    match value.abs() {
+        _ if !value.is_finite() => "?".to_owned(),
+        HUGE.. => format!("{value:.1e}"),
+        1000.0.. => format!("{}{}", sign(value), Count(value.abs() as u64)),
+        _ if value.fract() == 0.0 => format!("{value:.0}"),
+        100.0.. => format!("{value:.1}"),
+        0.1.. => format!("{value:.2}"),
+        0.0001.. => format!("{value:.4}"),
+        _ => format!("{value:.1e}"),
+    }
+}
+
+/// How much a counter changes, in the way of its kind.
+fn changed(counter: &CounterSnapshot, change: f64) -> String {
+    match (counter.kind, counter.scaled_rate) {
+        (CounterKind::Histogram, _) => format!("n={}", plain(change)),
+        (CounterKind::Gauge, _) => format!("{}{}", if change > 0.0 { "+" } else { "" }, quantity(change, &counter.unit)),
+        (_, Some((value, 60.0))) => format!("{}/min", quantity(value, &counter.unit)),
+        _ => format!("{}/s", quantity(change, &counter.unit)),
+    }
+}
+
+impl State {
+    /// Where the counters of the selected process come from: it is watched, or a recording has some.
+    pub fn counter_origin(&self) -> Option<CounterOrigin<'_>> {
+        let watch = self.list.selected().and_then(|key| self.watches.of(key));
+        watch.map(CounterOrigin::Watch).or_else(|| self.shown_recording().map(CounterOrigin::Recording))
+    }
+
+    /// The counters that are shown.
+    pub fn counters(&self) -> Option<&CountersSnapshot> {
+        match self.counter_origin()? {
+            CounterOrigin::Watch(watch) => watch.counters.as_deref(),
+            CounterOrigin::Recording(tracked) => Some(&tracked.value.findings.as_deref()?.snapshot.counters),
+        }
+    }
+
+    /// The lines of the list: what the filter lets through, below the name of its provider.
+    pub fn counter_lines(&self) -> Vec<CounterLine<'_>> {
+        let all = self.counters().map(|snapshot| snapshot.counters.as_slice()).unwrap_or_default();
+        let passes = |counter: &&CounterSnapshot| {
+            let CounterSnapshot { name, display_name, tags, group, .. } = counter;
+            self.passes([&format!("{name} {display_name} {tags}"), group])
+        };
+        let mut shown: Vec<_> = told_once(all).filter(passes).collect();
+        shown.sort_by(|a, b| a.group.cmp(&b.group).then_with(|| self.views.counters.order.compare(a, b)));
+        let mut lines = Vec::with_capacity(shown.len());
+        for counters in shown.chunk_by(|a, b| a.group == b.group) {
+            let name = counters[0].group.as_str();
+            let folded = self.views.counters.folded.contains(name);
+            lines.push(CounterLine::Group { name, count: counters.len(), folded });
+            lines.extend(counters.iter().filter(|_| !folded).map(|counter| CounterLine::Counter(counter)));
+        }
+        lines
+    }
+
+    /// The line that is selected.
+    pub fn counter_line(&self) -> Option<CounterLine<'_>> {
+        let lines = self.counter_lines();
+        lines.get(self.view_cursor(Tab::Counters).at.min(lines.len().checked_sub(1)?)).copied()
+    }
+
+    /// Folds the selected provider away, or shows what it has.
+    pub(in crate::app) fn fold_counters(&mut self) {
+        let Some(group) = self.counter_line().map(|line| line.group().to_owned()) else { return };
+        self.views.select(Tab::Counters, group.clone());
+        let folded = &mut self.views.counters.folded;
+        if !folded.remove(&group) {
+            folded.insert(group);
+        }
+    }
+
+    pub(in crate::app) fn order_counters(&mut self, forward: bool) {
+        self.views.counters.order = self.views.counters.order.step(forward);
+    }
+}
+
+/// A counter with its value, in plain text.
+fn whole(counter: &CounterSnapshot) -> String {
+    let CounterSnapshot { group, name, tags, unit, value, .. } = counter;
+    let tags = if tags.is_empty() { String::new() } else { format!("[{tags}]") };
+    let value = value.map(|value| format!(" = {} {unit}", Number(value))).unwrap_or_default();
+    format!("{group}/{name}{tags}{value}").trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stay_short() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-3.0, "-3"),
+            (999.0, "999"),
+            (12.345, "12.35"),
+            (123.45, "123.5"),
+            (12_345.6, "12.3k"),
+            (-12_345.6, "-12.3k"),
+            (0.0123, "0.0123"),
+            (0.000_001_2, "1.2e-6"),
+            (f64::NAN, "?"),
+            (f64::INFINITY, "?"),
+            (1e300, "1.0e300"),
+            (-2e300, "-2.0e300"),
+            (9e17, "900P"),
+        ] {
+            assert_eq!(plain(value), text);
+        }
+        for (value, text) in [(1_500.0, "1.5 kB"), (-1_500.0, "-1.5 kB"), (-912.0, "-912 B"), (0.0, "0 B"), (-2e300, "-2.0e300 B")] {
+            assert_eq!(quantity(value, "By"), text);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Events: by kind, or one by one with all that is in them.
+
+use std::sync::Arc;
+
+use tui_input::Input;
+
+use super::list::{Cell, Fit, Rows, Table};
+use super::look::Look;
+use super::view::{Figure, Head, Line, Role, Side, View};
+use crate::analysis::{EventFilter, SingleEvent};
+use crate::app::effect::Effect;
+use crate::app::pane::Tab;
+use crate::app::state::State;
+use crate::app::text::width;
+use crate::model::{Bytes, Count, CountRate, EventRate, Percent, Stopwatch};
+
+/// An event with its stack.
+type Traced = (Arc<SingleEvent>, Arc<[String]>);
+
+pub(super) fn view(look: Look<'_>) -> View<'_> {
+    let view = if look.state.views.events.single { single(look) } else { kinds(look) };
+    let mut head = vec![Head::Figures(figures(look))];
+    head.extend(view.head);
+    View { head, ..view }
+}
+
+fn figures(look: Look<'_>) -> Vec<Figure> {
+    let (findings, totals) = (look.findings, look.findings.snapshot.totals);
+    let rates = &findings.snapshot.rates;
+    let mut all = vec![
+        Figure::new("events", Count(totals.events), Role::Strong),
+        Figure::new("rate", CountRate(look.rate(totals.events, rates.rate)), Role::Events),
+        Figure::new("payload", Bytes(totals.payload_bytes), Role::Text),
+        Figure::new("lost", Count(rates.total_lost), if rates.total_lost > 0 { Role::Bad } else { Role::Text }),
+    ];
+    if let Some(hole) = rates.holes.first() {
+        let at = Stopwatch(std::time::Duration::from_nanos(u64::try_from(hole.at).unwrap_or(0)));
+        all.push(Figure::new("last loss", at, Role::Bad));
+    }
+    all.push(Figure::new("kinds", findings.events.len(), Role::Text));
+    all.push(Figure::new("threads", Count(totals.threads), Role::Text));
+    if findings.snapshot.unreadable > 0 {
+        all.push(Figure::new("undecodable", Count(findings.snapshot.unreadable), Role::Warning));
+    }
+    all
+}
+
+/// The kinds of events, the most frequent first.
+fn kinds(look: Look<'_>) -> View<'_> {
+    let events = look.state.events();
+    let all = look.findings.snapshot.totals.events.max(1) as f64;
+    let list =
+        Table::new(events.clone(), |rate: &&EventRate| format!("{} {} {}", rate.event.provider, rate.event.event_id, rate.event.name))
+            .column("COUNT", 6, Fit::Right, |rate| Cell::new(Count(rate.event.count), Role::Strong))
+            .column("RATE", 8, Fit::Right, move |rate| {
+                let rate = look.rate(rate.event.count, rate.rate);
+                Cell::new(CountRate(rate), if rate > 0.0 { Role::Events } else { Role::Dim })
+            })
+            .column("EVENT", 0, Fit::Left, |rate| Cell::new(rate.event.title(), Role::Text))
+            .column("PROVIDER", 36, Fit::Left, |rate| Cell::new(&rate.event.provider, Role::Dim))
+            .column("SHARE", 6, Fit::Right, move |rate| Cell::new(Percent(rate.event.count as f64 / all), Role::Text))
+            .column("PAYLOAD", 7, Fit::Right, |rate| Cell::new(Bytes(rate.event.bytes), Role::Bytes))
+            .finish();
+    let cursor = look.cursor(Tab::Events, list.as_ref());
+    View {
+        copy: events.get(cursor.at).map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name))),
+        ..View::new(list, cursor, "No event matches the filter.")
+    }
+}
+
+/// The latest events, one by one.
+fn single(look: Look<'_>) -> View<'_> {
+    let recent = &look.findings.recent;
+    let events = look.state.single_events();
+    let is_filtered = !look.state.views.filter(Tab::Events).value().trim().is_empty();
+    let list = rows(&events);
+    let cursor = look.cursor(Tab::Events, list.as_ref());
+    let empty = match (is_filtered, look.over()) {
+        (true, false) => "No event passes the filter so far; it applies to events from now on.",
+        (true, true) => "No event that was kept passes the filter.",
+        (false, _) => "No event so far but samples of threads: / and sample shows them.",
+    };
+    let mut words: Line = vec![(format!("the latest {}", Count(events.len() as u64)), Role::Text)];
+    if !is_filtered {
+        words.push((", samples of threads left out (/sample)".to_owned(), Role::Dim));
+    }
+    if recent.skipped > 0 {
+        words.push((format!("   {} came too fast to be shown", Count(recent.skipped)), Role::Dim));
+    }
+    let selected = events.get(cursor.at).copied();
+    View {
+        head: if events.is_empty() { Vec::new() } else { vec![Head::Text(words)] },
+        side: selected.map(|event| Side { below: look.state.views.events.open, thirds: 2, ..Side::text(inside(look, event)) }),
+        copy: selected.map(|event| ("event with its fields", whole(event))),
+        ..View::new(list, cursor, empty)
+    }
+}
+
+fn rows<'a>(events: &[&'a Traced]) -> Rows<'a> {
+    let longest = events.iter().map(|(event, _)| width(&event.title())).max().unwrap_or(0).clamp(12, 28);
+    let thread = events.iter().map(|(event, _)| event.thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16;
+    Table::new(events.to_vec(), |(event, _)| event.number.to_string())
+        .column("AT", 9, Fit::Right, |(event, _)| Cell::new(moment(event.at), Role::Dim))
+        .column("EVENT", longest, Fit::Left, |(event, _)| {
+            Cell::new(event.title(), if event.kind.name.contains("Exception") { Role::Warning } else { Role::Text })
+        })
+        .column("FIELDS", 0, Fit::Left, |(event, _)| {
+            // More is on no screen.
+            let fields = event.payload.fields.iter().take(40);
+            Cell::Pieces(fields.flat_map(|(name, value)| [(format!("{name}="), Role::Dim), (format!("{value}  "), Role::Text)]).collect())
+        })
+        .column("THREAD", thread, Fit::Right, |(event, _)| Cell::new(event.thread, Role::Dim))
+        .finish()
+}
+
+/// All that is known of an event.
+fn inside(look: Look<'_>, (event, stack): &Traced) -> Vec<Line> {
+    let dim = |text: String| (text, Role::Dim);
+    let mut lines: Vec<Line> = vec![vec![
+        (event.title(), Role::Accent),
+        dim(format!("  id {}   at {}   thread {}   {}   ", event.kind.event_id, moment(event.at), event.thread, Bytes(event.bytes as u64))),
+        dim(event.kind.provider.clone()),
+    ]];
+    let fields = &event.payload.fields;
+    let column = fields.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(30);
+    for (name, value) in fields {
+        let value = if value.is_empty() { "(empty)" } else { value };
+        lines.push(vec![dim(format!("{name:column$}  ")), (value.to_owned(), Role::Text)]);
+    }
+    if fields.is_empty() {
+        lines.push(vec![dim("This event has no fields.".to_owned())]);
+    }
+    if let Some(activity) = event.activity {
+        let hex: String = activity.iter().map(|byte| format!("{byte:02x}")).collect();
+        lines.push(vec![dim(format!("activity {hex}"))]);
+    }
+    if event.payload.is_cut {
+        lines.push(vec![dim("Its payload is longer than what is kept of it.".to_owned())]);
+    }
+    lines.extend(stack.iter().map(|frame| look.frame(frame)));
+    lines
+}
+
+/// An event in plain text.
+fn whole((event, stack): &Traced) -> String {
+    let fields = event.payload.fields.iter().map(|(name, value)| format!("{name}: {value}"));
+    let frames = stack.iter().map(|frame| format!("   at {frame}"));
+    [format!("{}/{}", event.kind.provider, event.kind.name)].into_iter().chain(fields).chain(frames).collect::<Vec<_>>().join("\n")
+}
+
+/// Minutes, seconds and milliseconds since the session started, from nanoseconds.
+fn moment(at: i64) -> String {
+    let ms = u64::try_from(at).unwrap_or(0) / 1_000_000;
+    format!("{}:{:02}.{:03}", ms / 60_000, ms / 1000 % 60, ms % 1000)
+}
+
+impl State {
+    /// The kinds of events that the filter lets through, the most frequent first.
+    pub fn events(&self) -> Vec<&EventRate> {
+        let all = self.findings().map(|findings| findings.events.as_slice()).unwrap_or_default();
+        all.iter().filter(|rate| self.passes([&rate.event.provider, &rate.event.name])).collect()
+    }
+
+    /// The single events that the filter lets through with their stacks, the latest first.
+    pub fn single_events(&self) -> Vec<&Traced> {
+        let all = self.findings().map(|findings| findings.recent.events.as_slice()).unwrap_or_default();
+        let filter = EventFilter::new(self.views.filter(Tab::Events).value());
+        all.iter().filter(|(event, _)| filter.passes(&event.kind.provider, &event.kind.name)).collect()
+    }
+
+    /// Shows or hides what is in the selected event; of a kind, shows its events one by one.
+    pub(in crate::app) fn enter_event(&mut self) {
+        if self.views.events.single {
+            self.views.events.open = !self.views.events.open && !self.single_events().is_empty();
+            if self.views.events.open {
+                // What is looked at stays, whatever comes.
+                self.hold_view(Tab::Events);
+            }
+            return;
+        }
+        let at = self.view_cursor(Tab::Events).at;
+        // What has no name is found by its provider.
+        let name = self
+            .events()
+            .get(at)
+            .map(|rate| if rate.event.name.is_empty() { rate.event.provider.clone() } else { rate.event.name.clone() });
+        if let Some(name) = name {
+            self.views.set_filter(Tab::Events, Input::new(name));
+            self.show_single_events(true);
+        }
+    }
+
+    /// Shows events one by one, or by kind.
+    pub(in crate::app) fn show_single_events(&mut self, single: bool) {
+        (self.views.events.single, self.views.events.open) = (single, false);
+        self.views.first(Tab::Events);
+    }
+
+    /// Passes the filter of single events to the recorder, where it has another.
+    pub(in crate::app) fn publish_filter(&mut self) -> Option<Effect> {
+        let tracked = self.shown_recording().filter(|tracked| self.tab == Tab::Events && tracked.is_active())?;
+        let (id, filter) = (tracked.value.id, self.views.filter(Tab::Events).value());
+        let published = self.views.events.published.as_ref().filter(|(other, _)| *other == id).map_or("", |(_, filter)| filter);
+        if published == filter {
+            return None;
+        }
+        let filter = filter.to_owned();
+        self.views.events.published = Some((id, filter.clone()));
+        Some(Effect::FilterEvents { id, filter })
+    }
+}

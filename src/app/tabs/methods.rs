@@ -1,0 +1,135 @@
+//! Where threads spend their time: methods as a list, a call tree or a flame graph, of all threads or of one.
+
+use super::list::{Cell, Fit, Rows, Table};
+use super::look::Look;
+use super::threads::sampled;
+use super::view::{Figure, Head, Line, Role, Side, View};
+use crate::analysis::{CallNode, Counts, MethodCount, ProfileFrame, SampleCount};
+use crate::app::pane::Tab;
+use crate::app::sampling::Shape;
+use crate::app::source::Source;
+use crate::model::{Count, Nanoseconds, Percent};
+
+pub(super) fn view(look: Look<'_>) -> View<'_> {
+    let sampling = &look.state.views.sampling;
+    let counts = look.counts();
+    if counts.samples().all() == 0 && look.state.shown_thread().is_none() {
+        let list = methods(look, Vec::new());
+        let cursor = look.cursor(Tab::Methods, list.as_ref());
+        return View { empty: look.missing(Source::Samples), ..View::new(list, cursor, "") };
+    }
+    let head = vec![Head::Figures(figures(&counts)), Head::Text(what(look, &counts))];
+    let shown = look.state.methods();
+    let list = match sampling.shape {
+        Shape::List | Shape::Flame => methods(look, shown.clone()),
+        Shape::Tree => tree(look),
+        Shape::Threads => sampled(look, look.state.thread_rows()),
+    };
+    let cursor = look.cursor(Tab::Methods, list.as_ref());
+    let empty = match (look.state.views.filter(Tab::Methods).value().is_empty(), counts.samples().all()) {
+        (false, _) => "No method matches the filter.",
+        (true, 0) => "This thread has no sample here. Backspace: all threads.",
+        (true, _) => "All threads wait: w shows where.",
+    };
+    let selected = shown.get(cursor.at).filter(|_| sampling.shape == Shape::List);
+    View {
+        head,
+        side: selected.map(|(_, frame)| Side { wide: u16::MAX, ..Side::text(vec![about(frame)]) }),
+        copy: look.state.shown_frame(cursor.at),
+        ..View::new(list, cursor, empty)
+    }
+}
+
+fn figures(counts: &Counts<'_>) -> Vec<Figure> {
+    let (samples, profile) = (counts.samples(), counts.profile());
+    let share = |part: u64, all: u64| Percent(part as f64 / all.max(1) as f64);
+    let mut all = vec![Figure::new("samples", Count(samples.all()), Role::Strong)];
+    if counts.tell_waiting() {
+        all.push(Figure::new("running", share(samples.running_ns, samples.all_ns()), Role::Strong));
+        all.push(Figure::new("waiting", share(samples.waiting_ns, samples.all_ns()), Role::Text));
+    }
+    if counts.unresolved() > 0 {
+        all.push(Figure::new("unresolved", share(counts.unresolved(), samples.all()), Role::Warning));
+    }
+    if counts.cut().all() > 0 {
+        all.push(Figure::new("cut at 100 frames", share(counts.cut().all_ns(), samples.all_ns()), Role::Warning));
+    }
+    all.push(Figure::new("threads", counts.threads().len(), Role::Text));
+    if let Some(interval) = profile.interval_ns {
+        all.push(Figure::new("interval", Nanoseconds(interval), Role::Text));
+    }
+    all
+}
+
+/// The thread that was chosen, and what the numbers are of.
+fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
+    let sampling = &look.state.views.sampling;
+    let mut line = Line::new();
+    if let Some(thread) = look.state.shown_thread().filter(|_| sampling.shape != Shape::Threads) {
+        let rows = look.state.thread_rows();
+        let name = rows.iter().find(|row| row.thread == Some(thread)).map_or("", |row| row.name);
+        line.push((format!(" thread {thread} {name}{}", if name.is_empty() { "" } else { " " }), Role::Chip));
+        line.push(("  Backspace: all   ".to_owned(), Role::Dim));
+    }
+    let (text, role) = match (counts.tell_waiting(), sampling.waiting || sampling.shape == Shape::Threads) {
+        (true, true) if sampling.shape == Shape::Threads => {
+            ("thread time; CPU is processor time, from /proc. Enter: methods of the thread", Role::Dim)
+        }
+        (true, true) => ("thread time, waiting included (w: running only)", Role::Dim),
+        (true, false) => ("thread time of threads that run (w: waiting too)", Role::Dim),
+        // A thread that waits is told by the name of the method that it is in.
+        (false, _) if look.over() => ("thread time: many names are unresolved, so that waiting threads seem to run", Role::Warning),
+        (false, _) => ("thread time: waiting threads seem to run until names are resolved", Role::Warning),
+    };
+    line.push((text.to_owned(), role));
+    line
+}
+
+fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Rows<'a> {
+    let by_total = look.state.views.sampling.by_total;
+    shares(look, Table::new(rows, |(_, frame)| frame.full_name()), |(method, _)| (method.own, method.total))
+        .column("METHOD", 0, Fit::Name, move |(_, frame)| match frame.is_known() {
+            true => Cell::new(&frame.name, Role::Text),
+            false => Cell::new(format!("{} {}", frame.name, look.unresolved()), Role::Dim),
+        })
+        .column("MODULE", 22, Fit::Left, |(_, frame)| Cell::new(&frame.module, Role::Dim))
+        .column("TIER", 8, Fit::Left, |(_, frame)| Cell::known(frame.tiers.last().map(|tier| tier.name()), Role::Dim))
+        .sorted_by(if by_total { "TOTAL" } else { "SELF" })
+        .finish()
+}
+
+fn tree(look: Look<'_>) -> Rows<'_> {
+    let is_filtered = !look.state.views.filter(Tab::Methods).value().trim().is_empty();
+    // A method can be at many places of the tree.
+    let nodes: Vec<(usize, CallNode)> = look.state.call_tree().into_iter().enumerate().collect();
+    shares(look, Table::new(nodes, |(index, node)| format!("{index} {}", node.name)), |(_, node)| (node.own, node.total))
+        .column("CALL TREE", 0, Fit::Name, move |(_, node)| {
+            let is_found = is_filtered && look.state.passes([&node.name, ""]);
+            Cell::Node(node.depth, node.name.clone(), if is_found { Role::Match } else { Role::Text })
+        })
+        .finish()
+}
+
+/// Self and total time as shares of what counts, and as a bar: self, then what it calls.
+fn shares<'a, T: 'a>(look: Look<'a>, table: Table<'a, T>, of: fn(&T) -> (SampleCount, SampleCount)) -> Table<'a, T> {
+    let counted = move |samples| look.state.views.sampling.counted(samples);
+    let base = counted(look.counts().samples()).max(1) as f64;
+    let share = move |samples| counted(samples) as f64 / base;
+    table
+        .column("SELF", 6, Fit::Right, move |row| {
+            let own = share(of(row).0);
+            Cell::new(Percent(own), if own > 0.0 { Role::Strong } else { Role::Dim })
+        })
+        .column("TOTAL", 6, Fit::Right, move |row| Cell::new(Percent(share(of(row).1)), Role::Text))
+        .column("", 12, Fit::Left, move |row| {
+            let (own, total) = of(row);
+            Cell::Meter(vec![(share(own), Role::Events), ((share(total) - share(own)).max(0.0), Role::Bytes)])
+        })
+}
+
+/// All of a method's name, which its column may have no room for.
+fn about(frame: &ProfileFrame) -> Line {
+    let tiers: Vec<_> = frame.tiers.iter().map(|tier| tier.name()).collect();
+    let facts: Vec<_> = [frame.module.clone(), tiers.join(", ")].into_iter().filter(|part| !part.is_empty()).collect();
+    vec![(format!("{}   ", frame.full_name()), Role::Accent), (facts.join("   "), Role::Dim)]
+}
