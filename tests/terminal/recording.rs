@@ -92,7 +92,7 @@ fn what_is_recorded_is_looked_at_from_every_side() {
     press(&screen, "f", "CALL TREE");
     press(&screen, "f", "arrows move");
     screen.keys(DOWN);
-    press(&screen, DOWN, "itself ");
+    press(&screen, DOWN, "self ");
     screen.keys(ENTER);
     screen.wait_for("Backspace out");
     press(&screen, BACKSPACE, "all threads");
