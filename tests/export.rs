@@ -2,20 +2,26 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 
+#[path = "export/hostile.rs"]
+mod hostile;
 #[path = "support/protobuf.rs"]
 mod protobuf;
+#[path = "export/readers.rs"]
+mod readers;
 #[path = "support/mod.rs"]
 mod support;
+#[path = "support/trace_processor.rs"]
+mod trace_processor;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use protobuf::{Value, all, field, varint};
 use support::{Invocation, Output, folder};
+use trace_processor::{Engine, assert_agrees};
 
 const CAPTURES: [&str; 4] = ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
 const FORMATS: [&str; 6] = ["perfetto", "speedscope", "chromium", "folded", "pprof", "csv"];
@@ -23,9 +29,13 @@ const FORMATS: [&str; 6] = ["perfetto", "speedscope", "chromium", "folded", "ppr
 /// Writes a capture into a folder.
 fn capture(name: &str, place: &Path) -> PathBuf {
     let packed: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "captures", &format!("{name}.nettrace.xz")].iter().collect();
+    unpack(&packed, place)
+}
+
+fn unpack(packed: &Path, place: &Path) -> PathBuf {
     let mut bytes = Vec::new();
     xz2::read::XzDecoder::new(fs::File::open(packed).unwrap()).read_to_end(&mut bytes).unwrap();
-    let path = place.join(format!("{name}.nettrace"));
+    let path = place.join(packed.file_stem().unwrap());
     fs::write(&path, bytes).unwrap();
     path
 }
@@ -60,7 +70,7 @@ impl Stats {
     }
 
     fn samples(&self) -> u64 {
-        self.count("Microsoft-DotNETCore-SampleProfiler", 0)
+        self.count("Microsoft-DotNETCore-SampleProfiler", 0) + self.count("Universal.Events", 1)
     }
 
     fn runtime(&self, id: u64) -> u64 {
@@ -137,53 +147,37 @@ fn a_perfetto_trace_refers_to_nothing_that_it_does_not_define() {
     }
 }
 
-/// The trace processor that Perfetto's own page runs.
+/// The trace processor that Perfetto's own page runs, and that of the oldest page that is supported.
 #[test]
-fn perfettos_own_trace_processor_reads_the_same() {
-    let Some(engine) = trace_processor() else { return };
+fn perfettos_own_trace_processor_finds_what_the_recording_holds() {
+    let Some(engine) = Engine::newest() else { return };
+    let oldest = Engine::oldest();
     let place = folder();
-    for name in CAPTURES {
-        let file = capture(name, place.path());
-        let stats = Stats::of(&file);
-        let query = |format: &str, sql: &str| -> Vec<serde_json::Value> {
-            let trace = place.path().join(format!("{name}.{format}"));
-            if !trace.exists() {
-                fs::write(&trace, export(&file, format, &[])).unwrap();
-            }
-            let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/trace_processor.mjs");
-            let output = Command::new("node").arg(script).arg(&engine).arg(&trace).arg(sql).output().unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let mut captures: Vec<PathBuf> = CAPTURES.iter().map(|name| capture(name, place.path())).collect();
+    // More of them than are in the tree.
+    if let Some(more) = std::env::var_os("DN_TOP_CAPTURES") {
+        let packed =
+            fs::read_dir(more).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.to_string_lossy().ends_with(".nettrace.xz"));
+        captures.extend(packed.map(|packed| unpack(&packed, place.path())));
+        captures.sort();
+        captures.dedup();
+    }
+    for file in captures {
+        let written = |format: &str, more: &[&str]| {
+            let path = file.with_extension(format!("{format}{}.trace", more.concat()));
+            fs::write(&path, export(&file, format, more)).unwrap();
+            path
         };
-        let number = |sql: &str| query("perfetto", sql)[0]["n"].as_u64().unwrap();
-        fs::write(place.path().join(format!("{name}.sliced")), export(&file, "perfetto", &["--slices"])).unwrap();
-        for format in ["perfetto", "chromium", "sliced"] {
-            let wrong = query(format, "select name, value from stats where severity in ('error', 'data_loss') and value > 0");
-            assert_eq!(wrong, [] as [serde_json::Value; 0], "{name} {format}");
+        let trace = written("perfetto", &[]);
+        assert_agrees(&engine, &trace, &file);
+        for trace in [written("chromium", &[]), written("perfetto", &["--slices", "--flows"])] {
+            engine.assert_right(&trace, "");
         }
-        assert_eq!(number("select count(*) as n from perf_sample"), stats.samples(), "{name}");
-        let categories = "select count(*) as n from slice where category = ";
-        assert_eq!(number(&format!("{categories}'exception'")), stats.runtime(80), "{name}");
-        assert!(number(&format!("{categories}'lock'")) <= stats.runtime(81), "{name}");
-        let pauses = number("select count(*) as n from slice join track on slice.track_id = track.id where track.name = 'Pauses'");
-        assert!(stats.runtime(1) == 0 || pauses > 0, "{name}: {pauses} pauses, {} collections", stats.runtime(1));
-        assert!((number(&format!("{categories}'lost'")) > 0) == (stats.0["dropped"].as_u64().unwrap() > 0), "{name}");
+        if let Some(oldest) = &oldest {
+            // Where an event happened is newer than it.
+            oldest.assert_right(&trace, "unknown_extension_fields");
+        }
     }
-}
-
-/// Where the engine is; `None` where the set-up could not get it, which is a failure in CI.
-fn trace_processor() -> Option<PathBuf> {
-    let cache = std::env::var_os("DN_TOP_RUNTIMES").map(PathBuf::from).or_else(|| {
-        let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-        Some(cache.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")))?.join("dn-top-test-runtimes"))
-    })?;
-    let engine = cache.join("trace-processor");
-    if engine.join("trace_processor.wasm").exists() {
-        return Some(engine);
-    }
-    assert!(std::env::var("CI").is_err(), "{} is missing: run tests/setup.sh", engine.display());
-    eprintln!("SKIPPED perfettos_own_trace_processor_reads_the_same: {} is missing, run tests/setup.sh", engine.display());
-    None
 }
 
 #[test]
@@ -273,7 +267,10 @@ fn nothing_is_overwritten_and_what_is_no_recording_is_refused() {
         run(&["export", "/etc/passwd", "--format", format, "-o", "-"]).assert_refused(1, "/etc/passwd cannot be read");
     }
     run(&["export", file, file, "--format", "pprof"]).assert_refused(2, "several files in one can only be had with --format perfetto");
-    run(&["export", file, "--slices", "--format", "pprof"]).assert_refused(2, "--slices can only be had with --format perfetto");
+    for option in ["--slices", "--flows"] {
+        let words = format!("{option} can only be had with --format perfetto");
+        run(&["export", file, option, "--format", "pprof"]).assert_refused(2, &words);
+    }
     run(&["export", file, "--format", "csv", "--from", "2s", "--to", "1s"]).assert_refused(2, "--from is later than --to");
     run(&["export", file, "--format", "folded", "-o", "/dev/full/x"]).assert_refused(1, "/dev/full/x");
     let output = run(&["export", file, "--format", "folded", "--json"]).json();

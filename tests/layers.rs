@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("clr", &["ipc", "nettrace", "wire"]),
     ("analysis", &["clr", "nettrace", "wire"]),
     ("perfetto", &["wire"]),
-    ("export", &["analysis", "perfetto", "clr", "nettrace", "wire"]),
+    ("export", &["model", "analysis", "perfetto", "clr", "nettrace", "wire"]),
     ("model", &["analysis", "clr", "nettrace", "ipc"]),
     ("app", &["model", "analysis", "clr", "ipc"]),
     ("ui", &["app", "model", "analysis", "clr", "ipc"]),

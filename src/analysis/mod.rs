@@ -7,6 +7,7 @@
 //! No input or output, no clock: what time it is, the events and the callers say.
 
 mod activities;
+mod activity_pairs;
 mod assemblies;
 mod clock;
 mod contention;
@@ -19,6 +20,7 @@ mod exceptions;
 mod gc;
 mod heap;
 mod http;
+mod images;
 mod jit;
 mod kernel_samples;
 mod known;
@@ -39,7 +41,8 @@ mod timeline;
 mod watch;
 
 pub use crate::nettrace::ThreadId;
-pub use activities::{ActivitySnapshot, ActivitySubject, OperationSnapshot, RunningActivity, add_texts};
+pub use activities::{ActivitySnapshot, ActivitySubject, OperationSnapshot, RunningActivity};
+pub use activity_pairs::{ActivityPairs, ActivityStep};
 pub use assemblies::{Assembly, AssemblySnapshot, MissingAssembly};
 pub use contention::{ContentionSite, ContentionSnapshot, LockWait};
 pub use counters::{
@@ -53,6 +56,7 @@ pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
 pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, GcSnapshot, Heap, PauseSnapshot};
 pub use heap::{HeapProblem, HeapSnapshot, HeapType};
 pub use http::{Layer, Outcome};
+pub use images::{Images, Place};
 pub use jit::{Compiled, JitSnapshot, JitTime, SlowMethod};
 pub use kernel_samples::KernelSamples;
 pub use live::Live;

@@ -292,8 +292,8 @@ pub(super) struct Heap {
     /// How many types, at most 1000
     #[arg(short = 'n', value_name = "N", default_value = "20")]
     pub(super) count: usize,
-    /// Write the objects and their references into this file as well, as dotnet-gcdump does; made with mode 0600, never over another
-    #[arg(short = 'o', value_name = "FILE.gcdump")]
+    /// Write the objects and their references into this file as well: as dotnet-gcdump does, or for ui.perfetto.dev where its name ends in .perfetto-trace; made with mode 0600, never over another
+    #[arg(short = 'o', value_name = "FILE")]
     pub(super) graph_file: Option<PathBuf>,
     /// Do not ask: the full collection that this forces is all right
     #[arg(long)]
@@ -330,6 +330,9 @@ pub(super) struct Export {
     /// Show samples as nested calls on the timeline, too (perfetto)
     #[arg(long)]
     pub(super) slices: bool,
+    /// Follow tasks from the thread that makes them to the one that runs them, where the recording has them (perfetto)
+    #[arg(long)]
+    pub(super) flows: bool,
     /// The file to write, with mode 0600 and never over another; - for standard output [default: beside the first FILE, with the extension of the format]
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     pub(super) output_path: Option<PathBuf>,

@@ -7,8 +7,8 @@ use serde::Serialize;
 use super::args::{self, ExportFormat};
 use super::exit::{Exit, Failure};
 use super::print;
-use crate::export::{Format, Options, Part};
-use crate::model::sanitise;
+use crate::export::{Options, Part};
+use crate::model::{TraceFormat, sanitise};
 use crate::session::{Destination, ExportError, OutputError, export};
 
 /// The document of `--json`.
@@ -33,18 +33,18 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
         Some((first, others)) => (first, others),
         None => return Err(Failure::usage("no file is given")),
     };
-    if format != Format::Perfetto && (arguments.slices || !others.is_empty()) {
-        let what = if arguments.slices { "--slices" } else { "several files in one" };
+    let only_perfetto = [(arguments.slices, "--slices"), (arguments.flows, "--flows"), (!others.is_empty(), "several files in one")];
+    if let Some((_, what)) = only_perfetto.into_iter().find(|(is_asked_for, _)| *is_asked_for && format != TraceFormat::Perfetto) {
         return Err(Failure::usage(format!("{what} can only be had with --format perfetto")));
     }
     let part = Part { window: from..=to, threads: arguments.thread.iter().copied().collect() };
-    let options = Options { format, part, calls: arguments.slices, number: 0 };
+    let options = Options { format, part, calls: arguments.slices, tasks: arguments.flows, number: 0 };
     let destination = match &arguments.output_path {
         Some(path) if path.as_os_str() == "-" => Destination::Stdout,
         Some(path) => Destination::File(path.clone()),
         None => Destination::File(beside(first, format)),
     };
-    let passes = export(&arguments.files, &options, &destination).map_err(failure)?;
+    let passes = export(&arguments.files, &options, &destination, &mut |_| true).map_err(failure)?;
     for (file, pass) in arguments.files.iter().zip(&passes) {
         if let Some(trouble) = pass.trouble() {
             print::say(format_args!("{}: {trouble}", file.display()));
@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
 }
 
 /// The recording's name with the extension of the format.
-fn beside(file: &Path, format: Format) -> PathBuf {
+fn beside(file: &Path, format: TraceFormat) -> PathBuf {
     let stem = file.file_name().unwrap_or_default().to_string_lossy();
     let stem = stem.strip_suffix(".nettrace").unwrap_or(&stem);
     file.with_file_name(format!("{stem}.{}", format.extension()))
@@ -80,14 +80,14 @@ fn failure(error: ExportError) -> Failure {
 }
 
 impl ExportFormat {
-    fn format(self) -> Format {
+    fn format(self) -> TraceFormat {
         match self {
-            Self::Perfetto => Format::Perfetto,
-            Self::Speedscope => Format::Speedscope,
-            Self::Chromium => Format::Chromium,
-            Self::Folded => Format::Folded,
-            Self::Pprof => Format::Pprof,
-            Self::Csv => Format::Csv,
+            Self::Perfetto => TraceFormat::Perfetto,
+            Self::Speedscope => TraceFormat::Speedscope,
+            Self::Chromium => TraceFormat::Chromium,
+            Self::Folded => TraceFormat::Folded,
+            Self::Pprof => TraceFormat::Pprof,
+            Self::Csv => TraceFormat::Csv,
         }
     }
 }

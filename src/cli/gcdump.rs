@@ -17,13 +17,16 @@ use crate::session::{OutputError, OutputFile};
 pub(super) struct GraphFile {
     output: Option<OutputFile>,
     file: File,
+    /// For Perfetto, and no `.gcdump`.
+    is_trace: bool,
 }
 
 impl GraphFile {
     /// Makes the file: where that is not possible, nobody is asked for anything.
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
         let (output, file) = OutputFile::create(path).map_err(failed)?;
-        Ok(Self { output: Some(output), file })
+        let is_trace = path.extension().is_some_and(|extension| extension == "perfetto-trace");
+        Ok(Self { output: Some(output), file, is_trace })
     }
 
     /// Writes the graph of a walk that is whole, and gives the file its name.
@@ -37,7 +40,8 @@ impl GraphFile {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let facts = Facts { process_id: process.key.pid, process_name: process.name.clone(), collected_unix_ms: now.as_millis() as i64 };
         let mut out = BufWriter::new(&mut self.file);
-        graph.write(&facts, &mut out).context("no file is written")?;
+        let written = if self.is_trace { graph.write_trace(&facts, &mut out) } else { graph.write(&facts, &mut out) };
+        written.context("no file is written")?;
         out.flush().context("no file is written")?;
         drop(out);
         self.file.sync_all().context("no file is written")?;

@@ -10,9 +10,12 @@ const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 const EVENT_PIPE: &str = "Microsoft-DotNETCore-EventPipe";
 const METRICS: &str = "System.Diagnostics.Metrics";
 const LOGGING: &str = "Microsoft-Extensions-Logging";
+const TASKS: &str = "System.Threading.Tasks.TplEventSource";
+/// What collectors outside the runtime record: samples and context switches of the kernel, and what is mapped into processes.
+const UNIVERSAL_EVENTS: &str = "Universal.Events";
+const UNIVERSAL_SYSTEM: &str = "Universal.System";
 /// Their starts and stops are not of requests, and come by the thousand.
-const NO_ACTIVITIES: [&str; 3] =
-    ["System.Threading.Tasks.TplEventSource", "System.Buffers.ArrayPoolEventSource", "System.Diagnostics.Eventing.FrameworkEventSource"];
+const NO_ACTIVITIES: [&str; 2] = ["System.Buffers.ArrayPoolEventSource", "System.Diagnostics.Eventing.FrameworkEventSource"];
 
 /// The events that analyses know. One of the native runtime is known by its provider and number: its version changes only how long its payload
 /// is, and numbers mean other events at the rundown provider. One of an EventSource whose number is made up at run time is known by its name.
@@ -25,6 +28,8 @@ pub enum EventKind {
     GcStart,
     /// [`GcEnd`](super::payload::GcEnd).
     GcEnd,
+    /// All managed threads stand. No payload.
+    SuspendEnd,
     /// All threads run again. No payload worth reading.
     RestartEnd,
     /// [`HeapStats`](super::payload::HeapStats).
@@ -117,9 +122,35 @@ pub enum EventKind {
     ActivityStop,
     /// Something that has an activity id fails, before it ends; its metadata describe it.
     ActivityFailure,
+    /// A task, or what follows an `await`, is put where it waits; its metadata describe it.
+    TaskScheduled,
+    /// A task, or what follows an `await`, begins to run; its metadata describe it.
+    TaskStarted,
+    /// A processor was looked at (`Universal.Events`). Its stack says where it was.
+    CpuSample,
+    /// [`ContextSwitch`](super::payload::ContextSwitch).
+    ContextSwitch,
+    /// [`ProcessName`](super::payload::ProcessName).
+    ProcessName,
+    /// [`ProcessMapping`](super::payload::ProcessMapping).
+    ProcessMapping,
+    /// [`ProcessSymbol`](super::payload::ProcessSymbol).
+    ProcessSymbol,
 }
 
 impl EventKind {
+    /// Whether any analysis looks at such events; the others are for exports alone.
+    #[inline]
+    pub fn is_analysed(self) -> bool {
+        use EventKind::{
+            ContextSwitch, CpuSample, Other, ProcessMapping, ProcessName, ProcessSymbol, SuspendEnd, TaskScheduled, TaskStarted,
+        };
+        !matches!(
+            self,
+            Other | ContextSwitch | CpuSample | ProcessMapping | ProcessName | ProcessSymbol | SuspendEnd | TaskScheduled | TaskStarted
+        )
+    }
+
     /// Whether the runtime writes the events of a metadata record only once a session is stopped: they describe the process, and are not part of what was
     /// recorded.
     pub fn comes_after_the_stop(metadata: &Metadata) -> bool {
@@ -134,6 +165,9 @@ impl EventKind {
             SAMPLE_PROFILER if metadata.event_id == 0 => Self::ThreadSample,
             EVENT_PIPE if metadata.event_id == 1 => Self::ProcessInfo,
             METRICS => Self::Metrics,
+            TASKS => Self::of_tasks(metadata.event_id),
+            UNIVERSAL_EVENTS => Self::of_kernel(&metadata.name),
+            UNIVERSAL_SYSTEM => Self::of_system(metadata.event_id),
             _ if metadata.name == "EventCounters" => Self::EventCounter,
             // The same message comes as text, as text with its parts, and as JSON, as keywords ask for it.
             LOGGING if ["FormattedMessage", "MessageJson"].contains(&metadata.name.as_str()) => Self::LogMessage,
@@ -149,6 +183,7 @@ impl EventKind {
             2 => Self::GcEnd,
             3 => Self::RestartEnd,
             4 => Self::HeapStats,
+            8 => Self::SuspendEnd,
             9 => Self::SuspendBegin,
             10 => Self::AllocationTick,
             15 => Self::BulkType,
@@ -196,6 +231,31 @@ impl EventKind {
         }
     }
 
+    fn of_tasks(id: u32) -> Self {
+        match id {
+            7 | 10 | 12 => Self::TaskScheduled,
+            8 | 19 => Self::TaskStarted,
+            _ => Self::Other,
+        }
+    }
+
+    fn of_kernel(name: &str) -> Self {
+        match name {
+            "cpu" => Self::CpuSample,
+            "cswitch" => Self::ContextSwitch,
+            _ => Self::Other,
+        }
+    }
+
+    fn of_system(id: u32) -> Self {
+        match id {
+            0 | 1 => Self::ProcessName,
+            3 => Self::ProcessMapping,
+            4 => Self::ProcessSymbol,
+            _ => Self::Other,
+        }
+    }
+
     fn of_activity(metadata: &Metadata) -> Self {
         match metadata.opcode {
             Some(1) => Self::ActivityStart,
@@ -237,7 +297,11 @@ mod tests {
             ("System.Net.Http", 3, "RequestFailed", Some(0), EventKind::ActivityFailure),
             ("Microsoft.AspNetCore.Hosting", 5, "UnhandledException", Some(0), EventKind::ActivityFailure),
             ("System.Net.Http", 15, "RequestFailedDetailed", Some(0), EventKind::Other),
-            (NO_ACTIVITIES[0], 2, "TaskStart", Some(1), EventKind::Other),
+            (NO_ACTIVITIES[0], 2, "BufferStart", Some(1), EventKind::Other),
+            (TASKS, 7, "TaskScheduled", Some(1), EventKind::TaskScheduled),
+            (TASKS, 2, "TaskStart", Some(1), EventKind::Other),
+            (UNIVERSAL_EVENTS, 3, "cswitch", None, EventKind::ContextSwitch),
+            (UNIVERSAL_SYSTEM, 4, "ProcessSymbol", None, EventKind::ProcessSymbol),
             ("", 0, "", None, EventKind::Other),
         ];
         for (provider, id, name, opcode, expected) in table {

@@ -4,8 +4,9 @@
 
 mod gcdump;
 mod graph;
+mod heap_trace;
 mod trace;
 
 pub use gcdump::{Facts, GraphError};
 pub use graph::HeapGraph;
-pub use trace::{Export, Format, Options, Overview, Part, Scratch};
+pub use trace::{Export, Options, Overview, Part, Scratch};

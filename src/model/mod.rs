@@ -15,6 +15,7 @@ mod secret;
 mod size;
 mod text;
 mod trace_file;
+mod trace_format;
 mod units;
 mod variable;
 
@@ -30,5 +31,6 @@ pub use secret::shown_command_line;
 pub use size::{format_size, parse_size};
 pub use text::{escape_json, sanitise, sanitise_bytes};
 pub use trace_file::{FileContents, Span, TraceFile};
+pub use trace_format::TraceFormat;
 pub use units::{Age, ByteRate, Bytes, Count, CountRate, Nanoseconds, Number, Percent, Stopwatch};
 pub use variable::Variable;

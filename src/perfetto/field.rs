@@ -12,6 +12,8 @@ pub mod packet {
     pub const TRACK_EVENT: u32 = 11;
     pub const INTERNED_DATA: u32 = 12;
     pub const SEQUENCE_FLAGS: u32 = 13;
+    pub const PROFILE_PACKET: u32 = 37;
+    pub const HEAP_GRAPH: u32 = 56;
     pub const TRACE_PACKET_DEFAULTS: u32 = 59;
     pub const TRACK_DESCRIPTOR: u32 = 60;
     pub const PERF_SAMPLE: u32 = 66;
@@ -131,4 +133,62 @@ pub mod sample {
     pub const CPU_MODE: u32 = 5;
     /// `CpuMode`.
     pub const USER: u64 = 2;
+}
+
+/// `ProfilePacket`, `ProcessHeapSamples` and `HeapSample`.
+pub mod profile {
+    pub const PROCESS_DUMPS: u32 = 5;
+    pub const INDEX: u32 = 7;
+    /// Of `ProcessHeapSamples`.
+    pub const PID: u32 = 1;
+    /// Of `ProcessHeapSamples`.
+    pub const SAMPLES: u32 = 2;
+    /// Of `ProcessHeapSamples`: nanoseconds of `CLOCK_MONOTONIC_COARSE`.
+    pub const TIMESTAMP: u32 = 9;
+    /// Of `ProcessHeapSamples`.
+    pub const HEAP_NAME: u32 = 11;
+    /// Of `ProcessHeapSamples`.
+    pub const SAMPLING_INTERVAL_BYTES: u32 = 12;
+    /// Of `HeapSample`.
+    pub const CALLSTACK_ID: u32 = 1;
+    /// Of `HeapSample`: bytes since the sequence began.
+    pub const SELF_ALLOCATED: u32 = 2;
+    /// Of `HeapSample`: nanoseconds of `CLOCK_MONOTONIC_COARSE`.
+    pub const SAMPLE_TIMESTAMP: u32 = 4;
+    /// Of `HeapSample`: allocations since the sequence began.
+    pub const ALLOC_COUNT: u32 = 5;
+}
+
+/// `HeapGraph` and what it holds.
+pub mod heap {
+    pub const PID: u32 = 1;
+    pub const OBJECTS: u32 = 2;
+    pub const CONTINUED: u32 = 5;
+    pub const INDEX: u32 = 6;
+    pub const ROOTS: u32 = 7;
+    pub const TYPES: u32 = 9;
+    /// Of `HeapGraphObject`.
+    pub const OBJECT_ID: u32 = 1;
+    /// Of `HeapGraphObject`.
+    pub const OBJECT_TYPE_ID: u32 = 2;
+    /// Of `HeapGraphObject`: bytes.
+    pub const SELF_SIZE: u32 = 3;
+    /// Of `HeapGraphObject`: as many as there are references.
+    pub const REFERENCE_FIELD_ID: u32 = 4;
+    /// Of `HeapGraphObject`.
+    pub const REFERENCE_OBJECT_ID: u32 = 5;
+    /// Of `HeapGraphRoot`.
+    pub const ROOT_OBJECT_IDS: u32 = 1;
+    /// Of `HeapGraphRoot`.
+    pub const ROOT_TYPE: u32 = 2;
+    /// Of `HeapGraphType`.
+    pub const TYPE_ID: u32 = 1;
+    /// Of `HeapGraphType`.
+    pub const CLASS_NAME: u32 = 3;
+    /// `HeapGraphRoot.Type`.
+    pub const ROOT_UNKNOWN: u64 = 0;
+    pub const ROOT_JNI_GLOBAL: u64 = 1;
+    pub const ROOT_JAVA_FRAME: u64 = 3;
+    pub const ROOT_STICKY_CLASS: u64 = 5;
+    pub const ROOT_FINALIZING: u64 = 10;
 }

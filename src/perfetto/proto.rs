@@ -50,6 +50,11 @@ impl<'a> Message<'a> {
         self.bytes(field, value.as_bytes());
     }
 
+    /// Fields that are encoded already.
+    pub fn fields(&mut self, encoded: &[u8]) {
+        self.0.extend_from_slice(encoded);
+    }
+
     /// A message within this one.
     #[inline]
     pub fn message(&mut self, field: u32, fill: impl FnOnce(&mut Message<'_>)) {
@@ -62,9 +67,14 @@ impl<'a> Message<'a> {
         if size < 0x80 {
             self.0[at] = size as u8;
         } else {
-            let mut length = Vec::with_capacity(5);
-            Message(&mut length).varint(size as u64);
-            self.0.splice(at..=at, length);
+            let (mut length, mut left, mut count) = ([0; 10], size, 0);
+            while left >= 0x80 {
+                length[count] = left as u8 | 0x80;
+                left >>= 7;
+                count += 1;
+            }
+            length[count] = left as u8;
+            self.0.splice(at..=at, length.into_iter().take(count + 1));
         }
     }
 

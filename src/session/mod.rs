@@ -31,10 +31,11 @@ mod trace_session;
 mod user_events;
 mod watch;
 
+pub use crate::export::{Options as ExportOptions, Part as ExportPart};
 pub use client_data::{ClientDataError, client_data};
 pub use counters::CounterRequest;
 pub use dump::{DUMP_LIMIT, DumpError, Dumped, default_dump_path, dump};
-pub use export::{Destination, ExportError, export};
+pub use export::{Destination, ExportError, GoOn, export};
 pub use launch::{Launch, LaunchError, Launched, Orphans, Passage};
 pub use lens::Lens;
 pub use listener::Listener;

@@ -8,6 +8,8 @@ mod figures;
 mod reader;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/trace_processor.rs"]
+mod trace_processor;
 
 mod analysis;
 mod capabilities;
@@ -16,6 +18,7 @@ mod commands_analysis;
 mod comparison;
 mod container;
 mod dashboard;
+mod exports;
 mod fatal_requests;
 mod findings;
 mod forms;

@@ -37,6 +37,17 @@ pub(crate) fn poll<T>(patience: Duration, mut ask: impl FnMut() -> Option<T>) ->
     }
 }
 
+/// A folder of what `tests/setup.sh` brought, which holds this file. `None` where the set-up could not get it, which is a failure in CI.
+pub(crate) fn cache(name: &str, file: &str) -> Option<std::path::PathBuf> {
+    let folder = runtimes::cache().join(name);
+    if folder.join(file).exists() {
+        return Some(folder);
+    }
+    assert!(std::env::var("CI").is_err(), "{} is missing: run tests/setup.sh", folder.display());
+    runtimes::skip(&format!("{} is missing, run tests/setup.sh", folder.display()));
+    None
+}
+
 /// A new empty folder with a short path: socket paths end at 108 bytes.
 pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("dn").tempdir_in("/tmp").unwrap()

@@ -315,7 +315,7 @@ fn programs() -> PathBuf {
     cache().join("programs")
 }
 
-fn cache() -> PathBuf {
+pub(crate) fn cache() -> PathBuf {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("DN_TOP_RUNTIMES")
         .or_else(|| Some(set("XDG_CACHE_HOME")?.join("dn-top-test-runtimes")))

@@ -61,6 +61,17 @@ impl<'a> Fields<'a> {
         self.reader.utf16z().ok()
     }
 
+    /// An integer of variable length.
+    pub(super) fn varuint(&mut self) -> Option<u64> {
+        self.reader.varu64().ok()
+    }
+
+    /// UTF-8 with its length in two bytes before it.
+    pub(super) fn short_utf8(&mut self) -> Option<&'a [u8]> {
+        let length = self.reader.u16().ok()?;
+        self.reader.take(length.into()).ok()
+    }
+
     /// A field that tells runtimes in one process apart, of which there is only ever one.
     pub(super) fn clr_instance(&mut self) -> Option<()> {
         self.u16().map(drop)

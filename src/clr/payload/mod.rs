@@ -17,6 +17,7 @@ mod roots;
 mod runtime;
 mod thread;
 mod thread_pool;
+mod universal;
 
 pub use contention::{ContentionStart, ContentionStop};
 pub use exception::ExceptionThrown;
@@ -32,6 +33,7 @@ pub use roots::{BulkRootEdge, BulkRootStaticVariable, BulkWeakTableEdge, RootEdg
 pub use runtime::{ProcessInfo, RuntimeInformation};
 pub use thread::{SampleType, ThreadCreated, ThreadSample};
 pub use thread_pool::{Adjustment, AdjustmentReason, AdjustmentSample, MinMaxThreads, Workers};
+pub use universal::{ContextSwitch, ProcessMapping, ProcessName, ProcessSymbol};
 
 #[cfg(test)]
 mod tests;

@@ -2,45 +2,50 @@
 
 use foldhash::HashMap;
 
-use crate::analysis::add_texts;
 use crate::clr::EventKind;
 use crate::clr::payload::{
-    ContentionStart, ContentionStop, Fields, GcEnd, GcReason, GcStart, GcType, JittingStarted, MethodBody, Payload, SuspendBegin,
+    ContentionStart, ContentionStop, Fields, GcEnd, GcStart, GcType, JittingStarted, MethodBody, Payload, SuspendBegin,
 };
 use crate::nettrace::{Event, ThreadId};
 
+use super::activities::Activities;
+use super::output::Output;
 use super::stacks::NodeId;
-use super::walk::{Output, set};
-use super::writer::{Fact, Slice, Track};
+use super::walk::set;
+use super::writer::{Counter, Fact, Track, TrackEvent};
 
 /// Most of a kind that go on at the same time. What begins then is not shown.
 const OPEN: usize = 4096;
-/// Most operations that are told apart.
-const OPERATIONS: usize = 512;
-/// Most lanes of an operation.
-const LANES: usize = 256;
 
 /// What has begun and not ended.
 #[derive(Debug, Default)]
 pub(super) struct Began {
     /// Threads are stopped and started again by one thread.
     pauses: HashMap<ThreadId, Pause>,
-    background: HashMap<(u32, u32), (i64, GcStart)>,
+    /// When the latest pause of each process ended.
+    paused: HashMap<u32, i64>,
+    background: HashMap<(u32, u32), Background>,
     waits: HashMap<ThreadId, Wait>,
     compilations: HashMap<ThreadId, Compilation>,
-    operations: Vec<Operation>,
-    /// By index of the metadata record.
-    by_metadata: HashMap<u32, Option<u32>>,
-    activities: HashMap<(u32, [u8; 16]), Activity>,
+    activities: Activities,
     text: String,
 }
 
 #[derive(Debug, Default)]
 struct Pause {
     since: i64,
+    /// How long it took until all threads stood, nanoseconds.
+    suspending: Option<i64>,
     for_gc: bool,
     collection: Option<GcStart>,
     promoted: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Background {
+    since: i64,
+    thread: ThreadId,
+    start: GcStart,
 }
 
 #[derive(Debug)]
@@ -48,6 +53,7 @@ struct Wait {
     since: i64,
     start: ContentionStart,
     node: NodeId,
+    flow: u64,
 }
 
 #[derive(Debug)]
@@ -56,21 +62,6 @@ struct Compilation {
     method: u64,
     il_size: u32,
     name: String,
-}
-
-#[derive(Debug)]
-struct Operation {
-    provider: String,
-    name: String,
-    /// Which lanes are in use.
-    lanes: Vec<bool>,
-}
-
-#[derive(Debug)]
-struct Activity {
-    since: i64,
-    lane: u32,
-    subject: String,
 }
 
 impl Began {
@@ -91,9 +82,20 @@ impl Began {
                 let begin: SuspendBegin = read(event, pointer_size)?;
                 open(&mut self.pauses, thread, Pause { since: at, for_gc: begin.is_for_gc(), ..Pause::default() });
             }
+            Kind::SuspendEnd => {
+                if let Some(pause) = self.pauses.get_mut(&thread) {
+                    pause.suspending = Some(at.saturating_sub(pause.since));
+                }
+            }
             Kind::RestartEnd => {
                 if let Some(pause) = self.pauses.remove(&thread).filter(|pause| pause.for_gc) {
-                    pause.show(at, output);
+                    pause.show(thread, at, output);
+                    let before = self.paused.insert(thread.process, at).unwrap_or(at);
+                    let (pause_ns, between) = (at.saturating_sub(pause.since), at.saturating_sub(before));
+                    if between > 0 {
+                        let share = (pause_ns as f64 / between as f64).clamp(0.0, 1.0) * 100.0;
+                        output.counter(thread.process, &Counter::PauseShare, at, share);
+                    }
                 }
             }
             Kind::GcStart => {
@@ -102,13 +104,13 @@ impl Began {
                     pause.collection = Some(start);
                 }
                 if start.kind == GcType::BACKGROUND {
-                    open(&mut self.background, (thread.process, start.number), (at, start));
+                    open(&mut self.background, (thread.process, start.number), Background { since: at, thread, start });
                 }
             }
             Kind::GcEnd => {
                 let GcEnd { number, .. } = read(event, pointer_size)?;
-                if let Some((since, start)) = self.background.remove(&(thread.process, number)) {
-                    show_background(since, start, at, output);
+                if let Some(background) = self.background.remove(&(thread.process, number)) {
+                    background.show(at, output);
                 }
             }
             Kind::ContentionStart => {
@@ -117,7 +119,7 @@ impl Began {
                 if let Some(wait) = self.waits.remove(&thread) {
                     wait.show(thread, at, output);
                 }
-                open(&mut self.waits, thread, Wait { since: at, start, node });
+                open(&mut self.waits, thread, Wait { since: at, start, node, flow: flow_of(event.activity_id()) });
             }
             Kind::ContentionStop => {
                 let _: ContentionStop = read(event, pointer_size)?;
@@ -138,8 +140,7 @@ impl Began {
                     compilation.show(thread, &body, at, output);
                 }
             }
-            Kind::ActivityStart => self.start(event, at)?,
-            Kind::ActivityStop => self.stop(event, at, output)?,
+            Kind::ActivityStart | Kind::ActivityStop | Kind::ActivityFailure => self.activities.feed(kind, event, at, output),
             _ => {}
         }
         Some(())
@@ -166,68 +167,16 @@ impl Began {
 
     /// Ends everything that has begun.
     pub(super) fn finish(mut self, end: i64, output: &mut Output<'_>) {
-        for (_, pause) in self.pauses.drain().filter(|(_, pause)| pause.for_gc) {
-            pause.show(end, output);
+        for (thread, pause) in self.pauses.drain().filter(|(_, pause)| pause.for_gc) {
+            pause.show(thread, end, output);
         }
-        for (_, (since, start)) in self.background.drain() {
-            show_background(since, start, end, output);
+        for background in self.background.values() {
+            background.show(end, output);
         }
         for (thread, wait) in self.waits.drain() {
             wait.show(thread, end, output);
         }
-        let operations = &self.operations;
-        for ((operation, _), activity) in self.activities.drain() {
-            activity.show(&operations[operation as usize], end, true, output);
-        }
-    }
-
-    fn operation(&mut self, event: &Event<'_>) -> Option<u32> {
-        let metadata = event.metadata;
-        if let Some(known) = self.by_metadata.get(&metadata.index) {
-            return *known;
-        }
-        let name = metadata.name.strip_suffix("Start").or_else(|| metadata.name.strip_suffix("Stop")).unwrap_or(&metadata.name);
-        let found = self.operations.iter().position(|known| known.provider == metadata.provider && known.name == name);
-        let index = match found {
-            None if self.operations.len() >= OPERATIONS => None,
-            None => {
-                self.operations.push(Operation { provider: metadata.provider.clone(), name: name.to_owned(), lanes: Vec::new() });
-                Some(self.operations.len() as u32 - 1)
-            }
-            Some(index) => Some(index as u32),
-        };
-        // As many records as a stream can have.
-        self.by_metadata.insert(metadata.index, index);
-        index
-    }
-
-    fn start(&mut self, event: &Event<'_>, at: i64) -> Option<()> {
-        let (operation, id) = (self.operation(event)?, event.activity_id());
-        if id == [0; 16] || self.activities.len() >= OPEN || self.activities.contains_key(&(operation, id)) {
-            return Some(());
-        }
-        let lanes = &mut self.operations[operation as usize].lanes;
-        let lane = lanes.iter().position(|used| !used).unwrap_or(lanes.len());
-        if lane >= LANES {
-            return Some(());
-        }
-        if lane == lanes.len() {
-            lanes.push(true);
-        }
-        lanes[lane] = true;
-        let mut subject = String::new();
-        add_texts(&mut subject, event.values(), 0);
-        self.activities.insert((operation, id), Activity { since: at, lane: lane as u32, subject });
-        Some(())
-    }
-
-    fn stop(&mut self, event: &Event<'_>, at: i64, output: &mut Output<'_>) -> Option<()> {
-        let (operation, id) = (self.operation(event)?, event.activity_id());
-        let activity = self.activities.remove(&(operation, id))?;
-        let operation = &mut self.operations[operation as usize];
-        operation.lanes[activity.lane as usize] = false;
-        activity.show(operation, at, false, output);
-        Some(())
+        self.activities.finish(end, output);
     }
 }
 
@@ -241,39 +190,55 @@ fn open<K: Eq + std::hash::Hash, V>(map: &mut HashMap<K, V>, key: K, value: V) {
     }
 }
 
+/// The number of the flow that connects what has an activity id; 0 where there is none.
+pub(super) fn flow_of(activity: [u8; 16]) -> u64 {
+    let id = u128::from_le_bytes(activity);
+    // Ids that a process makes differ in few bits, and in any of them.
+    let mixed = (id as u64 ^ (id >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    if id == 0 { 0 } else { mixed.rotate_left(32) | 1 }
+}
+
 impl Pause {
-    fn show(&self, end: i64, output: &mut Output<'_>) {
+    fn show(&self, thread: ThreadId, end: i64, output: &mut Output<'_>) {
         let mut facts = Vec::new();
         let name = match self.collection {
-            Some(GcStart { number, generation, reason: GcReason(reason), kind }) => {
+            Some(GcStart { number, generation, reason, kind }) => {
                 facts.extend([
                     ("number", Fact::Count(number.into())),
                     ("generation", Fact::Count(generation.into())),
-                    ("reason", Fact::Text(GcReason(reason).name())),
+                    ("reason", Fact::Text(reason.name())),
                     ("type", Fact::Text(kind.name())),
                 ]);
                 format!("Gen {generation} GC")
             }
             None => "GC pause".to_owned(),
         };
+        facts.extend(self.suspending.map(|ns| ("suspending (ms)", Fact::Number(ns as f64 / 1e6))));
         facts.extend(self.promoted.map(|bytes| ("promoted bytes", Fact::Count(bytes))));
-        output.slice(slice(Track::GcPauses, "gc", &name, self.since, end, &facts));
+        output.event(TrackEvent { track: Track::GcPauses, ..TrackEvent::slice(thread, "gc", &name, self.since, end, &facts) });
     }
 }
 
-fn show_background(since: i64, start: GcStart, end: i64, output: &mut Output<'_>) {
-    let facts = [("number", Fact::Count(start.number.into())), ("reason", Fact::Text(start.reason.name()))];
-    output.slice(slice(Track::BackgroundGc, "gc", "Background GC", since, end, &facts));
+impl Background {
+    fn show(&self, end: i64, output: &mut Output<'_>) {
+        let facts = [("number", Fact::Count(self.start.number.into())), ("reason", Fact::Text(self.start.reason.name()))];
+        let slice = TrackEvent::slice(self.thread, "gc", "Background GC", self.since, end, &facts);
+        output.event(TrackEvent { track: Track::BackgroundGc, ..slice });
+    }
 }
 
 impl Wait {
     fn show(&self, thread: ThreadId, end: i64, output: &mut Output<'_>) {
-        let Self { since, start, node } = *self;
-        let mut facts = Vec::new();
-        facts.extend(start.lock.map(|lock| ("lock", Fact::Count(lock))));
-        facts.extend(start.owner.map(|owner| ("owner thread", Fact::Count(owner))));
+        let Self { since, start, node, flow } = *self;
+        let told = [start.lock.map(|lock| ("lock", Fact::Count(lock))), start.owner.map(|owner| ("owner thread", Fact::Count(owner)))];
+        let (mut facts, mut known) = ([("", Fact::Count(0)); 2], 0);
+        for fact in told.into_iter().flatten() {
+            facts[known] = fact;
+            known += 1;
+        }
         let name = if start.native { "Runtime lock wait" } else { "Lock wait" };
-        output.slice(Slice { node, ..slice(Track::Thread(thread), "lock", name, since, end, &facts) });
+        let slice = TrackEvent::slice(thread, "lock", name, since, end, &facts[..known]);
+        output.event(TrackEvent { node, flows: [flow, 0], ..slice });
     }
 }
 
@@ -284,28 +249,6 @@ impl Compilation {
             ("IL bytes", Fact::Count(self.il_size.into())),
             ("code bytes", Fact::Count(body.size.into())),
         ];
-        output.slice(slice(Track::Thread(thread), "jit", &self.name, self.since, end, &facts));
+        output.event(TrackEvent::slice(thread, "jit", &self.name, self.since, end, &facts));
     }
-}
-
-impl Activity {
-    fn show(&self, operation: &Operation, end: i64, is_unfinished: bool, output: &mut Output<'_>) {
-        let title = format!("{} {}", operation.provider, operation.name);
-        let name = if self.subject.is_empty() { &title } else { &self.subject };
-        let facts = [("unfinished", Fact::Flag(true))];
-        let facts = if is_unfinished { &facts[..] } else { &[] };
-        let track = Track::Operation { name: &title, lane: self.lane };
-        output.slice(slice(track, "activity", name, self.since, end, facts));
-    }
-}
-
-fn slice<'a>(
-    track: Track<'a>,
-    category: &'static str,
-    name: &'a str,
-    start: i64,
-    end: i64,
-    facts: &'a [(&'static str, Fact<'a>)],
-) -> Slice<'a> {
-    Slice { track, category, name, start, end, node: 0, facts }
 }

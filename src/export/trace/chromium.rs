@@ -11,7 +11,7 @@ use crate::nettrace::ThreadId;
 use super::json::write_string;
 use super::spans::{Edge, Spans};
 use super::stacks::Stacks;
-use super::writer::{Counter, Fact, Instant, Sample, Slice, Subject, Track, Writer};
+use super::writer::{Counter, Fact, Sample, Subject, Track, TrackEvent, Writer};
 
 /// Threads of what is not of one thread have numbers that no thread has: pids end at 2^22.
 const FIRST_TRACK: u64 = 1 << 30;
@@ -22,7 +22,7 @@ pub(super) struct Chromium<W> {
     subject: Subject,
     is_first: bool,
     threads: HashMap<ThreadId, Spans>,
-    tracks: HashMap<String, u64>,
+    tracks: HashMap<(u64, String), u64>,
     /// How many slices of threads there are.
     slices: u64,
 }
@@ -39,19 +39,15 @@ impl<W: Write> Chromium<W> {
         Ok(chromium)
     }
 
-    fn pid(&self, thread: ThreadId) -> u64 {
-        u64::from(if thread.process == 0 { self.subject.header.process_id } else { thread.process })
-    }
-
     /// Begins an event; its object is not closed.
-    fn event(&mut self, phase: char, name: &str, pid: u64, tid: u64) -> io::Result<()> {
+    fn begin(&mut self, phase: char, name: &str, pid: u64, tid: u64) -> io::Result<()> {
         let comma = if std::mem::replace(&mut self.is_first, false) { "" } else { ",\n" };
         write!(self.out, "{comma}{{\"ph\":\"{phase}\",\"pid\":{pid},\"tid\":{tid},\"name\":")?;
         write_string(&mut self.out, name)
     }
 
     fn metadata(&mut self, what: &str, pid: u64, tid: u64, name: &str) -> io::Result<()> {
-        self.event('M', what, pid, tid)?;
+        self.begin('M', what, pid, tid)?;
         self.out.write_all(b",\"args\":{\"name\":")?;
         write_string(&mut self.out, name)?;
         self.out.write_all(b"}}")
@@ -80,21 +76,22 @@ impl<W: Write> Chromium<W> {
     }
 
     /// Process and number of the thread that a track is shown as.
-    fn place(&mut self, track: Track<'_>) -> io::Result<(u64, u64)> {
+    fn place(&mut self, thread: ThreadId, track: Track<'_>) -> io::Result<(u64, u64)> {
+        let pid = self.subject.pid(thread).into();
         let name = match track {
-            Track::Thread(thread) => return Ok((self.pid(thread), thread.thread)),
+            Track::Thread => return Ok((pid, thread.thread)),
             Track::LostEvents => "Lost events".to_owned(),
             Track::GcPauses => "GC pauses".to_owned(),
             Track::BackgroundGc => "Background GC".to_owned(),
+            Track::ThreadPool => "Thread pool".to_owned(),
             Track::Operation { name, lane } => format!("{name} #{lane}"),
         };
-        let pid = self.subject.header.process_id.into();
-        let next = FIRST_TRACK + self.tracks.len() as u64;
-        if let Some(known) = self.tracks.get(&name) {
+        let (key, next) = ((pid, name), FIRST_TRACK + self.tracks.len() as u64);
+        if let Some(known) = self.tracks.get(&key) {
             return Ok((pid, *known));
         }
-        self.metadata("thread_name", pid, next, &name)?;
-        self.tracks.insert(name, next);
+        self.metadata("thread_name", pid, next, &key.1)?;
+        self.tracks.insert(key, next);
         Ok((pid, next))
     }
 
@@ -103,8 +100,8 @@ impl<W: Write> Chromium<W> {
             Edge::Begin(frame) => ('B', frame),
             Edge::End(frame) => ('E', frame),
         };
-        let pid = self.pid(thread);
-        self.event(phase, &stacks.name(frame), pid, thread.thread)?;
+        let pid = self.subject.pid(thread).into();
+        self.begin(phase, &stacks.name(frame), pid, thread.thread)?;
         self.out.write_all(b",\"cat\":\"sample\"")?;
         self.time("ts", at)?;
         self.out.write_all(b"}")
@@ -121,7 +118,7 @@ impl<W: Write> Chromium<W> {
 
 impl<W: Write> Writer for Chromium<W> {
     fn thread(&mut self, thread: ThreadId, name: &str) -> io::Result<()> {
-        let pid = self.pid(thread);
+        let pid = self.subject.pid(thread).into();
         if name.is_empty() { Ok(()) } else { self.metadata("thread_name", pid, thread.thread, name) }
     }
 
@@ -132,45 +129,46 @@ impl<W: Write> Writer for Chromium<W> {
         result
     }
 
-    fn slice(&mut self, slice: &Slice<'_>, _stacks: &Stacks) -> io::Result<()> {
-        if let Track::Thread(thread) = slice.track {
-            // The calls of the thread are not nested with it, since samples only say roughly when they began and ended.
-            self.slices += 1;
-            let pid = self.pid(thread);
-            for (phase, at, facts) in [('b', slice.start, slice.facts), ('e', slice.end, &[][..])] {
-                self.event(phase, slice.name, pid, thread.thread)?;
-                write!(self.out, ",\"cat\":\"{}\",\"id\":{}", slice.category, self.slices)?;
-                self.time("ts", at)?;
-                self.arguments(facts)?;
+    fn event(&mut self, event: &TrackEvent<'_>, _stacks: &Stacks) -> io::Result<()> {
+        let TrackEvent { thread, track, category, name, start, end, facts, .. } = *event;
+        match end {
+            Some(end) if track == Track::Thread => {
+                // The calls of the thread are not nested with it, since samples only say roughly when they began and ended.
+                self.slices += 1;
+                let pid = self.subject.pid(thread);
+                for (phase, at, facts) in [('b', start, facts), ('e', end, &[][..])] {
+                    self.begin(phase, name, pid.into(), thread.thread)?;
+                    write!(self.out, ",\"cat\":\"{category}\",\"id\":{}", self.slices)?;
+                    self.time("ts", at)?;
+                    self.arguments(facts)?;
+                }
+                Ok(())
             }
-            return Ok(());
+            end => {
+                let (pid, tid) = self.place(thread, track)?;
+                self.begin(if end.is_some() { 'X' } else { 'i' }, name, pid, tid)?;
+                write!(self.out, ",\"cat\":\"{category}\"")?;
+                self.time("ts", start)?;
+                match end {
+                    Some(end) => self.time("dur", end.saturating_sub(start))?,
+                    None => self.out.write_all(b",\"s\":\"t\"")?,
+                }
+                self.arguments(facts)
+            }
         }
-        let (pid, tid) = self.place(slice.track)?;
-        self.event('X', slice.name, pid, tid)?;
-        write!(self.out, ",\"cat\":\"{}\"", slice.category)?;
-        self.time("ts", slice.start)?;
-        self.time("dur", slice.end.saturating_sub(slice.start))?;
-        self.arguments(slice.facts)
     }
 
-    fn instant(&mut self, instant: &Instant<'_>, _stacks: &Stacks) -> io::Result<()> {
-        let pid = self.pid(instant.thread);
-        self.event('i', instant.name, pid, instant.thread.thread)?;
-        write!(self.out, ",\"s\":\"t\",\"cat\":\"{}\"", instant.category)?;
-        self.time("ts", instant.at)?;
-        self.arguments(instant.facts)
-    }
-
-    fn counter(&mut self, counter: &Counter<'_>, at: i64, value: f64) -> io::Result<()> {
-        let pid = self.subject.header.process_id.into();
+    fn counter(&mut self, process: u32, counter: &Counter<'_>, at: i64, value: f64) -> io::Result<()> {
+        let pid = self.subject.pid(ThreadId { process, ..ThreadId::default() }).into();
         let name = match *counter {
             Counter::Heap(index) => format!("Heap: {}", Counter::HEAPS[index.min(4)]),
             Counter::AllocationRate => "Allocation rate (B/s)".to_owned(),
+            Counter::PauseShare => "GC pause share (%)".to_owned(),
             Counter::Workers => "Thread pool workers".to_owned(),
             Counter::Published { group, name, unit: "" } => format!("{group}: {name}"),
             Counter::Published { group, name, unit } => format!("{group}: {name} ({unit})"),
         };
-        self.event('C', &name, pid, 0)?;
+        self.begin('C', &name, pid, 0)?;
         self.time("ts", at)?;
         self.arguments(&[("value", Fact::Number(value))])
     }

@@ -8,7 +8,7 @@ use crate::analysis::describe;
 use crate::clr::events;
 use crate::nettrace::{Event, Metadata, Sink, TraceHeader};
 
-use super::walk::Part;
+use super::output::Part;
 
 /// Writes every event.
 pub(super) struct Csv<W> {

@@ -3,11 +3,13 @@
 //! Two passes: the first finds the names of methods, which come last in a recording, and what process it is of ([`Overview`]); the second writes
 //! ([`Export`]). Both are [`Sink`]s. Memory does not depend on the length of the recording.
 
+mod activities;
 mod began;
 mod chromium;
 mod csv;
 mod folded;
 mod json;
+mod output;
 mod overview;
 mod perfetto;
 mod pprof;
@@ -21,65 +23,34 @@ mod writer;
 
 use std::io::{self, Write};
 
+use crate::model::TraceFormat;
 use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader};
 
 use chromium::Chromium;
 use csv::Csv;
 use folded::Folded;
+use output::Output;
 use perfetto::Perfetto;
 use pprof::Pprof;
 use speedscope::Speedscope;
-use stacks::Stacks;
 use walk::Walk;
 use writer::Writer;
 
+pub use output::Part;
 pub use overview::Overview;
 pub use speedscope::Scratch;
-pub use walk::Part;
-
-/// A format that a recording can be exported to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Perfetto's trace format: everything, for `ui.perfetto.dev` and the trace processor.
-    Perfetto,
-    /// The JSON of speedscope: samples, a profile for each thread.
-    Speedscope,
-    /// The JSON of Chrome's tracing: everything.
-    Chromium,
-    /// Folded stacks: samples, for flame graphs.
-    Folded,
-    /// The profile of pprof: samples.
-    Pprof,
-    /// Comma-separated values: a line for each event.
-    Csv,
-}
-
-impl Format {
-    /// Every format.
-    pub const ALL: [Self; 6] = [Self::Perfetto, Self::Speedscope, Self::Chromium, Self::Folded, Self::Pprof, Self::Csv];
-
-    /// What the files of a format are called by convention.
-    pub fn extension(self) -> &'static str {
-        match self {
-            Self::Perfetto => "perfetto-trace",
-            Self::Speedscope => "speedscope.json",
-            Self::Chromium => "chromium.json",
-            Self::Folded => "folded",
-            Self::Pprof => "pb",
-            Self::Csv => "csv",
-        }
-    }
-}
 
 /// How a recording is exported.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The format.
-    pub format: Format,
+    pub format: TraceFormat,
     /// What of the recording.
     pub part: Part,
     /// Whether samples are nested slices as well (Perfetto only; in the other formats they are or cannot be).
     pub calls: bool,
+    /// Whether tasks are followed from the thread that makes them to the one that runs them (Perfetto only).
+    pub tasks: bool,
     /// The place of the recording among those that are exported into one trace (Perfetto only).
     pub number: u32,
 }
@@ -98,17 +69,18 @@ impl<'w> Export<'w> {
     /// # Errors
     /// What the output says.
     pub fn new(options: Options, overview: Overview, out: Box<dyn Write + 'w>, scratch: Box<dyn Scratch + 'w>) -> io::Result<Self> {
-        let Options { format, part, calls, number } = options;
-        let (subject, symbols) = overview.into_parts();
+        let Options { format, part, calls, tasks, number } = options;
+        let (subject, stacks) = overview.into_parts();
+        let process = subject.header.process_id;
         let writer: Box<dyn Writer + 'w> = match format {
-            Format::Perfetto => Box::new(Perfetto::new(out, subject, number, calls)?),
-            Format::Speedscope => Box::new(Speedscope::new(out, scratch, subject)),
-            Format::Chromium => Box::new(Chromium::new(out, subject)?),
-            Format::Folded => Box::new(Folded::new(out)),
-            Format::Pprof => Box::new(Pprof::new(out, subject)),
-            Format::Csv => return Ok(Self(Pass::Events(Box::new(Csv::new(out, part))))),
+            TraceFormat::Perfetto => Box::new(Perfetto::new(out, subject, number, calls)?),
+            TraceFormat::Speedscope => Box::new(Speedscope::new(out, scratch, subject)),
+            TraceFormat::Chromium => Box::new(Chromium::new(out, subject)?),
+            TraceFormat::Folded => Box::new(Folded::new(out)),
+            TraceFormat::Pprof => Box::new(Pprof::new(out, subject)),
+            TraceFormat::Csv => return Ok(Self(Pass::Events(Box::new(Csv::new(out, part))))),
         };
-        Ok(Self(Pass::Walk(Box::new(Walk::new(writer, Stacks::new(symbols), part)))))
+        Ok(Self(Pass::Walk(Box::new(Walk::new(Output::new(writer, stacks, part, process), tasks)))))
     }
 
     /// Writes what is left.

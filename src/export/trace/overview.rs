@@ -1,10 +1,11 @@
 //! The first look at a recording: the names of its methods, and what it is of.
 
-use crate::analysis::{Live, Symbols};
+use crate::analysis::{Images, Live};
 use crate::clr::EventKind;
 use crate::clr::payload::{Fields, Payload, ProcessInfo, RuntimeInformation};
 use crate::nettrace::{Event, Metadata, SequencePoint, Sink, TraceHeader};
 
+use super::stacks::Stacks;
 use super::walk::set;
 use super::writer::Subject;
 
@@ -17,11 +18,12 @@ pub struct Overview {
     symbols: Live,
     kinds: Vec<EventKind>,
     subject: Subject,
+    images: Images,
 }
 
 impl Default for Overview {
     fn default() -> Self {
-        Self { symbols: Live::only_symbols(), kinds: vec![EventKind::Other], subject: Subject::default() }
+        Self { symbols: Live::only_symbols(), kinds: vec![EventKind::Other], subject: Subject::default(), images: Images::default() }
     }
 }
 
@@ -31,9 +33,10 @@ impl Overview {
         &self.subject.header
     }
 
-    /// The process and the methods.
-    pub(super) fn into_parts(self) -> (Subject, Symbols) {
-        (self.subject, self.symbols.into_symbols())
+    /// The process, and no stacks yet of its methods.
+    pub(super) fn into_parts(mut self) -> (Subject, Stacks) {
+        self.subject.processes = self.images.process_names().map(|(pid, name)| (pid, name.to_owned())).collect();
+        (self.subject, Stacks::new(self.symbols.into_symbols(), self.images))
     }
 
     fn read<'a, P: Payload<'a>>(&self, event: &Event<'a>) -> Option<P> {
@@ -69,6 +72,10 @@ impl Sink for Overview {
                 if let Some(RuntimeInformation { version: [major, minor, ..], .. }) = self.read(event) {
                     self.subject.runtime = format!("{major}.{minor}");
                 }
+            }
+            Some(kind @ (EventKind::ProcessName | EventKind::ProcessMapping | EventKind::ProcessSymbol)) => {
+                // One that makes no sense names nothing.
+                let _ = self.images.feed(*kind, event);
             }
             _ => self.symbols.event(event),
         }

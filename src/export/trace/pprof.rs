@@ -94,7 +94,7 @@ impl<W: Write> Pprof<W> {
             message.message(profile::FUNCTION, |function| {
                 function.uint(1, id);
                 function.uint(2, name);
-                function.uint(3, name);
+                // No system name: one that is equal to the name would be taken for mangled.
                 function.uint(4, file);
             });
             message.message(profile::LOCATION, |location| {

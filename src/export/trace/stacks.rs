@@ -2,8 +2,8 @@
 
 use foldhash::HashMap;
 
-use crate::analysis::{MethodId, Symbols};
-use crate::nettrace::Stack;
+use crate::analysis::{Images, MethodId, Place, Symbols};
+use crate::nettrace::Event;
 
 /// Most nodes; then the tree begins anew.
 const NODES: usize = 1 << 16;
@@ -22,6 +22,8 @@ pub(super) type FrameId = u32;
 enum Frame {
     /// A method whose name is known.
     Method(MethodId),
+    /// Code of a file that is mapped into a process.
+    Native(Place),
     /// Code that nothing names.
     Address(u64),
 }
@@ -36,19 +38,21 @@ struct Node {
 #[derive(Debug)]
 pub(super) struct Stacks {
     symbols: Symbols,
+    images: Images,
     frames: Vec<Frame>,
     frame_ids: HashMap<Frame, FrameId>,
     nodes: Vec<Node>,
     children: HashMap<(NodeId, FrameId), NodeId>,
-    /// By the number that a stack has in the stream, its node and one; 0 where it is not known.
-    remembered: Vec<NodeId>,
+    /// By the number that a stack has in the stream, the process that it is of and its node and one; 0 where it is not known.
+    remembered: Vec<(u32, NodeId)>,
 }
 
 impl Stacks {
     /// No stacks yet, and the names of their frames.
-    pub(super) fn new(symbols: Symbols) -> Self {
+    pub(super) fn new(symbols: Symbols, images: Images) -> Self {
         Self {
             symbols,
+            images,
             frames: Vec::new(),
             frame_ids: HashMap::default(),
             nodes: vec![Node { parent: 0, frame: 0 }],
@@ -57,18 +61,18 @@ impl Stacks {
         }
     }
 
-    /// The node of the leaf of a stack, which has this number in the stream.
-    pub(super) fn add(&mut self, number: u32, stack: Option<Stack<'_>>) -> NodeId {
-        let number = number as usize;
-        if let Some(node) = self.remembered.get(number).filter(|node| **node != 0) {
+    /// The node of the leaf of an event's stack.
+    pub(super) fn add(&mut self, event: &Event<'_>) -> NodeId {
+        let (number, process) = (event.stack_id() as usize, event.thread().process);
+        if let Some((_, node)) = self.remembered.get(number).filter(|(of, node)| *node != 0 && *of == process) {
             return node - 1;
         }
-        let Some(stack) = stack else { return 0 };
+        let Some(stack) = event.stack() else { return 0 };
         let mut node = 0;
         for (depth, address) in stack.frames().take(DEPTH).enumerate().rev() {
             // A return address can stand behind the last byte of its method.
             let address = if depth == 0 { address } else { address.wrapping_sub(1) };
-            let frame = self.symbols.find(address).map_or(Frame::Address(address), Frame::Method);
+            let frame = self.frame(process, address);
             // Code that the runtime makes to call native code and to be called by it belongs to its caller.
             if !matches!(frame, Frame::Method(method) if self.symbols.is_stub(method)) {
                 node = self.child(node, frame);
@@ -76,11 +80,18 @@ impl Stacks {
         }
         if number < REMEMBERED {
             if self.remembered.len() <= number {
-                self.remembered.resize(number + 1, 0);
+                self.remembered.resize(number + 1, (0, 0));
             }
-            self.remembered[number] = node + 1;
+            self.remembered[number] = (process, node + 1);
         }
         node
+    }
+
+    fn frame(&self, process: u32, address: u64) -> Frame {
+        if let Some(method) = self.symbols.find(address) {
+            return Frame::Method(method);
+        }
+        self.images.find(process, address).map_or(Frame::Address(address), Frame::Native)
     }
 
     /// The node of a frame that a node calls.
@@ -137,14 +148,21 @@ impl Stacks {
     pub(super) fn name(&self, frame: FrameId) -> String {
         match self.frames[frame as usize] {
             Frame::Method(method) => format!("{}{}", self.symbols.full_name(method), self.symbols.parameters(method)),
+            Frame::Native(place) => self.images.function(place),
             Frame::Address(address) => format!("{address:#x}"),
         }
     }
 
-    /// The module of a frame, without extension; empty where it is not known.
+    /// Whether a frame is a method, whose code the runtime made.
+    pub(super) fn is_managed(&self, frame: FrameId) -> bool {
+        matches!(self.frames[frame as usize], Frame::Method(_))
+    }
+
+    /// The module of a frame, without extension where it is one of methods; empty where it is not known.
     pub(super) fn module(&self, frame: FrameId) -> &str {
         match self.frames[frame as usize] {
             Frame::Method(method) => self.symbols.module(method),
+            Frame::Native(place) => self.images.file(place),
             Frame::Address(_) => "",
         }
     }

@@ -8,11 +8,11 @@ use super::*;
 use crate::nettrace::{Decoder, Limits};
 
 /// Exports a stream, and gives what was written.
-fn export(bytes: &[u8], format: Format) -> Vec<u8> {
+fn export(bytes: &[u8], format: TraceFormat) -> Vec<u8> {
     let mut overview = Overview::default();
     read(bytes, &mut overview);
     let mut out = Vec::new();
-    let options = Options { format, part: Part::default(), calls: true, number: 0 };
+    let options = Options { format, part: Part::default(), calls: true, tasks: true, number: 0 };
     let mut export = Export::new(options, overview, Box::new(&mut out), Box::new(Cursor::new(Vec::new()))).unwrap();
     read(bytes, &mut export);
     export.finish().unwrap();
@@ -35,16 +35,16 @@ fn capture() -> Vec<u8> {
 
 #[test]
 fn what_holds_nothing_is_exported_as_nothing() {
-    for format in Format::ALL {
+    for format in TraceFormat::ALL {
         let out = export(b"", format);
         match format {
-            Format::Speedscope | Format::Chromium => {
+            TraceFormat::Speedscope | TraceFormat::Chromium => {
                 let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
                 assert!(json.is_object(), "{format:?}");
             }
-            Format::Folded => assert_eq!(out, b""),
-            Format::Csv => assert_eq!(out, b"seconds,process,thread,provider,event,stack_depth,payload\n"),
-            Format::Perfetto | Format::Pprof => assert!(!out.is_empty()),
+            TraceFormat::Folded => assert_eq!(out, b""),
+            TraceFormat::Csv => assert_eq!(out, b"seconds,process,thread,provider,event,stack_depth,payload\n"),
+            TraceFormat::Perfetto | TraceFormat::Pprof => assert!(!out.is_empty()),
         }
     }
 }
@@ -63,11 +63,11 @@ fn an_output_that_fails_is_said() {
         }
     }
     let bytes = capture();
-    for format in Format::ALL {
+    for format in TraceFormat::ALL {
         for room in [0, 100] {
             let mut overview = Overview::default();
             read(&bytes, &mut overview);
-            let options = Options { format, part: Part::default(), calls: false, number: 0 };
+            let options = Options { format, part: Part::default(), calls: false, tasks: false, number: 0 };
             let error = match Export::new(options, overview, Box::new(Full(room)), Box::new(Cursor::new(Vec::new()))) {
                 Ok(mut export) => {
                     read(&bytes, &mut export);
@@ -92,9 +92,9 @@ proptest! {
             let at = (bytes.len() as f64 * place) as usize;
             bytes[at] = value;
         }
-        for format in Format::ALL {
+        for format in TraceFormat::ALL {
             let out = export(&bytes, format);
-            if matches!(format, Format::Speedscope | Format::Chromium) {
+            if matches!(format, TraceFormat::Speedscope | TraceFormat::Chromium) {
                 prop_assert!(serde_json::from_slice::<serde_json::Value>(&out).is_ok());
             }
         }

@@ -1,23 +1,21 @@
 //! Events in, what they mean for an export out.
 
-use std::collections::HashSet as StdSet;
 use std::io;
-use std::ops::RangeInclusive;
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 
 use crate::analysis::{CounterReader, LEVELS, Rounds};
 use crate::clr::EventKind;
 use crate::clr::payload::{
-    Adjustment, AdjustmentReason, AllocationSampled, AllocationTick, AssemblyLoad, ExceptionThrown, Fields, HeapStats, Payload, SampleType,
-    ThreadSample, Workers,
+    Adjustment, AdjustmentReason, AllocationSampled, AllocationTick, AssemblyLoad, ContextSwitch, ExceptionThrown, Fields, HeapStats,
+    Payload, SampleType, ThreadSample, Workers,
 };
 use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, ThreadId, TraceHeader, Value};
 use crate::wire::Utf16;
 
-use super::began::Began;
-use super::stacks::{NodeId, Stacks};
-use super::writer::{Counter, Fact, Instant, Sample, Slice, Track, Writer};
+use super::began::{Began, flow_of};
+use super::output::Output;
+use super::writer::{Allocation, Counter, Fact, Sample, Track, TrackEvent};
 
 /// Characters of a text that are kept.
 const TEXT: usize = 1000;
@@ -27,89 +25,6 @@ const MESSAGE: usize = 200;
 const ALLOCATION_STEP: i64 = 100_000_000;
 /// Most threads whose round of the sampler is remembered.
 const SAMPLED: usize = 65_536;
-
-/// What of a recording is exported.
-#[derive(Debug, Clone)]
-pub struct Part {
-    /// Nanoseconds since the start of the session.
-    pub window: RangeInclusive<i64>,
-    /// Threads by their id in the operating system; empty for all.
-    pub threads: StdSet<u64>,
-}
-
-impl Default for Part {
-    fn default() -> Self {
-        Self { window: i64::MIN..=i64::MAX, threads: StdSet::new() }
-    }
-}
-
-impl Part {
-    pub(super) fn has(&self, thread: ThreadId) -> bool {
-        self.threads.is_empty() || self.threads.contains(&thread.thread)
-    }
-}
-
-/// Where what is found goes: to the format, as far as it is in the part that was asked for.
-pub(super) struct Output<'w> {
-    writer: Box<dyn Writer + 'w>,
-    pub(super) stacks: Stacks,
-    part: Part,
-    /// The threads that the format knows.
-    told: HashSet<ThreadId>,
-    names: HashMap<ThreadId, String>,
-    /// Why nothing more can be written.
-    error: Option<io::Error>,
-}
-
-impl Output<'_> {
-    fn put(&mut self, write: impl FnOnce(&mut dyn Writer, &Stacks) -> io::Result<()>) {
-        if self.error.is_none() {
-            self.error = write(&mut *self.writer, &self.stacks).err();
-        }
-    }
-
-    /// Has the format know a thread, and says whether it is wanted.
-    fn thread(&mut self, thread: ThreadId) -> bool {
-        let wanted = self.part.has(thread);
-        if wanted && self.told.insert(thread) {
-            let name = self.names.remove(&thread).unwrap_or_default();
-            self.put(|writer, _| writer.thread(thread, &name));
-        }
-        wanted
-    }
-
-    pub(super) fn sample(&mut self, sample: &Sample) {
-        if self.part.window.contains(&sample.at) && self.thread(sample.thread) {
-            self.put(|writer, stacks| writer.sample(sample, stacks));
-        }
-    }
-
-    pub(super) fn slice(&mut self, mut slice: Slice<'_>) {
-        if let Track::Thread(thread) = slice.track
-            && !self.thread(thread)
-        {
-            return;
-        }
-        slice.start = slice.start.max(*self.part.window.start());
-        slice.end = slice.end.min(*self.part.window.end());
-        if slice.start <= slice.end {
-            self.put(|writer, stacks| writer.slice(&slice, stacks));
-        }
-    }
-
-    pub(super) fn instant(&mut self, instant: &Instant<'_>) {
-        if self.part.window.contains(&instant.at) && self.thread(instant.thread) {
-            self.put(|writer, stacks| writer.instant(instant, stacks));
-        }
-    }
-
-    pub(super) fn counter(&mut self, counter: &Counter<'_>, at: i64, value: f64) {
-        // What is no number has no place on a graph.
-        if self.part.window.contains(&at) && value.is_finite() {
-            self.put(|writer, _| writer.counter(counter, at, value));
-        }
-    }
-}
 
 /// Walks through a recording.
 pub(super) struct Walk<'w> {
@@ -126,12 +41,13 @@ pub(super) struct Walk<'w> {
     allocated: (u64, i64),
     sequence_point: i64,
     newest: i64,
+    /// Whether tasks are followed from thread to thread.
+    with_tasks: bool,
     texts: [String; 2],
 }
 
 impl<'w> Walk<'w> {
-    pub(super) fn new(writer: Box<dyn Writer + 'w>, stacks: Stacks, part: Part) -> Self {
-        let output = Output { writer, stacks, part, told: HashSet::default(), names: HashMap::default(), error: None };
+    pub(super) fn new(output: Output<'w>, with_tasks: bool) -> Self {
         Self {
             output,
             header: TraceHeader::default(),
@@ -143,6 +59,7 @@ impl<'w> Walk<'w> {
             allocated: (0, i64::MIN),
             sequence_point: 0,
             newest: 0,
+            with_tasks,
             texts: Default::default(),
         }
     }
@@ -150,9 +67,7 @@ impl<'w> Walk<'w> {
     /// Ends what is still open.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.began.finish(self.newest, &mut self.output);
-        let end = self.newest.min(*self.output.part.window.end());
-        self.output.put(|writer, stacks| writer.finish(end, stacks));
-        self.output.error.map_or(Ok(()), Err)
+        self.output.finish(self.newest)
     }
 
     fn at(&self, timestamp: i64) -> i64 {
@@ -173,12 +88,27 @@ impl<'w> Walk<'w> {
         let (round, weight) = self.rounds.sample(*seen, at);
         *seen = round;
         let duration = i64::try_from(weight).unwrap_or(i64::MAX);
-        let node = self.output.stacks.add(event.stack_id(), event.stack());
+        let node = self.output.stacks.add(event);
         self.output.sample(&Sample { thread, at, duration, node, is_native: kind != SampleType::Managed });
-        if self.output.stacks.is_full() {
+    }
+
+    /// A processor was looked at by the kernel.
+    fn cpu_sample(&mut self, event: &Event<'_>, at: i64) {
+        let node = self.output.stacks.add(event);
+        let duration = self.header.sampling_interval_ns.into();
+        self.output.sample(&Sample { thread: event.thread(), at, duration, node, is_native: false });
+    }
+
+    fn context_switch(&mut self, event: &Event<'_>, at: i64) {
+        let Some(ContextSwitch { duration_ns }) = self.read(event) else { return };
+        let (node, end) = (self.output.stacks.add(event), at.saturating_add_unsigned(duration_ns));
+        self.output.event(TrackEvent { node, ..TrackEvent::slice(event.thread(), "sched", "Off CPU", at, end, &[]) });
+    }
+
+    /// Begins the stacks again where there are too many.
+    fn make_room(&mut self) {
+        if self.output.clear_stacks() {
             self.began.forget_stacks();
-            self.output.put(|writer, stacks| writer.stacks_cleared(stacks));
-            self.output.stacks.clear();
         }
     }
 
@@ -186,28 +116,58 @@ impl<'w> Walk<'w> {
         P::read(Fields::of(event, self.header.pointer_size))
     }
 
-    fn node(&mut self, event: &Event<'_>) -> NodeId {
-        self.output.stacks.add(event.stack_id(), event.stack())
-    }
-
     fn instant(&mut self, event: &Event<'_>, at: i64, category: &'static str, name: &str, facts: &[(&'static str, Fact<'_>)]) {
-        let node = self.node(event);
-        self.output.instant(&Instant { thread: event.thread(), category, name, at, node, facts });
+        self.instant_on(Track::Thread, flow_of(event.activity_id()), event, at, category, name, facts);
     }
 
-    fn allocated(&mut self, at: i64, bytes: u64) {
+    #[expect(clippy::too_many_arguments, reason = "a record of them would be named once and read once")]
+    fn instant_on(
+        &mut self,
+        track: Track<'_>,
+        flow: u64,
+        event: &Event<'_>,
+        at: i64,
+        category: &'static str,
+        name: &str,
+        facts: &[(&'static str, Fact<'_>)],
+    ) {
+        let (thread, node) = (event.thread(), self.output.stacks.add(event));
+        self.output.event(TrackEvent { thread, track, category, name, start: at, end: None, node, flows: [flow, 0], facts });
+    }
+
+    fn allocated(&mut self, event: &Event<'_>, at: i64, bytes: u64) {
+        let (thread, node) = (event.thread(), self.output.stacks.add(event));
+        self.output.allocation(thread, &Allocation { process: thread.process, at, bytes, node });
         let (sum, end) = &mut self.allocated;
         if at >= *end {
             if *sum > 0 {
                 let (rate, moment) = (*sum as f64 * 1e9 / ALLOCATION_STEP as f64, *end - ALLOCATION_STEP);
-                self.output.counter(&Counter::AllocationRate, moment, rate);
+                self.output.counter(thread.process, &Counter::AllocationRate, moment, rate);
                 if at >= end.saturating_add(ALLOCATION_STEP) {
-                    self.output.counter(&Counter::AllocationRate, *end, 0.0);
+                    self.output.counter(thread.process, &Counter::AllocationRate, *end, 0.0);
                 }
             }
             (*sum, *end) = (0, at.saturating_add(ALLOCATION_STEP));
         }
         *sum = sum.saturating_add(bytes);
+    }
+
+    /// A task is put where it waits for a thread or for another task, or begins to run: both are connected.
+    fn task(&mut self, event: &Event<'_>, at: i64) {
+        let id = event.values().into_iter().find_map(|(field, value)| match value {
+            Value::Int(id) if ["TaskID", "ContinueWithTaskId"].contains(&field.name.as_str()) => u64::try_from(id).ok(),
+            _ => None,
+        });
+        let Some(id) = id else { return };
+        let name = match event.metadata.event_id {
+            7 => "Task scheduled",
+            10 => "Task awaited",
+            12 => "Continuation scheduled",
+            8 => "Task started",
+            _ => "Continuation started",
+        };
+        let flow = flow_of(u128::from(id).to_le_bytes());
+        self.instant_on(Track::Thread, flow, event, at, "task", name, &[("task", Fact::Count(id))]);
     }
 
     fn log_message(&mut self, event: &Event<'_>, at: i64) {
@@ -238,17 +198,17 @@ impl<'w> Walk<'w> {
                 let pinned = heap.pinned_heap.map(|heap| heap.size);
                 let sizes = heap.generations.iter().map(|generation| generation.size).chain(pinned);
                 for (index, size) in sizes.enumerate() {
-                    self.output.counter(&Counter::Heap(index), at, size as f64);
+                    self.output.counter(event.thread().process, &Counter::Heap(index), at, size as f64);
                 }
             }
             Kind::AllocationTick => {
                 let tick: AllocationTick<'_> = self.read(event)?;
-                self.allocated(at, tick.amount);
+                self.allocated(event, at, tick.amount);
             }
             Kind::AllocationSampled => {
                 let _: AllocationSampled<'_> = self.read(event)?;
                 // One in about 100 KB (see the clr room).
-                self.allocated(at, 102_400);
+                self.allocated(event, at, 102_400);
             }
             Kind::ExceptionThrown => {
                 let thrown: ExceptionThrown<'_> = self.read(event)?;
@@ -265,13 +225,20 @@ impl<'w> Walk<'w> {
             }
             Kind::Workers => {
                 let workers: Workers = self.read(event)?;
-                self.output.counter(&Counter::Workers, at, workers.active.into());
+                self.output.counter(event.thread().process, &Counter::Workers, at, workers.active.into());
+                let name = match event.metadata.event_id {
+                    50 => "Worker started",
+                    51 => "Worker stopped",
+                    _ => return Some(()),
+                };
+                self.instant(event, at, "threadpool", name, &[("workers", Fact::Count(workers.active.into()))]);
             }
             Kind::Adjustment => {
                 let Adjustment { workers, reason, .. } = self.read(event)?;
-                self.output.counter(&Counter::Workers, at, workers.into());
+                self.output.counter(event.thread().process, &Counter::Workers, at, workers.into());
                 if reason == AdjustmentReason::STARVATION {
-                    self.instant(event, at, "threadpool", "Thread pool starvation", &[("workers", Fact::Count(workers.into()))]);
+                    let facts = [("workers", Fact::Count(workers.into()))];
+                    self.instant_on(Track::ThreadPool, 0, event, at, "threadpool", "Thread pool starvation", &facts);
                 }
             }
             Kind::AssemblyLoad => {
@@ -293,10 +260,11 @@ impl<'w> Walk<'w> {
                     name.extend([" {", value.tags, "}"]);
                 }
                 let counter = Counter::Published { group: value.group, name, unit: value.unit };
-                self.output.counter(&counter, at, value.value);
+                self.output.counter(event.thread().process, &counter, at, value.value);
             }
+            Kind::TaskScheduled | Kind::TaskStarted => self.task(event, at),
             _ => {
-                let node = if matches!(kind, Kind::ContentionStart) { self.node(event) } else { 0 };
+                let node = if matches!(kind, Kind::ContentionStart) { self.output.stacks.add(event) } else { 0 };
                 self.began.feed(kind, event, at, self.header.pointer_size, node, &mut self.output)?;
             }
         }
@@ -320,42 +288,44 @@ impl Sink for Walk<'_> {
     }
 
     fn wants_order(&self, metadata: &Metadata) -> bool {
-        !matches!(self.kind(metadata), EventKind::Other | EventKind::ThreadSample)
+        match self.kind(metadata) {
+            EventKind::TaskScheduled | EventKind::TaskStarted => self.with_tasks,
+            EventKind::SuspendEnd => true,
+            // Rundowns describe what is there, and are not part of what was recorded.
+            kind => kind.is_analysed() && kind != EventKind::ThreadSample && !EventKind::comes_after_the_stop(metadata),
+        }
     }
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         let at = self.at(event.timestamp());
         self.newest = self.newest.max(at);
-        if self.kind(event.metadata) == EventKind::ThreadSample {
-            self.sample(event, at);
+        match self.kind(event.metadata) {
+            EventKind::ThreadSample => self.sample(event, at),
+            EventKind::CpuSample => self.cpu_sample(event, at),
+            EventKind::ContextSwitch => self.context_switch(event, at),
+            _ => return,
         }
+        self.make_room();
     }
 
     fn ordered_event(&mut self, event: &Event<'_>) {
         let (kind, at) = (self.kind(event.metadata), self.at(event.timestamp()));
         // One whose payload makes no sense has nothing to show.
         let _ = self.known(kind, event, at);
+        self.make_room();
     }
 
     fn thread(&mut self, thread: &Thread) {
-        if !thread.name.is_empty() && self.output.names.len() < SAMPLED {
-            self.output.names.insert(thread.id, thread.name.clone());
-        }
+        self.output.described(thread);
     }
 
     fn loss(&mut self, loss: &Loss) {
-        let at = self.at(loss.timestamp);
+        let (thread, end) = (loss.capture_thread, self.at(loss.timestamp));
         let name = format!("{} events lost", loss.count);
-        self.output.slice(Slice {
-            track: Track::LostEvents,
-            category: "lost",
-            name: &name,
-            start: self.sequence_point.min(at),
-            end: at,
-            node: 0,
-            facts: &[("events", Fact::Count(loss.count.into())), ("thread", Fact::Count(loss.capture_thread.thread))],
-        });
+        let facts = [("events", Fact::Count(loss.count.into())), ("thread", Fact::Count(thread.thread))];
+        let slice = TrackEvent::slice(thread, "lost", &name, self.sequence_point.min(end), end, &facts);
+        self.output.event(TrackEvent { track: Track::LostEvents, ..slice });
     }
 
     fn ordered_loss(&mut self, loss: &Loss) {

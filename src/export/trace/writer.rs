@@ -2,6 +2,8 @@
 
 use std::io;
 
+use foldhash::HashMap;
+
 use crate::nettrace::{ThreadId, TraceHeader};
 
 use super::stacks::{NodeId, Stacks};
@@ -10,28 +12,28 @@ use super::stacks::{NodeId, Stacks};
 ///
 /// The order is that in which things end: a slice comes when it is over, so that those around it come behind it.
 pub(super) trait Writer {
-    /// A thread of which there is something to say. Comes before everything that names it.
+    /// A thread of which there is something to say. Comes before everything that names it, and again where its name is found later.
     fn thread(&mut self, _thread: ThreadId, _name: &str) -> io::Result<()> {
         Ok(())
     }
 
-    /// A sample of the sampling profiler. Those of a thread come in the order of time.
+    /// A sample. Those of a thread come in the order of time.
     fn sample(&mut self, _sample: &Sample, _stacks: &Stacks) -> io::Result<()> {
         Ok(())
     }
 
-    /// Something that took time.
-    fn slice(&mut self, _slice: &Slice<'_>, _stacks: &Stacks) -> io::Result<()> {
+    /// Something that took time, or happened at a moment.
+    fn event(&mut self, _event: &TrackEvent<'_>, _stacks: &Stacks) -> io::Result<()> {
         Ok(())
     }
 
-    /// Something that happened at a moment.
-    fn instant(&mut self, _instant: &Instant<'_>, _stacks: &Stacks) -> io::Result<()> {
+    /// A value of a counter of a process.
+    fn counter(&mut self, _process: u32, _counter: &Counter<'_>, _at: i64, _value: f64) -> io::Result<()> {
         Ok(())
     }
 
-    /// A value of a counter.
-    fn counter(&mut self, _counter: &Counter<'_>, _at: i64, _value: f64) -> io::Result<()> {
+    /// Memory that was allocated. These come in the order of time.
+    fn allocation(&mut self, _allocation: &Allocation, _stacks: &Stacks) -> io::Result<()> {
         Ok(())
     }
 
@@ -45,7 +47,7 @@ pub(super) trait Writer {
 }
 
 /// The process that a recording is of.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Subject {
     /// What the stream has in common.
     pub(super) header: TraceHeader,
@@ -53,9 +55,16 @@ pub(super) struct Subject {
     pub(super) command_line: String,
     /// The version of its runtime, empty where it is not told.
     pub(super) runtime: String,
+    /// Names of processes, where the stream is of several.
+    pub(super) processes: HashMap<u32, String>,
 }
 
 impl Subject {
+    /// Where a thread's process has its number: of its own in a stream of several processes.
+    pub(super) fn pid(&self, thread: ThreadId) -> u32 {
+        if thread.process == 0 { self.header.process_id } else { thread.process }
+    }
+
     /// The program that the process runs: its assembly where `dotnet` runs one.
     pub(super) fn name(&self) -> &str {
         let file = |path: &'_ str| path.rsplit('/').next().unwrap_or_default().len();
@@ -84,32 +93,48 @@ pub(super) struct Sample {
     pub(super) is_native: bool,
 }
 
-/// Something that took time.
+/// Something that took time, or happened at a moment.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Slice<'a> {
+pub(super) struct TrackEvent<'a> {
+    /// Where it happened. Of events that are not drawn in a thread, its process counts.
+    pub(super) thread: ThreadId,
     pub(super) track: Track<'a>,
     pub(super) category: &'static str,
     pub(super) name: &'a str,
     pub(super) start: i64,
-    pub(super) end: i64,
+    /// `None` where it took no time.
+    pub(super) end: Option<i64>,
     /// Where it began; 0 where that is not known.
     pub(super) node: NodeId,
+    /// What it is connected with: everything else that has one of these; 0 is none.
+    pub(super) flows: [u64; 2],
     pub(super) facts: &'a [(&'static str, Fact<'a>)],
 }
 
-/// Something that happened at a moment.
+impl<'a> TrackEvent<'a> {
+    /// Something that took time in a thread.
+    pub(super) fn slice(
+        thread: ThreadId,
+        category: &'static str,
+        name: &'a str,
+        start: i64,
+        end: i64,
+        facts: &'a [(&'static str, Fact<'a>)],
+    ) -> Self {
+        Self { thread, track: Track::Thread, category, name, start, end: Some(end), node: 0, flows: [0; 2], facts }
+    }
+}
+
+/// Memory that was allocated.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Instant<'a> {
-    pub(super) thread: ThreadId,
-    pub(super) category: &'static str,
-    pub(super) name: &'a str,
+pub(super) struct Allocation {
+    pub(super) process: u32,
     pub(super) at: i64,
-    /// Where; 0 where that is not known.
+    pub(super) bytes: u64,
     pub(super) node: NodeId,
-    pub(super) facts: &'a [(&'static str, Fact<'a>)],
 }
 
-/// What there is to say of a slice or an instant.
+/// What there is to say of an event.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Fact<'a> {
     Count(u64),
@@ -118,13 +143,15 @@ pub(super) enum Fact<'a> {
     Text(&'a str),
 }
 
-/// Where a slice is drawn.
+/// Where an event is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Track<'a> {
-    Thread(ThreadId),
+    /// That of the thread that it happened in.
+    Thread,
     LostEvents,
     GcPauses,
     BackgroundGc,
+    ThreadPool,
     /// One of the lanes of an operation, such as the requests that a server handles: those that overlap have different ones.
     Operation {
         name: &'a str,
@@ -139,6 +166,8 @@ pub(super) enum Counter<'a> {
     Heap(usize),
     /// Bytes a second.
     AllocationRate,
+    /// Share of the time since the pause before that a pause took, per cent.
+    PauseShare,
     /// Workers of the thread pool.
     Workers,
     /// One that the program publishes: provider or meter, name with tags, unit.

@@ -3,12 +3,14 @@
 use foldhash::HashMap;
 
 use super::super::stacks::{FrameId, NodeId, Stacks};
-use super::super::writer::Fact;
 use crate::perfetto::Message;
-use crate::perfetto::field::{event, interned};
+use crate::perfetto::field::interned;
 
 /// Bytes of a name that are written.
 const NAME: usize = 4096;
+/// Most names of a kind that are interned, and bytes of them; then the state begins again.
+const NAMES: usize = 1 << 14;
+const TEXT: usize = 2 << 20;
 /// The mapping of frames whose module is not known.
 const UNKNOWN_MODULE: &str = "unknown";
 /// What managed code called: the runtime, a native library, the kernel.
@@ -17,7 +19,10 @@ const NATIVE_CODE: &str = "(native code)";
 /// What packets refer to. Numbers begin at 1.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    pub(super) names: HashMap<(Kind, Box<str>), u64>,
+    /// By kind.
+    names: [HashMap<Box<str>, u64>; 3],
+    /// Bytes of all names.
+    text_bytes: usize,
     mappings: HashMap<Box<str>, u64>,
     /// By frame, whether it is described.
     frames: Vec<bool>,
@@ -48,18 +53,26 @@ impl Kind {
 }
 
 impl State {
+    /// The number of a name. Allocates only where it is new.
     pub(super) fn name(&mut self, kind: Kind, name: &str) -> u64 {
         let name = start_of(name);
-        let next = self.names.len() as u64 + 1;
-        if let Some(known) = self.names.get(&(kind, Box::from(name))) {
+        let names = &mut self.names[kind as usize];
+        if let Some(known) = names.get(name) {
             return *known;
         }
-        self.names.insert((kind, name.into()), next);
+        let next = names.len() as u64 + 1;
+        names.insert(name.into(), next);
+        self.text_bytes += name.len();
         Message::new(&mut self.pending).message(kind.field(), |entry| {
             entry.uint(interned::IID, next);
             entry.text(interned::STRING, name);
         });
         next
+    }
+
+    /// Whether there are so many names that the state has to begin again.
+    pub(super) fn is_full(&self) -> bool {
+        self.text_bytes >= TEXT || self.names.iter().any(|names| names.len() >= NAMES)
     }
 
     fn mapping(&mut self, module: &str) -> u64 {
@@ -156,18 +169,4 @@ impl State {
 pub(super) fn start_of(name: &str) -> &str {
     let end = (0..=NAME.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
     &name[..end.unwrap_or(0)]
-}
-
-pub(super) fn annotate(message: &mut Message<'_>, facts: &[(u64, Fact<'_>)]) {
-    for (name, fact) in facts {
-        message.message(event::DEBUG_ANNOTATIONS, |annotation| {
-            annotation.uint(event::ANNOTATION_NAME_IID, *name);
-            match fact {
-                Fact::Count(value) => annotation.uint(event::UINT_VALUE, *value),
-                Fact::Number(value) => annotation.double(event::DOUBLE_VALUE, *value),
-                Fact::Flag(value) => annotation.uint(event::BOOL_VALUE, u64::from(*value)),
-                Fact::Text(value) => annotation.text(event::STRING_VALUE, start_of(value)),
-            }
-        });
-    }
 }

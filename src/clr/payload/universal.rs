@@ -1,0 +1,71 @@
+//! What collectors outside the runtime record of a machine: `Universal.Events` and `Universal.System`.
+//!
+//! Their metadata describe texts as single characters (`record-trace`, 2026), so that they are read here. Source: the manifests of these providers in
+//! microsoft/perfview, checked against what `record-trace` writes.
+
+use super::{Fields, Payload};
+
+/// A thread stopped running at the moment of the event. Its stack says where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextSwitch {
+    /// How long it did not run, nanoseconds.
+    pub duration_ns: u64,
+}
+
+impl Payload<'_> for ContextSwitch {
+    fn read(mut fields: Fields<'_>) -> Option<Self> {
+        Some(Self { duration_ns: fields.varuint()? })
+    }
+}
+
+/// A process is there, or begins. Texts are bytes that need not be UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessName<'a> {
+    /// Its name; empty where it is not told.
+    pub name: &'a [u8],
+}
+
+impl<'a> Payload<'a> for ProcessName<'a> {
+    fn read(mut fields: Fields<'a>) -> Option<Self> {
+        let _id_in_namespace = fields.varuint()?;
+        Some(Self { name: fields.short_utf8()? })
+    }
+}
+
+/// A file is mapped into a process, or memory that is of no file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessMapping<'a> {
+    /// The first address.
+    pub start: u64,
+    /// The last address.
+    pub end: u64,
+    /// Where in the file the first address is, bytes.
+    pub file_offset: u64,
+    /// The path of the file.
+    pub path: &'a [u8],
+}
+
+impl<'a> Payload<'a> for ProcessMapping<'a> {
+    fn read(mut fields: Fields<'a>) -> Option<Self> {
+        let _id = fields.varuint()?;
+        Some(Self { start: fields.varuint()?, end: fields.varuint()?, file_offset: fields.varuint()?, path: fields.short_utf8()? })
+    }
+}
+
+/// A function is at some addresses of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessSymbol<'a> {
+    /// The first address.
+    pub start: u64,
+    /// The last address.
+    pub end: u64,
+    /// Its name.
+    pub name: &'a [u8],
+}
+
+impl<'a> Payload<'a> for ProcessSymbol<'a> {
+    fn read(mut fields: Fields<'a>) -> Option<Self> {
+        let (_id, _mapping) = (fields.varuint()?, fields.varuint()?);
+        Some(Self { start: fields.varuint()?, end: fields.varuint()?, name: fields.short_utf8()? })
+    }
+}

@@ -1,0 +1,149 @@
+//! A heap as a Perfetto trace, which its heap explorer opens.
+//!
+//! Source: `protos/perfetto/trace/profiling/heap_graph.proto` in google/perfetto, version 59. What it calls a type of root are those of Java; each stands
+//! for the one of .NET that is most like it. Nothing is kept in memory besides the graph itself: objects have their addresses for numbers.
+
+use std::io::Write;
+
+use crate::perfetto::Message;
+use crate::perfetto::field::{clock, heap, packet, track};
+
+use super::gcdump::{Facts, GraphError};
+use super::graph::{HeapGraph, Root};
+
+/// The packet sequence of the heap.
+const SEQUENCE: u64 = 0x4000_0001;
+/// Any number that no other track has.
+const PROCESS: u64 = 1;
+/// Bytes of a packet, unless a single object has more references than that.
+const PACKET: usize = 400 << 10;
+
+impl HeapGraph {
+    /// Writes the trace. Only a graph that is whole makes one: where the walk broke off or lost events, references lead anywhere.
+    ///
+    /// # Errors
+    /// When it cannot be written, or there was no room for the graph.
+    pub fn write_trace(&self, facts: &Facts, out: &mut impl Write) -> Result<(), GraphError> {
+        if self.is_full() {
+            return Err(GraphError::TooLarge);
+        }
+        let at = facts.collected_unix_ms.max(0) as u64 * 1_000_000;
+        let mut parts = Parts { out, pid: facts.process_id.into(), at, gathered: Vec::new(), packet: Vec::new(), index: 0 };
+        parts.begin(&facts.process_name)?;
+        for (number, kind) in (1..).zip(&self.types) {
+            parts.add(heap::TYPES, |entry| {
+                entry.uint(heap::TYPE_ID, number);
+                entry.text(heap::CLASS_NAME, if kind.name.is_empty() { "(unknown type)" } else { &kind.name });
+            })?;
+        }
+        let mut dependents = self.dependents.clone();
+        dependents.sort_unstable();
+        let mut edges = &self.edges[..];
+        for node in &self.nodes {
+            let (own, others) = edges.split_at((node.edges as usize).min(edges.len()));
+            edges = others;
+            let first = dependents.partition_point(|(key, _)| *key < node.address);
+            let kept = dependents[first..].iter().take_while(|(key, _)| *key == node.address).map(|(_, value)| *value);
+            let targets = own.iter().copied().filter(|target| *target != 0).chain(kept);
+            parts.add(heap::OBJECTS, |object| {
+                object.uint(heap::OBJECT_ID, node.address);
+                object.uint(heap::OBJECT_TYPE_ID, u64::from(node.kind) + 1);
+                object.uint(heap::SELF_SIZE, node.size.into());
+                // The walk does not say in which fields references are; there have to be as many as references.
+                object.packed(heap::REFERENCE_FIELD_ID, targets.clone().map(|_| 0));
+                object.packed(heap::REFERENCE_OBJECT_ID, targets);
+            })?;
+        }
+        let roots = self.roots.iter().map(|(object, root)| (*object, root_type(*root)));
+        let statics = self.statics.iter().map(|found| (found.object, heap::ROOT_STICKY_CLASS));
+        for (object, kind) in roots.chain(statics) {
+            parts.add(heap::ROOTS, |root| {
+                root.packed(heap::ROOT_OBJECT_IDS, std::iter::once(object));
+                root.uint(heap::ROOT_TYPE, kind);
+            })?;
+        }
+        parts.put(false)?;
+        Ok(out.flush()?)
+    }
+}
+
+fn root_type(root: Root) -> u64 {
+    match root {
+        Root::Local => heap::ROOT_JAVA_FRAME,
+        Root::Finalizer => heap::ROOT_FINALIZING,
+        Root::Pinned | Root::Strong => heap::ROOT_JNI_GLOBAL,
+        Root::Reference | Root::Other => heap::ROOT_UNKNOWN,
+    }
+}
+
+/// The packets of the heap, which belong together.
+struct Parts<'a, W> {
+    out: &'a mut W,
+    pid: u64,
+    at: u64,
+    /// Fields of the next packet.
+    gathered: Vec<u8>,
+    packet: Vec<u8>,
+    index: u64,
+}
+
+impl<W: Write> Parts<'_, W> {
+    /// The start of the trace. When the machine started is not known: all clocks get the calendar's time.
+    fn begin(&mut self, name: &str) -> Result<(), GraphError> {
+        let Self { pid, at, packet, .. } = self;
+        Message::new(packet).message(packet::PACKET, |packet| {
+            packet.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+            packet.uint(packet::SEQUENCE_FLAGS, packet::INCREMENTAL_STATE_CLEARED);
+            packet.uint(packet::FIRST_PACKET_ON_SEQUENCE, 1);
+            packet.message(packet::CLOCK_SNAPSHOT, |snapshot| {
+                for id in [clock::REALTIME, clock::MONOTONIC, clock::BOOTTIME] {
+                    snapshot.message(clock::CLOCKS, |entry| {
+                        entry.uint(clock::CLOCK_ID, id);
+                        entry.uint(clock::TIMESTAMP, *at);
+                    });
+                }
+                snapshot.uint(clock::PRIMARY_TRACE_CLOCK, clock::BOOTTIME);
+            });
+        });
+        Message::new(packet).message(packet::PACKET, |packet| {
+            packet.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+            packet.message(packet::TRACK_DESCRIPTOR, |descriptor| {
+                descriptor.uint(track::UUID, PROCESS);
+                descriptor.message(track::PROCESS, |process| {
+                    process.uint(track::PID, *pid);
+                    process.text(track::PROCESS_NAME, name);
+                });
+            });
+        });
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<(), GraphError> {
+        self.out.write_all(&self.packet)?;
+        self.packet.clear();
+        Ok(())
+    }
+
+    fn add(&mut self, field: u32, fill: impl FnOnce(&mut Message<'_>)) -> Result<(), GraphError> {
+        Message::new(&mut self.gathered).message(field, fill);
+        if self.gathered.len() >= PACKET { self.put(true) } else { Ok(()) }
+    }
+
+    /// Writes what was gathered, and whether more comes.
+    fn put(&mut self, continues: bool) -> Result<(), GraphError> {
+        let Self { pid, at, gathered, packet, index, .. } = self;
+        Message::new(packet).message(packet::PACKET, |packet| {
+            packet.uint(packet::TIMESTAMP, *at);
+            packet.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, SEQUENCE);
+            packet.message(packet::HEAP_GRAPH, |graph| {
+                graph.uint(heap::PID, *pid);
+                graph.fields(gathered);
+                graph.uint(heap::CONTINUED, continues.into());
+                graph.uint(heap::INDEX, *index);
+            });
+        });
+        gathered.clear();
+        *index += 1;
+        self.write()
+    }
+}

@@ -1,0 +1,102 @@
+//! Requests and other activities, each in a lane of its operation.
+
+use crate::analysis::{ActivityPairs, ActivityStep, Outcome, RunningActivity};
+use crate::clr::EventKind;
+use crate::nettrace::Event;
+
+use super::began::flow_of;
+use super::output::Output;
+use super::writer::{Fact, Track, TrackEvent};
+
+/// Most lanes of an operation. What begins then is not shown.
+const LANES: usize = 256;
+
+/// Activities that have begun and not ended.
+#[derive(Debug, Default)]
+pub(super) struct Activities {
+    pairs: ActivityPairs,
+    /// By number of the operation.
+    operations: Vec<Lanes>,
+    /// By place of the activity; `None` where nothing is, or there was no lane.
+    places: Vec<Option<Place>>,
+}
+
+/// The lanes of an operation.
+#[derive(Debug)]
+struct Lanes {
+    title: String,
+    in_use: Vec<bool>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    operation: usize,
+    lane: usize,
+    id: [u8; 16],
+    caused_by: [u8; 16],
+}
+
+impl Activities {
+    pub(super) fn feed(&mut self, kind: EventKind, event: &Event<'_>, at: i64, output: &mut Output<'_>) {
+        match self.pairs.feed(kind, event, at) {
+            Some(ActivityStep::Began { operation, place: Some(place) }) => self.begin(event, operation, place),
+            Some(ActivityStep::Ended { place, outcome, .. }) => {
+                if let Some(ended) = self.vacate(place) {
+                    let facts = match outcome {
+                        Outcome::Status(status) => Some(("status", Fact::Count(status.into()))),
+                        Outcome::Failed => Some(("failed", Fact::Flag(true))),
+                        Outcome::Unknown => None,
+                    };
+                    self.show(ended, self.pairs.activity(place), at, facts, output);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, event: &Event<'_>, operation: usize, place: usize) {
+        // The activity that was here was given up.
+        self.vacate(place);
+        for new in self.operations.len()..=operation {
+            let operation = self.pairs.operation(new);
+            self.operations.push(Lanes { title: format!("{} {}", operation.provider, operation.name), in_use: Vec::new() });
+        }
+        let lanes = &mut self.operations[operation].in_use;
+        let lane = lanes.iter().position(|in_use| !in_use).unwrap_or(lanes.len());
+        if lane >= LANES {
+            return;
+        }
+        lanes.resize(lanes.len().max(lane + 1), true);
+        lanes[lane] = true;
+        self.places.resize(self.places.len().max(place + 1), None);
+        self.places[place] = Some(Place { operation, lane, id: event.activity_id(), caused_by: event.related_activity_id() });
+    }
+
+    fn vacate(&mut self, place: usize) -> Option<Place> {
+        let left = self.places.get_mut(place)?.take()?;
+        self.operations[left.operation].in_use[left.lane] = false;
+        Some(left)
+    }
+
+    /// Ends all activities.
+    pub(super) fn finish(&self, end: i64, output: &mut Output<'_>) {
+        for (place, activity) in self.pairs.running() {
+            if let Some(Some(unfinished)) = self.places.get(place) {
+                self.show(*unfinished, activity, end, Some(("unfinished", Fact::Flag(true))), output);
+            }
+        }
+    }
+
+    fn show(&self, place: Place, activity: &RunningActivity, end: i64, fact: Option<(&'static str, Fact<'_>)>, output: &mut Output<'_>) {
+        let title = &self.operations[place.operation].title;
+        let name = if activity.subject.is_empty() { title } else { &activity.subject };
+        let id = format!("{:032x}", u128::from_be_bytes(place.id));
+        let facts = [("activity", Fact::Text(&id)), fact.unwrap_or(("", Fact::Flag(false)))];
+        let facts = &facts[..1 + usize::from(fact.is_some())];
+        output.event(TrackEvent {
+            track: Track::Operation { name: title, lane: place.lane as u32 },
+            flows: [flow_of(place.id), flow_of(place.caused_by)],
+            ..TrackEvent::slice(activity.thread, "activity", name, activity.since, end, facts)
+        });
+    }
+}

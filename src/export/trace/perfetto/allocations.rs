@@ -1,0 +1,97 @@
+//! What was allocated where, as a heap profile.
+//!
+//! A reader takes the difference of what two dumps say of a stack: both say what was allocated there since the sequence began.
+
+use foldhash::HashMap;
+
+use crate::perfetto::field::{packet, profile};
+
+use super::super::stacks::{FrameId, NodeId, Stacks};
+use super::super::writer::Allocation;
+use super::packets::Packets;
+use super::tracks::Tracks;
+
+/// Between two dumps, nanoseconds.
+const STEP: i64 = 1_000_000_000;
+/// What the runtime allocates between two events on average, bytes: the sampling interval.
+const INTERVAL: u64 = 102_400;
+const HEAP: &str = "dotnet.alloc";
+
+/// Sums by process and stack.
+#[derive(Debug, Default)]
+pub(super) struct Allocations {
+    sums: HashMap<(u32, NodeId), Sum>,
+    /// Those that changed since the dump before.
+    changed: Vec<(u32, NodeId)>,
+    /// How many dumps were written.
+    index: u64,
+    /// When the dump before was written, or the first allocation came.
+    since: Option<i64>,
+    newest: i64,
+}
+
+#[derive(Debug, Default)]
+struct Sum {
+    bytes: u64,
+    count: u64,
+    has_changed: bool,
+}
+
+impl Allocations {
+    /// Adds an allocation, and says whether a dump is due.
+    pub(super) fn add(&mut self, allocation: &Allocation) -> bool {
+        let Allocation { process, at, bytes, node } = *allocation;
+        let sum = self.sums.entry((process, node)).or_default();
+        sum.bytes = sum.bytes.saturating_add(bytes);
+        sum.count += 1;
+        if !std::mem::replace(&mut sum.has_changed, true) {
+            self.changed.push((process, node));
+        }
+        self.newest = self.newest.max(at);
+        at.saturating_sub(*self.since.get_or_insert(at)) >= STEP
+    }
+
+    /// Writes what changed since the dump before.
+    pub(super) fn write(&mut self, tracks: &Tracks, packets: &mut Packets, stacks: &Stacks, path: &mut Vec<FrameId>) {
+        self.since = Some(self.newest);
+        self.changed.sort_unstable();
+        let (at, sums) = (packets.time(self.newest), &mut self.sums);
+        for of_process in self.changed.chunk_by(|(one, _), (other, _)| one == other) {
+            let pid = match of_process[0].0 {
+                0 => tracks.subject.header.process_id,
+                pid => pid,
+            };
+            let samples: Vec<_> = of_process
+                .iter()
+                .filter_map(|key| {
+                    let sum = sums.get_mut(key)?;
+                    sum.has_changed = false;
+                    // What came without a stack is of none.
+                    Some((packets.state.stack(key.1, false, stacks, path)?, sum.bytes, sum.count))
+                })
+                .collect();
+            let index = self.index;
+            self.index += 1;
+            packets.packet(packet::NEEDS_INCREMENTAL_STATE, Some(self.newest), |packet| {
+                packet.message(packet::PROFILE_PACKET, |dump| {
+                    dump.uint(profile::INDEX, index);
+                    dump.message(profile::PROCESS_DUMPS, |process| {
+                        process.uint(profile::PID, pid.into());
+                        process.text(profile::HEAP_NAME, HEAP);
+                        process.uint(profile::SAMPLING_INTERVAL_BYTES, INTERVAL);
+                        process.uint(profile::TIMESTAMP, at);
+                        for (stack, bytes, count) in &samples {
+                            process.message(profile::SAMPLES, |sample| {
+                                sample.uint(profile::CALLSTACK_ID, *stack);
+                                sample.uint(profile::SELF_ALLOCATED, *bytes);
+                                sample.uint(profile::ALLOC_COUNT, *count);
+                                sample.uint(profile::SAMPLE_TIMESTAMP, at);
+                            });
+                        }
+                    });
+                });
+            });
+        }
+        self.changed.clear();
+    }
+}

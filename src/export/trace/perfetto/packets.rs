@@ -1,0 +1,106 @@
+//! The packets of a recording, one behind the other.
+
+use crate::nettrace::{TraceHeader, UtcTime};
+use crate::perfetto::Message;
+use crate::perfetto::field::{clock, packet, track};
+
+use super::state::State;
+
+/// Ids of packet sequences of traces that others recorded are lower, so that an export can be appended to one.
+const FIRST_SEQUENCE: u32 = 0x4000_0001;
+/// How far the sequences of one recording are apart, which leaves room for those of others.
+const STRIDE: u32 = 1 << 16;
+
+/// Appends packets to a buffer, each of which defines first what it refers to.
+#[derive(Debug)]
+pub(super) struct Packets {
+    pub(super) bytes: Vec<u8>,
+    pub(super) state: State,
+    /// The packet sequence: each recording of a trace has its own, and a new one where its state begins again.
+    sequence: u32,
+    /// Perfetto's time of the start of the session, nanoseconds.
+    origin: i64,
+}
+
+impl Packets {
+    /// Begins the part of a trace that has this number among those of other recordings.
+    pub(super) fn new(header: &TraceHeader, number: u32) -> Self {
+        let sequence = FIRST_SEQUENCE.wrapping_add(number % STRIDE).wrapping_sub(STRIDE);
+        let origin = header.nanoseconds_between(0, header.sync_ticks);
+        let mut packets = Self { bytes: Vec::new(), state: State::default(), sequence, origin };
+        packets.begin();
+        packets
+    }
+
+    /// Begins a sequence: nothing is interned from here on, and no allocation is counted.
+    pub(super) fn begin(&mut self) {
+        self.state = State::default();
+        let next = self.sequence.wrapping_add(STRIDE);
+        self.sequence = if next < FIRST_SEQUENCE { next.wrapping_add(FIRST_SEQUENCE) } else { next };
+        self.packet(packet::INCREMENTAL_STATE_CLEARED, None, |packet| {
+            packet.uint(packet::FIRST_PACKET_ON_SEQUENCE, 1);
+            packet.message(packet::TRACE_PACKET_DEFAULTS, |defaults| defaults.uint(packet::TIMESTAMP_CLOCK_ID, clock::MONOTONIC));
+        });
+    }
+
+    /// What the clocks said at the start. How long the machine was suspended is not known: the clock of the time since boot gets the same time.
+    pub(super) fn clock_snapshot(&mut self, calendar: Option<UtcTime>) {
+        let monotonic = self.time(0);
+        let calendar = calendar.map(|time| time.unix_ms().max(0) as u64 * 1_000_000);
+        let clocks = [clock::MONOTONIC, clock::MONOTONIC_COARSE, clock::BOOTTIME].map(|id| (id, monotonic));
+        self.packet(0, None, |packet| {
+            packet.message(packet::CLOCK_SNAPSHOT, |snapshot| {
+                for (id, timestamp) in clocks.into_iter().chain(calendar.map(|time| (clock::REALTIME, time))) {
+                    snapshot.message(clock::CLOCKS, |entry| {
+                        entry.uint(clock::CLOCK_ID, id);
+                        entry.uint(clock::TIMESTAMP, timestamp);
+                    });
+                }
+                snapshot.uint(clock::PRIMARY_TRACE_CLOCK, clock::BOOTTIME);
+            });
+        });
+    }
+
+    /// Perfetto's time of a moment, nanoseconds.
+    pub(super) fn time(&self, at: i64) -> u64 {
+        self.origin.saturating_add(at).max(0) as u64
+    }
+
+    /// Appends a packet.
+    pub(super) fn packet(&mut self, flags: u64, at: Option<i64>, fill: impl FnOnce(&mut Message<'_>)) {
+        let at = at.map(|at| self.time(at));
+        let Self { bytes, state, sequence, .. } = self;
+        Message::new(bytes).message(packet::PACKET, |packet| {
+            if let Some(at) = at {
+                packet.uint(packet::TIMESTAMP, at);
+            }
+            packet.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, (*sequence).into());
+            if flags != 0 {
+                packet.uint(packet::SEQUENCE_FLAGS, flags);
+            }
+            if !state.pending.is_empty() {
+                packet.bytes(packet::INTERNED_DATA, &state.pending);
+                state.pending.clear();
+            }
+            fill(packet);
+        });
+    }
+
+    /// Appends a packet with a track event.
+    pub(super) fn track_event(&mut self, at: i64, fill: impl FnOnce(&mut Message<'_>)) {
+        self.packet(packet::NEEDS_INCREMENTAL_STATE, Some(at), |packet| packet.message(packet::TRACK_EVENT, fill));
+    }
+
+    /// Appends a packet that describes a track.
+    pub(super) fn descriptor(&mut self, uuid: u64, parent: u64, fill: impl FnOnce(&mut Message<'_>)) {
+        self.packet(0, None, |packet| {
+            packet.message(packet::TRACK_DESCRIPTOR, |descriptor| {
+                descriptor.uint(track::UUID, uuid);
+                if parent != 0 {
+                    descriptor.uint(track::PARENT_UUID, parent);
+                }
+                fill(descriptor);
+            });
+        });
+    }
+}

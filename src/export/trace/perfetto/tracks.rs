@@ -1,0 +1,176 @@
+//! The tracks of a recording: processes, threads, and the groups below them.
+
+use std::hash::{BuildHasher, Hash};
+
+use foldhash::HashSet;
+use foldhash::fast::FixedState;
+
+use crate::nettrace::ThreadId;
+use crate::perfetto::Message;
+use crate::perfetto::field::track;
+
+use super::super::writer::{Counter, Subject, Track, TrackEvent};
+use super::packets::Packets;
+use super::state::start_of;
+
+/// Most tracks that are remembered; then they are described again, which changes nothing.
+const TRACKS: usize = 1 << 16;
+
+/// Describes each track before the first packet that names it.
+#[derive(Debug)]
+pub(super) struct Tracks {
+    pub(super) subject: Subject,
+    described: HashSet<u64>,
+}
+
+/// The thread's number as Perfetto has it: a positive number of 32 bits.
+pub(super) fn tid(thread: ThreadId) -> u64 {
+    i32::try_from(thread.thread).map_or(0, |tid| tid as u64)
+}
+
+impl Tracks {
+    pub(super) fn new(subject: Subject) -> Self {
+        Self { subject, described: HashSet::default() }
+    }
+
+    /// An id for what nothing else in the trace is.
+    fn uuid(&self, what: impl Hash) -> u64 {
+        let header = &self.subject.header;
+        FixedState::with_seed(0).hash_one((header.process_id, header.sync_ticks, what)) | 1
+    }
+
+    /// Says of a track that it is described, and whether it was not.
+    fn is_new(&mut self, uuid: u64) -> bool {
+        if self.described.len() >= TRACKS {
+            self.described.clear();
+        }
+        self.described.insert(uuid)
+    }
+
+    /// The track of a process, by the number that threads have it by; 0 where there is none.
+    pub(super) fn process(&mut self, process: u32, packets: &mut Packets) -> u64 {
+        let pid = if process == 0 { self.subject.header.process_id } else { process };
+        if pid == 0 {
+            return 0;
+        }
+        let uuid = self.uuid(("process", pid));
+        if self.is_new(uuid) {
+            let Subject { command_line, runtime, processes, .. } = &self.subject;
+            let is_subject = process == 0;
+            let name = if is_subject { self.subject.name() } else { processes.get(&pid).map_or("", String::as_str) };
+            let words = if is_subject { command_line.as_str() } else { "" };
+            packets.descriptor(uuid, 0, |descriptor| {
+                descriptor.message(track::PROCESS, |process| {
+                    process.uint(track::PID, pid.into());
+                    words.split(' ').filter(|word| !word.is_empty()).take(64).for_each(|word| process.text(track::CMDLINE, start_of(word)));
+                    if !name.is_empty() {
+                        process.text(track::PROCESS_NAME, start_of(name));
+                    }
+                    if is_subject {
+                        process.text(track::PROCESS_LABELS, format!(".NET {runtime}").trim_end());
+                    }
+                });
+            });
+        }
+        uuid
+    }
+
+    /// Describes a thread, again where its name is known now.
+    pub(super) fn thread(&mut self, thread: ThreadId, name: &str, packets: &mut Packets) {
+        self.process(thread.process, packets);
+        let (uuid, pid) = (self.uuid(("thread", thread)), self.subject.pid(thread));
+        if self.is_new(uuid) || !name.is_empty() {
+            packets.descriptor(uuid, 0, |descriptor| {
+                descriptor.message(track::THREAD, |descriptor| {
+                    descriptor.uint(track::PID, pid.into());
+                    descriptor.uint(track::TID, tid(thread));
+                    if !name.is_empty() {
+                        descriptor.text(track::THREAD_NAME, start_of(name));
+                    }
+                });
+            });
+        }
+    }
+
+    /// The track of a thread's sampled calls.
+    pub(super) fn calls(&mut self, thread: ThreadId, packets: &mut Packets) -> u64 {
+        let (parent, uuid) = (self.uuid(("thread", thread)), self.uuid(("calls", thread)));
+        self.described(uuid, parent, packets, |descriptor| descriptor.text(track::NAME, "Calls (sampled)"))
+    }
+
+    fn described(&mut self, uuid: u64, parent: u64, packets: &mut Packets, fill: impl FnOnce(&mut Message<'_>)) -> u64 {
+        if self.is_new(uuid) {
+            packets.descriptor(uuid, parent, fill);
+        }
+        uuid
+    }
+
+    /// A track that holds others, or slices, at a place among those beside it.
+    fn group(&mut self, name: &str, parent: u64, rank: u64, packets: &mut Packets) -> u64 {
+        let uuid = self.uuid(("group", parent, name));
+        self.described(uuid, parent, packets, |descriptor| {
+            descriptor.text(track::NAME, start_of(name));
+            descriptor.uint(track::CHILD_ORDERING, track::EXPLICIT);
+            descriptor.uint(track::SIBLING_ORDER_RANK, rank);
+        })
+    }
+
+    /// A group of what a runtime says that is not of one thread.
+    fn of_runtime(&mut self, process: u32, name: &str, rank: u64, packets: &mut Packets) -> u64 {
+        let process = self.process(process, packets);
+        let runtime = self.group(".NET", process, 0, packets);
+        self.group(name, runtime, rank, packets)
+    }
+
+    fn of_collector(&mut self, process: u32, name: &str, rank: u64, packets: &mut Packets) -> u64 {
+        let collector = self.of_runtime(process, "Garbage collection", 1, packets);
+        if name.is_empty() { collector } else { self.group(name, collector, rank, packets) }
+    }
+
+    /// The track that an event is drawn on.
+    pub(super) fn of_event(&mut self, event: &TrackEvent<'_>, packets: &mut Packets) -> u64 {
+        let process = event.thread.process;
+        match event.track {
+            Track::Thread => self.uuid(("thread", event.thread)),
+            Track::LostEvents => self.of_runtime(process, "Lost events", 0, packets),
+            Track::GcPauses => self.of_collector(process, "Pauses", 0, packets),
+            Track::BackgroundGc => self.of_collector(process, "Background", 1, packets),
+            Track::ThreadPool => {
+                let pool = self.of_runtime(process, "Thread pool", 3, packets);
+                self.group("Starvation", pool, 1, packets)
+            }
+            Track::Operation { name, lane } => {
+                let operations = self.of_runtime(process, "Requests", 2, packets);
+                let uuid = self.uuid(("operation", process, name, lane));
+                // Tracks of one name beside each other are drawn as lanes of one.
+                self.described(uuid, operations, packets, |descriptor| descriptor.text(track::NAME, start_of(name)))
+            }
+        }
+    }
+
+    /// The track of a counter.
+    pub(super) fn of_counter(&mut self, process: u32, counter: &Counter<'_>, packets: &mut Packets) -> u64 {
+        let uuid = self.uuid(("counter", process, counter));
+        if self.described.contains(&uuid) {
+            return uuid;
+        }
+        let (parent, name, unit) = match *counter {
+            Counter::Heap(index) => (self.of_collector(process, "Heap", 2, packets), Counter::HEAPS[index.min(4)], "By"),
+            Counter::AllocationRate => (self.of_collector(process, "", 0, packets), "Allocation rate", "B/s"),
+            Counter::PauseShare => (self.of_collector(process, "", 0, packets), "Pause share", "%"),
+            Counter::Workers => (self.of_runtime(process, "Thread pool", 3, packets), "Workers", ""),
+            Counter::Published { group, name, unit } => {
+                let counters = self.of_runtime(process, "Counters", 4, packets);
+                (self.group(group, counters, 0, packets), name, unit)
+            }
+        };
+        self.described(uuid, parent, packets, |descriptor| {
+            descriptor.text(track::NAME, start_of(name));
+            descriptor.message(track::COUNTER, |counter| match unit {
+                "By" | "B" => counter.uint(track::UNIT, track::SIZE_BYTES),
+                "" => counter.uint(track::UNIT, track::COUNT),
+                unit => counter.text(track::UNIT_NAME, start_of(unit)),
+            });
+        })
+    }
+}

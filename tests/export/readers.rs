@@ -1,0 +1,133 @@
+//! Exports as the programs show them that they are made for, beside what `report` says.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use dn_top::analysis::{Live, SampleFilter};
+
+use crate::support::{self, folder};
+use crate::trace_processor::read;
+use crate::{CAPTURES, capture, export, run};
+
+/// Methods by name, each with its own samples and those of all that it calls.
+type Counts = BTreeMap<String, (u64, u64)>;
+
+fn report(file: &Path) -> Counts {
+    let report = run(&["report", file.to_str().unwrap(), "--waiting", "-n", "10", "--json"]).json();
+    let number = |method: &serde_json::Value, column: &str| method[column].as_u64().unwrap();
+    let methods = report["methods"].as_array().unwrap().iter();
+    methods.map(|method| (method["name"].as_str().unwrap().to_owned(), (number(method, "self"), number(method, "total")))).collect()
+}
+
+#[test]
+fn pprof_counts_what_report_counts() {
+    let Some(folder_of_pprof) = support::cache("pprof", "pprof") else { return };
+    let place = folder();
+    let file = capture("net31-heavy", place.path());
+    let profile = place.path().join("profile.pb");
+    fs::write(&profile, export(&file, "pprof", &[])).unwrap();
+    let words = ["-symbolize=none", "-sample_index=samples", "-nodefraction=0", "-edgefraction=0", "-nodecount=100000", "-top"];
+    let output = Command::new(folder_of_pprof.join("pprof")).args(words).arg(&profile).env("HOME", place.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut counts = Counts::new();
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        // flat flat% sum% cum cum% name
+        let columns: Vec<_> = line.split_whitespace().collect();
+        if let [flat, _, _, cumulative, _, _, ..] = columns[..]
+            && let (Ok(flat), Ok(cumulative)) = (flat.parse(), cumulative.parse())
+        {
+            counts.insert(columns[5..].join(" "), (flat, cumulative));
+        }
+    }
+    let report = report(&file);
+    assert_eq!(report.len(), 10);
+    for (method, expected) in report {
+        assert_eq!(counts.get(&method), Some(&expected), "{method}");
+    }
+}
+
+/// Nanoseconds of a duration as the page shows it, such as `1.26ms (0.03%)`.
+fn nanoseconds(shown: &str) -> f64 {
+    let number = shown.split_whitespace().next().unwrap();
+    let at = number.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap();
+    let unit = match &number[at..] {
+        "ns" => 1.0,
+        "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "min" => 60e9,
+        unit => panic!("{unit} of {shown}"),
+    };
+    number[..at].parse::<f64>().unwrap() * unit
+}
+
+/// Text of HTML.
+fn text(html: &str) -> String {
+    let mut text = String::new();
+    for part in
+        html.split('<').enumerate().map(|(index, part)| if index == 0 { part } else { part.split_once('>').map_or("", |(_, text)| text) })
+    {
+        text.push_str(part);
+    }
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").trim().to_owned()
+}
+
+#[test]
+fn speedscopes_own_page_shows_what_report_shows() {
+    let Some(page) = support::cache("speedscope", "index.html") else { return };
+    if Command::new("chromium").arg("--version").output().is_err() {
+        return support::runtimes::skip("there is no chromium");
+    }
+    let place = folder();
+    let file = capture("net31-heavy", place.path());
+    let mut live = Live::default();
+    read(&fs::read(&file).unwrap(), &mut live);
+    // The thread that most of the time was spent in.
+    let threads = live.methods(SampleFilter::ALL, 1).threads;
+    let thread = threads[0].thread;
+    let exported = export(&file, "speedscope", &["--thread", &thread.thread.to_string()]);
+    let script = place.path().join("profile.js");
+    let bytes: String = exported.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+    fs::write(&script, format!("speedscope.loadFileFromBase64('a.speedscope.json', btoa('{bytes}'))")).unwrap();
+    let address = format!("file://{}/index.html#view=sandwich&localProfilePath={}", page.display(), script.display());
+    let words =
+        ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--use-gl=angle", "--use-angle=swiftshader"];
+    let more = ["--enable-unsafe-swiftshader", "--virtual-time-budget=20000", "--window-size=1200,4000", "--dump-dom", &address];
+    let output = Command::new("chromium").args(words).args(more).env("HOME", place.path()).output().unwrap();
+    let document = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut shown = BTreeMap::new();
+    for row in document.split("<tr").skip(1).map(|row| row.split("</tr>").next().unwrap_or_default()) {
+        let cells: Vec<_> = row.split("<td").skip(1).map(|cell| text(&format!("<td{cell}"))).collect();
+        if let [total, own, name] = &cells[..] {
+            shown.insert(name.clone(), (nanoseconds(own), nanoseconds(total)));
+        }
+    }
+    let expected = live.methods(SampleFilter { thread: Some(thread), ..SampleFilter::ALL }, 10);
+    let whole = expected.samples.all_ns() as f64;
+    assert!(!expected.methods.is_empty() && !shown.is_empty(), "{document}");
+    for method in &expected.methods {
+        let name = format!("{}{}", method.name, method.parameters);
+        let Some((own, total)) = shown.get(&name) else { panic!("{name} is not among {:?}", shown.keys()) };
+        // What stays on the stack goes on between two samples; the page shows two digits.
+        for (found, expected) in [(*own, method.own.all_ns()), (*total, method.total.all_ns())] {
+            assert!((found - expected as f64).abs() <= whole * 0.02, "{name}: {found} and not {expected} of {whole}");
+        }
+    }
+}
+
+#[test]
+fn perfettos_published_messages_know_every_field() {
+    let Some(schema) = support::cache("perfetto-schema", "perfetto") else { return };
+    let place = folder();
+    for name in CAPTURES {
+        let trace = place.path().join(format!("{name}.trace"));
+        fs::write(&trace, export(&capture(name, place.path()), "perfetto", &["--slices", "--flows", "--to", "300ms"])).unwrap();
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/perfetto_schema.py");
+        let output = Command::new("python3").arg(script).arg(&trace).env("PYTHONPATH", &schema).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && said.ends_with(" packets\n"), "{name}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(!said.contains("unknown"), "{name}: {said}");
+    }
+}

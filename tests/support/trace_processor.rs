@@ -1,0 +1,168 @@
+//! Perfetto's own trace processor over exports, and what a recording holds to compare with. Needs the library.
+
+#![allow(dead_code, reason = "each test binary uses its part")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dn_top::analysis::Live;
+use dn_top::clr::EventKind;
+use dn_top::nettrace::{Decoder, Event, Limits, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader};
+use serde_json::Value;
+
+/// Statistics that a right trace leaves at 0.
+const WRONG: &str = "select name, value from stats where severity in ('error', 'data_loss') and value > 0";
+
+/// A trace processor.
+#[derive(Debug, Clone)]
+pub(crate) struct Engine(PathBuf);
+
+impl Engine {
+    /// The newest that the set-up gets; `None` where it could not, which is a failure in CI.
+    pub(crate) fn newest() -> Option<Self> {
+        Self::found("trace-processor")
+    }
+
+    /// The one of the oldest Perfetto that is supported.
+    pub(crate) fn oldest() -> Option<Self> {
+        Self::found("perfetto-52")
+    }
+
+    fn found(name: &str) -> Option<Self> {
+        let engine = crate::support::cache(name, "trace_processor.wasm")?;
+        Some(Self(engine))
+    }
+
+    /// The rows that a query gives.
+    pub(crate) fn query(&self, trace: &Path, sql: &str) -> Vec<Value> {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/trace_processor.mjs");
+        let output = Command::new("node").arg(script).arg(&self.0).arg(trace).arg(sql).output().unwrap();
+        assert!(output.status.success(), "{}: {}", trace.display(), String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// Fails where it finds anything wrong with a trace but what is named so.
+    pub(crate) fn assert_right(&self, trace: &Path, but: &str) {
+        let mut wrong = self.query(trace, WRONG);
+        wrong.retain(|row| row["name"] != but);
+        assert_eq!(wrong, [] as [Value; 0], "{}", trace.display());
+    }
+}
+
+/// What a recording holds, counted event by event.
+#[derive(Debug, Default)]
+pub(crate) struct Counted {
+    kinds: Vec<EventKind>,
+    clock: TraceHeader,
+    pub(crate) lost: u64,
+    /// By process and thread.
+    pub(crate) samples: BTreeMap<(u64, u64), u64>,
+    pub(crate) exceptions: u64,
+    pub(crate) contentions: u64,
+    pub(crate) switches: u64,
+    pub(crate) allocations: u64,
+    /// Of samples, nanoseconds since the machine started.
+    pub(crate) first: Option<i64>,
+    pub(crate) last: i64,
+    pub(crate) pauses: u64,
+    pub(crate) pause_ns: u64,
+}
+
+impl Counted {
+    pub(crate) fn of(recording: &Path) -> Self {
+        let bytes = fs::read(recording).unwrap();
+        let mut counted = Self { kinds: vec![EventKind::Other], ..Self::default() };
+        read(&bytes, &mut counted);
+        let mut live = Live::default();
+        read(&bytes, &mut live);
+        let pauses = live.snapshot(live.end()).gc.pauses;
+        (counted.pauses, counted.pause_ns) = (pauses.count, pauses.total_ns);
+        counted
+    }
+}
+
+/// Gives a sink what a recording holds, as far as it makes sense.
+pub(crate) fn read(bytes: &[u8], mut sink: &mut dyn Sink) {
+    let mut decoder = Decoder::new(Limits::default());
+    let _ = decoder.feed(bytes, &mut sink);
+    decoder.finish(&mut sink);
+}
+
+impl Sink for Counted {
+    fn trace(&mut self, header: &TraceHeader) {
+        self.clock = *header;
+    }
+
+    fn metadata(&mut self, metadata: &Metadata) {
+        self.kinds.push(EventKind::of(metadata));
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        match self.kinds[event.metadata.index as usize] {
+            EventKind::ThreadSample | EventKind::CpuSample => {
+                let thread = event.thread();
+                let process = if thread.process == 0 { self.clock.process_id } else { thread.process };
+                // Perfetto's threads have positive numbers of 32 bits.
+                let tid = i32::try_from(thread.thread).map_or(0, |tid| tid as u64);
+                *self.samples.entry((process.into(), tid)).or_default() += 1;
+                let at = self.clock.nanoseconds_between(0, event.timestamp());
+                self.first = Some(self.first.map_or(at, |first| first.min(at)));
+                self.last = self.last.max(at);
+            }
+            EventKind::ExceptionThrown => self.exceptions += 1,
+            EventKind::ContentionStart => self.contentions += 1,
+            EventKind::ContextSwitch => self.switches += 1,
+            EventKind::AllocationTick | EventKind::AllocationSampled if event.stack().is_some_and(|stack| !stack.is_empty()) => {
+                self.allocations += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        self.lost += u64::from(loss.count);
+    }
+
+    fn thread(&mut self, _thread: &Thread) {}
+
+    fn sequence_point(&mut self, _point: &SequencePoint) {}
+}
+
+/// Fails where the trace processor finds something else in a Perfetto trace than what the recording holds that it is made of.
+pub(crate) fn assert_agrees(engine: &Engine, trace: &Path, recording: &Path) {
+    engine.assert_right(trace, "");
+    let counted = Counted::of(recording);
+    let name = recording.display();
+    let mut samples = BTreeMap::new();
+    let threads = "select pid, tid, count(*) as n from perf_sample join thread using (utid) left join process using (upid) group by 1, 2";
+    for row in engine.query(trace, threads) {
+        let number = |column: &str| row[column].as_u64().unwrap_or(0);
+        samples.insert((number("pid"), number("tid")), number("n"));
+    }
+    assert_eq!(samples, counted.samples, "{name}: samples by process and thread");
+    let facts = engine.query(
+        trace,
+        "select (select count(*) from slice where category = 'exception') as exceptions,
+                (select count(*) from slice where category = 'lock') as contentions,
+                (select count(*) from slice where category = 'sched') as switches,
+                (select count(*) from slice where category = 'lost') as lost,
+                (select sum(count) from heap_profile_allocation) as allocations,
+                (select min(ts) from perf_sample) as first,
+                (select max(ts) from perf_sample) as last,
+                (select count(*) from slice join track on slice.track_id = track.id where track.name = 'Pauses') as pauses,
+                (select sum(dur) from slice join track on slice.track_id = track.id where track.name = 'Pauses') as pause_ns",
+    );
+    let fact = |name: &str| facts[0][name].as_i64();
+    let number = |name: &str| fact(name).unwrap_or(0) as u64;
+    assert_eq!(number("exceptions"), counted.exceptions, "{name}: exceptions");
+    assert_eq!(number("switches"), counted.switches, "{name}: context switches");
+    assert_eq!(number("allocations"), counted.allocations, "{name}: allocations");
+    assert_eq!((fact("first"), number("last") as i64), (counted.first, counted.last), "{name}: first and last sample");
+    assert_eq!(number("lost") > 0, counted.lost > 0, "{name}: lost events");
+    if counted.lost == 0 {
+        assert_eq!(number("contentions"), counted.contentions, "{name}: waits for locks");
+        assert_eq!((number("pauses"), number("pause_ns")), (counted.pauses, counted.pause_ns), "{name}: pauses");
+    }
+}
