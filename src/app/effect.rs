@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::ipc::{Command, DumpRequest, PerfMapKind};
-use crate::model::{Order, ProcessKey, RecordingId, Span};
+use crate::model::{Order, ProcessKey, RecordingId, Span, TraceFormat};
 
 use super::Ticket;
 
@@ -53,6 +53,19 @@ pub enum Effect {
         path: PathBuf,
         /// Which part is looked at; `None` for all.
         span: Option<Span>,
+    },
+    /// Export a recorded file, or what there is of it so far. Answers: `Msg::JobProgress`, then `Msg::JobDone`.
+    Export {
+        /// The recording.
+        source: PathBuf,
+        /// A new file.
+        destination: PathBuf,
+        /// The format of it.
+        format: TraceFormat,
+        /// Which part; `None` for all.
+        span: Option<Span>,
+        /// To be sent back.
+        ticket: Ticket,
     },
     /// Watch a process: a small session of its runtime's own counters. One that is watched already goes on in the new session. Answers: `Msg::Watched`
     /// until it is over, then `Msg::WatchEnded`.

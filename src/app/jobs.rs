@@ -29,6 +29,8 @@ pub struct Job {
     pub ended: Option<(Duration, Result<JobResult, String>)>,
     /// The newest lines of what a program wrote that was started; safe to show.
     pub wrote: Arc<[String]>,
+    /// How far it has come, per cent, where that is told.
+    pub percent: Option<u8>,
 }
 
 /// What was asked for.
@@ -42,6 +44,8 @@ pub enum JobKind {
     Resume,
     /// A change, and what with.
     Control(Change, String),
+    /// An export of a recording, into this file.
+    Export(PathBuf),
     /// A diagnostic port was served, there.
     Port(PathBuf),
     /// The port there was taken down.
@@ -75,6 +79,7 @@ impl JobKind {
             Self::PerfMap(None) => "perf map off",
             Self::Resume => "resume",
             Self::Control(change, _) => change.title(),
+            Self::Export(_) => "export",
             Self::Port(_) => "port",
             Self::ClosePort(_) => "close port",
             Self::Launch { .. } => "run",
@@ -87,7 +92,7 @@ impl JobKind {
             Self::Dump(request) => request.path.as_str(),
             Self::PerfMap(kind) => kind.map_or("", PerfMapKind::word),
             Self::Resume => "",
-            Self::Port(path) | Self::ClosePort(path) => path.to_str().unwrap_or_default(),
+            Self::Export(path) | Self::Port(path) | Self::ClosePort(path) => path.to_str().unwrap_or_default(),
             Self::Control(_, what) => what,
             Self::Launch { line, .. } => line,
         }
@@ -101,9 +106,9 @@ impl JobKind {
         }
     }
 
-    /// Whether a process is busy with it. One that was started only runs.
+    /// Whether a process is busy with it. One that was started only runs, and an export has nothing to do with it.
     fn keeps_busy(&self) -> bool {
-        !matches!(self, Self::Launch { .. })
+        !matches!(self, Self::Launch { .. } | Self::Export(_))
     }
 }
 
@@ -163,6 +168,13 @@ impl Jobs {
     pub(super) fn hear(&mut self, ticket: Ticket, lines: Arc<[String]>) {
         if let Some(job) = self.all.iter_mut().find(|job| job.ticket == ticket) {
             job.wrote = lines;
+        }
+    }
+
+    /// Takes in how far a command has come.
+    pub(super) fn advance(&mut self, ticket: Ticket, percent: u8) {
+        if let Some(job) = self.all.iter_mut().find(|job| job.ticket == ticket && job.is_running()) {
+            job.percent = Some(percent);
         }
     }
 

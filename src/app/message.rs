@@ -113,7 +113,14 @@ pub enum Msg {
         /// The newest lines of all that it wrote, safe to show.
         lines: Arc<[String]>,
     },
-    /// A dump or perf map command is over.
+    /// How far an export has come.
+    JobProgress {
+        /// The command.
+        ticket: Ticket,
+        /// Per cent.
+        percent: u8,
+    },
+    /// A command is over.
     JobDone {
         /// The command.
         ticket: Ticket,

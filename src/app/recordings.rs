@@ -63,6 +63,17 @@ impl Tracked {
         matches!(self.value.phase, Phase::Starting | Phase::Recording)
     }
 
+    /// The file that its bytes are in, and whether more of them come. `None` where there is none, or no byte has come yet.
+    pub fn written(&self) -> Option<(PathBuf, bool)> {
+        let Recording { file, phase, bytes, .. } = &self.value;
+        if let Phase::Done(outcome) = phase {
+            return outcome.file.clone().map(|file| (file, false));
+        }
+        let mut partial = file.clone().into_os_string();
+        partial.push(".partial");
+        (*bytes > 0 && !file.as_os_str().is_empty()).then(|| (partial.into(), true))
+    }
+
     /// Whether it waits for the last of its data.
     pub fn is_stopping(&self) -> bool {
         matches!(self.value.phase, Phase::Stopping { .. })

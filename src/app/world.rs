@@ -309,6 +309,7 @@ impl World {
         self.effects.iter().rev().find_map(|effect| match effect {
             Effect::Dump { ticket, .. }
             | Effect::PerfMap { ticket, .. }
+            | Effect::Export { ticket, .. }
             | Effect::Control { ticket, .. }
             | Effect::Launch { ticket, .. }
             | Effect::ServePort { ticket, .. }

@@ -7,6 +7,7 @@
 
 mod clipboard;
 mod event_loop;
+mod exports;
 mod farewell;
 mod files;
 mod input;

@@ -8,6 +8,7 @@ use foldhash::HashMap;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::clipboard::{Desktop, LONGEST_OSC52, Route, route};
+use super::exports;
 use super::files::Files;
 use super::kernel;
 use super::launch::{self, Wanted};
@@ -102,6 +103,9 @@ impl Runner {
             Effect::StopTrace { id } => self.recordings.stop(id),
             Effect::AbandonTrace { id } => self.recordings.abandon(id),
             Effect::ReadFile { key, ticket, path, span } => self.files.read(key, path, span, ticket, self.inbox.clone()),
+            Effect::Export { source, destination, format, span, ticket } => {
+                exports::start(exports::Wanted { source, destination, format, span, ticket }, self.inbox.clone());
+            }
             Effect::Watch { key, ticket, meters } => match self.reach(key) {
                 Ok((client, process)) => {
                     let watch = Watch { process, interval: self.interval, meters };

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use crate::app::{Activity, Focus, Job, State, Tracked};
+use crate::app::{Activity, Focus, Job, JobKind, State, Tracked};
 use crate::model::{Bytes, Count, Outcome, Phase, Stopwatch, sanitise};
 
 use super::canvas::Canvas;
@@ -110,7 +110,13 @@ fn trace_line<'t>(canvas: &Canvas<'t>, state: &State, tracked: &Tracked) -> Line
 fn job_line<'t>(canvas: &Canvas<'t>, state: &State, job: &Job) -> Line<'t> {
     let theme = canvas.theme;
     let (sign, style, outcome, outcome_style) = match &job.ended {
-        None => (theme.glyphs.waiting, theme.accent, "waiting for the runtime …".to_owned(), theme.accent),
+        None => {
+            let words = match (&job.what, job.percent) {
+                (JobKind::Export(file), percent) => format!("{} %  {}", percent.unwrap_or(0), sanitise(&file.to_string_lossy())),
+                _ => "waiting for the runtime …".to_owned(),
+            };
+            (theme.glyphs.waiting, theme.accent, words, theme.accent)
+        }
         Some((_, Err(reason))) => (theme.glyphs.no, theme.bad, reason.clone(), theme.warn),
         Some((_, Ok(result))) => {
             let size = result.bytes.map(|bytes| format!("{}  ", Bytes(bytes))).unwrap_or_default();

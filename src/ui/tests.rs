@@ -69,7 +69,7 @@ fn every_state_has_its_picture() {
     for (name, _) in SCENES {
         // What is about details is best seen where there is room for them.
         let (width, height) = match name {
-            "environment" | "operations" | "done" | "trouble" => (120, 40),
+            "environment" | "operations" | "exporting" | "done" | "trouble" => (120, 40),
             _ => (80, 24),
         };
         insta::assert_snapshot!(

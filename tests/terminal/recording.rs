@@ -26,6 +26,37 @@ fn a_newcomer_records() {
 }
 
 #[test]
+fn a_recording_is_exported_while_it_goes_on_and_when_it_is_over() {
+    let mut screen = sorted(&[]);
+    press(&screen, "E", "no recording here to export");
+    press(&screen, ENTER, "Esc back");
+    press(&screen, "t", "◉ recording");
+    let figures = |shown: &str| shown.lines().find(|line| line.contains(" events · ")).map(str::to_owned);
+    screen.wait_until("events", |shown| figures(shown).is_some());
+    press(&screen, "E", "recorded so far");
+    press(&screen, ENTER, "export done");
+    press(&screen, "t", "✓ done");
+    press(&screen, "E", "All of the recording");
+    // The second format.
+    screen.keys(RIGHT);
+    screen.wait_for(".speedscope.json");
+    press(&screen, ENTER, ".speedscope.json, ");
+    let exports = |ending: &str| {
+        let files = fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path());
+        files.filter(|file| file.to_string_lossy().ends_with(ending)).collect::<Vec<_>>()
+    };
+    let [live] = &exports(".perfetto-trace")[..] else { panic!("{:?}", exports("")) };
+    // A trace is packets, which are the field 1 of it.
+    assert_eq!(fs::read(live).unwrap().first(), Some(&0x0a));
+    let [whole] = &exports(".speedscope.json")[..] else { panic!("{:?}", exports("")) };
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(whole).unwrap()).unwrap();
+    assert!(!json["profiles"].as_array().unwrap().is_empty());
+    assert_eq!(exports(".partial"), [] as [std::path::PathBuf; 0]);
+    screen.keys("qq");
+    assert_left(&mut screen);
+}
+
+#[test]
 fn dialogs_say_what_will_happen_and_do_nothing_by_default() {
     let screen = sorted(&[]);
     for (keys, shows) in [

@@ -108,6 +108,8 @@ pub enum Action {
     Save,
     /// End a recording without waiting for the rest.
     Abandon,
+    /// Write a recording in the format of another tool.
+    Export,
     /// Write a dump.
     Dump,
     /// Turn the perf map on or off.

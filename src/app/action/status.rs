@@ -90,6 +90,10 @@ impl Action {
                 _ => Status::Idle,
             },
             Self::Save => ready_if(state.shown_recording().is_some_and(|tracked| tracked.is_stoppable() && tracked.value.kept.is_some())),
+            Self::Export => {
+                let is_there = state.open_file().is_some() || state.shown_recording().is_some_and(|tracked| tracked.written().is_some());
+                if is_there { Status::Ready } else { refused("There is no recording here to export: t makes one.") }
+            }
             Self::Abandon => {
                 let stopping = state.shown_recording().is_some_and(|tracked| tracked.is_stopping());
                 ready_if(stopping || state.ending.is_some())

@@ -60,6 +60,14 @@ pub static TABLE: &[Entry] = &[
     acts(Action::Save, &[char('S')], "save", "Write what the flight recorder kept into its file, and go on with another.", PANES, 94),
     acts(Action::Abandon, &[char('x')], "abandon", "End a recording that is being finished, now; the file stays readable.", PANES, 95),
     acts(
+        Action::Export,
+        &[char('E')],
+        "export",
+        "Write the recording for Perfetto, speedscope, pprof and others, also while it goes on. Asks for the format.",
+        PANES,
+        66,
+    ),
+    acts(
         Action::Watch,
         &[char('w')],
         "watch",

@@ -6,6 +6,7 @@ use super::Subject;
 use super::close_port::ClosePort;
 use super::control::Control;
 use super::dump::Dump;
+use super::export::Export;
 use super::launch::Launch;
 use super::perf_map::PerfMap;
 use super::port::Port;
@@ -35,6 +36,8 @@ pub struct Form {
 pub enum Purpose {
     /// A dump.
     Dump(Dump),
+    /// An export of a recording.
+    Export(Export),
     /// A perf map.
     PerfMap(PerfMap),
     /// The start of what waits for it.
@@ -127,6 +130,7 @@ impl Form {
     pub fn title(&self) -> String {
         let what = match &self.purpose {
             Purpose::Dump(_) => "Dump",
+            Purpose::Export(_) => "Export",
             Purpose::PerfMap(_) => "Perf map",
             Purpose::Resume(_) => "Resume",
             Purpose::Control(control) => control.title(),
@@ -143,6 +147,7 @@ impl Form {
     pub fn effects(&self) -> Vec<String> {
         match &self.purpose {
             Purpose::Dump(dump) => dump.effects(self),
+            Purpose::Export(export) => export.effects(),
             Purpose::PerfMap(perf_map) => perf_map.effects(self),
             Purpose::Resume(resume) => resume.effects(self),
             Purpose::Control(control) => control.effects(self),
@@ -162,6 +167,7 @@ impl Form {
             Purpose::PerfMap(_) | Purpose::Resume(_) | Purpose::Control(_) => &["No", "Yes"],
             Purpose::Trace(_) if self.armed => &["Cancel", "Record, and stall it"],
             Purpose::Trace(_) => &["Cancel", "Record"],
+            Purpose::Export(_) => &["Cancel", "Export"],
             Purpose::Launch(_) => &["Cancel", "Run"],
             Purpose::Port(_) => &["Cancel", "Serve"],
             Purpose::ClosePort(_) => &["No", "Yes, take it down"],
@@ -197,12 +203,14 @@ impl Form {
 
     /// Whether what it does changes or stops something, so that the harmless button comes first.
     pub fn is_dangerous(&self) -> bool {
-        !matches!(self.purpose, Purpose::Quit(_) | Purpose::Trace(_) | Purpose::Launch(_) | Purpose::Port(_)) || self.armed
+        let is_harmless =
+            matches!(self.purpose, Purpose::Quit(_) | Purpose::Export(_) | Purpose::Trace(_) | Purpose::Launch(_) | Purpose::Port(_));
+        !is_harmless || self.armed
     }
 
     /// Whether Enter in a field does it, instead of going to the next.
     pub(in crate::app) fn is_quick(&self) -> bool {
-        matches!(self.purpose, Purpose::Trace(_))
+        matches!(self.purpose, Purpose::Trace(_) | Purpose::Export(_))
     }
 
     /// Whether it asks about leaving.

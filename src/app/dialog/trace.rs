@@ -189,8 +189,10 @@ impl Form {
 
     /// Looks at all that was said.
     pub(in crate::app) fn check(&mut self) {
-        if !matches!(self.purpose, Purpose::Trace(_)) {
-            return;
+        match self.purpose {
+            Purpose::Trace(_) => {}
+            Purpose::Export(_) => return self.propose_path(),
+            _ => return,
         }
         let to_kernel = !self.typed(TRACEPOINTS).is_empty();
         for at in OF_STREAMS {

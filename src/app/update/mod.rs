@@ -47,6 +47,11 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::TracepointsMissing { key, missing } => replies::tracepoints_missing(state, key, missing),
         Msg::Recording(recording) => replies::recording(state, *recording),
         Msg::TraceFailed { id, reason } => replies::trace_failed(state, id, &reason),
+        Msg::JobProgress { ticket, percent } => {
+            state.jobs.advance(ticket, percent);
+            state.dirty = true;
+            Vec::new()
+        }
         Msg::FileProgress { ticket, bytes } => files::progress(state, ticket, bytes),
         Msg::FileRead { ticket, result } => files::read(state, ticket, result),
         Msg::Watched { ticket, counters } => watching::heard(state, ticket, counters),

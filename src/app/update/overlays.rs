@@ -6,7 +6,7 @@ use tui_input::Input;
 
 use crate::app::action::{Action, TABLE};
 use crate::app::cursor::Step;
-use crate::app::dialog::{ActMenu, Change, Chosen, Field, Form, Found, Overlay, Program, Purpose, Reader, Subject, Wanted};
+use crate::app::dialog::{ActMenu, Change, Chosen, ExportRequest, Field, Form, Found, Overlay, Program, Purpose, Reader, Subject, Wanted};
 use crate::app::help::help;
 use crate::app::state::{Line, Typing};
 use crate::app::{Effect, State};
@@ -216,6 +216,7 @@ enum Request {
     Resume { all: bool },
     Control(Change, Wanted),
     Trace(Order),
+    Export(ExportRequest),
     Launch(Program),
     Port(PathBuf),
     ClosePort { resume: bool },
@@ -240,6 +241,7 @@ fn request(form: &Form) -> Result<Request, (usize, String)> {
         Purpose::Dump(_) => Request::Dump(form.dump_request()?),
         Purpose::Control(control) => Request::Control(control.change(), form.control_request(control.change())?),
         Purpose::Trace(_) => Request::Trace(form.order()?),
+        Purpose::Export(_) => Request::Export(form.export_request()?),
         Purpose::Launch(_) => Request::Launch(form.launch_request()?),
         Purpose::Port(_) => Request::Port(form.port_request()?),
         Purpose::ClosePort(_) => Request::ClosePort { resume: form.lets_run() },
@@ -254,6 +256,7 @@ fn carry_out(state: &mut State, subject: Option<Subject>, request: Request) -> V
         (Request::Nothing, _) | (_, None) => Vec::new(),
         (Request::PerfMap(kind), Some(subject)) => process::perf_map(state, subject, kind),
         (Request::Resume { all }, Some(subject)) => process::resume(state, subject, all),
+        (Request::Export(request), Some(subject)) => process::export(state, subject, request),
         (Request::Dump(request), Some(subject)) => process::dump(state, subject, request),
         (Request::Control(change, wanted), Some(subject)) => process::control(state, subject, change, wanted),
         (Request::Trace(order), Some(subject)) => {

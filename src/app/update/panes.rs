@@ -99,6 +99,7 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
                 state.overlay = Some(Overlay::Form(Form::dump(&row.process, state.now)));
             }
         }
+        Action::Export => state.overlay = process::export_form(state).map(Overlay::Form),
         Action::PerfMap => {
             if let Some(row) = state.selected() {
                 state.overlay = Some(Overlay::Form(Form::perf_map(&row.process, state.jobs.perf_map(row.process.key))));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::app::dialog::{Change, Form, Overlay, Program, Subject, Wanted, file_name, stamp};
+use crate::app::dialog::{Change, ExportRequest, Form, Overlay, Program, Subject, Wanted, file_name, stamp};
 use crate::app::list::Row;
 use crate::app::toast::Level;
 use crate::app::{Effect, Job, JobKind, OutputView, State, Tab, Ticket};
@@ -77,6 +77,23 @@ pub(super) fn dump(state: &mut State, subject: Subject, request: DumpRequest) ->
     let key = subject.key;
     let ticket = begin(state, subject, JobKind::Dump(request.clone()));
     vec![Effect::Dump { key, request, ticket }]
+}
+
+/// Asks how the recording that is shown is to be exported.
+pub(super) fn export_form(state: &State) -> Option<Form> {
+    let subject = state.selected_subject()?;
+    if let Some(file) = state.open_file() {
+        return Some(Form::export(subject, file.path(), file.span(), false, state.now));
+    }
+    let (source, grows) = state.shown_recording()?.written()?;
+    Some(Form::export(subject, source, None, grows, state.now))
+}
+
+/// Exports a recording.
+pub(super) fn export(state: &mut State, subject: Subject, request: ExportRequest) -> Vec<Effect> {
+    let ExportRequest { source, destination, format, span } = request;
+    let ticket = begin(state, subject, JobKind::Export(destination.clone()));
+    vec![Effect::Export { source, destination, format, span, ticket }]
 }
 
 /// Turns a process's perf map on or off.
@@ -172,7 +189,7 @@ pub(super) fn resume(state: &mut State, subject: Subject, all: bool) -> Vec<Effe
 fn begin(state: &mut State, subject: Subject, what: JobKind) -> Ticket {
     let ticket = state.ticket();
     state.say(Level::Info, format!("{subject}: {} …", what.title()));
-    state.jobs.begin(Job { ticket, subject, what, began: state.now.elapsed, ended: None, wrote: Arc::default() });
+    state.jobs.begin(Job { ticket, subject, what, began: state.now.elapsed, ended: None, wrote: Arc::default(), percent: None });
     ticket
 }
 

@@ -2,6 +2,7 @@
 
 mod counters;
 mod events;
+mod exports;
 mod files;
 mod forms;
 mod keys;

@@ -14,7 +14,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 69] = [
+pub(crate) const SCENES: [Scene; 71] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -28,6 +28,12 @@ pub(crate) const SCENES: [Scene; 69] = [
     ("stopping", |w, h| tracing(w, h, 97, Phase::Stopping { since: Duration::from_secs(3), bytes: 1_310_000 })),
     ("done", done),
     ("operations", operations),
+    ("export", |w, h| {
+        let mut world = tracing(w, h, 42, Phase::Recording);
+        world.press("E");
+        world
+    }),
+    ("exporting", exporting),
     ("dump", |w, h| keyed(w, h, "d")),
     ("full-dump", |w, h| keyed(w, h, "d⇥→→y")),
     ("perf-map", |w, h| keyed(w, h, "p⇤")),
@@ -196,6 +202,18 @@ fn ran(width: u16, height: u16) -> World {
     world.wait(3000);
     world.send(Msg::JobDone { ticket, result: Ok(JobResult { note: Some("It ended with 134".to_owned()), ..JobResult::default() }) });
     world.wait(10_000);
+    world
+}
+
+/// A recording is exported while it goes on.
+fn exporting(width: u16, height: u16) -> World {
+    let mut world = tracing(width, height, 42, Phase::Recording);
+    world.press("E→⏎");
+    if let Some(ticket) = world.last_ticket() {
+        world.send(Msg::JobProgress { ticket, percent: 45 });
+    }
+    world.wait(10_000);
+    world.press("0");
     world
 }
 

@@ -1,0 +1,104 @@
+//! The dialog that exports a recording.
+
+use std::path::{Path, PathBuf};
+
+use crate::app::Now;
+use crate::model::{Span, TraceFormat};
+
+use super::{Field, Form, Purpose, Question, Subject, stamp};
+
+/// What is to be exported.
+#[derive(Debug)]
+pub struct Export {
+    source: PathBuf,
+    /// Nanoseconds since the start of the session; `None` for all of it.
+    span: Option<Span>,
+    /// It is still being recorded.
+    grows: bool,
+    /// The path of the export without its extension.
+    stem: String,
+    /// The path that was proposed last.
+    proposed: String,
+}
+
+/// An export as it is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::app) struct ExportRequest {
+    pub(in crate::app) source: PathBuf,
+    pub(in crate::app) destination: PathBuf,
+    pub(in crate::app) format: TraceFormat,
+    pub(in crate::app) span: Option<Span>,
+}
+
+/// In the order of [`TraceFormat::ALL`].
+const OPTIONS: &[(&str, &str)] = &[
+    ("perfetto", "for ui.perfetto.dev: threads, samples, collections, locks, requests, counters"),
+    ("speedscope", "for speedscope.app: samples, thread by thread"),
+    ("chromium", "for chrome://tracing and others: the same as perfetto, as JSON"),
+    ("folded", "for flame graph programs: stacks and how often each was sampled"),
+    ("pprof", "for pprof and continuous profilers: samples"),
+    ("csv", "every event with its fields, a line each"),
+];
+
+/// The questions, by number.
+const FORMAT: usize = 0;
+const PATH: usize = 1;
+
+impl Form {
+    /// Asks how a recording is to be exported, and where to. One that is not over is exported as far as it has come.
+    pub(in crate::app) fn export(subject: Subject, source: PathBuf, span: Option<Span>, grows: bool, now: Now) -> Self {
+        let name = source.to_string_lossy();
+        let name = name.strip_suffix(".partial").unwrap_or(&name);
+        let name = name.strip_suffix(".nettrace").unwrap_or(name);
+        // It can be exported again when more has come.
+        let stem = if grows { format!("{name}_{}", stamp(now)) } else { name.to_owned() };
+        let proposed = proposal(&stem, TraceFormat::ALL[0]);
+        let questions = vec![
+            Question::choice("Format", OPTIONS, 0),
+            Question::text("File", &proposed, "a new file, with mode 0600; nothing is overwritten"),
+        ];
+        let mut form = Self::new(Some(subject), Purpose::Export(Export { source, span, grows, stem, proposed }), questions);
+        form.focus = Field::Question(FORMAT);
+        form
+    }
+
+    /// Goes on proposing a path that goes with the format, until another is typed.
+    pub(super) fn propose_path(&mut self) {
+        let (typed, format) = (self.typed(PATH).to_owned(), TraceFormat::ALL[self.chosen(FORMAT)]);
+        if let Purpose::Export(export) = &mut self.purpose
+            && typed == export.proposed
+        {
+            export.proposed = proposal(&export.stem, format);
+            let next = export.proposed.clone();
+            self.questions[PATH] = Question::text(self.questions[PATH].label, next, self.questions[PATH].about);
+        }
+    }
+
+    /// What is wanted, or why it cannot be had like this.
+    pub(in crate::app) fn export_request(&self) -> Result<ExportRequest, (usize, String)> {
+        let Purpose::Export(export) = &self.purpose else { return Err((PATH, "Nothing is to be exported.".to_owned())) };
+        let path = self.typed(PATH);
+        if path.is_empty() || path.ends_with('/') {
+            return Err((PATH, "Give the file's name, too.".to_owned()));
+        }
+        let (source, destination) = (export.source.clone(), Path::new(path).to_owned());
+        Ok(ExportRequest { source, destination, format: TraceFormat::ALL[self.chosen(FORMAT)], span: export.span })
+    }
+}
+
+fn proposal(stem: &str, format: TraceFormat) -> String {
+    format!("{stem}.{}", format.extension())
+}
+
+impl Export {
+    pub(super) fn effects(&self) -> Vec<String> {
+        let what = match (self.span, self.grows) {
+            (Some(_), _) => "The part of the file that is looked at is exported.",
+            (None, true) => {
+                "What has been recorded so far is exported. The recording goes on. Names of methods come at its end: without them code is shown by its addresses."
+            }
+            (None, false) => "All of the recording is exported; it stays as it is.",
+        };
+        vec![what.to_owned()]
+    }
+}

@@ -1,0 +1,55 @@
+//! Exports of recorded files, each on a thread of the pool.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use tokio::sync::mpsc;
+
+use crate::app::{JobResult, Msg, Ticket};
+use crate::model::{Span, TraceFormat, sanitise};
+use crate::session::{self, Destination, ExportOptions, ExportPart};
+
+/// What is to be exported.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    pub(super) source: PathBuf,
+    pub(super) destination: PathBuf,
+    pub(super) format: TraceFormat,
+    pub(super) span: Option<Span>,
+    pub(super) ticket: Ticket,
+}
+
+/// Exports a file, says how far it has come, and gives up once nothing listens any more.
+pub(super) fn start(wanted: Wanted, inbox: mpsc::Sender<Msg>) {
+    tokio::task::spawn_blocking(move || {
+        let ticket = wanted.ticket;
+        // The answer to a question of a dashboard that has gone is of no use.
+        let _ = inbox.blocking_send(Msg::JobDone { ticket, result: export(wanted, &inbox) });
+    });
+}
+
+fn export(wanted: Wanted, inbox: &mpsc::Sender<Msg>) -> Result<JobResult, String> {
+    let Wanted { source, destination, format, span, ticket } = wanted;
+    // It is read twice. One that grows has more to read by then.
+    let total = source.metadata().map_or(0, |facts| facts.len().saturating_mul(2)).max(1);
+    let mut told = 0;
+    let mut go_on = |bytes: u64| {
+        let percent = u8::try_from(u128::from(bytes) * 100 / u128::from(total)).unwrap_or(100).min(99);
+        if percent != told {
+            told = percent;
+            // Where the loop is busy, the next one will do.
+            let _ = inbox.try_send(Msg::JobProgress { ticket, percent });
+        }
+        !inbox.is_closed()
+    };
+    let grows = source.extension().is_some_and(|extension| extension == "partial");
+    let (first, last) = span.unwrap_or((i64::MIN, i64::MAX));
+    let part = ExportPart { window: first..=last, threads: HashSet::new() };
+    let options = ExportOptions { format, part, calls: false, tasks: false, number: 0 };
+    let file = Destination::File(destination.clone());
+    let passes = session::export(&[source], &options, &file, &mut go_on).map_err(|error| error.to_string())?;
+    let bytes = destination.metadata().ok().map(|facts| facts.len());
+    // One that goes on has no end yet.
+    let note = passes.iter().find_map(|pass| pass.trouble()).filter(|_| !grows);
+    Ok(JobResult { files: vec![sanitise(&destination.to_string_lossy())], bytes, note })
+}
