@@ -271,7 +271,9 @@ mod tests {
         for end in [0, size / 2, size + size / 2] {
             let out = folder.path().join("out");
             let given_up =
-                export(&[path.clone()], &options(TraceFormat::Perfetto), &Destination::File(out.clone()), &mut |bytes| bytes < end);
+                export(std::slice::from_ref(&path), &options(TraceFormat::Perfetto), &Destination::File(out.clone()), &mut |bytes| {
+                    bytes < end
+                });
             assert!(matches!(given_up, Err(ExportError::GivenUp)), "{given_up:?}");
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the recording alone");
         }
