@@ -4,7 +4,7 @@ use std::io::Read;
 
 use allocation_counter::{AllocationInfo, measure};
 use dn_top::analysis::{EventFilter, Live, Throughput};
-use dn_top::export::{Export, Options, Overview, Part};
+use dn_top::export::{Export, Facts, HeapGraph, Options, Overview, Part};
 use dn_top::model::TraceFormat;
 use dn_top::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, TraceHeader};
 
@@ -221,5 +221,54 @@ fn an_export_of_a_million_stacks_takes_no_more_than_others() {
         // What is counted by stack keeps more of them before it is written.
         let limit = if matches!(format, TraceFormat::Pprof | TraceFormat::Folded) { 32 * MB } else { 16 * MB };
         assert!(most <= limit, "{}: {most} bytes", format.name());
+    }
+}
+
+/// Objects of 24 bytes, each with a reference to the one before it.
+#[test]
+fn the_graph_of_a_heap_takes_little_more_than_its_addresses() {
+    const OBJECTS: u64 = 1 << 17;
+    const EACH: u64 = 1 << 10;
+    let mut encoder = Encoder::new(TraceHeader::default());
+    let [node, edge] = [18, 19].map(|event_id| {
+        encoder.metadata(&Metadata { provider: "Microsoft-Windows-DotNETRuntime".into(), event_id, ..Metadata::default() })
+    });
+    let address = |object: u64| 0x7f00_0000_0000 + object * 24;
+    for index in 0..OBJECTS / EACH {
+        let objects = index * EACH..(index + 1) * EACH;
+        let mut payload = [(index as u32).to_le_bytes(), (EACH as u32).to_le_bytes()].concat();
+        payload.extend([0; 2]);
+        let (mut nodes, mut edges) = (payload.clone(), payload);
+        for object in objects {
+            [address(object), 24, 1, 1].iter().for_each(|word| nodes.extend(word.to_le_bytes()));
+            edges.extend(address(object.saturating_sub(1)).to_le_bytes());
+            edges.extend([0; 4]);
+        }
+        encoder.event(&NewEvent { metadata: node, payload: &nodes, ..NewEvent::default() });
+        encoder.event(&NewEvent { metadata: edge, payload: &edges, ..NewEvent::default() });
+    }
+    encoder.end();
+    let stream = encoder.take();
+    let mut written = Count(0);
+    let info = measure(|| {
+        let mut graph = HeapGraph::new(1 << 30);
+        Decoder::new(Limits::default()).feed(&stream, &mut graph).expect("a readable stream");
+        graph.write(&Facts::default(), &mut written).expect("a graph");
+    });
+    // A place, an address, a type and a size, and where the reference leads, in a byte each but for the first two.
+    assert!(written.0 > OBJECTS * 15, "{} bytes", written.0);
+    assert!(info.bytes_max < OBJECTS * 44, "{} bytes an object", info.bytes_max / OBJECTS);
+}
+
+struct Count(u64);
+
+impl std::io::Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }

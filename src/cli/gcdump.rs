@@ -30,7 +30,7 @@ impl GraphFile {
     }
 
     /// Writes the graph of a walk that is whole, and gives the file its name.
-    pub(super) fn write(mut self, graph: &HeapGraph, heap: &HeapSnapshot, process: &Process) -> Result<Option<PathBuf>, Failure> {
+    pub(super) fn write(mut self, graph: HeapGraph, heap: &HeapSnapshot, process: &Process) -> Result<Option<PathBuf>, Failure> {
         // The types of some objects may not have been told: that leaves them without a name.
         if !heap.is_finished || !heap.problems.iter().all(|problem| matches!(problem, HeapProblem::TypesUnknown(_))) {
             return Err(

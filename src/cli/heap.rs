@@ -81,7 +81,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     }
     let file = arguments.graph_file.as_deref().map(GraphFile::create).transpose()?;
     forget_types(&client).await?;
-    // What is on a heap was in memory: a runtime that tells of more lies. An object takes 24 bytes at least, 32 of the walk and 24 of the graph; a
+    // What is on a heap was in memory: a runtime that tells of more lies. An object takes 24 bytes at least, 32 of the walk and 20 of the graph; a
     // reference takes 8, 12 of the walk and 8 of the graph.
     let memory = client.peak_memory().unwrap_or(UNKNOWN);
     let (most, room) = (memory.saturating_mul(4).saturating_add(64 << 20), memory.saturating_mul(2).saturating_add(16 << 20));
@@ -102,7 +102,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     if let Err(why @ (Unfinished::Cut(_) | Unfinished::NotStopped(_))) = &ended {
         print::say(format_args!("{}: {why}", called(&process)));
     }
-    let written = file.map_or(Ok(None), |file| file.write(&graph, &heap, &process));
+    let written = file.map_or(Ok(None), |file| file.write(graph, &heap, &process));
     let (path, trouble) = match written {
         Ok(path) => (path.map(|path| sanitise(&path.to_string_lossy())), None),
         Err(failure) => (None, Some(failure)),

@@ -11,6 +11,7 @@ use foldhash::HashMap;
 use thiserror::Error;
 
 use super::graph::{HeapGraph, Node, Root};
+use super::places::Places;
 
 /// What is known of the process besides its heap.
 #[derive(Debug, Clone, Default)]
@@ -53,13 +54,12 @@ struct Group {
 }
 
 /// The graph with numbers for addresses. The nodes are numbered: groups, objects, and objects that are only referred to.
-struct Numbered<'a> {
-    graph: &'a HeapGraph,
+struct Numbered {
+    /// Its edges are numbers of nodes, [`NOWHERE`] where they lead to none.
+    graph: HeapGraph,
     groups: Vec<Group>,
-    /// Numbers of the nodes that objects refer to, one object after the other.
-    targets: Vec<u32>,
-    /// By object, the end of its targets.
-    ends: Vec<u32>,
+    /// Numbers of an object and of another that is alive as long as it is, in order.
+    dependents: Vec<(u32, u32)>,
     /// Addresses of objects that were not told.
     others: Vec<u64>,
     /// By type of object and class of size, which of `types` it is.
@@ -80,6 +80,8 @@ const CLASSES: [(u32, &str); 5] =
     [(0, ""), (1_000, " (Bytes > 1K)"), (10_000, " (Bytes > 10K)"), (100_000, " (Bytes > 100K)"), (1_000_000, " (Bytes > 1M)")];
 /// No type.
 const NONE: u32 = u32::MAX;
+/// No node.
+const NOWHERE: u64 = u64::MAX;
 
 fn class(size: u32) -> usize {
     CLASSES.iter().rposition(|(bound, _)| size > *bound).unwrap_or(0)
@@ -90,11 +92,12 @@ impl HeapGraph {
     ///
     /// # Errors
     /// When it cannot be written, or the format cannot hold it.
-    pub fn write(&self, facts: &Facts, out: &mut impl Write) -> Result<(), GraphError> {
+    pub fn write(self, facts: &Facts, out: &mut impl Write) -> Result<(), GraphError> {
         if self.is_full() {
             return Err(GraphError::TooLarge);
         }
-        let graph = Numbered::new(self)?;
+        let is_64_bit = self.is_64_bit();
+        let graph = Numbered::new(self);
         let mut out = Out { inner: out, at: 0 };
         out.string(Some("!FastSerialization.1"))?;
         out.begin("GCHeapDump", 10, 8)?;
@@ -102,7 +105,7 @@ impl HeapGraph {
         graph.write(&mut out)?;
         out.bytes(&[tag::END_OBJECT])?;
         // Whether pointers have 64 bits; and that nothing was sampled: every object counts once.
-        out.bytes(&[self.is_64_bit().into()])?;
+        out.bytes(&[is_64_bit.into()])?;
         out.bytes(&1.0_f32.to_le_bytes())?;
         out.bytes(&1.0_f32.to_le_bytes())?;
         // Nothing of JavaScript, nothing of segments, no log.
@@ -134,8 +137,8 @@ impl HeapGraph {
     }
 }
 
-impl<'a> Numbered<'a> {
-    fn new(graph: &'a HeapGraph) -> Result<Self, GraphError> {
+impl Numbered {
+    fn new(mut graph: HeapGraph) -> Self {
         let mut kinds = vec![[NONE; CLASSES.len()]; graph.types.len()];
         let mut types = Vec::new();
         for node in &graph.nodes {
@@ -159,15 +162,14 @@ impl<'a> Numbered<'a> {
         }
 
         let first = groups.len() as u32;
-        let mut places: Vec<(u64, u32)> = graph.nodes.iter().zip(first..).map(|(node, number)| (node.address, number)).collect();
-        places.sort_unstable();
+        let mut places = Places::new(&graph.addresses);
         let mut unknown = HashMap::<u64, u32>::default();
         let mut others = Vec::new();
-        let mut number = |address: u64| match places.binary_search_by_key(&address, |(place, _)| *place) {
-            Ok(at) => places[at].1,
-            Err(_) => *unknown.entry(address).or_insert_with(|| {
+        let mut number = |address: u64| match places.find(address) {
+            Some(place) => first + place,
+            None => *unknown.entry(address).or_insert_with(|| {
                 others.push(address);
-                first + (places.len() + others.len() - 1) as u32
+                first + (graph.addresses.len() + others.len() - 1) as u32
             }),
         };
         for (object, root) in &graph.roots {
@@ -178,19 +180,10 @@ impl<'a> Numbered<'a> {
         }
         let mut dependents: Vec<(u32, u32)> = graph.dependents.iter().map(|(key, value)| (number(*key), number(*value))).collect();
         dependents.sort_unstable();
-        let mut dependents = dependents.into_iter().peekable();
-        let (mut targets, mut ends) = (Vec::with_capacity(graph.edges.len()), Vec::with_capacity(graph.nodes.len()));
-        let mut edges = graph.edges.iter();
-        for (node, own) in graph.nodes.iter().zip(first..) {
-            targets.extend(edges.by_ref().take(node.edges as usize).filter(|address| **address != 0).map(|address| number(*address)));
-            while let Some((key, value)) = dependents.next_if(|(key, _)| *key <= own) {
-                if key == own {
-                    targets.push(value);
-                }
-            }
-            ends.push(u32::try_from(targets.len()).map_err(|_| GraphError::TooLarge)?);
+        for edge in &mut graph.edges {
+            *edge = if *edge == 0 { NOWHERE } else { number(*edge).into() };
         }
-        Ok(Self { graph, groups, targets, ends, others, kinds, types })
+        Self { graph, groups, dependents, others, kinds, types }
     }
 
     fn write(&self, out: &mut Out<'_, impl Write>) -> Result<(), GraphError> {
@@ -211,21 +204,18 @@ impl<'a> Numbered<'a> {
         // Where each node is described. The first description is that of all that are not known.
         let nodes = self.groups.len() + self.graph.nodes.len() + self.others.len();
         out.i32(count(nodes)?)?;
-        let mut text = Vec::new();
         let mut at = 2_usize;
-        for number in 0..nodes {
-            let described = self.describe(number, &mut text);
-            out.i32(if described { count(at)? } else { 0 })?;
+        self.describe(|text| {
+            out.i32(count(at)?)?;
             at += text.len();
-        }
+            Ok(())
+        })?;
+        self.others.iter().try_for_each(|_| out.i32(0))?;
         out.i32(count(at)?)?;
         out.bytes(&[0, 0])?;
-        for number in 0..nodes {
-            self.describe(number, &mut text);
-            out.bytes(&text)?;
-        }
+        self.describe(|text| Ok(out.bytes(text)?))?;
         out.i32(count(nodes)?)?;
-        let addresses = self.graph.nodes.iter().map(|node| node.address).chain(self.others.iter().copied());
+        let addresses = self.graph.addresses.iter().chain(&self.others).copied();
         for address in std::iter::repeat_n(0, self.groups.len()).chain(addresses) {
             out.i64(address as i64)?;
         }
@@ -233,40 +223,53 @@ impl<'a> Numbered<'a> {
         Ok(())
     }
 
-    /// Writes the description of a node; of one that is not known there is none.
-    fn describe(&self, number: usize, text: &mut Vec<u8>) -> bool {
-        text.clear();
-        if let Some(group) = self.groups.get(number) {
-            put(text, (1 + number as i32) << 1);
-            put_children(text, number, &group.children);
-            return true;
+    /// Gives the description of each node; of those that were not told there is none.
+    fn describe(&self, mut take: impl FnMut(&[u8]) -> Result<(), GraphError>) -> Result<(), GraphError> {
+        let mut text = Vec::new();
+        for (group, number) in self.groups.iter().zip(0..) {
+            text.clear();
+            put(&mut text, (1 + number) << 1);
+            put_children(&mut text, number, group.children.len(), group.children.iter().copied());
+            take(&text)?;
         }
-        let object = number - self.groups.len();
-        let Some(Node { size, kind, .. }) = self.graph.nodes.get(object) else { return false };
-        let sized = self.kinds[*kind as usize][class(*size)];
-        let of_type = (1 + self.groups.len() as i32 + sized as i32) << 1;
-        if self.types[sized as usize].size == *size as i32 {
-            put(text, of_type);
-        } else {
-            put(text, of_type | 1);
-            put(text, *size as i32);
+        let mut dependents = self.dependents.as_slice();
+        let mut edges = self.graph.edges.as_slice();
+        for (Node { size, kind, edges: held }, number) in self.graph.nodes.iter().zip(self.groups.len() as i32..) {
+            text.clear();
+            let sized = self.kinds[*kind as usize][class(*size)];
+            let of_type = (1 + self.groups.len() as i32 + sized as i32) << 1;
+            if self.types[sized as usize].size == *size as i32 {
+                put(&mut text, of_type);
+            } else {
+                put(&mut text, of_type | 1);
+                put(&mut text, *size as i32);
+            }
+            let (own, rest) = edges.split_at(edges.len().min(*held as usize));
+            edges = rest;
+            let own = own.iter().filter(|target| **target != NOWHERE).map(|target| *target as u32);
+            let (kept, rest) = dependents.split_at(dependents.iter().take_while(|(key, _)| *key == number as u32).count());
+            dependents = rest;
+            put_children(&mut text, number, own.clone().count() + kept.len(), own.chain(kept.iter().map(|(_, value)| *value)));
+            take(&text)?;
         }
-        let begin = if object == 0 { 0 } else { self.ends[object - 1] };
-        put_children(text, number, &self.targets[begin as usize..self.ends[object] as usize]);
-        true
+        Ok(())
     }
 }
 
 /// How many nodes a node refers to, and how far away in number each is.
-fn put_children(text: &mut Vec<u8>, number: usize, children: &[u32]) {
-    put(text, children.len() as i32);
+fn put_children(text: &mut Vec<u8>, number: i32, count: usize, children: impl Iterator<Item = u32>) {
+    put(text, count as i32);
     for child in children {
-        put(text, (*child as i32).wrapping_sub(number as i32));
+        put(text, (child as i32).wrapping_sub(number));
     }
 }
 
 /// Writes a number in as few bytes as hold it with its sign: 7 bits a byte, the highest first, all bytes but the last marked.
 fn put(text: &mut Vec<u8>, value: i32) {
+    if (-64..64).contains(&value) {
+        text.push(value as u8 & 0x7f);
+        return;
+    }
     let is_wider = |bits: u32| value << (32 - bits) >> (32 - bits) != value;
     for bits in [28, 21, 14, 7] {
         if is_wider(bits) {

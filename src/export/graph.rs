@@ -17,7 +17,7 @@ const MODULES: usize = 1 << 14;
 const LONGEST: usize = 1024;
 
 /// Gathers the graph while the session goes on. The file needs addresses of objects that come last for references that come first, so all of it is kept:
-/// 24 bytes for an object, 8 for a reference, and never more than there is room for: what needs more makes no graph, and nothing of it is kept.
+/// 20 bytes for an object, 8 for a reference, and never more than there is room for: what needs more makes no graph, and nothing of it is kept.
 #[derive(Debug, Default)]
 pub struct HeapGraph {
     /// By metadata index.
@@ -27,6 +27,9 @@ pub struct HeapGraph {
     pub(super) types: Vec<Type>,
     /// Paths of modules.
     modules: HashMap<u64, String>,
+    /// Addresses of objects.
+    pub(super) addresses: Vec<u64>,
+    /// The same objects.
     pub(super) nodes: Vec<Node>,
     /// Addresses, in the order of the nodes that hold them.
     pub(super) edges: Vec<u64>,
@@ -51,7 +54,6 @@ pub(super) struct Type {
 /// An object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Node {
-    pub(super) address: u64,
     pub(super) size: u32,
     /// Index of its type.
     pub(super) kind: u32,
@@ -145,17 +147,19 @@ impl HeapGraph {
     fn nodes(&mut self, nodes: BulkNode<'_>) -> Option<()> {
         if nodes.index == 0 && !self.nodes.is_empty() {
             // Another walk: of the one before only the names of types still count.
-            self.taken -= (size_of_val(&*self.nodes) + size_of_val(&*self.edges)) as u64;
+            self.taken -= (size_of_val(&*self.addresses) + size_of_val(&*self.nodes) + size_of_val(&*self.edges)) as u64;
+            self.addresses.clear();
             self.nodes.clear();
             self.edges.clear();
         }
         for node in nodes.nodes() {
             let kind = self.type_of(node.type_id)?;
-            self.take(size_of::<Node>())?;
+            self.take(size_of::<u64>() + size_of::<Node>())?;
             let size = node.size.min(i32::MAX as u64) as u32;
             // What holds more has no room in any process.
             let edges = u32::try_from(node.edges).unwrap_or(u32::MAX);
-            self.nodes.push(Node { address: node.address, size, kind, edges });
+            self.addresses.push(node.address);
+            self.nodes.push(Node { size, kind, edges });
         }
         Some(())
     }

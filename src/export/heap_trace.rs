@@ -39,14 +39,14 @@ impl HeapGraph {
         let mut dependents = self.dependents.clone();
         dependents.sort_unstable();
         let mut edges = &self.edges[..];
-        for node in &self.nodes {
+        for (address, node) in self.addresses.iter().zip(&self.nodes) {
             let (own, others) = edges.split_at((node.edges as usize).min(edges.len()));
             edges = others;
-            let first = dependents.partition_point(|(key, _)| *key < node.address);
-            let kept = dependents[first..].iter().take_while(|(key, _)| *key == node.address).map(|(_, value)| *value);
+            let first = dependents.partition_point(|(key, _)| key < address);
+            let kept = dependents[first..].iter().take_while(|(key, _)| key == address).map(|(_, value)| *value);
             let targets = own.iter().copied().filter(|target| *target != 0).chain(kept);
             parts.add(heap::OBJECTS, |object| {
-                object.uint(heap::OBJECT_ID, node.address);
+                object.uint(heap::OBJECT_ID, *address);
                 object.uint(heap::OBJECT_TYPE_ID, u64::from(node.kind) + 1);
                 object.uint(heap::SELF_SIZE, node.size.into());
                 // The walk does not say in which fields references are; there have to be as many as references.

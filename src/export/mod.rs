@@ -5,6 +5,7 @@
 mod gcdump;
 mod graph;
 mod heap_trace;
+mod places;
 mod trace;
 
 pub use gcdump::{Facts, GraphError};

@@ -12,7 +12,7 @@ mod reader;
 const ADDRESSES: [u64; 3] = [0x100, 0x200, 0x300];
 const FACTS: i64 = 1_731_974_400_000;
 
-fn file(graph: &HeapGraph) -> Vec<u8> {
+fn file(graph: HeapGraph) -> Vec<u8> {
     let facts = Facts { process_id: 42, process_name: "Shop".into(), collected_unix_ms: FACTS };
     let mut out = Vec::new();
     graph.write(&facts, &mut out).unwrap();
@@ -114,7 +114,7 @@ fn a_graph_is_read_again() {
         (17, rows(true, &[&[0x100, 0x300, 7]], 0)),
         (152, module),
     ]);
-    let (nodes, root, total) = read(&file(&graph));
+    let (nodes, root, total) = read(&file(graph));
     assert_eq!((total, nodes[root].kind.as_str()), (24 + 32 + 8000, "[.NET Roots]"));
     let at = |address: u64| nodes.iter().position(|node| node.address == address).unwrap();
     let [first, second, third, unknown] = [0x100, 0x200, 0x300, 0x999].map(at);
@@ -138,20 +138,20 @@ fn what_there_is_no_room_for_makes_no_file() {
         let all: Vec<_> = (0..count).map(|number| [0x100 + number, 24, 1, 0]).collect();
         rows(true, &all.iter().map(<[u64; 4]>::as_slice).collect::<Vec<_>>(), 0)
     };
-    let write = |graph: &HeapGraph| graph.write(&Facts::default(), &mut Vec::new());
+    let write = |graph: HeapGraph| graph.write(&Facts::default(), &mut Vec::new());
     let fits = graph_in(10_000, &[(18, nodes(400))]);
-    assert!(fits.nodes.len() == 400 && write(&fits).is_ok());
+    assert!(fits.nodes.len() == 400 && write(fits).is_ok());
     // What came later is not kept either.
     let full = graph_in(10_000, &[(18, nodes(1000)), (18, nodes(1))]);
     assert!(full.is_full() && full.nodes.capacity() == 0);
-    assert!(matches!(write(&full), Err(GraphError::TooLarge)));
+    assert!(matches!(write(full), Err(GraphError::TooLarge)));
     let unwanted = graph_in(0, &[(18, nodes(1000))]);
     assert!(!unwanted.is_full() && unwanted.nodes.is_empty());
 }
 
 #[test]
 fn nothing_is_a_file_too() {
-    let (nodes, root, total) = read(&file(&HeapGraph::default()));
+    let (nodes, root, total) = read(&file(HeapGraph::default()));
     assert_eq!((nodes[root].kind.as_str(), total), ("[.NET Roots]", 0));
 }
 

@@ -1,0 +1,81 @@
+//! Objects by their addresses.
+
+/// Bytes of a page: each has few objects.
+const PAGE: u32 = 10;
+/// A step to the next object that is longer than this begins another run.
+const STEP: u64 = 16 << PAGE;
+
+/// Finds objects by address. A walk over the heap tells them region by region and in the order of addresses within each, so that there are few runs of
+/// growing addresses; where in one an object is, a table of pages says almost.
+pub(super) struct Places<'a> {
+    addresses: &'a [u64],
+    /// In the order of addresses.
+    runs: Vec<Run>,
+    /// By page of each run, and one behind all: which is the first object that begins in it or behind it.
+    pages: Vec<u32>,
+    /// The run that was looked at last.
+    near: Run,
+}
+
+/// Objects whose addresses grow in short steps.
+#[derive(Debug, Clone, Copy, Default)]
+struct Run {
+    first: u64,
+    last: u64,
+    /// The place of its first page in `pages`.
+    pages: usize,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn new(addresses: &'a [u64]) -> Self {
+        let (mut runs, mut pages) = (Vec::<Run>::new(), Vec::new());
+        for (address, place) in addresses.iter().zip(0_u32..) {
+            match runs.last_mut() {
+                Some(run) if *address > run.last && address - run.last <= STEP => run.last = *address,
+                _ => runs.push(Run { first: *address, last: *address, pages: pages.len() }),
+            }
+            let Some(run) = runs.last() else { continue };
+            let page = run.pages + ((address - run.first) >> PAGE) as usize;
+            pages.resize(pages.len().max(page + 1), place);
+        }
+        pages.push(addresses.len() as u32);
+        runs.sort_unstable_by_key(|run| run.first);
+        Self { addresses, near: runs.first().copied().unwrap_or_default(), runs, pages }
+    }
+
+    /// The place of an object among the addresses.
+    pub(super) fn find(&mut self, address: u64) -> Option<u32> {
+        if !(self.near.first..=self.near.last).contains(&address) {
+            let behind = self.runs.partition_point(|run| run.first <= address);
+            self.near = *self.runs.get(behind.checked_sub(1)?)?;
+        }
+        let page = self.near.pages + usize::try_from(address.checked_sub(self.near.first)? >> PAGE).ok()?;
+        let (from, to) = (*self.pages.get(page)?, *self.pages.get(page + 1)?);
+        let found = self.addresses.get(from as usize..to as usize)?.binary_search(&address).ok()?;
+        Some(from + found as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_found_in_any_order_of_regions() {
+        let region = |first: u64, step: u64, count: u64| (0..count).map(move |place| first + place * step);
+        // The second region ends where the first begins, the third lies apart, and the fourth is one object.
+        let addresses: Vec<u64> = region(0x10_0000, 24, 5000)
+            .chain(region(0x10_0000 - 24 * 100, 24, 100))
+            .chain(region(0x9000_0000_0000, 5000, 300))
+            .chain([0x20])
+            .collect();
+        let mut places = Places::new(&addresses);
+        assert_eq!(places.runs.len(), 4);
+        for (address, place) in addresses.iter().zip(0..) {
+            assert_eq!(places.find(*address), Some(place), "{address:x}");
+            assert_eq!(places.find(*address + 8), None, "{address:x}");
+        }
+        assert_eq!([0, u64::MAX].map(|address| places.find(address)), [None; 2]);
+        assert_eq!(Places::new(&[]).find(0), None);
+    }
+}
