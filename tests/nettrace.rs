@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 
 use dn_top::analysis::Throughput;
-use dn_top::nettrace::{Decoder, Ending, Event, Limits, Loss, Metadata, SequencePoint, Sink};
+use dn_top::nettrace::{Counts, Cutter, Decoder, Ending, Event, Limits, Loss, Metadata, Problem, SequencePoint, Sink, TraceHeader};
 use serde_json::Value;
 
 /// Captures that the tree is too small for can be checked as well: name a directory with `expected.json` and the `.xz` files.
@@ -141,5 +141,116 @@ fn a_capture_that_was_cut_off_gives_the_events_before_the_cut() {
             before = part.events.len();
         }
         assert_eq!(before, whole.events.len(), "{name}: only its end is missing");
+    }
+}
+
+/// Counts events, and how many of them came as counts of whole blocks.
+#[derive(Default)]
+struct Tally {
+    throughput: Throughput,
+    counted: u64,
+}
+
+impl Sink for Tally {
+    fn trace(&mut self, header: &TraceHeader) {
+        Sink::trace(&mut self.throughput, header);
+    }
+
+    fn metadata(&mut self, metadata: &Metadata) {
+        self.throughput.metadata(metadata);
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        self.throughput.event(event);
+    }
+
+    fn counted(&mut self, counts: &Counts<'_>) -> bool {
+        let is_taken = self.throughput.counted(counts);
+        self.counted += if is_taken { counts.kinds.iter().map(|kind| kind.events).sum() } else { 0 };
+        is_taken
+    }
+
+    fn stacks(&mut self, count: u32) {
+        self.throughput.stacks(count);
+    }
+
+    fn loss(&mut self, loss: &Loss) {
+        self.throughput.loss(loss);
+    }
+
+    fn sequence_point(&mut self, point: &SequencePoint) {
+        self.throughput.sequence_point(point);
+    }
+
+    fn problem(&mut self, problem: &Problem) {
+        self.throughput.problem(problem);
+    }
+}
+
+impl Tally {
+    /// Everything that is known, in words.
+    fn words(&self, decoder: &Decoder, ending: &Ending) -> String {
+        let Self { throughput: all, .. } = self;
+        format!("{ending:?} {:?} {:?} {:?} {:?} {:?}", decoder.trace(), all.snapshot(), all.span(), all.counts(), all.problems())
+    }
+}
+
+/// Reads a stream with at most so many bytes at a time, and counts blocks before they are decoded.
+fn counted_ahead(bytes: &[u8], most: usize) -> (String, u64) {
+    let (mut cutter, mut decoder, mut tally) = (Cutter::new(Limits::default()), Decoder::new(Limits::default()), Tally::default());
+    let (mut from, mut to) = (0, 0);
+    while from < bytes.len() {
+        let is_last = to == bytes.len();
+        to = bytes.len().min(from + most);
+        let here = &bytes[from..to];
+        let mut cut = cutter.cut(here);
+        if is_last || cut.size() == 0 && here.len() == most {
+            cut.extend(here.len());
+        }
+        cut.count(here);
+        from += cut.size();
+        if decoder.feed_cut(here, cut, &mut tally).is_err() {
+            break;
+        }
+    }
+    let ending = decoder.finish(&mut tally);
+    (tally.words(&decoder, &ending), tally.counted)
+}
+
+fn decoded(bytes: &[u8]) -> String {
+    let (mut decoder, mut tally) = (Decoder::new(Limits::default()), Tally::default());
+    let _ = decoder.feed(bytes, &mut tally);
+    let ending = decoder.finish(&mut tally);
+    tally.words(&decoder, &ending)
+}
+
+#[test]
+fn blocks_that_are_counted_ahead_hold_the_same() {
+    for name in expected().keys() {
+        let bytes = capture(name);
+        let (expected, total) = (decoded(&bytes), found(&bytes)["events"].as_u64().expect("a number"));
+        for most in [200_000, 1 << 20] {
+            let (found, counted) = counted_ahead(&bytes, most);
+            assert_eq!(found, expected, "{name}, {most} bytes at a time");
+            eprintln!("{name}, {most} bytes at a time: {counted} of {total} events counted ahead");
+            assert!(counted > 0, "{name}: nothing was counted ahead");
+        }
+    }
+}
+
+#[test]
+fn damaged_blocks_that_are_counted_ahead_hold_the_same() {
+    let mut noise = noise();
+    for name in CUT {
+        let whole = capture(name);
+        let whole = &whole[..whole.len().min(600_000)];
+        for round in 0..60 {
+            let mut bytes = whole[..whole.len() - noise(1000)].to_vec();
+            for _ in 0..round % 5 {
+                let at = noise(bytes.len());
+                bytes[at] = noise(256) as u8;
+            }
+            assert_eq!(counted_ahead(&bytes, 150_000).0, decoded(&bytes), "{name}, round {round}");
+        }
     }
 }

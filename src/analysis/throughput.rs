@@ -6,7 +6,7 @@ use std::fmt;
 use foldhash::{HashMap, HashSet};
 
 use crate::clr::events;
-use crate::nettrace::{Event, Loss, LossKind, Metadata, Problem, ProblemKind, SequencePoint, Sink, Thread, ThreadId, TraceHeader};
+use crate::nettrace::{Counts, Event, Loss, LossKind, Metadata, Problem, ProblemKind, SequencePoint, Sink, Thread, ThreadId, TraceHeader};
 use crate::wire::Utf16;
 
 /// Most threads that are told apart.
@@ -229,6 +229,27 @@ impl Sink for Throughput {
         let Metadata { provider, event_id, name, .. } = metadata;
         let is_dynamic = name.is_empty() && events::is_dynamic(provider, *event_id);
         self.kinds.push(Kind { provider: provider.clone(), event_id: *event_id, name: name.clone(), count: 0, bytes: 0, is_dynamic });
+    }
+
+    fn takes_counts(&self) -> bool {
+        true
+    }
+
+    fn counted(&mut self, counts: &Counts<'_>) -> bool {
+        // Those whose names are in their payloads are counted by these.
+        if counts.kinds.iter().any(|kind| self.kinds.get(kind.metadata as usize).is_none_or(|kind| kind.is_dynamic)) {
+            return false;
+        }
+        for counted in counts.kinds {
+            let kind = &mut self.kinds[counted.metadata as usize];
+            kind.count += counted.events;
+            kind.bytes += counted.bytes;
+        }
+        self.first_timestamp = self.first_timestamp.min(counts.oldest);
+        self.last_timestamp = self.last_timestamp.max(counts.newest);
+        let room = THREAD_LIMIT.saturating_sub(self.threads.len());
+        self.threads.extend(counts.threads.iter().take(room));
+        true
     }
 
     #[inline]

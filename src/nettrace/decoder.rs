@@ -6,7 +6,7 @@ mod repair;
 mod tests;
 
 use super::frame::{Format, Frame, footer, frame, prologue};
-use super::{BlockKind, DecodeError, Problem, ProblemKind, Sink, TraceHeader};
+use super::{BlockKind, Cut, DecodeError, Problem, ProblemKind, Sink, TraceHeader};
 
 use blocks::Blocks;
 pub use repair::Repair;
@@ -149,6 +149,16 @@ impl Decoder {
             self.pending = Vec::new();
         }
         result
+    }
+
+    /// The same with the start of the next bytes that a [`Cutter`](super::Cutter) cut. What it counted of them is given to a sink that takes counts.
+    ///
+    /// # Errors
+    /// As [`feed`](Self::feed).
+    pub fn feed_cut(&mut self, bytes: &[u8], cut: Cut, sink: &mut impl Sink) -> Result<(), DecodeError> {
+        let bytes = &bytes[..cut.size()];
+        self.blocks.counted = cut.counted.into_iter().peekable();
+        self.feed(bytes, sink)
     }
 
     /// Delivers all events that are held back to be put in time order. For a live stream that has paused: what is older and comes later is out of order.

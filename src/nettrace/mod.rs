@@ -8,6 +8,7 @@
 //! This room knows no provider and no event: meaning is the business of `clr` and `analysis`. No input or output, no clock.
 
 mod append;
+mod counts;
 mod decoder;
 mod encode;
 mod error;
@@ -27,6 +28,7 @@ mod time;
 mod trace;
 
 pub use append::{Appended, Tail, TailError};
+pub use counts::{Counts, Cut, Cutter, KindCount};
 pub use decoder::{Decoder, Ending, Limits, Repair};
 pub use encode::{Encoder, NewEvent};
 pub use error::{BlockKind, DecodeError, Limit, Problem, ProblemKind};

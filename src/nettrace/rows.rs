@@ -82,6 +82,11 @@ impl Rows {
         self.index(id).is_some()
     }
 
+    /// Whether there are rows of all numbers from one to another.
+    pub(super) fn has_all(&self, first: u32, last: u32) -> bool {
+        matches!((self.index(first), self.index(last)), (Some(from), Some(to)) if to.checked_sub(from) == Some((last - first) as usize))
+    }
+
     /// The row of that number.
     pub(super) fn get(&self, id: u32) -> Option<&[u8]> {
         let (at, len) = self.spans[self.index(id)?];

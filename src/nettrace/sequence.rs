@@ -88,6 +88,16 @@ impl Sequences {
         if missing == 0 && slot.started { None } else { slot.step(missing) }
     }
 
+    /// Takes the numbers of events of which none is missing from the first to the last, and says how many before the first are.
+    pub(super) fn events(&mut self, thread: u64, first: u32, last: u32) -> Option<(u32, LossKind)> {
+        let slot = self.slot(thread);
+        let missing = self.event(slot, first);
+        if let Some(slot) = self.slots.get_mut(slot.0 as usize) {
+            slot.last = last;
+        }
+        missing
+    }
+
     /// Takes a thread's last number as a sequence point lists it and says how many events before it are missing.
     pub(super) fn listed(&mut self, thread: u64, number: u32) -> Option<u32> {
         let slot = self.slot(thread);

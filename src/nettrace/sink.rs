@@ -1,6 +1,6 @@
 //! Where the decoder's findings go.
 
-use super::{Event, Metadata, Problem, Thread, ThreadId, TraceHeader};
+use super::{Counts, Event, Metadata, Problem, Thread, ThreadId, TraceHeader};
 
 /// Takes what the decoder finds, in the order of the stream. Every method does nothing unless it is implemented.
 ///
@@ -26,6 +26,17 @@ pub trait Sink {
     /// stream has neither sequence points nor events that are marked as sorted, and more than 4 MB are held back, the older half comes nevertheless,
     /// and what is older than that comes out of order.
     fn ordered_event(&mut self, _event: &Event<'_>) {}
+
+    /// Whether it can make use of events that were counted before they are decoded.
+    fn takes_counts(&self) -> bool {
+        false
+    }
+
+    /// The events of a block, instead of each of them; `false` where each is wanted, which then come to [`event`](Self::event). Only where
+    /// [`Decoder::feed_cut`](super::Decoder::feed_cut) was given counts.
+    fn counted(&mut self, _counts: &Counts<'_>) -> bool {
+        false
+    }
 
     /// So many stacks were defined.
     fn stacks(&mut self, _count: u32) {}
@@ -67,6 +78,14 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     #[inline]
     fn ordered_event(&mut self, event: &Event<'_>) {
         (**self).ordered_event(event);
+    }
+
+    fn takes_counts(&self) -> bool {
+        (**self).takes_counts()
+    }
+
+    fn counted(&mut self, counts: &Counts<'_>) -> bool {
+        (**self).counted(counts)
     }
 
     fn stacks(&mut self, count: u32) {
@@ -177,6 +196,13 @@ pub enum LossKind {
     /// Before the first event of the thread, up to V5. Other readers do not count these: a stream that was joined late would show them as well. (In V6 a
     /// thread's numbers begin at 1 behind its description: what is missing there is a [`Gap`](Self::Gap).)
     Start,
+}
+
+impl LossKind {
+    /// In V6 numbers begin at 1 behind the description of a thread, which says that the stream has all of it.
+    pub(super) fn of(self, v6: bool, capture_thread: ThreadId) -> Self {
+        if v6 && self == Self::Start && capture_thread != ThreadId::UNKNOWN { Self::Gap } else { self }
+    }
 }
 
 /// A sequence point: everything older than its timestamp stands before it in the stream, everything newer behind it.

@@ -19,6 +19,7 @@ mod observe;
 mod orphans;
 mod output;
 mod perf_map;
+mod pieces;
 mod plan;
 mod progress;
 mod pump;

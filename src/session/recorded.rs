@@ -1,18 +1,23 @@
 //! Reading a recorded file to its end, in memory that does not depend on its size.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread;
 
 use thiserror::Error;
 
+use super::pieces::{Piece, Pieces};
 use crate::nettrace::{DecodeError, Decoder, Ending, Limits, Repair, Sink, TraceHeader};
 
 /// What a person can do with a file that does not end as it should.
 const SALVAGE: &str = "`dn-top salvage` makes a whole file of it";
 
-/// One read takes at most this much.
-const CHUNK: usize = 256 * 1024;
+/// Pieces that are read before there is a thread for it: a small file is over by then.
+const ALONE: usize = 4;
+/// Pieces that are read ahead, besides the one that is being read.
+const AHEAD: usize = 1;
 
 /// A nettrace file.
 #[derive(Debug)]
@@ -110,19 +115,38 @@ impl Recorded {
     pub fn read_while(&mut self, mut sink: &mut dyn Sink, mut go_on: impl FnMut(u64) -> bool) -> Result<Pass, ReadError> {
         // One decoder for all that is done with files: a call through a table for each event is cheaper than one decoder more for each of them.
         let mut decoder = Decoder::new(Limits::default());
-        let mut buffer = vec![0; CHUNK];
-        let mut bytes = 0;
-        loop {
-            let count = self.file.read(&mut buffer).map_err(|error| ReadError::Read { path: self.path.clone(), error })?;
-            if count == 0 {
-                break;
+        let (mut bytes, counts) = (0, sink.takes_counts());
+        let mut feed = |mut piece: Piece| {
+            bytes += piece.cut.size() as u64;
+            if counts {
+                piece.count();
             }
-            bytes += count as u64;
             // The error comes again from finish, with how far the file makes sense.
-            if decoder.feed(&buffer[..count], &mut sink).is_err() || !go_on(bytes) {
-                break;
+            let fed = decoder.feed_cut(&piece.bytes, piece.cut, &mut sink);
+            (fed.is_ok() && go_on(bytes)).then_some(piece.bytes)
+        };
+        let mut pieces = Pieces::new(&mut self.file, Limits::default());
+        let read = || {
+            let mut done = None;
+            for _ in 0..ALONE {
+                done = pieces.next(done)?.and_then(&mut feed);
+                if done.is_none() {
+                    return Ok(());
+                }
             }
-        }
+            thread::scope(|scope| {
+                let ((ahead, next), (back, empty)) = (sync_channel(AHEAD), channel());
+                let reader = move || pieces.hand_over(&ahead, &empty, counts);
+                thread::Builder::new().name("read".to_owned()).spawn_scoped(scope, reader)?;
+                for piece in next {
+                    let Some(done) = feed(piece?) else { break };
+                    // It may be over.
+                    let _ = back.send(done);
+                }
+                Ok(())
+            })
+        };
+        read().map_err(|error| ReadError::Read { path: self.path.clone(), error })?;
         let ending = decoder.finish(&mut sink);
         match (decoder.trace(), ending) {
             (Some(header), ending) => {

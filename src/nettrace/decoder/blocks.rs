@@ -1,7 +1,12 @@
 //! The content of blocks, and what has to be remembered from one to the next.
 
+mod counted;
+
+use std::iter::Peekable;
+
 use crate::wire::{Reader, WireError};
 
+use super::super::counts::BlockCounts;
 use super::super::event::{Context, Header, block_header, flag};
 use super::super::frame::Format;
 use super::super::metadata::{Added, Table, parse_v4, parse_v6};
@@ -28,6 +33,8 @@ pub(super) struct Blocks {
     now: i64,
     /// The limits that were reached and reported.
     reported: Vec<Limit>,
+    /// What was counted ahead of blocks to come, in their order.
+    pub(super) counted: Peekable<std::vec::IntoIter<BlockCounts>>,
 }
 
 /// Where in a block its content stops making sense.
@@ -50,6 +57,7 @@ impl Blocks {
             orders: false,
             now: 0,
             reported: Vec::new(),
+            counted: Vec::new().into_iter().peekable(),
         }
     }
 
@@ -127,6 +135,7 @@ impl Blocks {
         let mut reader = Reader::new(block);
         let Some(compressed) = block_header(&mut reader) else { return Some(0) };
         let damage = match (self.context.v6, compressed) {
+            _ if self.counted(at, sink) => None,
             (false, true) => self.rows::<false, true>(&mut reader, at, sink),
             (true, true) => self.rows::<true, true>(&mut reader, at, sink),
             (false, false) => self.rows::<false, false>(&mut reader, at, sink),
@@ -185,9 +194,7 @@ impl Blocks {
             if (V6 || header.metadata != 0)
                 && let Some((count, kind)) = sequences.event(slot, header.sequence)
             {
-                // In V6 numbers begin at 1 behind the description of a thread, which says that the stream has all of it.
-                let is_gap = V6 && kind == LossKind::Start && capture_thread != ThreadId::UNKNOWN;
-                let kind = if is_gap { LossKind::Gap } else { kind };
+                let kind = kind.of(V6, capture_thread);
                 let loss = Loss { count, kind, capture_thread, timestamp: header.timestamp as i64 };
                 sink.loss(&loss);
                 if *orders {

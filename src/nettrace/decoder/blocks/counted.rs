@@ -1,0 +1,34 @@
+//! Blocks whose events were counted ahead.
+
+use super::super::super::counts::{BlockCounts, Counts, Run};
+use super::super::super::{Loss, Sink, ThreadId};
+use super::Blocks;
+
+impl Blocks {
+    /// Takes a block as it was counted, where it was, all that it refers to is known, and the sink asks for no more.
+    pub(super) fn counted(&mut self, at: u64, sink: &mut impl Sink) -> bool {
+        while self.counted.next_if(|counts| counts.at < at).is_some() {}
+        let Some(mut counts) = self.counted.next_if(|counts| counts.at == at) else { return false };
+        let Self { context, sequences, .. } = self;
+        let thread = |thread: u64| if context.v6 { context.threads.get(thread) } else { Some(ThreadId::of(thread)) };
+        for kind in &mut counts.kinds {
+            kind.metadata = context.metadata.get(kind.metadata).index;
+        }
+        let is_known = counts.kinds.iter().all(|kind| kind.metadata != 0)
+            && counts.stacks.is_none_or(|(first, last)| context.stacks.has_all(first, last))
+            && counts.runs.iter().all(|run| thread(run.thread).is_some());
+        let Some(threads) = counts.threads.iter().map(|index| thread(*index)).collect::<Option<Vec<_>>>() else { return false };
+        let BlockCounts { kinds, oldest, newest, .. } = &counts;
+        if self.orders || !is_known || !sink.counted(&Counts { kinds, threads: &threads, oldest: *oldest, newest: *newest }) {
+            return false;
+        }
+        for Run { thread: index, first, last, timestamp } in counts.runs {
+            if let (Some((count, kind)), Some(capture_thread)) = (sequences.events(index, first, last), thread(index)) {
+                let kind = kind.of(context.v6, capture_thread);
+                sink.loss(&Loss { count, kind, capture_thread, timestamp });
+            }
+        }
+        self.now = counts.last;
+        true
+    }
+}
