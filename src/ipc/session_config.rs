@@ -1,6 +1,6 @@
 //! What a trace session is to be, and the oldest command that can say so.
 
-use super::{Attempt, BufferMb, BufferMode, Command, Destination, FilteredProvider, FilteredStream, Loss, Providers};
+use super::{Attempt, BufferMb, BufferMode, Command, Destination, FilteredProvider, FilteredStream, Loss, Provider, Providers};
 
 /// What a session sends at its end, so that a reader can tell code addresses by their methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,6 +56,9 @@ pub struct SessionConfig {
     pub mode: BufferMode,
 }
 
+/// Keyword of the runtime's provider that makes it collect when the session starts (GCHeapCollect).
+const HEAP_COLLECT: u64 = 0x80_0000;
+
 impl SessionConfig {
     /// A session that every runtime understands: 256 MB, default rundown, stacks, events dropped when the buffer is full.
     pub fn new(providers: Providers) -> Self {
@@ -66,6 +69,13 @@ impl SessionConfig {
             stacks: true,
             mode: BufferMode::Drop,
         }
+    }
+
+    /// Whether the runtime collects first, and only then answers.
+    pub fn collects(&self) -> bool {
+        let collects =
+            |provider: &Provider| provider.name() == "Microsoft-Windows-DotNETRuntime" && provider.keywords() & HEAP_COLLECT != 0;
+        self.providers.iter().any(|filtered| collects(&filtered.provider))
     }
 
     /// The oldest command that expresses all of it, so that ordinary sessions work unchanged on every runtime. Newer runtimes keep the old commands.

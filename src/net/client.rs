@@ -37,6 +37,8 @@ pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 pub const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// How long a profiler may take to load, a hook to run, and tracepoints to be registered.
 const LOAD_LIMIT: Duration = Duration::from_secs(60);
+/// How long the start of a session may take that makes the runtime collect: it answers once it has told of the whole heap.
+const COLLECT_LIMIT: Duration = Duration::from_secs(600);
 /// How long an answer may still take once the process has ended: it may have been sent before.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
 
@@ -203,13 +205,14 @@ impl Client {
     /// # Errors
     /// [`ExchangeError`].
     pub async fn start_session(&self, config: &SessionConfig) -> Result<Session, ExchangeError> {
+        let limit = if config.collects() { COLLECT_LIMIT } else { ANSWER_LIMIT };
         if self.legacy {
             let code = CommandCode::CollectTracing;
             let request = legacy::collect(config).map_err(|cause| self.error(code, cause))?;
-            return self.in_legacy(code, ANSWER_LIMIT, &request).await;
+            return self.in_legacy(code, limit, &request).await;
         }
         let sent = Instant::now();
-        match self.first_known(&config.attempts(), ANSWER_LIMIT).await? {
+        match self.first_known(&config.attempts(), limit).await? {
             (attempt, Reply::Session(id), stream) => {
                 self.meters.started(id, config, sent, Instant::now());
                 Ok(Session { id, losses: attempt.losses.clone(), stream: stream.into_stream() })

@@ -177,6 +177,17 @@ async fn a_silent_server_costs_five_seconds_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_that_collects_a_large_heap_first_is_waited_for() {
+    let server = Server::start(|code, mut stream| async move {
+        sleep(Duration::from_secs(90)).await;
+        drop(stream.write_all(&ok(&Reply::Session(SessionId(9)), code)).await);
+    });
+    let config = |keywords| SessionConfig::new(Provider::new("Microsoft-Windows-DotNETRuntime", keywords, Level::Verbose).unwrap().into());
+    assert_eq!(server.client.start_session(&config(0x198_0001)).await.unwrap().id, SessionId(9));
+    assert_eq!(server.client.start_session(&config(1)).await.unwrap_err().trouble(), Some(Trouble::Timeout));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_full_queue_is_waited_for() {
     let server = Server::silent();
     let socket = rustix::net::socket_with(
