@@ -39,7 +39,7 @@ impl GraphFile {
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let facts = Facts { process_id: process.key.pid, process_name: process.name.clone(), collected_unix_ms: now.as_millis() as i64 };
-        let mut out = BufWriter::new(&mut self.file);
+        let mut out = BufWriter::with_capacity(1 << 18, &mut self.file);
         let written = if self.is_trace { graph.write_trace(&facts, &mut out) } else { graph.write(&facts, &mut out) };
         written.context("no file is written")?;
         out.flush().context("no file is written")?;
