@@ -17,6 +17,7 @@ use super::input;
 use super::runner::{ForTerminal, Runner};
 use super::signals::{self, Asked, Signals};
 use super::terminal::{Device, Terminal};
+use super::ticks::Ticks;
 use super::{panic, watcher};
 use crate::app::{Clipboard, Msg, Now, Options, State, update};
 use crate::net::discovery::Sources;
@@ -82,7 +83,10 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let terminal = Terminal::enter(device, mouse).context("the terminal cannot be taken over")?;
     let input = input::listen().context("the keyboard cannot be listened to")?;
     let watcher = match directory {
-        Some(directory) => tokio::spawn(watcher::watch(directory, refresh, wake, inbox)),
+        Some(directory) => {
+            let ticks = Ticks::new(refresh).context("processes cannot be looked at regularly")?;
+            tokio::spawn(watcher::watch(directory, ticks, wake, inbox))
+        }
         // What was asked for is begun with the first message.
         None => tokio::spawn(async move { drop(inbox.send(Msg::Tick).await) }),
     };

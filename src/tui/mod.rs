@@ -21,6 +21,7 @@ mod runner;
 mod signals;
 mod tail;
 mod terminal;
+mod ticks;
 mod watcher;
 mod watches;
 mod wish;

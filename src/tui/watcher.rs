@@ -4,22 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, watch};
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::sleep;
 
+use super::ticks::Ticks;
 use crate::app::Msg;
 use crate::net::Directory;
 
 /// How long the list waits for new processes to say who they are. Most answer within a millisecond; who does not is in the next list.
 const PATIENCE: Duration = Duration::from_millis(40);
 
-/// Runs until nobody listens. `wake` asks for a look out of turn.
-pub(super) async fn watch(mut directory: Directory, refresh: Duration, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) {
-    let mut ticks = interval(refresh);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// Looks at every tick, until nobody listens. `wake` asks for a look out of turn.
+pub(super) async fn watch(mut directory: Directory, ticks: Ticks, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) {
     let (mut failed, mut stale) = (false, 0);
     // The first list is shown at once, with what /proc says; the second follows on its heels, with what the processes say.
     let mut patience = Duration::ZERO;
-    ticks.tick().await;
     let mut guests = None;
     loop {
         let msg = match directory.refresh(patience).await {
@@ -54,7 +52,7 @@ pub(super) async fn watch(mut directory: Directory, refresh: Duration, wake: Arc
             guests = directory.changes();
         }
         tokio::select! {
-            _ = ticks.tick() => {}
+            ticked = ticks.tick() => if ticked.is_err() { return },
             () = wake.notified() => {}
             () = changed(&mut guests) => {}
         }

@@ -20,28 +20,25 @@ pub(super) fn next_change(state: &State) -> Option<Duration> {
     let next_second = Duration::from_secs(elapsed.as_secs() + 1);
     let next_minute = elapsed + Duration::from_millis(60_000 - unix_ms % 60_000);
     let paused_for = state.pause.as_ref().map(|pause| elapsed.saturating_sub(pause.since.elapsed));
+    // Ages in the list are brought up to date with all else in it.
     let counts_seconds = state.jobs.active() > 0
         || state.ending.is_some()
         || match paused_for {
             Some(paused_for) => paused_for < Duration::from_secs(60),
-            None => state.recordings.active() > 0 || has_young_process(state),
+            None => state.recordings.active() > 0,
         };
     [
         Some(next_minute),
         counts_seconds.then_some(next_second),
         state.list.deadline(),
         state.toasts.deadline(elapsed),
-        state.details.settles,
+        // Nothing else is asked of a process that stays selected.
+        state.details.settles.filter(|_| state.tab == Tab::Environment),
         state.ending.map(|ending| ending.limit),
     ]
     .into_iter()
     .flatten()
     .min()
-}
-
-/// The age of a process counts in seconds in its first minute.
-fn has_young_process(state: &State) -> bool {
-    state.list.rows().iter().any(|row| row.gone_at.is_none() && state.now.unix_ms.saturating_sub(row.process.started_unix_ms) < 60_000)
 }
 
 /// Brings everything up to the current time and selection.
