@@ -15,6 +15,8 @@ use super::{BlockKind, Limits, ThreadId};
 const MOST: usize = 255;
 /// Places that are found without a search, as long as keys differ in the low bits.
 const NEAR: usize = 64;
+/// Fields of a header that say more of an event than when it was.
+const CHANGES: u8 = flag::METADATA | flag::SEQUENCE | flag::THREAD | flag::STACK;
 
 /// The events of a block, counted.
 #[derive(Debug)]
@@ -198,25 +200,29 @@ impl BlockCounts {
         while !reader.is_empty() {
             let number = header.sequence;
             let (flags, payload) = header.read_compressed::<V6>(&mut reader)?;
-            if flags & flag::METADATA != 0 || kind.is_none() {
-                counts.add(kind, events, bytes);
-                (events, bytes) = (0, 0);
-                let place = kinds
-                    .of(header.metadata.into(), || counts.kinds.push(KindCount { metadata: header.metadata, ..KindCount::default() }))?;
-                // Blobs without a kind have no numbers.
-                kind = Some(place).filter(|_| V6 || header.metadata != 0);
-            }
-            kind?;
-            if flags & flag::SEQUENCE != 0 || run.is_none() {
-                counts.end_run(run, number);
-                run = Some(counts.run(&mut writers, &header)?);
-            }
-            if flags & flag::THREAD != 0 || counts.threads.is_empty() {
-                threads.of(header.thread, || counts.threads.push(header.thread))?;
-            }
-            if flags & flag::STACK != 0 && header.stack != 0 {
-                let (least, most) = counts.stacks.unwrap_or((header.stack, header.stack));
-                counts.stacks = Some((least.min(header.stack), most.max(header.stack)));
+            // Most events go on where the one before them was.
+            if flags & CHANGES != 0 || run.is_none() {
+                if flags & flag::METADATA != 0 || kind.is_none() {
+                    counts.add(kind, events, bytes);
+                    (events, bytes) = (0, 0);
+                    let place = kinds.of(header.metadata.into(), || {
+                        counts.kinds.push(KindCount { metadata: header.metadata, ..KindCount::default() })
+                    })?;
+                    // Blobs without a kind have no numbers.
+                    kind = Some(place).filter(|_| V6 || header.metadata != 0);
+                }
+                kind?;
+                if flags & flag::SEQUENCE != 0 || run.is_none() {
+                    counts.end_run(run, number);
+                    run = Some(counts.run(&mut writers, &header)?);
+                }
+                if flags & flag::THREAD != 0 || counts.threads.is_empty() {
+                    threads.of(header.thread, || counts.threads.push(header.thread))?;
+                }
+                if flags & flag::STACK != 0 && header.stack != 0 {
+                    let (least, most) = counts.stacks.unwrap_or((header.stack, header.stack));
+                    counts.stacks = Some((least.min(header.stack), most.max(header.stack)));
+                }
             }
             let timestamp = header.timestamp as i64;
             counts.oldest = counts.oldest.min(timestamp);

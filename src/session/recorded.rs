@@ -15,9 +15,9 @@ use crate::nettrace::{DecodeError, Decoder, Ending, Limits, Repair, Sink, TraceH
 const SALVAGE: &str = "`dn-top salvage` makes a whole file of it";
 
 /// Pieces that are read before there is a thread for it: a small file is over by then.
-const ALONE: usize = 4;
+const ALONE: usize = 8;
 /// Pieces that are read ahead, besides the one that is being read.
-const AHEAD: usize = 1;
+const AHEAD: usize = 2;
 
 /// A nettrace file.
 #[derive(Debug)]
