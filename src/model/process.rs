@@ -103,10 +103,18 @@ pub struct Usage {
     pub cpu_percent: Option<f32>,
     /// Resident set, bytes.
     pub rss_bytes: u64,
-    /// Writable memory of its own, resident or not, bytes: what a heap dump holds. 0 where it is not known.
+    /// Writable memory of its own, resident or not, bytes. 0 where it is not known.
     pub data_bytes: u64,
     /// Operating system threads.
     pub threads: u32,
+}
+
+impl Usage {
+    /// About what a heap dump holds, bytes: all writable memory of its own, and besides it code that was compiled at run time, which is in shared
+    /// memory, and parts of modules. These are up to a tenth of it.
+    pub fn heap_dump_bytes(self) -> u64 {
+        self.rss_bytes.max(self.data_bytes.saturating_add(self.data_bytes / 10))
+    }
 }
 
 /// Whether managed code may run yet.

@@ -203,9 +203,9 @@ fn dumped(subject: &Subject<'_>) {
         assert_eq!((&result["path"], &result["path_seen_here"], &result["type"]), (&path, &path, &json!(kind)));
         assert_core(&file, &result);
         if kind == "heap" {
-            let said = data_bytes(subject) as f64;
+            let said = said_of_heap_dump(subject) as f64;
             let is = result["bytes"].as_f64().unwrap();
-            assert!((0.8..1.25).contains(&(is / said)), "{said} bytes said, {is} written");
+            assert!((0.75..=1.02).contains(&(is / said)), "{said} bytes said, {is} written");
         }
         let again = subject.run("dump", &["--type", kind, "-o", file.to_str().unwrap()]);
         assert!(again.code == 1 && again.stderr.contains("exists already"), "{}", again.stderr);
@@ -221,10 +221,10 @@ fn dumped(subject: &Subject<'_>) {
 }
 
 /// What the dashboard says that a heap dump will hold.
-fn data_bytes(subject: &Subject<'_>) -> u64 {
+fn said_of_heap_dump(subject: &Subject<'_>) -> u64 {
     let mut scanner = Scanner::new(Sources::machine()).unwrap();
     let rows = scanner.scan(std::time::Instant::now()).unwrap();
-    rows.iter().find(|row| row.key.pid == subject.program.pid()).unwrap().usage.data_bytes
+    rows.iter().find(|row| row.key.pid == subject.program.pid()).unwrap().usage.heap_dump_bytes()
 }
 
 /// Panics unless the file is a core dump of the size that was said.
@@ -278,6 +278,8 @@ fn recorder_killed(subject: &Subject<'_>) {
     let place = folder();
     let running = Invocation::new(["trace", &subject.pid()]).current_dir(place.path()).start();
     let partial = trace::wait_for_bytes(&running, place.path());
+    // Its header, which has some hundred bytes, may come in pieces.
+    poll(PATIENCE, || (fs::metadata(&partial).unwrap().len() > 200).then_some(())).unwrap();
     running.signal(Signal::KILL);
     assert_eq!(running.wait().code, 128 + 9);
     // What had come is there to be read.

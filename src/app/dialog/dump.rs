@@ -48,7 +48,7 @@ impl Form {
     /// Asks about a dump of a process.
     pub(in crate::app) fn dump(process: &Process, now: Now) -> Self {
         let facts = Dump {
-            bytes: process.usage.rss_bytes.max(process.usage.data_bytes),
+            bytes: process.usage.heap_dump_bytes(),
             user: process.user.clone().unwrap_or_else(|| format!("uid {}", process.uid)),
             elsewhere: is_elsewhere(process).then(|| Box::new(process.clone())),
         };
