@@ -10,7 +10,7 @@ use dn_top::nettrace::{Decoder, Limits};
 use serde_json::json;
 
 use crate::readers::assert_same;
-use crate::support::runtimes;
+use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, Output, PATIENCE, Program, Signal, folder, poll};
 use crate::trace::{Recorded, wait_for_bytes};
 
@@ -52,33 +52,39 @@ fn report(file: &Path) -> String {
 
 #[test]
 fn the_process_of_a_recording_that_was_cut_off_names_its_methods() {
+    let contained = if runtimes::namespaces() { &[false, true][..] } else { &[false] };
     runtimes::each(runtimes::with("known"), |runtime| {
-        let mut program = runtime.program("known").start();
-        let place = folder();
-        let partial = killed(&mut program, place.path());
-        let pid = program.pid();
-
-        let output = salvage(&partial, "plain.nettrace", &[]);
-        let offer =
-            format!("process {pid} (known), which was recorded, still runs: `dn-top salvage {} -o OTHER --names`", partial.display());
-        assert!(output.code == 0 && output.stderr.contains(&offer), "{runtime}: {}", output.stderr);
-        let plain = place.path().join("plain.nettrace");
-        assert!(!report(&plain).contains("Known.Alone(int)"), "{runtime}: it was named before");
-
-        let output = salvage(&partial, "named.nettrace", &["--names"]);
-        assert!(output.code == 0 && output.stderr.contains("names of methods were appended, as process"), "{runtime}: {}", output.stderr);
-        let named = place.path().join("named.nettrace");
-        assert!(report(&named).contains("Known.Alone(int)"), "{runtime}: {}", report(&named));
-        let (before, after) = (samples(&plain), samples(&named));
-        assert!(before.0 == after.0 && after.1 * 20 < after.0, "{runtime}: {before:?} {after:?}");
-        // One whole stream without a loss or a problem, which has the recording as it was and the rundown behind it.
-        let (recorded, salvaged) = (Recorded::of(&plain), Recorded::of(&named));
-        assert_eq!((salvaged.process_id, salvaged.of_rundown("DCEndComplete")), (recorded.process_id, 1), "{runtime}");
-        let stats = |file: &Path| Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
-        assert_eq!(json!([stats(&named)["dropped"], stats(&named)["complete"]]), json!([stats(&plain)["dropped"], true]), "{runtime}");
-        assert_same(runtime, &[plain, named]);
-        assert!(program.is_alive() && program.answers(), "{runtime}");
+        contained.iter().for_each(|contained| {
+            let program = runtime.program("known");
+            named(runtime, &mut if *contained { program.contained().start() } else { program.start() });
+        });
     });
+}
+
+fn named(runtime: &Runtime, program: &mut Program) {
+    let place = folder();
+    let partial = killed(program, place.path());
+    let pid = program.pid();
+
+    let output = salvage(&partial, "plain.nettrace", &[]);
+    let offer = format!("process {pid} (known), which was recorded, still runs: `dn-top salvage {} -o OTHER --names`", partial.display());
+    assert!(output.code == 0 && output.stderr.contains(&offer), "{runtime}: {}", output.stderr);
+    let plain = place.path().join("plain.nettrace");
+    assert!(!report(&plain).contains("Known.Alone(int)"), "{runtime}: it was named before");
+
+    let output = salvage(&partial, "named.nettrace", &["--names"]);
+    assert!(output.code == 0 && output.stderr.contains("names of methods were appended, as process"), "{runtime}: {}", output.stderr);
+    let named = place.path().join("named.nettrace");
+    assert!(report(&named).contains("Known.Alone(int)"), "{runtime}: {}", report(&named));
+    let (before, after) = (samples(&plain), samples(&named));
+    assert!(before.0 == after.0 && after.1 * 20 < after.0, "{runtime}: {before:?} {after:?}");
+    // One whole stream without a loss or a problem, which has the recording as it was and the rundown behind it.
+    let (recorded, salvaged) = (Recorded::of(&plain), Recorded::of(&named));
+    assert_eq!((salvaged.process_id, salvaged.of_rundown("DCEndComplete")), (recorded.process_id, 1), "{runtime}");
+    let stats = |file: &Path| Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
+    assert_eq!(json!([stats(&named)["dropped"], stats(&named)["complete"]]), json!([stats(&plain)["dropped"], true]), "{runtime}");
+    assert_same(runtime, &[plain, named]);
+    assert!(program.is_alive() && program.answers(), "{runtime}");
 }
 
 #[test]

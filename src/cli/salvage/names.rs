@@ -58,10 +58,12 @@ pub(super) async fn append(host: &Host, path: &Path, file: &mut File) -> Result<
 /// Says how names can be had, where that is certain.
 pub(super) fn offer(host: &Host, made: &Path, paths: &[PathBuf]) -> Result<Option<String>, Failure> {
     let Ok(process) = Subject::of(made)?.process(host)? else { return Ok(None) };
-    let files = paths.iter().map(|path| sanitise(&path.to_string_lossy())).collect::<Vec<_>>().join(" ");
+    let command = match paths {
+        [path] => format!("`dn-top salvage {} -o OTHER --names`", sanitise(&path.to_string_lossy())),
+        _ => "the same command with --names and another file behind -o".to_owned(),
+    };
     Ok(Some(format!(
-        "{}, which was recorded, still runs: `dn-top salvage {files} -o OTHER --names` has it send the names, which takes it as long as \
-         the end of a recording does",
+        "{}, which was recorded, still runs: {command} has it send the names, which takes it as long as the end of a recording does",
         called(&process)
     )))
 }
