@@ -14,8 +14,10 @@ pub mod packet {
     pub const SEQUENCE_FLAGS: u32 = 13;
     pub const PROFILE_PACKET: u32 = 37;
     pub const HEAP_GRAPH: u32 = 56;
+    pub const PREVIOUS_PACKET_DROPPED: u32 = 42;
     pub const TRACE_PACKET_DEFAULTS: u32 = 59;
     pub const TRACK_DESCRIPTOR: u32 = 60;
+    pub const MODULE_SYMBOLS: u32 = 61;
     pub const PERF_SAMPLE: u32 = 66;
     pub const FIRST_PACKET_ON_SEQUENCE: u32 = 87;
     /// Of `TracePacketDefaults`.
@@ -82,6 +84,7 @@ pub mod event {
     pub const TYPE: u32 = 9;
     pub const NAME_IID: u32 = 10;
     pub const TRACK_UUID: u32 = 11;
+    pub const NAME: u32 = 23;
     pub const COUNTER_VALUE: u32 = 30;
     pub const DOUBLE_COUNTER_VALUE: u32 = 44;
     pub const FLOW_IDS: u32 = 47;
@@ -123,6 +126,18 @@ pub mod interned {
     pub const REL_PC: u32 = 4;
     /// Of `Callstack`: from the root to the leaf.
     pub const FRAME_IDS: u32 = 2;
+}
+
+/// `ModuleSymbols`, `AddressSymbols` and `Line`.
+pub mod symbols {
+    pub const PATH: u32 = 1;
+    pub const ADDRESS_SYMBOLS: u32 = 3;
+    /// Of `AddressSymbols`.
+    pub const ADDRESS: u32 = 1;
+    /// Of `AddressSymbols`.
+    pub const LINES: u32 = 2;
+    /// Of `Line`.
+    pub const FUNCTION_NAME: u32 = 1;
 }
 
 /// `PerfSample`.

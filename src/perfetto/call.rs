@@ -1,0 +1,130 @@
+//! Calls of the methods of a port, and their replies.
+
+use foldhash::HashMap;
+use thiserror::Error;
+
+use super::ipc::{Body, Frame, TooLong};
+
+/// The methods of a port that this program knows. Their numbers are the service's own: only names are fixed.
+pub trait Method: Copy + Eq + 'static {
+    /// The port's name when it is bound.
+    const PORT: &'static str;
+    /// Every method.
+    const ALL: &'static [Self];
+    /// The name in the service's table.
+    fn name(self) -> &'static str;
+}
+
+/// Why a call is not made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum CallError {
+    /// An older service.
+    #[error("the tracing service has no method {0}: it is too old for this")]
+    NoMethod(&'static str),
+    /// The argument does not fit a frame.
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
+}
+
+/// Why a port cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum BindError {
+    /// The service does not have it on this socket.
+    #[error("the tracing service has no {0} on this socket: is it the socket of the other port?")]
+    Refused(&'static str),
+    /// Something else came.
+    #[error("the answer to the first request makes no sense: no tracing service of Perfetto listens there")]
+    NoService,
+}
+
+/// A result of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    /// Whether the method was executed.
+    pub success: bool,
+    /// Whether another reply follows.
+    pub has_more: bool,
+    /// The result, a message; empty where the call failed.
+    pub body: Vec<u8>,
+}
+
+/// The calls of a connection: which methods there are, and which replies are to come. `T` says what a reply is for.
+#[derive(Debug)]
+pub struct Calls<M, T> {
+    service: u32,
+    methods: Vec<(M, u32)>,
+    last: u64,
+    waiting: HashMap<u64, T>,
+}
+
+/// The request to bind a port: the first frame of a connection.
+///
+/// # Errors
+/// None in practice: the name of a port is short.
+pub fn bind<M: Method>() -> Result<Vec<u8>, TooLong> {
+    Frame { request: 1, body: Body::Bind(M::PORT.to_owned()) }.encode()
+}
+
+impl<M: Method, T: Clone> Calls<M, T> {
+    /// Takes the reply to [`bind`].
+    ///
+    /// # Errors
+    /// [`BindError`]
+    pub fn bound(reply: Frame) -> Result<Self, BindError> {
+        match reply {
+            Frame { request: 1, body: Body::BindReply { success: true, service, methods } } => {
+                let id = |method: M| Some((method, methods.iter().find(|(_, name)| name == method.name())?.0));
+                let methods = M::ALL.iter().filter_map(|method| id(*method)).collect();
+                Ok(Self { service, methods, last: 1, waiting: HashMap::default() })
+            }
+            Frame { request: 1, body: Body::BindReply { success: false, .. } } => Err(BindError::Refused(M::PORT)),
+            _ => Err(BindError::NoService),
+        }
+    }
+
+    /// Whether the service has a method.
+    pub fn has(&self, method: M) -> bool {
+        self.id(method).is_some()
+    }
+
+    fn id(&self, method: M) -> Option<u32> {
+        self.methods.iter().find(|(known, _)| *known == method).map(|(_, id)| *id)
+    }
+
+    /// The frame of a call whose replies are for `token`.
+    ///
+    /// # Errors
+    /// [`CallError`]: nothing is to be sent.
+    pub fn call(&mut self, method: M, arguments: Vec<u8>, token: T) -> Result<Vec<u8>, CallError> {
+        let frame = self.invoke(method, arguments, false)?;
+        self.waiting.insert(self.last, token);
+        Ok(frame)
+    }
+
+    /// The frame of a call without reply.
+    ///
+    /// # Errors
+    /// [`CallError`]: nothing is to be sent.
+    pub fn send(&mut self, method: M, arguments: Vec<u8>) -> Result<Vec<u8>, CallError> {
+        self.invoke(method, arguments, true)
+    }
+
+    fn invoke(&mut self, method: M, arguments: Vec<u8>, drop_reply: bool) -> Result<Vec<u8>, CallError> {
+        let id = self.id(method).ok_or(CallError::NoMethod(method.name()))?;
+        let frame = Frame { request: self.last + 1, body: Body::Invoke { service: self.service, method: id, arguments, drop_reply } };
+        let bytes = frame.encode()?;
+        self.last += 1;
+        Ok(bytes)
+    }
+
+    /// What a frame is the reply to; `None` where nothing waits for it.
+    pub fn reply(&mut self, frame: Frame) -> Option<(T, Reply)> {
+        let reply = match frame.body {
+            Body::InvokeReply { success, has_more, reply } => Reply { success, has_more, body: reply },
+            Body::RequestError(_) => Reply { success: false, has_more: false, body: Vec::new() },
+            _ => return None,
+        };
+        let token = if reply.has_more { self.waiting.get(&frame.request).cloned() } else { self.waiting.remove(&frame.request) };
+        Some((token?, reply))
+    }
+}

@@ -1,0 +1,162 @@
+//! Chunks: packets of one writer, cut into fragments where they do not fit.
+//!
+//! Source: as [`super::page`]. The size of a packet is known before its first byte is written, so that no chunk ever needs a patch.
+
+use std::collections::VecDeque;
+
+/// Bytes of a chunk's header: number of the chunk, of its writer, of its fragments, and flags.
+pub const CHUNK_HEADER: usize = 8;
+/// Most fragments of a chunk.
+const FRAGMENTS: u16 = (1 << 10) - 1;
+/// Fewer bytes than these are not begun with a packet: its length takes some of them.
+const WORTHWHILE: usize = 16;
+
+/// Flags of a chunk.
+pub mod flag {
+    /// The first fragment goes on from the previous chunk.
+    pub const CONTINUES: u16 = 1;
+    /// The last fragment goes on in the next chunk.
+    pub const IS_CONTINUED: u16 = 2;
+    /// The chunk must not be read before it is patched.
+    pub const NEEDS_PATCHING: u16 = 4;
+}
+
+/// A writer: a sequence of packets. 1 to 32767.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct WriterId(u16);
+
+impl WriterId {
+    /// `None` for a number that no writer has.
+    pub fn new(number: u16) -> Option<Self> {
+        (1..=0x7fff).contains(&number).then_some(Self(number))
+    }
+
+    /// As in the chunks.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+}
+
+/// The header of a chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkHeader {
+    /// Counts the chunks of the writer, and begins again behind the largest number.
+    pub chunk: u32,
+    /// The writer.
+    pub writer: u16,
+    /// How many fragments it has.
+    pub fragments: u16,
+    /// See [`flag`].
+    pub flags: u16,
+}
+
+impl ChunkHeader {
+    /// As in the memory.
+    pub fn encode(self) -> [u8; CHUNK_HEADER] {
+        let mut bytes = [0; CHUNK_HEADER];
+        bytes[..4].copy_from_slice(&self.chunk.to_le_bytes());
+        bytes[4..6].copy_from_slice(&self.writer.to_le_bytes());
+        bytes[6..].copy_from_slice(&((self.fragments & FRAGMENTS) | (self.flags << 10)).to_le_bytes());
+        bytes
+    }
+
+    /// From the memory.
+    pub fn decode(bytes: [u8; CHUNK_HEADER]) -> Self {
+        let [a, b, c, d, e, f, g, h] = bytes;
+        let word = u16::from_le_bytes([g, h]);
+        Self { chunk: u32::from_le_bytes([a, b, c, d]), writer: u16::from_le_bytes([e, f]), fragments: word & FRAGMENTS, flags: word >> 10 }
+    }
+}
+
+/// Packets of a writer that are to become chunks.
+#[derive(Debug)]
+pub struct ChunkWriter {
+    writer: WriterId,
+    next: u32,
+    packets: VecDeque<Vec<u8>>,
+    /// How many bytes of the first packet are in chunks already.
+    used: usize,
+    bytes: usize,
+}
+
+impl ChunkWriter {
+    /// A writer whose first chunk has the number 0.
+    pub fn new(writer: WriterId) -> Self {
+        Self::from(writer, 0)
+    }
+
+    /// A writer whose first chunk has this number.
+    pub(super) fn from(writer: WriterId, next: u32) -> Self {
+        Self { writer, next, packets: VecDeque::new(), used: 0, bytes: 0 }
+    }
+
+    /// Appends a packet.
+    pub fn push(&mut self, packet: Vec<u8>) {
+        self.bytes += packet.len() + 4;
+        self.packets.push_back(packet);
+    }
+
+    /// Whether all packets are in chunks.
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Bytes of a chunk that all packets fit.
+    pub fn wanted(&self) -> usize {
+        CHUNK_HEADER + self.bytes - self.used
+    }
+
+    /// The next chunk, of at most so many bytes; `None` where there is no packet.
+    ///
+    /// # Panics
+    /// Where the room is less than the smallest chunk of any page.
+    pub fn chunk(&mut self, room: usize) -> Option<Vec<u8>> {
+        assert!(room >= CHUNK_HEADER + WORTHWHILE, "no chunk is that small");
+        if self.packets.is_empty() {
+            return None;
+        }
+        let mut image = vec![0; CHUNK_HEADER];
+        let mut header = ChunkHeader { chunk: self.next, writer: self.writer.0, fragments: 0, flags: 0 };
+        if self.used > 0 {
+            header.flags |= flag::CONTINUES;
+        }
+        while let Some(packet) = self.packets.front()
+            && header.fragments < FRAGMENTS
+        {
+            let left = room - image.len();
+            let rest = packet.len() - self.used;
+            let fits = rest + length_of(rest) <= left;
+            if !fits && left < WORTHWHILE {
+                break;
+            }
+            let part = if fits { rest } else { left - length_of(left) };
+            varint(&mut image, part);
+            image.extend_from_slice(&packet[self.used..self.used + part]);
+            header.fragments += 1;
+            if !fits {
+                self.used += part;
+                header.flags |= flag::IS_CONTINUED;
+                break;
+            }
+            self.bytes -= packet.len() + 4;
+            self.used = 0;
+            self.packets.pop_front();
+        }
+        self.next = self.next.wrapping_add(1);
+        image[..CHUNK_HEADER].copy_from_slice(&header.encode());
+        Some(image)
+    }
+}
+
+/// Bytes of a length as a varint.
+fn length_of(length: usize) -> usize {
+    (usize::BITS - (length | 1).leading_zeros()).div_ceil(7) as usize
+}
+
+fn varint(out: &mut Vec<u8>, mut value: usize) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}

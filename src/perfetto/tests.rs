@@ -1,0 +1,364 @@
+//! The statements of the specification "Tracing API and ABI" on the socket protocol (P), the shared memory (M) and stability (S), as far as they are
+//! statements about bytes. Those about a service are in `net::perfetto` and in the live tests.
+
+use proptest::prelude::*;
+
+use super::Message;
+use super::call::{BindError, CallError, Calls, bind};
+use super::chunk::{CHUNK_HEADER, ChunkHeader, ChunkWriter, WriterId, flag};
+use super::ipc::{Body, Frame, FrameError, FrameReader, LONGEST_FRAME};
+use super::page::{ChunkState, Layout, PageSize, PageWord};
+use super::producer::{Command, Commit, Configuration, DataSource, Initialize, Initialized, ProducerMethod, notify, packets};
+use super::read::{Value, fields};
+
+fn frame(request: u64, body: Body) -> Frame {
+    Frame { request, body }
+}
+
+fn frames(bytes: &[u8], piece: usize) -> Result<Vec<Frame>, FrameError> {
+    let mut reader = FrameReader::default();
+    let mut frames = Vec::new();
+    for piece in bytes.chunks(piece) {
+        reader.push(piece);
+        while let Some(frame) = reader.frame()? {
+            frames.push(frame);
+        }
+    }
+    Ok(frames)
+}
+
+/// The port as the specification's example has it: numbers of methods that no service of today has.
+fn bound() -> Calls<ProducerMethod, &'static str> {
+    let methods = [(2, "InitializeConnection"), (5, "RegisterDataSource"), (3, "UnregisterDataSource"), (9, "NotYetInvented")];
+    let methods = methods.map(|(id, name)| (id, name.to_owned())).to_vec();
+    Calls::bound(frame(1, Body::BindReply { success: true, service: 42, methods })).unwrap()
+}
+
+#[test]
+fn p3_a_frame_is_a_length_and_a_message() {
+    let request = bind::<ProducerMethod>().unwrap();
+    assert_eq!(request, [&[18, 0, 0, 0, 0x10, 1, 0x1a, 14, 0x0a, 12][..], b"ProducerPort"].concat());
+    // The example of the specification: two frames, whose content is none. An empty frame is none either.
+    let example = [4, 0, 0, 0, 0xa0, 0xa1, 0xa2, 0xa3, 0, 0, 0, 0, 5, 0, 0, 0, 0xb0, 0xb1, 0xb2, 0xb3, 0xb4];
+    for piece in 1..=example.len() {
+        assert_eq!(frames(&example, piece), Ok(vec![frame(0, Body::Unknown); 2]), "in pieces of {piece}");
+    }
+}
+
+#[test]
+fn p3_frames_of_131_068_bytes_are_the_longest() {
+    let with = |size: usize| {
+        let body = Body::InvokeReply { success: true, has_more: false, reply: vec![7; size] };
+        frame(1, body)
+    };
+    let most = (131_000..132_000).rev().find(|size| with(*size).encode().is_ok()).unwrap();
+    let longest = with(most).encode().unwrap();
+    assert_eq!((longest.len(), LONGEST_FRAME), (131_072, 131_072));
+    assert_eq!(frames(&longest, 1000), Ok(vec![with(most)]));
+    assert_eq!(with(most + 1).encode().unwrap_err().0, 131_073);
+    assert_eq!(frames(&131_069_u32.to_le_bytes(), 4), Err(FrameError::Length(131_069)));
+}
+
+#[test]
+fn p4_a_frame_that_makes_no_sense_is_passed_over() {
+    let good = frame(3, Body::RequestError("no".to_owned()));
+    let bytes = [&[2, 0, 0, 0, 0xff, 0xff][..], &good.encode().unwrap()].concat();
+    assert_eq!(frames(&bytes, 3), Ok(vec![frame(0, Body::Unknown), good]));
+    assert!(bound().reply(frame(0, Body::Unknown)).is_none());
+}
+
+#[test]
+fn p5_ports_are_bound_by_name() {
+    let refused = Body::BindReply { success: false, service: 0, methods: Vec::new() };
+    let bound = |request, body| Calls::<ProducerMethod, ()>::bound(frame(request, body)).map(|_| ());
+    assert_eq!(bound(1, refused), Err(BindError::Refused("ProducerPort")));
+    assert_eq!(bound(1, Body::Unknown), Err(BindError::NoService));
+    assert_eq!(bound(7, Body::BindReply { success: true, service: 1, methods: Vec::new() }), Err(BindError::NoService));
+}
+
+#[test]
+fn p6_methods_have_the_numbers_that_the_service_gives_them() {
+    let mut calls = bound();
+    let invoked = frames(&calls.send(ProducerMethod::RegisterDataSource, vec![1]).unwrap(), 100).unwrap();
+    assert_eq!(invoked, [frame(2, Body::Invoke { service: 42, method: 5, arguments: vec![1], drop_reply: true })]);
+    let invoked = frames(&calls.call(ProducerMethod::InitializeConnection, vec![], "first").unwrap(), 100).unwrap();
+    assert_eq!(invoked, [frame(3, Body::Invoke { service: 42, method: 2, arguments: vec![], drop_reply: false })]);
+}
+
+#[test]
+fn p7_replies_belong_to_their_requests_in_any_order_and_streams_end() {
+    let mut calls = bound();
+    calls.call(ProducerMethod::InitializeConnection, vec![], "stream").unwrap();
+    calls.call(ProducerMethod::RegisterDataSource, vec![], "single").unwrap();
+    let reply = |request, success, has_more| frame(request, Body::InvokeReply { success, has_more, reply: vec![request as u8] });
+    let mut token = |frame| calls.reply(frame).map(|(token, reply)| (token, reply.success));
+    assert_eq!(token(reply(2, true, true)), Some(("stream", true)));
+    assert_eq!(token(reply(3, false, false)), Some(("single", false)));
+    assert_eq!(token(reply(3, true, false)), None, "a reply behind the last");
+    assert_eq!(token(reply(99, true, false)), None, "a reply to nothing");
+    assert_eq!(token(reply(2, true, false)), Some(("stream", true)));
+    assert_eq!(token(reply(2, true, true)), None, "a stream that has ended");
+}
+
+#[test]
+fn p8_a_request_that_is_refused_is_a_call_that_failed() {
+    let mut calls = bound();
+    calls.call(ProducerMethod::InitializeConnection, vec![], "call").unwrap();
+    let (token, reply) = calls.reply(frame(2, Body::RequestError("why".to_owned()))).unwrap();
+    assert_eq!((token, reply.success, reply.has_more), ("call", false, false));
+}
+
+#[test]
+fn s4_s5_s7_only_the_table_of_methods_says_what_a_service_can_do() {
+    let mut calls = bound();
+    // Of the methods that are missing each call is refused here, and those that are new do no harm.
+    assert!(calls.has(ProducerMethod::RegisterDataSource) && !calls.has(ProducerMethod::CommitData));
+    assert_eq!(calls.call(ProducerMethod::CommitData, vec![], "no"), Err(CallError::NoMethod("CommitData")));
+    assert_eq!(calls.send(ProducerMethod::CommitData, vec![]), Err(CallError::NoMethod("CommitData")));
+    // Nothing that is sent or understood has a version in it but the text for people.
+    let sent = fields(&Initialize { name: "n".to_owned(), version: "v".to_owned(), page: PageSize::LARGEST, memory: 5 }.encode())
+        .map(|field| field.unwrap().0)
+        .collect::<Vec<_>>();
+    assert_eq!(sent, [1, 2, 3, 8]);
+}
+
+#[test]
+fn s4_commands_that_are_new_and_fields_that_are_missing_are_no_errors() {
+    assert_eq!(Command::decode(&[]), Ok(Command::Unknown));
+    // Field 77 with a message in it.
+    assert_eq!(Command::decode(&[0xea, 0x04, 2, 0x08, 1]), Ok(Command::Unknown));
+    assert_eq!(Command::decode(&[0x1a, 0]), Ok(Command::SetupTracing { page: Some(PageSize::DEFAULT) }));
+    assert_eq!(Command::decode(&[0x12, 0]), Ok(Command::Stop { instance: 0 }));
+    assert_eq!(Initialized::decode(&[]), Ok(Initialized::default()));
+}
+
+#[test]
+fn m2_the_service_says_whether_it_uses_memory_of_the_producer() {
+    let decoded = Initialized::decode(&[0x08, 1, 0x10, 1, 0x18, 1]).unwrap();
+    assert_eq!(decoded, Initialized { uses_memory_of_producer: true, without_memory: true });
+    // And is never offered any: no field 6.
+    let hello = Initialize { name: String::new(), version: String::new(), page: PageSize::DEFAULT, memory: 0 }.encode();
+    assert!(fields(&hello).all(|field| field.unwrap().0 != 6));
+}
+
+#[test]
+fn m3_pages_have_4_8_16_or_32_kilobytes() {
+    let sizes: Vec<usize> = (0..=1 << 17).filter_map(PageSize::new).map(PageSize::bytes).collect();
+    assert_eq!(sizes, [4096, 8192, 16384, 32768]);
+    let setup = |kilobytes| {
+        let mut bytes = Vec::new();
+        Message::new(&mut bytes).message(3, |setup| setup.uint(1, kilobytes));
+        Command::decode(&bytes).unwrap()
+    };
+    assert_eq!(setup(16), Command::SetupTracing { page: PageSize::new(16384) });
+    for wrong in [0, 3, 12, 64, u64::from(u32::MAX)] {
+        assert_eq!(setup(wrong), Command::SetupTracing { page: None }, "{wrong} KB");
+    }
+}
+
+#[test]
+fn m4_the_word_of_a_page_has_its_layout_and_the_states_of_its_chunks() {
+    let sizes = |page| Layout::ALL.map(|layout| (layout.chunks(), layout.chunk_size(page)));
+    assert_eq!(sizes(PageSize::DEFAULT), [(14, 292), (7, 584), (4, 1020), (2, 2044), (1, 4088)]);
+    let [by_14, .., whole] = Layout::ALL;
+    assert_eq!(PageWord::divided(whole).with(0, ChunkState::BeingWritten), PageWord(0x1000_0001));
+    assert_eq!(PageWord::divided(by_14).with(13, ChunkState::Complete), PageWord(0x5c00_0000));
+    assert_eq!(PageWord(0x5c00_0000).state(13), ChunkState::Complete);
+    assert!(PageWord(0).is_free() && PageWord(0).layout().is_none());
+    // Layouts that are reserved are not touched.
+    for reserved in [0x6000_0000, 0x7000_0000] {
+        assert_eq!((PageWord(reserved).layout(), PageWord(reserved).free_chunk(), PageWord(reserved).is_free()), (None, None, false));
+    }
+    assert_eq!(Layout::for_bytes(300, PageSize::DEFAULT).chunks(), 7);
+    assert_eq!(Layout::for_bytes(1 << 20, PageSize::DEFAULT).chunks(), 1);
+}
+
+proptest! {
+    /// M5, M6: a chunk is taken where it is free, and in no other state; its neighbours stay as they are.
+    #[test]
+    fn m5_m6_only_free_chunks_are_taken(word: u32, chunk in 0_u32..14) {
+        let word = PageWord(word);
+        if let Some(free) = word.free_chunk() {
+            prop_assert_eq!(word.state(free), ChunkState::Free);
+            prop_assert!(free < word.layout().unwrap().chunks());
+        }
+        let changed = word.with(chunk, ChunkState::BeingRead);
+        prop_assert_eq!(changed.state(chunk), ChunkState::BeingRead);
+        prop_assert_eq!(changed.layout(), word.layout());
+        for other in (0..14).filter(|other| *other != chunk) {
+            prop_assert_eq!(changed.state(other), word.state(other));
+        }
+    }
+
+    /// M10: packets come out as they went in, however they are cut.
+    #[test]
+    fn m10_packets_span_chunks(sizes in prop::collection::vec(0_usize..5000, 0..40), rooms in prop::collection::vec(24_usize..4089, 1..6)) {
+        let sent: Vec<Vec<u8>> = sizes.iter().map(|size| (0..*size).map(|at| (at + size) as u8).collect()).collect();
+        let mut writer = ChunkWriter::new(WriterId::new(1).unwrap());
+        sent.iter().for_each(|packet| writer.push(packet.clone()));
+        let mut images = Vec::new();
+        for room in rooms.iter().cycle() {
+            let Some(image) = writer.chunk(*room) else { break };
+            prop_assert!(image.len() <= *room);
+            images.push(image);
+        }
+        prop_assert!(writer.is_empty());
+        prop_assert_eq!(reassembled(&images), sent);
+    }
+
+    /// P10, S4: fields that are not known do not change what is understood.
+    #[test]
+    fn p10_unknown_fields_are_skipped(number in 100_u32..500_000, kind in 0_u8..4, payload in prop::collection::vec(any::<u8>(), 8)) {
+        let mut bytes = Vec::new();
+        let mut message = Message::new(&mut bytes);
+        message.message(1, |start| {
+            start.uint(1, 9);
+            unknown(start, number, kind, &payload);
+            start.message(2, |configuration| {
+                unknown(configuration, number + 1000, kind, &payload);
+                configuration.text(1, "dotnet");
+                configuration.uint(2, 7);
+                configuration.text(1000, "targets=x");
+            });
+        });
+        unknown(&mut message, number, kind, &payload);
+        let configuration = Configuration { name: "dotnet".to_owned(), target_buffer: 7, text: "targets=x".to_owned(), ..Configuration::default() };
+        prop_assert_eq!(Command::decode(&bytes), Ok(Command::Start { instance: 9, configuration }));
+    }
+
+    /// M14: whatever is in a chunk's header, it is a header.
+    #[test]
+    fn m14_every_header_is_one(bytes: [u8; CHUNK_HEADER]) {
+        prop_assert_eq!(ChunkHeader::decode(bytes).encode(), bytes);
+    }
+
+    #[test]
+    fn random_bytes_are_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _ = (Command::decode(&bytes), Initialized::decode(&bytes), frames(&bytes, 7), packets(&bytes).count());
+    }
+}
+
+fn unknown(message: &mut Message<'_>, number: u32, kind: u8, payload: &[u8]) {
+    match kind {
+        0 => message.uint(number, payload[0].into()),
+        1 => message.fixed(number, 7),
+        2 => message.bytes(number, payload),
+        _ => message.message(number, |inner| inner.uint(3, 4)),
+    }
+}
+
+/// The packets of a writer's chunks, as a service puts them together.
+fn reassembled(images: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let (mut packets, mut open) = (Vec::new(), Vec::new());
+    for (number, image) in images.iter().enumerate() {
+        let (header, mut rest) = image.split_first_chunk().unwrap();
+        let ChunkHeader { chunk, fragments, flags, .. } = ChunkHeader::decode(*header);
+        assert_eq!(chunk as usize, number);
+        assert_eq!(flags & flag::CONTINUES != 0, !open.is_empty());
+        for fragment in 1..=fragments {
+            let mut reader = crate::wire::Reader::new(rest);
+            let size = reader.varu64().unwrap() as usize;
+            open.extend_from_slice(reader.take(size).unwrap());
+            rest = reader.rest();
+            if fragment < fragments || flags & flag::IS_CONTINUED == 0 {
+                packets.push(std::mem::take(&mut open));
+            }
+        }
+        assert!(rest.is_empty());
+    }
+    packets
+}
+
+#[test]
+fn m7_chunks_of_a_writer_are_numbered_and_the_numbers_wrap() {
+    assert_eq!([WriterId::new(0), WriterId::new(0x8000)], [None, None]);
+    let mut writer = ChunkWriter::from(WriterId::new(0x7fff).unwrap(), u32::MAX);
+    writer.push(vec![1; 30]);
+    let headers: Vec<_> = std::iter::from_fn(|| writer.chunk(24)).map(|image| ChunkHeader::decode(*image.first_chunk().unwrap())).collect();
+    assert_eq!(headers.iter().map(|header| header.chunk).collect::<Vec<_>>(), [u32::MAX, 0]);
+    assert!(headers.iter().all(|header| header.writer == 0x7fff && header.fragments == 1));
+    assert_eq!([headers[0].flags, headers[1].flags], [flag::IS_CONTINUED, flag::CONTINUES]);
+}
+
+#[test]
+fn m7_a_chunk_has_no_more_than_1023_packets() {
+    let mut writer = ChunkWriter::new(WriterId::new(1).unwrap());
+    (0..1030).for_each(|_| writer.push(vec![5]));
+    assert_eq!(writer.wanted(), CHUNK_HEADER + 1030 * 5);
+    let image = writer.chunk(32_760).unwrap();
+    let header = ChunkHeader::decode(*image.first_chunk().unwrap());
+    assert_eq!((header.fragments, header.flags, image.len()), (1023, 0, CHUNK_HEADER + 2 * 1023));
+    assert_eq!(reassembled(&[image, writer.chunk(32_760).unwrap()]).len(), 1030);
+}
+
+#[test]
+fn m11_m12_patches_name_the_chunk_that_they_change() {
+    let mut commit = Commit::default();
+    commit.move_chunk(3, 2, 9);
+    commit.send_chunk(b"image", 9);
+    commit.patch(9, 4, 5, 6, *b"1234");
+    commit.acknowledge(8);
+    let bytes = commit.into_bytes();
+    let inner = |value: &Value<'_>| {
+        fields(value.bytes().unwrap()).map(|field| field.unwrap().1).map(|value| format!("{value:?}")).collect::<Vec<_>>()
+    };
+    let read: Vec<_> = fields(&bytes).map(Result::unwrap).collect();
+    assert_eq!(read.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 1, 2, 3]);
+    assert_eq!(inner(&read[0].1), ["Number(3)", "Number(2)", "Number(9)"]);
+    assert_eq!(inner(&read[1].1), ["Number(9)", "Bytes([105, 109, 97, 103, 101])"]);
+    assert_eq!(inner(&read[2].1)[..3], ["Number(9)", "Number(4)", "Number(5)"]);
+    assert_eq!(read[3].1, Value::Number(8));
+    // Sizes are known before a packet is written, so that no chunk of this program needs any.
+    assert_eq!(flag::NEEDS_PATCHING, 4);
+}
+
+#[test]
+fn m13_scraping_is_left_to_the_service() {
+    // Field 4 of the request, which this program does not send.
+    let hello = Initialize { name: "a".to_owned(), version: "b".to_owned(), page: PageSize::LARGEST, memory: 1 }.encode();
+    assert!(fields(&hello).all(|field| field.unwrap().0 != 4));
+}
+
+#[test]
+fn s1_s8_a_data_source_is_described_with_what_it_can_do() {
+    let source = DataSource { name: "dotnet".to_owned(), categories: vec![("gc".to_owned(), "pauses".to_owned())] };
+    let bytes = source.encode();
+    let (1, descriptor) = fields(&bytes).next().unwrap().unwrap() else { panic!("no descriptor") };
+    let numbers: Vec<_> = fields(descriptor.bytes().unwrap()).map(|field| field.unwrap().0).collect();
+    // Its name; that it says when it has stopped, started, and describes everything again; its categories.
+    assert_eq!(numbers, [1, 2, 3, 4, 6]);
+    assert_eq!(notify(300), [0x08, 0xac, 0x02]);
+}
+
+#[test]
+fn s2_a_configuration_is_passed_on_as_it_was_written() {
+    let mut bytes = Vec::new();
+    Message::new(&mut bytes).message(6, |setup| {
+        setup.uint(1, 5);
+        setup.message(2, |configuration| {
+            configuration.text(1, "dotnet");
+            configuration.uint(2, 1);
+            configuration.uint(7, 5000);
+            configuration.text(1000, "targets=Shop");
+            configuration.text(7777, "of tomorrow");
+        });
+    });
+    let configuration =
+        Configuration { name: "dotnet".to_owned(), target_buffer: 1, stop_timeout_ms: 5000, text: "targets=Shop".to_owned() };
+    assert_eq!(Command::decode(&bytes), Ok(Command::Setup { instance: 5, configuration }));
+}
+
+#[test]
+fn flushes_name_their_recordings_packed_or_not() {
+    for bytes in [&[0x2a, 6, 0x08, 1, 0x08, 2, 0x10, 7][..], &[0x2a, 6, 0x0a, 2, 1, 2, 0x10, 7]] {
+        assert_eq!(Command::decode(bytes), Ok(Command::Flush { instances: vec![1, 2], request: 7 }));
+    }
+    assert_eq!(Command::decode(&[0x3a, 2, 0x08, 4]), Ok(Command::ClearState { instances: vec![4] }));
+    assert_eq!(Command::decode(&[0x12, 2, 0x08, 4]), Ok(Command::Stop { instance: 4 }));
+}
+
+#[test]
+fn s3_packets_of_a_trace_are_cut_out_of_it() {
+    let trace = [0x0a, 2, 1, 2, 0x12, 1, 9, 0x0a, 0, 0x0a, 200, 1];
+    assert_eq!(packets(&trace).collect::<Vec<_>>(), [&[1, 2][..], &[]]);
+}
