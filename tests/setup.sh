@@ -19,6 +19,7 @@
 #   perfetto-schema/         Perfetto's published messages of version 59 as Python classes: PYTHONPATH=FOLDER python3 tests/tools/perfetto_schema.py TRACE
 #   speedscope/              the page of speedscope 1.25.0, for Debian's chromium
 #   pprof/                   the pprof program of Go 1.19, where Debian has it: pprof/pprof -top FILE
+#   perfetto-56.0/           Debian's Perfetto service, with the libraries that it needs: bin/traced, bin/traced_probes, bin/perfetto
 #   programs/                the programs of tests/programs, compiled: net31/NAME.dll, net8/NAME.dll, net9/NAME.dll, net10/NAME.dll;
 #                            net9/hook.dll, a startup hook for all of them; net8/host.dll, see above; profiler.so, a CLR profiler
 #
@@ -191,6 +192,46 @@ assemble_pprof() {
   cp "$partial"/go/usr/lib/go-1.19/pkg/tool/*/pprof "$partial/result"
 }
 
+# The service and its libraries from the archive that this machine's own apt is set up with, in folders of their own: nothing is installed. They start through
+# the loader that came with them. Where they cannot be had, what needs them is skipped.
+perfetto=perfetto-56.0
+perfetto_packages() {
+  cat <<'PACKAGES'
+59dd97ceee5cbbc061feaaeba8ea6db91465da7981eaab1614aef81956e5c544 perfetto=56.0-1
+967aa62605721081c3eb2a17650611a792aa802d76a6511d1840242623d204c9 libc6=2.41-12+deb13u4
+ab1fa05837aa7a92aae748fd07a18a35f7d18bb4a71c4724fe2bbf0e32089de0 libstdc++6=14.2.0-19
+3c71917b490d1a17aed43196a2787a256ecf060526cdb20216a74bedc061b150 libgcc-s1=14.2.0-19
+015be740d6236ad114582dea500c1d907f29e16d6db00566ca32fb68d71ac90d zlib1g=1:1.3.dfsg+really1.3.1-1+b1
+PACKAGES
+}
+get_perfetto() {
+  command -v apt-get >/dev/null || { say "no apt-get to get Perfetto's service with"; return 1; }
+  say "downloading Perfetto's service"
+  local apt=$partial/apt archive key=/usr/share/keyrings/debian-archive-keyring.gpg hash package name
+  archive=$(apt-get indextargets --format '$(REPO_URI)' 'Identifier: Packages' 2>/dev/null | head -n 1)
+  [[ -n $archive ]] || archive=$(sed -n 's/^URIs: *\([^ ]*\).*/\1/p' /etc/apt/sources.list.d/*.sources 2>/dev/null | head -n 1)
+  [[ -n $archive ]] || { say "apt knows no archive"; return 1; }
+  mkdir -p "$apt"/lists/partial "$apt"/cache/archives/partial "$partial/result"/{bin,root}
+  for name in trixie sid; do echo "deb [signed-by=$key] $archive $name main"; done >"$apt/sources.list"
+  : >"$apt/status"
+  printf '%s;\n' "Dir::Etc::sourcelist \"$apt/sources.list\"" 'Dir::Etc::sourceparts "/dev/null"' "Dir::State::lists \"$apt/lists\"" \
+    "Dir::Cache \"$apt/cache\"" "Dir::State::status \"$apt/status\"" 'Acquire::Languages "none"' 'APT::Sandbox::User "root"' >"$apt/conf"
+  APT_CONFIG=$apt/conf apt-get -qq update || return 1
+  while read -r hash package; do
+    (cd "$partial/download" && rm -f ./*.deb && APT_CONFIG=$apt/conf apt-get -qq download "$package") || return 1
+    echo "$hash  $(echo "$partial"/download/*.deb)" | sha256sum --check --quiet || { say "$package is not the package that was pinned"; return 1; }
+    dpkg -x "$partial"/download/*.deb "$partial/result/root" || return 1
+  done < <(perfetto_packages)
+  for name in bin/perfetto sbin/traced sbin/traced_probes; do
+    cat >"$partial/result/bin/${name##*/}" <<PROGRAM
+#!/bin/sh
+root=\$(dirname "\$0")/../root
+exec "\$root/usr/lib64/ld-linux-x86-64.so.2" --argv0 ${name##*/} --library-path "\$root/usr/lib/x86_64-linux-gnu:\$root/usr/lib/perfetto" "\$root/usr/$name" "\$@"
+PROGRAM
+    chmod +x "$partial/result/bin/${name##*/}"
+  done
+}
+
 # Debian's compiler compiles against the assemblies of 3.1, and every later runtime runs the result too. What 3.1 has not is named beside them.
 compile() { # NAME REFERENCE..
   local sources=(tests/programs/{"$1",lifeline}.cs) kind=exe
@@ -266,6 +307,10 @@ assemble perfetto-52
 assemble perfetto-schema
 assemble speedscope
 if apt-cache show golang-1.19-go=1.19.8-2 >/dev/null 2>&1; then assemble pprof; fi
+if [[ ! -d $cache/$perfetto ]]; then
+  rm -rf "$partial" && mkdir -p "$partial/download" "$partial/result"
+  if get_perfetto; then mv -T "$partial/result" "$cache/$perfetto"; else say "Perfetto's service cannot be had: its tests will be skipped"; fi
+fi
 if [[ -n $archives ]]; then
   [[ -d $cache/$net8 && -d $cache/$net10 && -d $cache/aot8 ]] || install xz
   assemble $net8

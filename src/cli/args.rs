@@ -1,5 +1,6 @@
 //! What the command line may say.
 
+pub(super) mod perfetto;
 mod record;
 mod salvage;
 
@@ -162,6 +163,8 @@ pub(super) enum Command {
     Report(Report),
     /// Write nettrace files in the format of another tool
     Export(Export),
+    /// Give the events of .NET processes to Perfetto's tracing service
+    Perfetto(perfetto::Perfetto),
     /// Open the dashboard over nettrace files
     Open {
         /// The files; those that were cut off, too

@@ -18,6 +18,7 @@ mod host;
 mod manual;
 mod open;
 mod options;
+mod perfetto;
 mod print;
 mod profiles;
 mod ps;
@@ -64,6 +65,7 @@ fn run() -> Result<Exit, Failure> {
         Command::Stats { file, output } => stats::run(&file, output.json),
         Command::Report(report) => report::run(&report),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Perfetto(perfetto) => on_processes(options, async |host| perfetto::run(host, perfetto).await),
         Command::Open { files } => open::run(&files, options),
         Command::Salvage(salvage) => on_processes(options, async |host| salvage::run(host, &salvage).await),
         Command::Counters(counters) => on_processes(options, async |host| counters::run(host, counters).await),

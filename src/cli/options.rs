@@ -29,6 +29,7 @@ impl Subject {
             | Command::Counters(_)
             | Command::Stacks { .. }
             | Command::Heap(_)
+            | Command::Perfetto(_)
             | Command::Salvage(Salvage { names: true, .. }) => Self::Processes(CommandCode::CollectTracing),
             Command::Resume { .. } => Self::Processes(CommandCode::ResumeRuntime),
             Command::SetEnv { .. } => Self::Processes(CommandCode::SetEnvironmentVariable),

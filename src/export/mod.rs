@@ -10,4 +10,4 @@ mod trace;
 
 pub use gcdump::{Facts, GraphError};
 pub use graph::HeapGraph;
-pub use trace::{Export, Options, Overview, Part, Scratch};
+pub use trace::{Export, LiveProcess, LiveTrace, Options, Overview, Part, Scratch, notices};

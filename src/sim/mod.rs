@@ -17,10 +17,12 @@ mod runtime;
 mod server;
 mod spec;
 mod stream;
+mod tracing_service;
 
 pub use fleet::Fleet;
 pub use server::Simulated;
 pub use spec::{ConnectPort, Fault, Rates, Script, Spec};
+pub use tracing_service::{TracingBehaviour, TracingFault, TracingSeen, TracingService};
 
 #[cfg(test)]
 mod tests;

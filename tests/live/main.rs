@@ -27,6 +27,7 @@ mod names;
 mod net;
 mod numbers;
 mod options;
+mod perfetto;
 mod ports;
 mod ps;
 mod readers;

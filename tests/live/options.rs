@@ -44,6 +44,7 @@ const COMMANDS: &[(Subject, &[&str])] = &[
     (Subject::Changes, &["dump", "TARGET", "-o", "/tmp/dn-top-readonly.dmp"]),
     (Subject::Changes, &["perfmap", "TARGET", "on"]),
     (Subject::Changes, &["perfmap", "TARGET", "off"]),
+    (Subject::Changes, &["perfetto", "serve", "TARGET", "--duration", "1s"]),
     (Subject::Files, &["profiles"]),
     (Subject::Files, &["stats", "missing.nettrace"]),
     (Subject::Files, &["report", "missing.nettrace"]),

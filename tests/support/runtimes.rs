@@ -332,6 +332,18 @@ fn programs_are_current() -> bool {
     })
 }
 
+/// A folder of the set-up that is no runtime; `None` where it could not be had, which is a failure in CI.
+pub(crate) fn extra(name: &str) -> Option<PathBuf> {
+    let folder = cache().join(name);
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    let missing = format!("{} is missing: run tests/setup.sh", folder.display());
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{missing} (with CI=true this is a failure)");
+    skip(&missing);
+    None
+}
+
 /// Says on the real standard error, which the test runner does not capture, that the running test was skipped.
 pub(crate) fn skip(why: &str) {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();

@@ -9,6 +9,7 @@ mod chromium;
 mod csv;
 mod folded;
 mod json;
+mod live;
 mod output;
 mod overview;
 mod perfetto;
@@ -36,6 +37,7 @@ use speedscope::Speedscope;
 use walk::Walk;
 use writer::Writer;
 
+pub use live::{LiveProcess, LiveTrace, notices};
 pub use output::Part;
 pub use overview::Overview;
 pub use speedscope::Scratch;

@@ -171,6 +171,17 @@ impl<'w> Output<'w> {
         }
     }
 
+    /// Hands over what was found so far.
+    pub(super) fn flush(&mut self) {
+        self.put(|writer, _| writer.flush());
+    }
+
+    /// Describes everything again: a reader may not have what was written before, and lacks a part of it where `is_incomplete` says so.
+    pub(super) fn restart(&mut self, is_incomplete: bool) {
+        self.threads.values_mut().for_each(|known| known.is_told = false);
+        self.put(|writer, _| writer.restart(is_incomplete));
+    }
+
     /// Begins the stacks again where there are too many, and says whether it did.
     pub(super) fn clear_stacks(&mut self) -> bool {
         let is_full = self.stacks.is_full();

@@ -4,6 +4,7 @@
 //! messages of `protos/perfetto/trace` in google/perfetto, version 59.
 
 mod allocations;
+pub(super) mod live;
 mod packets;
 mod state;
 mod tracks;
@@ -38,6 +39,8 @@ pub(super) struct Perfetto<W> {
     path: Vec<FrameId>,
     /// What there is to say of an event, encoded; kept for its memory.
     facts: Vec<u8>,
+    /// Packets may lack what those before them described.
+    was_restarted: bool,
 }
 
 impl<W: Write> Perfetto<W> {
@@ -50,8 +53,17 @@ impl<W: Write> Perfetto<W> {
         let mut tracks = Tracks::new(subject);
         tracks.process(0, &mut packets);
         let calls = with_calls.then(HashMap::default);
-        let mut perfetto = Self { out, packets, tracks, calls, allocations: Allocations::default(), path: Vec::new(), facts: Vec::new() };
-        perfetto.flush()?;
+        let mut perfetto = Self {
+            out,
+            packets,
+            tracks,
+            calls,
+            allocations: Allocations::default(),
+            path: Vec::new(),
+            facts: Vec::new(),
+            was_restarted: false,
+        };
+        perfetto.write_out()?;
         Ok(perfetto)
     }
 
@@ -87,7 +99,7 @@ impl<W: Write> Perfetto<W> {
         self.allocations.write(&self.tracks, &mut self.packets, stacks, &mut self.path);
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    fn write_out(&mut self) -> io::Result<()> {
         self.out.write_all(&self.packets.bytes)?;
         self.packets.bytes.clear();
         Ok(())
@@ -97,7 +109,7 @@ impl<W: Write> Perfetto<W> {
         if self.packets.state.is_full() {
             self.stacks_cleared(stacks)?;
         }
-        if self.packets.bytes.len() >= GATHERED { self.flush() } else { Ok(()) }
+        if self.packets.bytes.len() >= GATHERED { self.write_out() } else { Ok(()) }
     }
 }
 
@@ -180,10 +192,14 @@ impl<W: Write> Writer for Perfetto<W> {
             message.uint(event::TRACK_UUID, uuid);
             message.double(event::DOUBLE_COUNTER_VALUE, value);
         });
-        if self.packets.bytes.len() >= GATHERED { self.flush() } else { Ok(()) }
+        if self.packets.bytes.len() >= GATHERED { self.write_out() } else { Ok(()) }
     }
 
     fn allocation(&mut self, allocation: &Allocation, stacks: &Stacks) -> io::Result<()> {
+        // Values grow along a sequence, which begins again where a service may lose packets: there is the rate alone.
+        if self.packets.is_live() {
+            return Ok(());
+        }
         if self.allocations.add(allocation) {
             self.allocations.write(&self.tracks, &mut self.packets, stacks, &mut self.path);
         }
@@ -197,9 +213,19 @@ impl<W: Write> Writer for Perfetto<W> {
         Ok(())
     }
 
-    fn finish(&mut self, _end: i64, stacks: &Stacks) -> io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
+        self.write_out()
+    }
+
+    fn restart(&mut self, is_incomplete: bool) -> io::Result<()> {
+        self.restart_sequence(is_incomplete);
+        Ok(())
+    }
+
+    fn finish(&mut self, end: i64, stacks: &Stacks) -> io::Result<()> {
         self.end_references(stacks);
-        self.flush()?;
+        self.late_names(end, stacks);
+        self.write_out()?;
         self.out.flush()
     }
 }

@@ -153,6 +153,25 @@ impl Stacks {
         }
     }
 
+    /// Where the code of a frame is that nothing names yet.
+    pub(super) fn address(&self, frame: FrameId) -> Option<u64> {
+        match self.frames[frame as usize] {
+            Frame::Address(address) => Some(address),
+            Frame::Method(_) | Frame::Native(_) => None,
+        }
+    }
+
+    /// The method at an address with its parameters, by names that came later than the stack.
+    pub(super) fn method_at(&self, address: u64) -> Option<String> {
+        let method = self.symbols.find(address)?;
+        Some(format!("{}{}", self.symbols.full_name(method), self.symbols.parameters(method)))
+    }
+
+    /// Takes the names that came after the stacks.
+    pub(super) fn set_symbols(&mut self, symbols: Symbols) {
+        self.symbols = symbols;
+    }
+
     /// Whether a frame is a method, whose code the runtime made.
     pub(super) fn is_managed(&self, frame: FrameId) -> bool {
         matches!(self.frames[frame as usize], Frame::Method(_))

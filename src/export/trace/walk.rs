@@ -4,7 +4,7 @@ use std::io;
 
 use foldhash::HashMap;
 
-use crate::analysis::{CounterReader, LEVELS, Rounds};
+use crate::analysis::{CounterReader, LEVELS, Rounds, Symbols};
 use crate::clr::EventKind;
 use crate::clr::payload::{
     Adjustment, AdjustmentReason, AllocationSampled, AllocationTick, AssemblyLoad, ContextSwitch, ExceptionThrown, Fields, HeapStats,
@@ -68,6 +68,36 @@ impl<'w> Walk<'w> {
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.began.finish(self.newest, &mut self.output);
         self.output.finish(self.newest)
+    }
+
+    /// Hands over what was found so far.
+    pub(super) fn flush(&mut self) {
+        self.output.flush();
+    }
+
+    /// Describes everything again. `lost` says since when how many packets are missing.
+    pub(super) fn restart(&mut self, lost: Option<(i64, u64)>) {
+        self.output.restart(lost.is_some());
+        if let Some((since, packets)) = lost {
+            let name = format!("{packets} packets lost: the tracing service did not take them in time");
+            self.note_loss(&name, since, &[("packets", Fact::Count(packets))]);
+        }
+    }
+
+    /// Shows that something is missing between a moment and now.
+    pub(super) fn note_loss(&mut self, name: &str, since: i64, facts: &[(&'static str, Fact<'_>)]) {
+        let slice = TrackEvent::slice(ThreadId::default(), "lost", name, since.min(self.newest), self.newest, facts);
+        self.output.event(TrackEvent { track: Track::LostEvents, ..slice });
+    }
+
+    /// The time of the newest event.
+    pub(super) fn newest(&self) -> i64 {
+        self.newest
+    }
+
+    /// Takes the names of methods that came after the stacks.
+    pub(super) fn set_symbols(&mut self, symbols: Symbols) {
+        self.output.stacks.set_symbols(symbols);
     }
 
     fn at(&self, timestamp: i64) -> i64 {

@@ -42,6 +42,16 @@ pub(super) trait Writer {
         Ok(())
     }
 
+    /// Hands over what is gathered.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Describes everything again from here on: a reader may not have what was written before, and lacks a part of it where `is_incomplete` says so.
+    fn restart(&mut self, _is_incomplete: bool) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Nothing comes any more.
     fn finish(&mut self, end: i64, stacks: &Stacks) -> io::Result<()>;
 }

@@ -16,7 +16,7 @@ const STRIDE: u32 = 1 << 16;
 pub(super) struct Packets {
     pub(super) bytes: Vec<u8>,
     pub(super) state: State,
-    /// The packet sequence: each recording of a trace has its own, and a new one where its state begins again.
+    /// The packet sequence: each recording of a trace has its own, and a new one where its state begins again. 0 where a tracing service numbers them.
     sequence: u32,
     /// Perfetto's time of the start of the session, nanoseconds.
     origin: i64,
@@ -32,13 +32,29 @@ impl Packets {
         packets
     }
 
+    /// Begins packets for a tracing service, which numbers sequences itself. Code is described by this path, and its methods are named at the end.
+    pub(super) fn live(header: &TraceHeader, path: String) -> Self {
+        let origin = header.nanoseconds_between(0, header.sync_ticks);
+        let mut packets = Self { bytes: Vec::new(), state: State::with_late_names(path), sequence: 0, origin };
+        packets.clear_state(|packet| packet.uint(packet::FIRST_PACKET_ON_SEQUENCE, 1));
+        packets
+    }
+
     /// Begins a sequence: nothing is interned from here on, and no allocation is counted.
     pub(super) fn begin(&mut self) {
-        self.state = State::default();
+        if self.sequence == 0 {
+            return self.clear_state(|_| {});
+        }
         let next = self.sequence.wrapping_add(STRIDE);
         self.sequence = if next < FIRST_SEQUENCE { next.wrapping_add(FIRST_SEQUENCE) } else { next };
+        self.clear_state(|packet| packet.uint(packet::FIRST_PACKET_ON_SEQUENCE, 1));
+    }
+
+    /// Begins again on the sequence: nothing is interned from here on.
+    pub(super) fn clear_state(&mut self, fill: impl FnOnce(&mut Message<'_>)) {
+        self.state.clear();
         self.packet(packet::INCREMENTAL_STATE_CLEARED, None, |packet| {
-            packet.uint(packet::FIRST_PACKET_ON_SEQUENCE, 1);
+            fill(packet);
             packet.message(packet::TRACE_PACKET_DEFAULTS, |defaults| defaults.uint(packet::TIMESTAMP_CLOCK_ID, clock::MONOTONIC));
         });
     }
@@ -61,6 +77,11 @@ impl Packets {
         });
     }
 
+    /// Whether they are for a tracing service.
+    pub(super) fn is_live(&self) -> bool {
+        self.sequence == 0
+    }
+
     /// Perfetto's time of a moment, nanoseconds.
     pub(super) fn time(&self, at: i64) -> u64 {
         self.origin.saturating_add(at).max(0) as u64
@@ -74,7 +95,9 @@ impl Packets {
             if let Some(at) = at {
                 packet.uint(packet::TIMESTAMP, at);
             }
-            packet.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, (*sequence).into());
+            if *sequence != 0 {
+                packet.uint(packet::TRUSTED_PACKET_SEQUENCE_ID, (*sequence).into());
+            }
             if flags != 0 {
                 packet.uint(packet::SEQUENCE_FLAGS, flags);
             }

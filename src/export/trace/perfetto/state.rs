@@ -1,6 +1,6 @@
 //! What the packets of a sequence refer to: names, frames and stacks by number.
 
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 
 use super::super::stacks::{FrameId, NodeId, Stacks};
 use crate::perfetto::Message;
@@ -11,6 +11,8 @@ const NAME: usize = 4096;
 /// Most names of a kind that are interned, and bytes of them; then the state begins again.
 const NAMES: usize = 1 << 14;
 const TEXT: usize = 2 << 20;
+/// Most places whose method is named at the end.
+const ADDRESSES: usize = 1 << 18;
 /// The mapping of frames whose module is not known.
 const UNKNOWN_MODULE: &str = "unknown";
 /// What managed code called: the runtime, a native library, the kernel.
@@ -32,6 +34,17 @@ pub(super) struct State {
     native: bool,
     /// What the next packet has to define.
     pub(super) pending: Vec<u8>,
+    /// Code whose methods are named at the end, where that is done.
+    pub(super) late: Option<LateNames>,
+}
+
+/// Code whose methods are not known before the end of a stream.
+#[derive(Debug)]
+pub(super) struct LateNames {
+    /// The mapping of this code alone.
+    pub(super) path: String,
+    /// Where it was seen.
+    pub(super) addresses: HashSet<u64>,
 }
 
 /// What a name is of: each has numbers of its own.
@@ -53,6 +66,16 @@ impl Kind {
 }
 
 impl State {
+    /// Code is described by this path, and its methods are named at the end.
+    pub(super) fn with_late_names(path: String) -> Self {
+        Self { late: Some(LateNames { path, addresses: HashSet::default() }), ..Self::default() }
+    }
+
+    /// Nothing is described from here on.
+    pub(super) fn clear(&mut self) {
+        *self = Self { late: self.late.take(), ..Self::default() };
+    }
+
     /// The number of a name. Allocates only where it is new.
     pub(super) fn name(&mut self, kind: Kind, name: &str) -> u64 {
         let name = start_of(name);
@@ -75,7 +98,7 @@ impl State {
         self.text_bytes >= TEXT || self.names.iter().any(|names| names.len() >= NAMES)
     }
 
-    fn mapping(&mut self, module: &str) -> u64 {
+    pub(super) fn mapping(&mut self, module: &str) -> u64 {
         let module = if module.is_empty() { UNKNOWN_MODULE } else { start_of(module) };
         let next = self.mappings.len() as u64 + 1;
         if let Some(known) = self.mappings.get(module) {
@@ -101,7 +124,7 @@ impl State {
             self.frames.resize(index + 1, false);
         }
         if !std::mem::replace(&mut self.frames[index], true) {
-            let mapping = self.mapping(stacks.module(frame));
+            let (mapping, address) = self.place(frame, stacks);
             let name = stacks.name(frame);
             let mut pending = Message::new(&mut self.pending);
             pending.message(interned::FUNCTION_NAMES, |function| {
@@ -113,10 +136,25 @@ impl State {
                 entry.uint(interned::FUNCTION_NAME_ID, iid);
                 entry.uint(interned::MAPPING_ID, mapping);
                 // Frames of one mapping are told apart by it.
-                entry.uint(interned::REL_PC, iid);
+                entry.uint(interned::REL_PC, address.unwrap_or(iid));
             });
         }
         iid
+    }
+
+    /// The mapping of a frame, and its address in there where the name comes later.
+    fn place(&mut self, frame: FrameId, stacks: &Stacks) -> (u64, Option<u64>) {
+        if let Some(address) = stacks.address(frame)
+            && let Some(mut late) = self.late.take()
+        {
+            if late.addresses.len() < ADDRESSES {
+                late.addresses.insert(address);
+            }
+            let mapping = self.mapping(&late.path);
+            self.late = Some(late);
+            return (mapping, Some(address));
+        }
+        (self.mapping(stacks.module(frame)), None)
     }
 
     /// The number of a stack, which may end in native code. `None` where it has no frames.

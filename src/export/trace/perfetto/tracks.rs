@@ -20,6 +20,10 @@ const TRACKS: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Tracks {
     pub(super) subject: Subject,
+    /// Tells processes of one number apart.
+    incarnation: i64,
+    /// Shown beside the name of the process, which the kernel may know better.
+    label: String,
     described: HashSet<u64>,
 }
 
@@ -30,13 +34,23 @@ pub(super) fn tid(thread: ThreadId) -> u64 {
 
 impl Tracks {
     pub(super) fn new(subject: Subject) -> Self {
-        Self { subject, described: HashSet::default() }
+        Self { incarnation: subject.header.sync_ticks, subject, label: String::new(), described: HashSet::default() }
+    }
+
+    /// Of a process that was started then.
+    pub(super) fn live(subject: Subject, started: i64, label: &str) -> Self {
+        Self { incarnation: started, label: label.to_owned(), ..Self::new(subject) }
+    }
+
+    /// Describes all tracks again.
+    pub(super) fn forget(&mut self) {
+        self.described.clear();
     }
 
     /// An id for what nothing else in the trace is.
     fn uuid(&self, what: impl Hash) -> u64 {
         let header = &self.subject.header;
-        FixedState::with_seed(0).hash_one((header.process_id, header.sync_ticks, what)) | 1
+        FixedState::with_seed(0).hash_one((header.process_id, self.incarnation, what)) | 1
     }
 
     /// Says of a track that it is described, and whether it was not.
@@ -55,7 +69,7 @@ impl Tracks {
         }
         let uuid = self.uuid(("process", pid));
         if self.is_new(uuid) {
-            let Subject { command_line, runtime, processes, .. } = &self.subject;
+            let (Subject { command_line, runtime, processes, .. }, label) = (&self.subject, &self.label);
             let is_subject = process == 0;
             let name = if is_subject { self.subject.name() } else { processes.get(&pid).map_or("", String::as_str) };
             let words = if is_subject { command_line.as_str() } else { "" };
@@ -67,6 +81,9 @@ impl Tracks {
                         process.text(track::PROCESS_NAME, start_of(name));
                     }
                     if is_subject {
+                        if !label.is_empty() {
+                            process.text(track::PROCESS_LABELS, start_of(label));
+                        }
                         process.text(track::PROCESS_LABELS, format!(".NET {runtime}").trim_end());
                     }
                 });
@@ -116,7 +133,7 @@ impl Tracks {
     }
 
     /// A group of what a runtime says that is not of one thread.
-    fn of_runtime(&mut self, process: u32, name: &str, rank: u64, packets: &mut Packets) -> u64 {
+    pub(super) fn of_runtime(&mut self, process: u32, name: &str, rank: u64, packets: &mut Packets) -> u64 {
         let process = self.process(process, packets);
         let runtime = self.group(".NET", process, 0, packets);
         self.group(name, runtime, rank, packets)

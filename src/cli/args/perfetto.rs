@@ -1,0 +1,39 @@
+//! Perfetto's tracing service.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Perfetto {
+    #[command(subcommand)]
+    pub(in crate::cli) command: PerfettoCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum PerfettoCommand {
+    /// Serve the data source `dotnet` until Ctrl-C: every recording of the service that names it gets the events of .NET processes
+    ///
+    /// A configuration of the service may say more in legacy_config: targets=NAME,NAME profiles=NAME,NAME provider=SPEC clr-events=NAME+NAME.
+    /// The service is that of PERFETTO_PRODUCER_SOCK_NAME, or /run/perfetto/traced-producer.sock, or /tmp/perfetto-producer.
+    Serve(ServePerfetto),
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ServePerfetto {
+    /// Pids, names of entry assemblies or diagnostic sockets [default: all processes that run when a recording begins]
+    #[arg(value_name = "TARGET")]
+    pub(in crate::cli) targets: Vec<String>,
+    /// A trace profile; `dn-top profiles` lists them
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) profile: Vec<String>,
+    /// A provider to turn on
+    #[arg(long, value_name = "NAME[:KEYWORDS[:LEVEL[:ARGS]]]")]
+    pub(in crate::cli) provider: Vec<String>,
+    /// Keywords of the runtime's own provider, such as gc+exception
+    #[arg(long, value_name = "NAME+NAME")]
+    pub(in crate::cli) clr_events: Option<String>,
+    /// Stop after this time, such as 1h
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(in crate::cli) duration: Option<Duration>,
+}

@@ -1,0 +1,130 @@
+//! What is different where a trace goes to a tracing service while it is recorded: the service numbers the sequences and has the clocks, readers may lack
+//! what came before, and the names of methods come last.
+
+use std::hash::BuildHasher;
+use std::io::Write;
+
+use foldhash::fast::FixedState;
+
+use super::super::stacks::Stacks;
+use super::super::writer::Subject;
+use super::allocations::Allocations;
+use super::packets::Packets;
+use super::state::Kind;
+use super::tracks::Tracks;
+use super::{Perfetto, start_of};
+use crate::perfetto::Message;
+use crate::perfetto::field::{clock, event, interned, packet, symbols, track};
+
+/// Names in one packet.
+const NAMES_TOGETHER: usize = 200;
+/// Numbers of frames and stacks that no frame and no stack of the stream has.
+const OF_NAMES: u64 = 1 << 40;
+
+impl<W: Write> Perfetto<W> {
+    /// Begins to write for a service. `started` tells the process from others of its number.
+    pub(in crate::export::trace) fn live(out: W, subject: Subject, started: i64, label: &str) -> Self {
+        let path = format!("code of process {}", subject.header.process_id);
+        let mut packets = Packets::live(&subject.header, path);
+        let mut tracks = Tracks::live(subject, started, label);
+        tracks.process(0, &mut packets);
+        let (path, facts) = (Vec::new(), Vec::new());
+        Self { out, packets, tracks, calls: None, allocations: Allocations::default(), path, facts, was_restarted: false }
+    }
+
+    /// Begins the sequence again: what the packets from here on refer to is described again.
+    pub(super) fn restart_sequence(&mut self, is_incomplete: bool) {
+        self.was_restarted = true;
+        self.packets.clear_state(|packet| {
+            if is_incomplete {
+                packet.uint(packet::PREVIOUS_PACKET_DROPPED, 1);
+            }
+        });
+        self.tracks.forget();
+        self.tracks.process(0, &mut self.packets);
+    }
+
+    /// Names the code whose methods were not known when it was written.
+    pub(super) fn late_names(&mut self, end: i64, stacks: &Stacks) {
+        let Some(late) = self.packets.state.late.take() else { return };
+        // A reader has a mapping with a slash before the first part of its path.
+        let path = format!("/{}", late.path);
+        let mut addresses: Vec<u64> = late.addresses.iter().copied().collect();
+        addresses.sort_unstable();
+        let was_restarted = self.was_restarted;
+        if was_restarted {
+            self.restart_sequence(false);
+        }
+        for (number, addresses) in addresses.chunks(NAMES_TOGETHER).enumerate() {
+            if was_restarted {
+                self.keep_frames(&late.path, addresses, OF_NAMES + number as u64, end);
+            }
+            self.packets.packet(0, None, |packet| {
+                packet.message(packet::MODULE_SYMBOLS, |module| {
+                    module.text(symbols::PATH, &path);
+                    for address in addresses {
+                        let Some(name) = stacks.method_at(*address) else { continue };
+                        module.message(symbols::ADDRESS_SYMBOLS, |entry| {
+                            entry.uint(symbols::ADDRESS, *address);
+                            entry.message(symbols::LINES, |line| line.text(symbols::FUNCTION_NAME, start_of(&name)));
+                        });
+                    }
+                });
+            });
+        }
+    }
+
+    /// A reader counts a name as an error where it has no frame for it, as in a ring buffer, whose older packets are overwritten. So the frames are described
+    /// once more, as the stack of an event that says what it is for.
+    fn keep_frames(&mut self, path: &str, addresses: &[u64], stack: u64, at: i64) {
+        let uuid = self.tracks.of_runtime(0, "Method names", 5, &mut self.packets);
+        let state = &mut self.packets.state;
+        let name = state.name(Kind::Event, &format!("{} methods of this trace", addresses.len()));
+        let mapping = state.mapping(path);
+        let mut pending = Message::new(&mut state.pending);
+        for address in addresses {
+            pending.message(interned::FRAMES, |entry| {
+                entry.uint(interned::IID, OF_NAMES + address);
+                entry.uint(interned::MAPPING_ID, mapping);
+                entry.uint(interned::REL_PC, *address);
+            });
+        }
+        pending.message(interned::CALLSTACKS, |entry| {
+            entry.uint(interned::IID, stack);
+            addresses.iter().for_each(|address| entry.uint(interned::FRAME_IDS, OF_NAMES + address));
+        });
+        self.packets.track_event(at, |message| {
+            message.uint(event::TYPE, event::INSTANT);
+            message.uint(event::TRACK_UUID, uuid);
+            message.uint(event::NAME_IID, name);
+            message.uint(event::CALLSTACK_IID, stack);
+        });
+    }
+}
+
+/// Packets that show sentences at a moment, nanoseconds of the monotonic clock, on a track of dn-top itself.
+pub(in crate::export::trace) fn notices(at: u64, sentences: &[String]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let uuid = FixedState::with_seed(0).hash_one(("notices", at, sentences)) | 1;
+    let mut trace = Message::new(&mut bytes);
+    trace.message(packet::PACKET, |packet| {
+        packet.uint(packet::SEQUENCE_FLAGS, packet::INCREMENTAL_STATE_CLEARED);
+        packet.message(packet::TRACE_PACKET_DEFAULTS, |defaults| defaults.uint(packet::TIMESTAMP_CLOCK_ID, clock::MONOTONIC));
+        packet.message(packet::TRACK_DESCRIPTOR, |descriptor| {
+            descriptor.uint(track::UUID, uuid);
+            descriptor.text(track::NAME, "dn-top");
+        });
+    });
+    for sentence in sentences {
+        trace.message(packet::PACKET, |packet| {
+            packet.uint(packet::TIMESTAMP, at);
+            packet.uint(packet::SEQUENCE_FLAGS, packet::NEEDS_INCREMENTAL_STATE);
+            packet.message(packet::TRACK_EVENT, |message| {
+                message.uint(event::TYPE, event::INSTANT);
+                message.uint(event::TRACK_UUID, uuid);
+                message.text(event::NAME, start_of(sentence));
+            });
+        });
+    }
+    bytes
+}

@@ -1,0 +1,129 @@
+//! Where the tracing service listens.
+//!
+//! Source: `src/tracing/ipc/default_socket.cc` in google/perfetto.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::error::Cause;
+use crate::model::sanitise;
+
+/// One of the two sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Port {
+    /// For those that write data.
+    Producer,
+    /// For those that start recordings and read them.
+    Consumer,
+}
+
+impl Port {
+    /// The environment variable that names another socket.
+    pub fn variable(self) -> &'static str {
+        match self {
+            Self::Producer => "PERFETTO_PRODUCER_SOCK_NAME",
+            Self::Consumer => "PERFETTO_CONSUMER_SOCK_NAME",
+        }
+    }
+
+    /// Where the service listens that the system starts.
+    fn of_system(self) -> &'static str {
+        match self {
+            Self::Producer => "/run/perfetto/traced-producer.sock",
+            Self::Consumer => "/run/perfetto/traced-consumer.sock",
+        }
+    }
+
+    /// Where one listens that a person starts.
+    fn of_person(self) -> &'static str {
+        match self {
+            Self::Producer => "/tmp/perfetto-producer",
+            Self::Consumer => "/tmp/perfetto-consumer",
+        }
+    }
+}
+
+/// The address of a socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A file.
+    Path(PathBuf),
+    /// A name without a file, which is written with `@` before it.
+    Abstract(Vec<u8>),
+}
+
+impl Address {
+    /// Where the service should be, by the environment and the folders of this machine.
+    ///
+    /// # Errors
+    /// [`Cause::Name`] where the variable names something that is no socket of this machine.
+    pub fn of(port: Port) -> Result<Self, Cause> {
+        let is_there = |folder: &Path| folder.is_dir();
+        Self::choose(port, std::env::var_os(port.variable()), is_there(Path::new("/run/perfetto")))
+    }
+
+    fn choose(port: Port, named: Option<OsString>, has_folder: bool) -> Result<Self, Cause> {
+        match named.filter(|name| !name.is_empty()) {
+            Some(name) => {
+                Self::named(&name).ok_or_else(|| Cause::Name { variable: port.variable(), value: sanitise(&name.to_string_lossy()) })
+            }
+            None => Ok(Self::Path(if has_folder { port.of_system() } else { port.of_person() }.into())),
+        }
+    }
+
+    /// A service takes several names, separated by commas, and listens at each.
+    fn named(name: &OsStr) -> Option<Self> {
+        let first = name.as_bytes().split(|byte| *byte == b',').next()?;
+        match first.strip_prefix(b"@") {
+            Some(name) => (!name.is_empty()).then(|| Self::Abstract(name.to_vec())),
+            None if first.contains(&b'/') && !first.windows(3).any(|part| part == b"://") => {
+                Some(Self::Path(OsStr::from_bytes(first).into()))
+            }
+            // A host and a port, or a file in the working directory.
+            None => (!first.is_empty() && !first.contains(&b':')).then(|| Self::Path(OsStr::from_bytes(first).into())),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => f.write_str(&sanitise(&path.to_string_lossy())),
+            Self::Abstract(name) => write!(f, "@{}", sanitise(&String::from_utf8_lossy(name))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// P2
+    #[test]
+    fn the_environment_names_the_socket_and_the_folders_do_otherwise() {
+        let choose = |name: &str, has_folder| {
+            Address::choose(Port::Producer, Some(name.into()), has_folder)
+                .map(|address| address.to_string())
+                .map_err(|cause| cause.to_string())
+        };
+        for (name, has_folder, address) in [
+            ("", true, "/run/perfetto/traced-producer.sock"),
+            ("", false, "/tmp/perfetto-producer"),
+            ("/a/b", true, "/a/b"),
+            ("/a/b,/c", true, "/a/b"),
+            ("@name", true, "@name"),
+            ("file", true, "file"),
+            ("/a:1/b", true, "/a:1/b"),
+        ] {
+            assert_eq!(choose(name, has_folder).as_deref(), Ok(address), "{name}");
+        }
+        for name in ["host:1234", "vsock://2:10", "@", "127.0.0.1:20"] {
+            let error = choose(name, true).unwrap_err();
+            assert!(error.contains("PERFETTO_PRODUCER_SOCK_NAME") && error.contains(name), "{error}");
+        }
+        let consumer = Address::choose(Port::Consumer, None, true).unwrap();
+        assert_eq!(consumer.to_string(), "/run/perfetto/traced-consumer.sock");
+    }
+}

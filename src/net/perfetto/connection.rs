@@ -1,0 +1,176 @@
+//! Calls of a port over its socket.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::address::Address;
+use super::error::{Cause, PerfettoError};
+use super::socket::{self, Incomings};
+use crate::perfetto::call::{Calls, Method, Reply, bind};
+use crate::perfetto::ipc::Frame;
+
+/// How long an answer may take.
+pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// Most frames that wait to be sent: a service that reads none of so many does not read.
+const OUTGOING: usize = 1024;
+/// Most frames that wait to be looked at. What comes then stays in the socket.
+const INCOMING: usize = 1024;
+
+/// A connection to a port of the service. `T` says what a reply is for. Dropping it closes the connection.
+#[derive(Debug)]
+pub struct Connection<M, T> {
+    address: Address,
+    calls: Calls<M, T>,
+    out: mpsc::Sender<Vec<u8>>,
+    frames: mpsc::Receiver<Result<(Frame, Vec<OwnedFd>), Cause>>,
+    /// What came while something else was waited for.
+    early: VecDeque<Incoming<T>>,
+    _tasks: JoinSet<()>,
+}
+
+/// A reply.
+#[derive(Debug)]
+pub struct Incoming<T> {
+    /// What it is for.
+    pub token: T,
+    /// The reply itself.
+    pub reply: Reply,
+    /// Files that came with it.
+    pub files: Vec<OwnedFd>,
+}
+
+impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
+    /// Connects to the socket and binds the port.
+    ///
+    /// # Errors
+    /// [`PerfettoError`]
+    pub async fn open(address: Address) -> Result<Self, PerfettoError> {
+        let opened = timeout(ANSWER_LIMIT, Self::try_open(address.clone())).await;
+        let silent = || Cause::Silent { what: "the request for its methods", limit: ANSWER_LIMIT };
+        opened.unwrap_or_else(|_| Err(silent())).map_err(|cause| PerfettoError { address, cause })
+    }
+
+    async fn try_open(address: Address) -> Result<Self, Cause> {
+        let (read, mut write) = socket::connect(&address).await?.into_split();
+        let mut incomings = Incomings::new(read);
+        let request = bind::<M>().map_err(crate::perfetto::call::CallError::from)?;
+        write.write_all(&request).await?;
+        let (reply, _) = incomings.next().await?;
+        let calls = Calls::bound(reply)?;
+        let (out, outgoing) = mpsc::channel(OUTGOING);
+        let (came, frames) = mpsc::channel(INCOMING);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(send_all(write, outgoing));
+        tasks.spawn(receive_all(incomings, came));
+        Ok(Self { address, calls, out, frames, early: VecDeque::new(), _tasks: tasks })
+    }
+
+    /// Where the service listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Whether the service has a method.
+    pub fn has(&self, method: M) -> bool {
+        self.calls.has(method)
+    }
+
+    /// An error of this connection.
+    pub fn error(&self, cause: impl Into<Cause>) -> PerfettoError {
+        PerfettoError { address: self.address.clone(), cause: cause.into() }
+    }
+
+    /// Calls a method whose replies are for `token`. It never waits.
+    ///
+    /// # Errors
+    /// [`PerfettoError`]
+    pub fn call(&mut self, method: M, arguments: Vec<u8>, token: T) -> Result<(), PerfettoError> {
+        let frame = self.calls.call(method, arguments, token).map_err(|error| self.error(error))?;
+        self.put(frame)
+    }
+
+    /// Calls a method whose reply is not wanted. It never waits.
+    ///
+    /// # Errors
+    /// [`PerfettoError`]
+    pub fn send(&mut self, method: M, arguments: Vec<u8>) -> Result<(), PerfettoError> {
+        let frame = self.calls.send(method, arguments).map_err(|error| self.error(error))?;
+        self.put(frame)
+    }
+
+    fn put(&self, frame: Vec<u8>) -> Result<(), PerfettoError> {
+        self.out.try_send(frame).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => self.error(Cause::Stuck),
+            mpsc::error::TrySendError::Closed(_) => self.error(Cause::Closed),
+        })
+    }
+
+    /// Calls a method and waits for its reply. What else comes is kept for [`next`](Self::next).
+    ///
+    /// # Errors
+    /// [`PerfettoError`]; also where the method was not executed, or no reply came in time.
+    pub async fn ask(&mut self, method: M, arguments: Vec<u8>, token: T, limit: Duration) -> Result<Incoming<T>, PerfettoError> {
+        self.call(method, arguments, token.clone())?;
+        let asked = timeout(limit, async {
+            loop {
+                let incoming = self.receive().await?;
+                if incoming.token == token {
+                    return Ok(incoming);
+                }
+                self.early.push_back(incoming);
+            }
+        });
+        let incoming = match asked.await {
+            Ok(incoming) => incoming?,
+            Err(_) => return Err(self.error(Cause::Silent { what: method.name(), limit })),
+        };
+        if incoming.reply.success { Ok(incoming) } else { Err(self.error(Cause::Refused(method.name()))) }
+    }
+
+    /// The next reply. Nothing is lost where this is not waited for to its end.
+    ///
+    /// # Errors
+    /// [`PerfettoError`]: the connection is of no use any more.
+    pub async fn next(&mut self) -> Result<Incoming<T>, PerfettoError> {
+        match self.early.pop_front() {
+            Some(incoming) => Ok(incoming),
+            None => self.receive().await,
+        }
+    }
+
+    async fn receive(&mut self) -> Result<Incoming<T>, PerfettoError> {
+        loop {
+            let came = self.frames.recv().await.unwrap_or(Err(Cause::Closed));
+            let (frame, files) = came.map_err(|cause| self.error(cause))?;
+            if let Some((token, reply)) = self.calls.reply(frame) {
+                return Ok(Incoming { token, reply, files });
+            }
+        }
+    }
+}
+
+async fn send_all(mut socket: OwnedWriteHalf, mut frames: mpsc::Receiver<Vec<u8>>) {
+    while let Some(frame) = frames.recv().await {
+        // What a service that has gone does not take is said by the other half.
+        if socket.write_all(&frame).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn receive_all(mut incomings: Incomings, frames: mpsc::Sender<Result<(Frame, Vec<OwnedFd>), Cause>>) {
+    loop {
+        let came = incomings.next().await;
+        let is_over = came.is_err();
+        if frames.send(came).await.is_err() || is_over {
+            return;
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! The memory that the service shares with a producer.
+//!
+//! The service may write anything into it at any time, so that every word is checked each time it is read, and each search is one walk over the pages.
+//! It cannot make it smaller: only a file that is sealed against that is mapped, or an access would end this process.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::fs::{SealFlags, fcntl_get_seals, fstat};
+use thiserror::Error;
+use vm_memory::{FileOffset, MmapRegion, VolatileMemory};
+
+use crate::perfetto::chunk::CHUNK_HEADER;
+use crate::perfetto::page::{ChunkState, Layout, PAGE_HEADER, PageSize, PageWord};
+
+/// The most that a service shares.
+const LARGEST: usize = 32 << 20;
+
+/// Why memory is not used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum MemoryError {
+    /// There is none, or more than one.
+    #[error("the tracing service passed {0} files instead of one")]
+    Files(usize),
+    /// It names a size that no page has.
+    #[error("the tracing service named a page size that the protocol does not have")]
+    PageSize,
+    /// It holds no page, or more than a service may share.
+    #[error("the memory of the tracing service has {0} bytes")]
+    Size(u64),
+    /// It could be made smaller.
+    #[error("the memory of the tracing service is not sealed against changes of its size")]
+    Unsealed,
+    /// The operating system refuses.
+    #[error("the memory of the tracing service cannot be mapped: {0}")]
+    Map(String),
+}
+
+/// The memory, and how it is divided.
+#[derive(Debug)]
+pub struct SharedMemory {
+    region: MmapRegion,
+    page: PageSize,
+    pages: u32,
+    /// Where the next search begins.
+    next: u32,
+}
+
+/// A chunk that is ours until it is handed over.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Its page.
+    pub page: u32,
+    /// Its place in the page.
+    pub chunk: u32,
+    layout: Layout,
+    size: usize,
+}
+
+impl Slot {
+    /// Bytes that it has room for.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+}
+
+impl SharedMemory {
+    /// Maps the file that came with the command.
+    ///
+    /// # Errors
+    /// [`MemoryError`]: chunks have to be sent in the commits.
+    pub fn map(files: Vec<OwnedFd>, page: Option<PageSize>) -> Result<Self, MemoryError> {
+        let [file] = <[OwnedFd; 1]>::try_from(files).map_err(|files| MemoryError::Files(files.len()))?;
+        let page = page.ok_or(MemoryError::PageSize)?;
+        let seals = fcntl_get_seals(&file).map_err(|_| MemoryError::Unsealed)?;
+        if !seals.contains(SealFlags::SHRINK) {
+            return Err(MemoryError::Unsealed);
+        }
+        let size = fstat(&file).map_err(|error| MemoryError::Map(error.to_string()))?.st_size as u64;
+        let bytes = usize::try_from(size).ok().filter(|bytes| (page.bytes()..=LARGEST).contains(bytes)).ok_or(MemoryError::Size(size))?;
+        let pages = bytes / page.bytes();
+        let file = FileOffset::new(File::from(file), 0);
+        let region = MmapRegion::from_file(file, pages * page.bytes()).map_err(|error| MemoryError::Map(error.to_string()))?;
+        Ok(Self { region, page, pages: pages as u32, next: 0 })
+    }
+
+    /// Bytes of all pages.
+    pub fn size(&self) -> usize {
+        self.region.size()
+    }
+
+    /// Takes a free chunk: one that so many bytes fit, where there is one, else any. `None` where all are in use.
+    pub fn take(&mut self, bytes: usize) -> Option<Slot> {
+        let wanted = Layout::for_bytes(bytes, self.page);
+        let fits = |word: PageWord| word.is_free() || word.layout() == Some(wanted);
+        self.search(|word| fits(word).then_some(wanted)).or_else(|| self.search(|word| word.layout()))
+    }
+
+    /// Takes a chunk of the first page that has a free one and is divided, or can be, like this.
+    fn search(&mut self, layout_of: impl Fn(PageWord) -> Option<Layout>) -> Option<Slot> {
+        for step in 0..self.pages {
+            let page = (self.next + step) % self.pages;
+            let word = self.load(page)?;
+            let Some(layout) = layout_of(word) else { continue };
+            let divided = if word.is_free() { PageWord::divided(layout) } else { word };
+            let Some(chunk) = divided.free_chunk() else { continue };
+            if self.exchange(page, word, divided.with(chunk, ChunkState::BeingWritten)) {
+                self.next = page;
+                return Some(Slot { page, chunk, layout, size: layout.chunk_size(self.page) });
+            }
+        }
+        None
+    }
+
+    /// Puts a chunk into its slot and hands it over to the service. Says whether it is there: the word of the page may have been changed meanwhile.
+    pub fn put(&self, slot: &Slot, image: &[u8]) -> bool {
+        let Some((header, payload)) = image.split_first_chunk::<CHUNK_HEADER>() else { return false };
+        let start = slot.page as usize * self.page.bytes() + PAGE_HEADER + slot.chunk as usize * slot.size;
+        if image.len() > slot.size {
+            return false;
+        }
+        let copy = |at: usize, bytes: &[u8]| match self.region.get_slice(at, bytes.len()) {
+            Ok(slice) => {
+                slice.copy_from(bytes);
+                true
+            }
+            Err(_) => false,
+        };
+        // The header last: nothing is read before the state of the chunk changes.
+        copy(start + CHUNK_HEADER, payload) && copy(start, header) && self.complete(slot)
+    }
+
+    fn complete(&self, slot: &Slot) -> bool {
+        // Other chunks of the page can change in between, but not without end.
+        (0..=slot.layout.chunks()).any(|_| match self.load(slot.page) {
+            Some(word) if word.layout() == Some(slot.layout) && word.state(slot.chunk) == ChunkState::BeingWritten => {
+                self.exchange(slot.page, word, word.with(slot.chunk, ChunkState::Complete))
+            }
+            _ => false,
+        })
+    }
+
+    fn word(&self, page: u32) -> Option<&AtomicU32> {
+        self.region.get_atomic_ref(page as usize * self.page.bytes()).ok()
+    }
+
+    fn load(&self, page: u32) -> Option<PageWord> {
+        Some(PageWord(self.word(page)?.load(Ordering::Acquire)))
+    }
+
+    fn exchange(&self, page: u32, from: PageWord, to: PageWord) -> bool {
+        self.word(page).is_some_and(|word| word.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire).is_ok())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use proptest::prelude::*;
+    use rustix::fs::{MemfdFlags, fcntl_add_seals, ftruncate, memfd_create};
+
+    use super::*;
+
+    /// Memory as a service makes it, and the service's own way into it.
+    fn shared(pages: u64) -> (SharedMemory, File) {
+        let file = memfd_create("memory", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+        ftruncate(&file, pages * 4096).unwrap();
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW).unwrap();
+        let theirs = File::from(file.try_clone().unwrap());
+        (SharedMemory::map(vec![file], Some(PageSize::DEFAULT)).unwrap(), theirs)
+    }
+
+    fn word(file: &File, page: u64) -> u32 {
+        let mut word = [0; 4];
+        file.read_exact_at(&mut word, page * 4096).unwrap();
+        u32::from_le_bytes(word)
+    }
+
+    /// M4, M5, M7: every layout with every chunk filled, and nothing left then.
+    #[test]
+    fn m4_m5_all_chunks_of_all_layouts_can_be_filled() {
+        for layout in Layout::ALL {
+            let (mut memory, theirs) = shared(2);
+            let size = layout.chunk_size(PageSize::DEFAULT);
+            for number in 0..2 * layout.chunks() {
+                let slot = memory.take(size).unwrap();
+                assert_eq!((slot.page, slot.chunk, slot.size()), (number / layout.chunks(), number % layout.chunks(), size));
+                assert!(memory.put(&slot, &vec![number as u8; size]));
+                let mut image = vec![0; size];
+                theirs.read_exact_at(&mut image, u64::from(slot.page) * 4096 + 8 + u64::from(slot.chunk) * size as u64).unwrap();
+                assert_eq!(image, vec![number as u8; size]);
+            }
+            assert_eq!(memory.take(100), None, "M8: full is full");
+            theirs.write_all_at(&[0; 4], 4096).unwrap();
+            assert_eq!(memory.take(4000).map(|slot| slot.page), Some(1), "M4: a page that is free again is divided again");
+        }
+    }
+
+    #[test]
+    fn m14_a_word_that_changes_while_a_chunk_is_written_is_noticed() {
+        for scribbled in [0, 0x1000_0000, 0x1000_0003, 0x2000_0001, u32::MAX] {
+            let (mut memory, theirs) = shared(1);
+            let slot = memory.take(4000).unwrap();
+            assert_eq!(word(&theirs, 0), 0x1000_0001);
+            theirs.write_all_at(&scribbled.to_le_bytes(), 0).unwrap();
+            assert!(!memory.put(&slot, &[7; 100]), "{scribbled:#x}");
+            assert_eq!(word(&theirs, 0), scribbled, "what is not ours stays as it is");
+        }
+        let (mut memory, _) = shared(1);
+        let slot = memory.take(4000).unwrap();
+        assert!(!memory.put(&slot, &[7; 4089]) && !memory.put(&slot, &[7; 7]), "an image that does not fit, or is none");
+    }
+
+    #[test]
+    fn p12_only_one_sealed_file_of_a_possible_size_is_mapped() {
+        let file = |bytes: u64, seals: SealFlags| {
+            let file = memfd_create("memory", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+            ftruncate(&file, bytes).unwrap();
+            fcntl_add_seals(&file, seals).unwrap();
+            file
+        };
+        let map = |files: Vec<OwnedFd>| SharedMemory::map(files, Some(PageSize::DEFAULT)).map(|memory| memory.size());
+        let good = || file(8192, SealFlags::SHRINK);
+        assert_eq!(map(vec![good()]), Ok(8192));
+        assert_eq!(map(vec![]), Err(MemoryError::Files(0)));
+        assert_eq!(map(vec![good(), good()]), Err(MemoryError::Files(2)));
+        assert_eq!(map(vec![file(8192, SealFlags::GROW)]), Err(MemoryError::Unsealed));
+        assert_eq!(map(vec![File::open("/dev/null").unwrap().into()]), Err(MemoryError::Unsealed));
+        assert_eq!(map(vec![file(4095, SealFlags::SHRINK)]), Err(MemoryError::Size(4095)));
+        assert_eq!(map(vec![file((32 << 20) + 1, SealFlags::SHRINK)]), Err(MemoryError::Size((32 << 20) + 1)));
+        assert_eq!(SharedMemory::map(vec![good()], None).map(|_| ()), Err(MemoryError::PageSize));
+    }
+
+    proptest! {
+        /// M14: whatever the words are, a search ends, and touches nothing that is not free.
+        #[test]
+        fn m14_any_words_can_be_searched(words in prop::collection::vec(any::<u32>(), 4), bytes in 0_usize..5000) {
+            let (mut memory, theirs) = shared(4);
+            for (page, word) in (0..).zip(&words) {
+                theirs.write_all_at(&word.to_le_bytes(), page * 4096).unwrap();
+            }
+            let slot = memory.take(bytes);
+            for (page, before) in (0..).zip(&words) {
+                let after = word(&theirs, page);
+                if slot.as_ref().is_none_or(|slot| u64::from(slot.page) != page) {
+                    prop_assert_eq!(after, *before);
+                }
+            }
+            if let Some(slot) = slot {
+                let before = PageWord(words[slot.page as usize]);
+                prop_assert!(before.is_free() || before.state(slot.chunk) == ChunkState::Free);
+                prop_assert!(memory.put(&slot, &[1; 20]));
+            }
+        }
+    }
+}

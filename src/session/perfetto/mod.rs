@@ -1,0 +1,15 @@
+//! A data source of Perfetto's tracing service: whatever records `dotnet` there gets the events of .NET processes while they happen.
+//!
+//! Each recording has a session of its own in each process, with the profiles that its configuration names. A thread per session reads the stream,
+//! converts it and hands packets on; it never waits for the service: what the service does not take in time is dropped, counted, and shown in the trace.
+
+mod commits;
+mod producer;
+mod record;
+mod settings;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use producer::{Report, Serve, serve};
+pub use settings::Settings;

@@ -1,0 +1,339 @@
+//! The connection to the service: registers the data source, starts and ends recordings as it is told, and commits what they have.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU16;
+use std::time::Duration;
+
+use foldhash::HashMap;
+use tokio::sync::{Mutex, mpsc, watch};
+use tokio::time::sleep;
+
+use super::commits::{Commits, Next, Work};
+use super::record::{Control, Event, Recording};
+use super::settings::Settings;
+use super::stream::Converted;
+use crate::net::Directory;
+use crate::net::perfetto::{ANSWER_LIMIT, Address, Connection, Incoming, PerfettoError, Port, SharedMemory};
+use crate::perfetto::page::PageSize;
+use crate::perfetto::producer::{Command, DataSource, Initialize, Initialized, ProducerMethod as Method, notify};
+
+/// What the shared memory should have, bytes.
+const MEMORY: u32 = 4 << 20;
+/// Until the first attempt to connect again, and the longest pause between two.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
+/// Until memory is looked for again where all is in use.
+const MEMORY_PAUSE: Duration = Duration::from_millis(5);
+/// How long recordings may take to end when dn-top ends.
+const LAST: Duration = Duration::from_secs(10);
+/// Most recordings at the same time. A service has no more.
+const RECORDINGS: usize = 16;
+
+/// What is served.
+#[derive(Debug)]
+pub struct Serve {
+    /// Where the service is; `None` for where it should be.
+    pub address: Option<Address>,
+    /// What is recorded unless a recording says otherwise.
+    pub settings: Settings,
+    /// Finds the processes.
+    pub directory: Directory,
+}
+
+/// What there is to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Report {
+    /// Connected to the service that listens there.
+    Connected(String),
+    /// There is no service, or it has gone; why. It is tried again.
+    Waiting(String),
+    /// A recording has begun.
+    Started {
+        /// Its number.
+        instance: u64,
+        /// The processes that it is of.
+        processes: Vec<String>,
+        /// Why it is not of others.
+        troubles: Vec<String>,
+    },
+    /// A recording is over.
+    Ended {
+        /// Its number.
+        instance: u64,
+        /// Packets that went to the service.
+        packets: u64,
+        /// Packets that the service did not take in time.
+        lost: u64,
+    },
+    /// Something is not as it should be, and was got round.
+    Trouble(String),
+}
+
+/// What a reply is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token {
+    Initialized,
+    Command,
+    Registered,
+    Committed,
+}
+
+/// Serves until `stop` is true, or gone. Connects again where the service goes away.
+///
+/// # Errors
+/// Where the environment names no socket.
+pub async fn serve(serve: Serve, mut stop: watch::Receiver<bool>, report: impl Fn(Report)) -> Result<(), PerfettoError> {
+    let Serve { address, settings, directory } = serve;
+    let address = match address {
+        Some(address) => address,
+        None => Address::of(Port::Producer)
+            .map_err(|cause| PerfettoError { address: Address::Path(Port::Producer.variable().into()), cause })?,
+    };
+    let directory = Arc::new(Mutex::new(directory));
+    let (mut pause, mut last) = (PAUSES.0, None);
+    loop {
+        let connected = tokio::select! {
+            connected = Producer::connect(address.clone(), settings.clone(), directory.clone()) => connected,
+            () = stopped(&mut stop) => return Ok(()),
+        };
+        let error = match connected {
+            Ok(mut producer) => {
+                (pause, last) = (PAUSES.0, None);
+                report(Report::Connected(producer.connection.address().to_string()));
+                match producer.run(&mut stop, &report).await {
+                    Ok(()) => return Ok(()),
+                    Err(error) => error,
+                }
+            }
+            Err(error) => error,
+        };
+        let words = error.to_string();
+        if last.as_ref() != Some(&words) {
+            report(Report::Waiting(words.clone()));
+            last = Some(words);
+        }
+        tokio::select! {
+            () = sleep(pause) => pause = (pause * 2).min(PAUSES.1),
+            () = stopped(&mut stop) => return Ok(()),
+        }
+    }
+}
+
+/// Waits until somebody wants an end, or nobody can any more.
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+type Channel<T> = (mpsc::UnboundedSender<T>, mpsc::UnboundedReceiver<T>);
+
+/// A connection over which the data source is registered: there is none before `InitializeConnection`.
+struct Producer {
+    connection: Connection<Method, Token>,
+    settings: Settings,
+    directory: Arc<Mutex<Directory>>,
+    commits: Commits,
+    recordings: HashMap<u64, Running>,
+    writers: Arc<AtomicU16>,
+    work: Channel<Work>,
+    events: Channel<(u64, Event)>,
+    troubles: Vec<String>,
+}
+
+/// A recording that goes on. It ends when this is dropped.
+#[derive(Debug)]
+struct Running {
+    stop: watch::Sender<bool>,
+    restart: watch::Sender<u64>,
+    converted: Converted,
+}
+
+impl Producer {
+    async fn connect(address: Address, settings: Settings, directory: Arc<Mutex<Directory>>) -> Result<Self, PerfettoError> {
+        let mut connection = Connection::open(address).await?;
+        let hello = Initialize {
+            name: "dn-top".to_owned(),
+            version: concat!("dn-top ", env!("CARGO_PKG_VERSION")).to_owned(),
+            page: PageSize::LARGEST,
+            memory: MEMORY,
+        };
+        let came = connection.ask(Method::InitializeConnection, hello.encode(), Token::Initialized, ANSWER_LIMIT).await?;
+        let initialized = Initialized::decode(&came.reply.body).map_err(|error| connection.error(error))?;
+        let mut producer = Self {
+            connection,
+            settings,
+            directory,
+            commits: Commits::default(),
+            recordings: HashMap::default(),
+            writers: Arc::new(AtomicU16::new(1)),
+            work: mpsc::unbounded_channel(),
+            events: mpsc::unbounded_channel(),
+            troubles: Vec::new(),
+        };
+        // A file that comes already here is that of the memory, whose pages have the size that was asked for.
+        if !came.files.is_empty() && !initialized.without_memory {
+            producer.map(came.files, Some(PageSize::LARGEST));
+        }
+        let connection = &mut producer.connection;
+        connection.call(Method::GetAsyncCommand, Vec::new(), Token::Command)?;
+        connection.ask(Method::RegisterDataSource, data_source().encode(), Token::Registered, ANSWER_LIMIT).await?;
+        Ok(producer)
+    }
+
+    fn map(&mut self, files: Vec<std::os::fd::OwnedFd>, page: Option<PageSize>) {
+        match SharedMemory::map(files, page) {
+            Ok(memory) => self.commits.set_memory(memory),
+            Err(error) => self.troubles.push(format!("{error}; packets are sent over the socket instead")),
+        }
+    }
+
+    /// Until `stop`; then recordings end properly. An error ends them, too.
+    async fn run(&mut self, stop: &mut watch::Receiver<bool>, report: &impl Fn(Report)) -> Result<(), PerfettoError> {
+        let mut stopping = stop.clone();
+        let run = async {
+            loop {
+                tokio::select! {
+                    () = stopped(stop) => break,
+                    turned = self.turn(report) => turned?,
+                }
+            }
+            self.recordings.values().for_each(|running| {
+                running.stop.send_replace(true);
+            });
+            while !self.recordings.is_empty() {
+                self.turn(report).await?;
+            }
+            Ok(())
+        };
+        // What a service that does not read was to get is not waited for.
+        let result = tokio::select! {
+            result = run => result,
+            () = async { stopped(&mut stopping).await; sleep(LAST).await } => Ok(()),
+        };
+        self.recordings.clear();
+        result
+    }
+
+    /// Waits for the next thing that happens, and does what it needs.
+    async fn turn(&mut self, report: &impl Fn(Report)) -> Result<(), PerfettoError> {
+        self.commit()?;
+        self.troubles.drain(..).for_each(|trouble| report(Report::Trouble(trouble)));
+        tokio::select! {
+            came = self.connection.next() => self.receive(came?)?,
+            Some(work) = self.work.1.recv() => self.commits.push(work),
+            Some((instance, event)) = self.events.1.recv() => self.note(instance, event, report)?,
+            () = sleep(MEMORY_PAUSE), if self.commits.waits_for_memory() => {}
+        }
+        Ok(())
+    }
+
+    /// Sends what can be sent.
+    fn commit(&mut self) -> Result<(), PerfettoError> {
+        loop {
+            let (next, trouble) = self.commits.next();
+            self.troubles.extend(trouble.map(|trouble| format!("{trouble}; packets are sent over the socket from now on")));
+            match next {
+                Some(Next::Commit(arguments)) => self.connection.call(Method::CommitData, arguments, Token::Committed)?,
+                Some(Next::Acknowledge(arguments)) => self.connection.send(Method::CommitData, arguments)?,
+                Some(Next::Stopped(instance)) => {
+                    self.recordings.remove(&instance);
+                    self.connection.send(Method::NotifyDataSourceStopped, notify(instance))?;
+                }
+                None if trouble.is_some() => {}
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn receive(&mut self, came: Incoming<Token>) -> Result<(), PerfettoError> {
+        match came.token {
+            Token::Committed => self.commits.answered(),
+            Token::Command if came.reply.success => {
+                let command = Command::decode(&came.reply.body).map_err(|error| self.connection.error(error))?;
+                self.obey(command, came.files)?;
+            }
+            Token::Command | Token::Initialized | Token::Registered => {}
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, command: Command, files: Vec<std::os::fd::OwnedFd>) -> Result<(), PerfettoError> {
+        match command {
+            Command::SetupTracing { page } => self.map(files, page),
+            Command::Start { instance, configuration } => {
+                if self.recordings.contains_key(&instance) || self.recordings.len() >= RECORDINGS {
+                    return Ok(());
+                }
+                let (stop, restart) = (watch::Sender::new(false), watch::Sender::new(0));
+                let control = Control { stop: stop.subscribe(), restart: restart.subscribe() };
+                self.recordings.insert(instance, Running { stop, restart, converted: Converted::default() });
+                let recording = Recording {
+                    configuration,
+                    settings: self.settings.clone(),
+                    directory: self.directory.clone(),
+                    work: self.work.0.clone(),
+                    writers: self.writers.clone(),
+                };
+                let events = self.events.0.clone();
+                // Nobody may be listening any more.
+                tokio::spawn(recording.run(control, move |event| drop(events.send((instance, event)))));
+            }
+            Command::Stop { instance } => match self.recordings.get(&instance) {
+                Some(running) => drop(running.stop.send_replace(true)),
+                // It was never started, or too many were.
+                None => self.connection.send(Method::NotifyDataSourceStopped, notify(instance))?,
+            },
+            Command::Flush { request, .. } => {
+                self.take_work();
+                self.commits.push(Work::Flushed(request));
+            }
+            Command::ClearState { instances } => {
+                for running in instances.iter().filter_map(|instance| self.recordings.get(instance)) {
+                    running.restart.send_modify(|count| *count += 1);
+                }
+            }
+            Command::Setup { .. } | Command::Unknown => {}
+        }
+        Ok(())
+    }
+
+    /// Takes what was handed on before now.
+    fn take_work(&mut self) {
+        while let Ok(work) = self.work.1.try_recv() {
+            self.commits.push(work);
+        }
+    }
+
+    fn note(&mut self, instance: u64, event: Event, report: &impl Fn(Report)) -> Result<(), PerfettoError> {
+        match event {
+            Event::Started { processes, troubles } => {
+                self.connection.send(Method::NotifyDataSourceStarted, notify(instance))?;
+                report(Report::Started { instance, processes, troubles });
+            }
+            Event::Ended(converted) => {
+                // Its packets are among the work already.
+                self.take_work();
+                self.commits.push(Work::Stopped(instance));
+                if let Some(running) = self.recordings.get_mut(&instance) {
+                    running.converted = converted;
+                }
+                let Converted { packets, lost } = converted;
+                report(Report::Ended { instance, packets, lost });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn data_source() -> DataSource {
+    let categories = [
+        ("gc", "Pauses and background collections, sizes of the heap"),
+        ("exception", "Exceptions thrown, with stacks"),
+        ("lock", "Waits for locks"),
+        ("jit", "Methods that are compiled"),
+        ("threadpool", "Workers of the thread pool, and its starvation"),
+        ("activity", "Requests and other operations from start to stop"),
+        ("log", "ILogger messages"),
+        ("loader", "Assemblies that are loaded"),
+    ];
+    let categories = categories.into_iter().map(|(name, about)| (name.to_owned(), about.to_owned())).collect();
+    DataSource { name: "dotnet".to_owned(), categories }
+}

@@ -1,0 +1,174 @@
+//! One recording of the service: which processes it is of, from its start to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::commits::{Backlog, Batch, Work};
+use super::settings::Settings;
+use super::stream::{Converted, Outlet, Stream};
+use crate::export::notices;
+use crate::model::{Process, RunState, sanitise};
+use crate::net::Directory;
+use crate::net::client::{ANSWER_LIMIT, Client};
+use crate::perfetto::chunk::WriterId;
+use crate::perfetto::producer::Configuration;
+use crate::session::trace_session::StopLimit;
+
+/// How long a service waits for a data source to stop where it does not say.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// What of this is left for the last packets.
+const FOR_PACKETS: Duration = Duration::from_secs(1);
+/// How long processes may take to answer.
+const PATIENCE: Duration = ANSWER_LIMIT.saturating_add(Duration::from_millis(500));
+
+/// What a recording is told.
+#[derive(Debug)]
+pub(super) struct Control {
+    /// To end.
+    pub(super) stop: watch::Receiver<bool>,
+    /// To describe everything again, each time it changes.
+    pub(super) restart: watch::Receiver<u64>,
+}
+
+/// What a recording says of itself.
+#[derive(Debug)]
+pub(super) enum Event {
+    /// It records so many processes; why it records others not, or nothing at all.
+    Started {
+        /// Names and pids.
+        processes: Vec<String>,
+        /// Sentences.
+        troubles: Vec<String>,
+    },
+    /// All of its packets are handed on.
+    Ended(Converted),
+}
+
+/// A recording that was asked for.
+#[derive(Debug)]
+pub(super) struct Recording {
+    pub(super) configuration: Configuration,
+    pub(super) settings: Settings,
+    pub(super) directory: Arc<Mutex<Directory>>,
+    pub(super) work: mpsc::UnboundedSender<Work>,
+    /// Numbers of writers that were not given yet.
+    pub(super) writers: Arc<std::sync::atomic::AtomicU16>,
+}
+
+impl Recording {
+    /// Records until it is told to stop. Calls `report` when it has begun and when it is over.
+    pub(super) async fn run(self, mut control: Control, report: impl Fn(Event)) {
+        let (streams, mut troubles) = match self.open(&control).await {
+            Ok(opened) => opened,
+            Err(why) => (Vec::new(), vec![format!("configuration refused: {why}")]),
+        };
+        self.note(&mut troubles);
+        report(Event::Started { processes: streams.iter().map(|(name, _)| name.clone()).collect(), troubles });
+        // Also where nobody can stop it any more.
+        let _ = control.stop.wait_for(|stop| *stop).await;
+        let limit = StopLimit { time: self.time_to_stop(), ..StopLimit::RUNDOWN };
+        let mut stopping: JoinSet<Converted> = streams.into_iter().map(|(_, stream)| stream.stop(limit)).collect();
+        let mut sum = Converted::default();
+        while let Some(converted) = stopping.join_next().await {
+            let Converted { packets, lost } = converted.unwrap_or_default();
+            (sum.packets, sum.lost) = (sum.packets + packets, sum.lost + lost);
+        }
+        report(Event::Ended(sum));
+    }
+
+    fn time_to_stop(&self) -> Duration {
+        let allowed = match self.configuration.stop_timeout_ms {
+            0 => STOP_TIMEOUT,
+            milliseconds => Duration::from_millis(milliseconds.into()),
+        };
+        allowed.saturating_sub(FOR_PACKETS).max(allowed / 2)
+    }
+
+    /// Opens a session in each process. Also gives what is wrong with those that have none.
+    async fn open(&self, control: &Control) -> Result<(Vec<(String, Stream)>, Vec<String>), String> {
+        let settings = self.settings.with(&self.configuration.text)?;
+        let selected = settings.select()?;
+        let (targets, mut troubles) = self.find(&settings.targets).await?;
+        let mut opening = JoinSet::new();
+        for (process, client) in targets {
+            let Some(outlet) = self.outlet() else {
+                troubles.push("no more packet sequences can be had over this connection: start `dn-top perfetto serve` again".to_owned());
+                break;
+            };
+            let (config, restart) = (selected.config.clone(), control.restart.clone());
+            opening.spawn(async move {
+                let called = format!("{} ({})", process.name, process.key.pid);
+                match Stream::open(client, &process, &config, outlet, restart).await {
+                    Ok(stream) => Ok((called, stream)),
+                    Err(error) => Err(format!("{called}: {error}")),
+                }
+            });
+        }
+        let mut streams = Vec::new();
+        for opened in opening.join_all().await {
+            match opened {
+                Ok(stream) => streams.push(stream),
+                Err(why) => troubles.push(why),
+            }
+        }
+        Ok((streams, troubles))
+    }
+
+    /// The processes that are meant and can be recorded.
+    async fn find(&self, targets: &[String]) -> Result<(Vec<(Process, Client)>, Vec<String>), String> {
+        let mut directory = self.directory.lock().await;
+        let (mut processes, mut troubles) = (Vec::<Process>::new(), Vec::new());
+        for target in targets {
+            match directory.resolve(target, PATIENCE).await {
+                Ok(process) if processes.iter().any(|known| known.key == process.key) => {}
+                Ok(process) => processes.push(process),
+                Err(error) => troubles.push(error.to_string()),
+            }
+        }
+        if targets.is_empty() {
+            processes = directory.refresh(PATIENCE).await.map_err(|error| format!("the processes cannot be listed: {error}"))?;
+            processes.retain(|process| process.contact.is_attachable());
+        }
+        let mut found = Vec::new();
+        for process in processes {
+            let name = format!("{} ({})", process.name, process.key.pid);
+            match directory.clients().of(&process) {
+                _ if !process.contact.is_attachable() => {
+                    troubles.push(format!("{name}: {}", process.contact.reason().unwrap_or("it cannot be talked to")));
+                }
+                _ if process.run_state == RunState::Suspended => troubles.push(format!("{name} is suspended at startup")),
+                Some(client) => found.push((process, client)),
+                None => troubles.push(format!("{name} serves no diagnostic socket")),
+            }
+        }
+        if found.is_empty() && troubles.is_empty() {
+            troubles.push("no .NET process that can be recorded is running".to_owned());
+        }
+        Ok((found, troubles))
+    }
+
+    fn outlet(&self) -> Option<Outlet> {
+        let number = self
+            .writers
+            .fetch_update(std::sync::atomic::Ordering::Relaxed, std::sync::atomic::Ordering::Relaxed, |number| number.checked_add(1));
+        let writer = WriterId::new(number.ok()?)?;
+        Some(Outlet { writer, buffer: self.configuration.target_buffer, work: self.work.clone() })
+    }
+
+    /// Shows troubles in the trace.
+    fn note(&self, troubles: &mut [String]) {
+        troubles.iter_mut().for_each(|trouble| *trouble = sanitise(trouble));
+        let Some(outlet) = self.outlet().filter(|_| !troubles.is_empty()) else { return };
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let now = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();
+        let packets = notices(now, troubles);
+        if let Some(share) = Backlog::default().take(packets.len(), true) {
+            let Outlet { writer, buffer, work } = outlet;
+            // Where the connection has gone nothing is wanted any more.
+            let _ = work.send(Work::Packets(Batch { writer, buffer, packets, _share: share }));
+        }
+    }
+}

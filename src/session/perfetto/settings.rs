@@ -1,0 +1,79 @@
+//! What a recording is of: the command line says it, and the configuration of a recording may say otherwise.
+
+use crate::clr::{Selected, select};
+use crate::ipc::BufferMb;
+
+/// Room for events in each process, MB. The runtime takes it as it needs it.
+const BUFFER_MB: u32 = 64;
+
+/// What is recorded, and of which processes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Settings {
+    /// Pids, names or sockets; all that can be attached to where there are none.
+    pub targets: Vec<String>,
+    /// Names of profiles.
+    pub profiles: Vec<String>,
+    /// Providers, as `NAME:KEYWORDS:LEVEL:ARGUMENTS`.
+    pub providers: Vec<String>,
+    /// Keywords of the runtime's own provider.
+    pub clr_events: Option<String>,
+}
+
+impl Settings {
+    /// The same with what the text of a configuration (`legacy_config`) says instead: words `targets=NAME,NAME`, `profiles=NAME,NAME`, `provider=SPEC` (once
+    /// for each) and `clr-events=NAME+NAME`.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn with(&self, text: &str) -> Result<Self, String> {
+        let mut asked = Self::default();
+        for word in text.split_whitespace() {
+            let list = |value: &str| value.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect::<Vec<_>>();
+            match word.split_once('=') {
+                Some(("targets", value)) => asked.targets.extend(list(value)),
+                Some(("profiles", value)) => asked.profiles.extend(list(value)),
+                Some(("provider", value)) => asked.providers.push(value.to_owned()),
+                Some(("clr-events", value)) => asked.clr_events = Some(value.to_owned()),
+                _ => return Err(format!("'{}' is none of targets=, profiles=, provider= and clr-events=", word.escape_debug())),
+            }
+        }
+        if asked.targets.is_empty() {
+            asked.targets.clone_from(&self.targets);
+        }
+        if asked.profiles.is_empty() && asked.providers.is_empty() && asked.clr_events.is_none() {
+            (asked.profiles, asked.providers, asked.clr_events) = (self.profiles.clone(), self.providers.clone(), self.clr_events.clone());
+        }
+        Ok(asked)
+    }
+
+    /// The session to open in each process.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub fn select(&self) -> Result<Selected, String> {
+        let mut selected = select(&self.profiles, &self.providers, self.clr_events.as_deref()).map_err(|error| error.to_string())?;
+        selected.config.buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
+        Ok(selected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_replaces_what_it_names() {
+        let settings = Settings { targets: vec!["Shop".to_owned()], profiles: vec!["gc-collect".to_owned()], ..Settings::default() };
+        assert_eq!(settings.with(""), Ok(settings.clone()));
+        let asked = settings.with("targets=1,2 clr-events=gc+exception").unwrap();
+        assert_eq!(asked.targets, ["1", "2"]);
+        assert_eq!((asked.profiles.len(), asked.clr_events.as_deref()), (0, Some("gc+exception")));
+        let asked = settings.with("profiles=contention\nprovider=A:1:4").unwrap();
+        assert_eq!(
+            (asked.targets, asked.profiles, asked.providers),
+            (vec!["Shop".to_owned()], vec!["contention".to_owned()], vec!["A:1:4".to_owned()])
+        );
+        assert!(settings.with("profile=x").unwrap_err().contains("profile=x"));
+        assert!(settings.with("profiles=none").unwrap().select().unwrap_err().contains("'none'"));
+    }
+}

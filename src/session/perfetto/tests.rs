@@ -1,0 +1,301 @@
+//! Serving simulated processes to a simulated tracing service: whatever it does, packets arrive or it is said why not.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use super::{Report, Serve, Settings, serve};
+use crate::net::Directory;
+use crate::net::discovery::Sources;
+use crate::net::perfetto::{Address, Connection, Port};
+use crate::perfetto::producer::ProducerMethod;
+use crate::perfetto::read::{Value, fields};
+use crate::sim::{Fleet, TracingBehaviour, TracingFault, TracingSeen, TracingService};
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Bench {
+    dir: tempfile::TempDir,
+    _fleet: Fleet,
+    service: Option<TracingService>,
+    reports: Arc<Mutex<Vec<Report>>>,
+    stop: watch::Sender<bool>,
+    serving: Option<JoinHandle<()>>,
+}
+
+impl Bench {
+    /// One simulated process, a service that behaves like this, and what serves one to the other.
+    fn new(behaviour: TracingBehaviour) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let fleet = Fleet::uniform(dir.path(), 1).unwrap();
+        let socket = dir.path().join("producer");
+        let service = TracingService::start(&socket, behaviour).unwrap();
+        let mut bench =
+            Self { dir, _fleet: fleet, service: Some(service), reports: Arc::default(), stop: watch::Sender::new(false), serving: None };
+        let settings =
+            Settings { clr_events: Some("gc".to_owned()), profiles: vec!["dotnet-sampled-thread-time".to_owned()], ..Settings::default() };
+        let serve_this =
+            Serve { address: Some(Address::Path(socket)), settings, directory: Directory::new(Sources::below(bench.dir.path())).unwrap() };
+        let (reports, stop) = (bench.reports.clone(), bench.stop.subscribe());
+        bench.serving = Some(tokio::spawn(async move {
+            serve(serve_this, stop, |report| reports.lock().unwrap().push(report)).await.unwrap();
+        }));
+        bench
+    }
+
+    fn service(&self) -> &TracingService {
+        self.service.as_ref().unwrap()
+    }
+
+    async fn until(&self, is_so: impl FnMut(&TracingSeen) -> bool) -> TracingSeen {
+        let seen = timeout(PATIENCE, self.service().until(is_so)).await;
+        seen.unwrap_or_else(|_| panic!("{:?}", self.reports.lock().unwrap()))
+    }
+
+    async fn report(&self, is_it: impl Fn(&Report) -> bool) -> Report {
+        let look = async {
+            loop {
+                if let Some(found) = self.reports.lock().unwrap().iter().find(|report| is_it(report)) {
+                    return found.clone();
+                }
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(PATIENCE, look).await.unwrap_or_else(|_| panic!("{:?}", self.reports.lock().unwrap()))
+    }
+
+    /// The words in which something is reported.
+    async fn words(&self, part: &str) -> String {
+        let words = |report: &Report| match report {
+            Report::Waiting(words) | Report::Trouble(words) => words.clone(),
+            _ => String::new(),
+        };
+        words(&self.report(|report| words(report).contains(part)).await)
+    }
+
+    /// Records for a while, and gives the packets of it.
+    async fn recorded(&self) -> Vec<Vec<u8>> {
+        self.service().record(1, "");
+        self.until(|seen| seen.started == [1] && seen.packets().is_ok_and(|packets| packets.len() > 200)).await;
+        self.service().stop(1);
+        let seen = self.until(|seen| seen.stopped == [1]).await;
+        seen.packets().unwrap()
+    }
+
+    async fn end(mut self) {
+        self.stop.send_replace(true);
+        timeout(PATIENCE, self.serving.take().unwrap()).await.unwrap().unwrap();
+    }
+}
+
+/// Numbers of fields that a producer must not write: the service does, or drops the packet.
+const FORBIDDEN: [u32; 12] = [3, 10, 33, 35, 36, 50, 69, 79, 98, 124, 125, 133];
+
+/// What every recording has to be like.
+fn assert_whole(packets: &[Vec<u8>]) {
+    let has = |packet: &[u8], number: u32| fields(packet).map_while(Result::ok).any(|(found, _)| found == number);
+    assert!(has(&packets[0], 59), "the first packet has no defaults");
+    assert_eq!(fields(&packets[0]).map_while(Result::ok).find(|(number, _)| *number == 13), Some((13, Value::Number(1))));
+    for packet in packets {
+        assert!(fields(packet).all(|field| field.is_ok()));
+        assert!(FORBIDDEN.iter().all(|number| !has(packet, *number)), "S3: a field that is the service's");
+    }
+    let count = |number| packets.iter().filter(|packet| has(packet, number)).count();
+    assert!(
+        count(60) >= 2 && count(66) > 0 && count(61) > 0,
+        "{} tracks, {} samples, {} packets of names",
+        count(60),
+        count(66),
+        count(61)
+    );
+}
+
+#[tokio::test]
+async fn p6_p9_p11_m1_m7_a_recording_goes_through_shared_memory() {
+    let bench = Bench::new(TracingBehaviour { first_method: 900, ..TracingBehaviour::default() });
+    assert_whole(&bench.recorded().await);
+    let seen = bench.until(|_| true).await;
+    assert_eq!(seen.calls[..3], ["InitializeConnection", "GetAsyncCommand", "RegisterDataSource"]);
+    assert_eq!(seen.sent, 0, "chunks were sent although there is memory");
+    assert!(matches!(bench.report(|report| matches!(report, Report::Ended { .. })).await, Report::Ended { lost: 0, packets: 200.., .. }));
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn s4_s5_older_and_newer_services_serve_as_well() {
+    let all = TracingBehaviour::default().methods;
+    let old: Vec<_> = all.iter().copied().filter(|name| *name != "Sync").collect();
+    let new = [&["Invented", "ToMorrow"], &all[..]].concat();
+    for (methods, page_kb, unknown_fields) in [(old, None, false), (new, Some(32), true)] {
+        let bench = Bench::new(TracingBehaviour { methods, page_kb, unknown_fields, ..TracingBehaviour::default() });
+        if unknown_fields {
+            bench.until(|seen| seen.calls.contains(&"RegisterDataSource")).await;
+            // A command that was invented later.
+            bench.service().command(99, |command| command.uint(1, 1));
+        }
+        assert_whole(&bench.recorded().await);
+        assert_eq!(bench.until(|_| true).await.sent, 0);
+        bench.end().await;
+    }
+}
+
+#[tokio::test]
+async fn m1_memory_may_come_with_the_first_reply() {
+    let bench = Bench::new(TracingBehaviour { files_at_once: true, page_kb: Some(32), ..TracingBehaviour::default() });
+    assert_whole(&bench.recorded().await);
+    assert_eq!(bench.until(|_| true).await.sent, 0);
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn p12_memory_that_is_not_as_it_should_be_is_not_mapped() {
+    let table = [
+        (TracingBehaviour { files: 0, ..TracingBehaviour::default() }, "passed 0 files instead of one"),
+        (TracingBehaviour { files: 2, ..TracingBehaviour::default() }, "passed 2 files instead of one"),
+        (TracingBehaviour { sealed: false, ..TracingBehaviour::default() }, "not sealed"),
+        (TracingBehaviour { memory: 4095, ..TracingBehaviour::default() }, "has 4095 bytes"),
+        (TracingBehaviour { page_kb: Some(12), ..TracingBehaviour::default() }, "page size"),
+    ];
+    for (behaviour, part) in table {
+        let bench = Bench::new(behaviour);
+        let words = bench.words(part).await;
+        assert!(words.ends_with("packets are sent over the socket instead"), "{words}");
+        assert_whole(&bench.recorded().await);
+        let seen = bench.until(|_| true).await;
+        assert_eq!(seen.sent, seen.chunks.values().map(Vec::len).sum::<usize>());
+        bench.end().await;
+    }
+}
+
+#[tokio::test]
+async fn m14_memory_that_is_written_into_harms_nothing_else() {
+    let bench = Bench::new(TracingBehaviour { fault: TracingFault::Scribbles, ..TracingBehaviour::default() });
+    bench.service().record(1, "");
+    // Chunks vanish or arrive, as it happens: what matters is that commits go on, and that the recording ends as it should.
+    bench.until(|seen| seen.started == [1] && seen.calls.iter().filter(|call| **call == "CommitData").count() > 20).await;
+    bench.service().stop(1);
+    bench.until(|seen| seen.stopped == [1]).await;
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn memory_that_is_never_freed_is_given_up() {
+    let bench = Bench::new(TracingBehaviour { fault: TracingFault::KeepsChunks, memory: 4096, ..TracingBehaviour::default() });
+    assert_whole(&bench.recorded().await);
+    bench.words("does not free").await;
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn services_that_make_no_sense_are_named_in_a_sentence() {
+    for (fault, part) in [
+        (TracingFault::Garbage, "more than the protocol allows"),
+        (TracingFault::Closes, "the connection was closed"),
+        (TracingFault::Silent, "no answer to"),
+    ] {
+        let bench = Bench::new(TracingBehaviour { fault, ..TracingBehaviour::default() });
+        let words = bench.words(part).await;
+        assert!(words.starts_with("Perfetto's tracing service at "), "{words}");
+        bench.end().await;
+    }
+}
+
+#[tokio::test]
+async fn p15_m8_a_service_that_does_not_read_stalls_nothing() {
+    let bench = Bench::new(TracingBehaviour { fault: TracingFault::StopsReading, ..TracingBehaviour::default() });
+    bench.service().record(1, "");
+    bench.until(|seen| seen.started == [1]).await;
+    let begun = tokio::time::Instant::now();
+    bench.end().await;
+    assert!(begun.elapsed() < Duration::from_secs(30));
+}
+
+#[tokio::test]
+async fn flushes_are_acknowledged_and_states_described_again() {
+    let bench = Bench::new(TracingBehaviour::default());
+    bench.service().record(1, "");
+    bench.until(|seen| seen.started == [1]).await;
+    bench.service().command(5, |flush| {
+        flush.uint(1, 1);
+        flush.uint(2, 77);
+    });
+    bench.until(|seen| seen.flushed == [77]).await;
+    bench.service().command(7, |clear| clear.uint(1, 1));
+    let cleared = |seen: &TracingSeen| {
+        let flags = |packet: &Vec<u8>| fields(packet).map_while(Result::ok).any(|field| field == (13, Value::Number(1)));
+        seen.packets().is_ok_and(|packets| packets.iter().filter(|packet| flags(packet)).count() >= 2)
+    };
+    // S8
+    bench.until(cleared).await;
+    bench.service().stop(1);
+    bench.until(|seen| seen.stopped == [1]).await;
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn a_configuration_that_makes_no_sense_is_refused_in_the_trace() {
+    let bench = Bench::new(TracingBehaviour::default());
+    bench.service().record(1, "profile=x");
+    let seen = bench.until(|seen| seen.started == [1] && !seen.chunks.is_empty()).await;
+    let text: Vec<u8> = seen.packets().unwrap().concat();
+    assert!(String::from_utf8_lossy(&text).contains("configuration refused: 'profile=x' is none of"));
+    bench.service().stop(1);
+    bench.until(|seen| seen.stopped == [1]).await;
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn two_recordings_at_once_and_one_that_is_unknown() {
+    let bench = Bench::new(TracingBehaviour::default());
+    bench.service().record(1, "");
+    bench.service().record(2, "clr-events=gc");
+    bench.until(|seen| seen.started.len() == 2 && seen.chunks.len() == 2).await;
+    [2, 9, 1].into_iter().for_each(|instance| bench.service().stop(instance));
+    let seen = bench.until(|seen| seen.stopped.len() == 3).await;
+    assert!(seen.packets().is_ok());
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn a_service_that_comes_back_is_served_again() {
+    let mut bench = Bench::new(TracingBehaviour::default());
+    bench.service().record(1, "");
+    bench.until(|seen| seen.started == [1]).await;
+    let path = bench.service().path().to_owned();
+    drop(bench.service.take());
+    bench.words("").await;
+    std::fs::remove_file(&path).unwrap();
+    bench.service = Some(TracingService::start(&path, TracingBehaviour::default()).unwrap());
+    assert_whole(&bench.recorded().await);
+    bench.end().await;
+}
+
+/// P1, P2, P5, P14: which socket it is, and whose.
+#[tokio::test]
+async fn sockets_are_checked_before_a_byte_is_sent() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = async |path: &Path| match Connection::<ProducerMethod, ()>::open(Address::Path(path.to_owned())).await {
+        Ok(_) => String::new(),
+        Err(error) => error.to_string(),
+    };
+    assert!(open(&dir.path().join("none")).await.contains("no service listens there"));
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    assert!(open(&dir.path().join("file")).await.contains("the file is no socket"));
+    let _service = TracingService::start(&dir.path().join("socket"), TracingBehaviour::default()).unwrap();
+    assert_eq!(open(&dir.path().join("socket")).await, "");
+    assert!(Address::of(Port::Producer).is_ok());
+    if rustix::process::geteuid().is_root() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        let theirs = dir.path().join("socket");
+        chown(&theirs, Some(65_533), None).unwrap();
+        // In a folder that only root may write to, root has put it there.
+        assert!(open(&theirs).await.is_empty());
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o1777)).unwrap();
+        assert!(open(&theirs).await.contains("belongs to user 65533 and lies where every user may put one"));
+    }
+}

@@ -1,0 +1,399 @@
+//! A simulated tracing service of Perfetto, as far as a producer sees it: for tests, with switches for what an older, newer, broken or hostile service
+//! does.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use crate::perfetto::Message;
+use crate::perfetto::chunk::{CHUNK_HEADER, ChunkHeader, flag};
+use crate::perfetto::ipc::{Body, Frame, FrameReader};
+use crate::perfetto::page::{ChunkState, PAGE_HEADER, PageSize, PageWord};
+use crate::perfetto::read::{Value, fields};
+
+/// What a service has, and what it does wrong.
+#[derive(Debug, Clone)]
+pub struct TracingBehaviour {
+    /// Methods that it has, numbered in this order.
+    pub methods: Vec<&'static str>,
+    /// Number of the first.
+    pub first_method: u32,
+    /// Size of a page in KB; `None` where the command does not say.
+    pub page_kb: Option<u32>,
+    /// Bytes of the memory.
+    pub memory: u64,
+    /// Whether the memory is sealed.
+    pub sealed: bool,
+    /// How many files come with the command.
+    pub files: usize,
+    /// Whether they come with the reply to `InitializeConnection` instead.
+    pub files_at_once: bool,
+    /// Whether replies have fields that no schema has.
+    pub unknown_fields: bool,
+    /// What it does wrong.
+    pub fault: TracingFault,
+}
+
+/// What a service does wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TracingFault {
+    /// Nothing.
+    None,
+    /// It answers with bytes that are no frame.
+    Garbage,
+    /// It closes each connection.
+    Closes,
+    /// It never answers.
+    Silent,
+    /// It reads nothing more once a recording has begun.
+    StopsReading,
+    /// It never frees a chunk.
+    KeepsChunks,
+    /// It writes into the memory all the time.
+    Scribbles,
+}
+
+impl Default for TracingBehaviour {
+    fn default() -> Self {
+        Self {
+            methods: vec![
+                "InitializeConnection",
+                "RegisterDataSource",
+                "UnregisterDataSource",
+                "CommitData",
+                "GetAsyncCommand",
+                "NotifyDataSourceStarted",
+                "NotifyDataSourceStopped",
+                "Sync",
+            ],
+            first_method: 1,
+            page_kb: Some(4),
+            memory: 256 << 10,
+            sealed: true,
+            files: 1,
+            files_at_once: false,
+            unknown_fields: false,
+            fault: TracingFault::None,
+        }
+    }
+}
+
+/// What a service was sent.
+#[derive(Debug, Clone, Default)]
+pub struct TracingSeen {
+    /// Names of methods in the order of their calls.
+    pub calls: Vec<&'static str>,
+    /// Recordings that have started.
+    pub started: Vec<u64>,
+    /// Recordings that have stopped.
+    pub stopped: Vec<u64>,
+    /// Flushes that were acknowledged.
+    pub flushed: Vec<u64>,
+    /// Chunks by writer, and how many of them came in commits.
+    pub chunks: BTreeMap<u16, Vec<Vec<u8>>>,
+    /// Chunks that came in commits.
+    pub sent: usize,
+}
+
+impl TracingSeen {
+    /// The packets of all writers.
+    ///
+    /// # Errors
+    /// What is wrong with the chunks of a writer.
+    pub fn packets(&self) -> Result<Vec<Vec<u8>>, String> {
+        let mut packets = Vec::new();
+        for images in self.chunks.values() {
+            let (mut images, mut open) = (images.clone(), None::<Vec<u8>>);
+            images.sort_by_key(|image| image.first_chunk().map(|header| ChunkHeader::decode(*header).chunk));
+            for (number, image) in images.iter().enumerate() {
+                let (header, mut rest) = image.split_first_chunk::<CHUNK_HEADER>().ok_or("a chunk without header")?;
+                let header = ChunkHeader::decode(*header);
+                if header.chunk as usize != number || (header.flags & flag::CONTINUES != 0) != open.is_some() {
+                    return Err(format!("chunk {number} is {header:?}"));
+                }
+                for fragment in 1..=header.fragments {
+                    let mut reader = crate::wire::Reader::new(rest);
+                    let size = reader.varu64().map_err(|error| error.to_string())? as usize;
+                    open.get_or_insert_default().extend_from_slice(reader.take(size).map_err(|error| error.to_string())?);
+                    rest = reader.rest();
+                    if fragment < header.fragments || header.flags & flag::IS_CONTINUED == 0 {
+                        packets.extend(open.take());
+                    }
+                }
+            }
+        }
+        Ok(packets)
+    }
+}
+
+/// A service on a socket. Dropping it ends it.
+#[derive(Debug)]
+pub struct TracingService {
+    path: PathBuf,
+    task: JoinHandle<()>,
+    commands: mpsc::UnboundedSender<Vec<u8>>,
+    seen: watch::Receiver<TracingSeen>,
+}
+
+impl TracingService {
+    /// Listens at a path, for one producer after the other.
+    ///
+    /// # Errors
+    /// When the socket or the memory cannot be made.
+    pub fn start(path: &Path, behaviour: TracingBehaviour) -> io::Result<Self> {
+        let listener = UnixListener::bind(path)?;
+        let (commands, orders) = mpsc::unbounded_channel();
+        let (seen, shown) = watch::channel(TracingSeen::default());
+        let task = tokio::spawn(listen(listener, behaviour, orders, seen));
+        Ok(Self { path: path.to_owned(), task, commands, seen: shown })
+    }
+
+    /// Where it listens.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Sends a command of `GetAsyncCommandResponse` by the number of its field.
+    pub fn command(&self, field: u32, fill: impl FnOnce(&mut Message<'_>)) {
+        let mut bytes = Vec::new();
+        Message::new(&mut bytes).message(field, fill);
+        // A service that has ended sends nothing.
+        let _ = self.commands.send(bytes);
+    }
+
+    /// Has a recording set up and started, whose chunks are for buffer 1.
+    pub fn record(&self, instance: u64, text: &str) {
+        for field in [6, 1] {
+            self.command(field, |command| {
+                command.uint(1, instance);
+                command.message(2, |configuration| {
+                    configuration.text(1, "dotnet");
+                    configuration.uint(2, 1);
+                    configuration.text(1000, text);
+                });
+            });
+        }
+    }
+
+    /// Has a recording stopped.
+    pub fn stop(&self, instance: u64) {
+        self.command(2, |command| command.uint(1, instance));
+    }
+
+    /// Waits until what was sent is as expected.
+    pub async fn until(&self, is_so: impl FnMut(&TracingSeen) -> bool) -> TracingSeen {
+        let mut seen = self.seen.clone();
+        match seen.wait_for(is_so).await {
+            Ok(seen) => seen.clone(),
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+impl Drop for TracingService {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn listen(
+    listener: UnixListener,
+    behaviour: TracingBehaviour,
+    mut orders: mpsc::UnboundedReceiver<Vec<u8>>,
+    seen: watch::Sender<TracingSeen>,
+) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let producer = Producer { stream, behaviour: &behaviour, seen: &seen, memory: None, commands: None, is_first: true };
+        // One that goes away makes room for the next.
+        let _ = producer.serve(&mut orders).await;
+    }
+}
+
+struct Producer<'a> {
+    stream: UnixStream,
+    behaviour: &'a TracingBehaviour,
+    seen: &'a watch::Sender<TracingSeen>,
+    memory: Option<File>,
+    /// The request whose replies are commands.
+    commands: Option<u64>,
+    is_first: bool,
+}
+
+impl Producer<'_> {
+    async fn serve(mut self, orders: &mut mpsc::UnboundedReceiver<Vec<u8>>) -> io::Result<()> {
+        let (mut frames, mut buffer) = (FrameReader::default(), vec![0; 64 << 10]);
+        let fault = self.behaviour.fault;
+        loop {
+            while let Ok(Some(frame)) = frames.frame() {
+                match fault {
+                    TracingFault::Garbage => self.stream.write_all(&[0xff; 64]).await?,
+                    TracingFault::Closes => return Ok(()),
+                    TracingFault::Silent => {}
+                    _ => self.answer(frame).await?,
+                }
+            }
+            let stops = fault == TracingFault::StopsReading && !self.seen.borrow().started.is_empty();
+            let scribbles = fault == TracingFault::Scribbles && self.memory.is_some();
+            tokio::select! {
+                read = self.stream.read(&mut buffer), if !stops => match read? {
+                    0 => return Ok(()),
+                    count => frames.push(&buffer[..count]),
+                },
+                Some(order) = orders.recv(), if self.commands.is_some() => self.reply(self.commands.unwrap_or(0), true, true, order, &[]).await?,
+                () = tokio::time::sleep(std::time::Duration::from_micros(100)), if scribbles => self.scribble()?,
+            }
+        }
+    }
+
+    async fn answer(&mut self, frame: Frame) -> io::Result<()> {
+        let (name, arguments, drop_reply) = match frame.body {
+            Body::Bind(name) => {
+                let number = |(place, name): (usize, &&str)| (self.behaviour.first_method + place as u32, (*name).to_owned());
+                let methods = self.behaviour.methods.iter().enumerate().map(number).collect();
+                let body = Body::BindReply { success: name == "ProducerPort", service: 42, methods };
+                return self.send(Frame { request: frame.request, body }, &[]).await;
+            }
+            Body::Invoke { method, arguments, drop_reply, .. } => {
+                let place = method.checked_sub(self.behaviour.first_method).unwrap_or(u32::MAX) as usize;
+                (self.behaviour.methods.get(place).copied().unwrap_or("?"), arguments, drop_reply)
+            }
+            _ => return Ok(()),
+        };
+        self.seen.send_modify(|seen| seen.calls.push(name));
+        let in_order = (name == "InitializeConnection") == std::mem::replace(&mut self.is_first, false);
+        let number = || fields(&arguments).find_map(|field| field.ok().and_then(|(key, value)| (key == 1).then_some(value.number().ok()?)));
+        match name {
+            "GetAsyncCommand" => {
+                self.commands = Some(frame.request);
+                if !self.behaviour.files_at_once {
+                    let mut setup = Vec::new();
+                    Message::new(&mut setup)
+                        .message(3, |setup| self.behaviour.page_kb.iter().for_each(|size| setup.uint(1, (*size).into())));
+                    let files = self.make_memory()?;
+                    self.reply(frame.request, true, true, setup, &files).await?;
+                }
+                return Ok(());
+            }
+            "InitializeConnection" if self.behaviour.files_at_once => {
+                let files = self.make_memory()?;
+                return self.reply(frame.request, in_order, false, Vec::new(), &files).await;
+            }
+            "CommitData" => self.commit(&arguments),
+            "NotifyDataSourceStarted" => self.seen.send_modify(|seen| seen.started.extend(number())),
+            "NotifyDataSourceStopped" => self.seen.send_modify(|seen| seen.stopped.extend(number())),
+            _ => {}
+        }
+        if drop_reply { Ok(()) } else { self.reply(frame.request, in_order && name != "?", false, Vec::new(), &[]).await }
+    }
+
+    fn make_memory(&mut self) -> io::Result<Vec<OwnedFd>> {
+        let mut files = Vec::new();
+        for _ in 0..self.behaviour.files {
+            let file = memfd_create("memory", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+            ftruncate(&file, self.behaviour.memory)?;
+            if self.behaviour.sealed {
+                fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+            }
+            self.memory = Some(File::from(file.try_clone()?));
+            files.push(file);
+        }
+        Ok(files)
+    }
+
+    async fn reply(&self, request: u64, success: bool, has_more: bool, mut reply: Vec<u8>, files: &[OwnedFd]) -> io::Result<()> {
+        if self.behaviour.unknown_fields {
+            let mut message = Message::new(&mut reply);
+            message.uint(4999, 1);
+            message.fixed(5000, 2);
+            message.text(5001, "three");
+        }
+        self.send(Frame { request, body: Body::InvokeReply { success, has_more, reply } }, files).await
+    }
+
+    /// Files go with the first bytes of a frame.
+    async fn send(&self, frame: Frame, files: &[OwnedFd]) -> io::Result<()> {
+        let bytes = frame.encode().map_err(io::Error::other)?;
+        let files: Vec<BorrowedFd<'_>> = files.iter().map(AsFd::as_fd).collect();
+        let mut at = 0;
+        while at < bytes.len() {
+            self.stream.writable().await?;
+            let sent = self.stream.try_io(Interest::WRITABLE, || {
+                let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+                let mut control = SendAncillaryBuffer::new(&mut space);
+                if at == 0 && !files.is_empty() {
+                    control.push(SendAncillaryMessage::ScmRights(&files));
+                }
+                Ok(sendmsg(&self.stream, &[IoSlice::new(&bytes[at..])], &mut control, SendFlags::NOSIGNAL)?)
+            });
+            match sent {
+                Ok(count) => at += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn commit(&self, arguments: &[u8]) {
+        for (number, value) in fields(arguments).map_while(Result::ok) {
+            match (number, value) {
+                (1, Value::Bytes(moved)) => {
+                    let field = |number| fields(moved).map_while(Result::ok).find(|(found, _)| *found == number).map(|(_, value)| value);
+                    let index = |number| field(number).and_then(|value| value.small().ok()).unwrap_or(0);
+                    let sent = field(4).and_then(|value| value.bytes().ok()).map(<[u8]>::to_vec);
+                    let was_sent = sent.is_some();
+                    let Some(image) = sent.or_else(|| self.take(index(1), index(2))) else { continue };
+                    let writer = image.first_chunk().map_or(0, |header| ChunkHeader::decode(*header).writer);
+                    self.seen.send_modify(|seen| {
+                        seen.sent += usize::from(was_sent);
+                        seen.chunks.entry(writer).or_default().push(image);
+                    });
+                }
+                (3, Value::Number(request)) => self.seen.send_modify(|seen| seen.flushed.push(request)),
+                _ => {}
+            }
+        }
+    }
+
+    fn page(&self) -> PageSize {
+        self.behaviour.page_kb.and_then(|size| PageSize::new(size * 1024)).unwrap_or(PageSize::DEFAULT)
+    }
+
+    /// Takes a chunk out of the memory, and frees it.
+    fn take(&self, page: u32, chunk: u32) -> Option<Vec<u8>> {
+        let (memory, size) = (self.memory.as_ref()?, self.page());
+        let start = u64::from(page) * size.bytes() as u64;
+        let mut word = [0; 4];
+        memory.read_exact_at(&mut word, start).ok()?;
+        let word = PageWord(u32::from_le_bytes(word));
+        let layout = word.layout().filter(|layout| chunk < layout.chunks() && word.state(chunk) == ChunkState::Complete)?;
+        let mut image = vec![0; layout.chunk_size(size)];
+        let at = start + (PAGE_HEADER + chunk as usize * image.len()) as u64;
+        memory.read_exact_at(&mut image, at).ok()?;
+        if self.behaviour.fault != TracingFault::KeepsChunks {
+            let freed = word.with(chunk, ChunkState::Free);
+            let freed = if freed == PageWord::divided(layout) { PageWord(0) } else { freed };
+            memory.write_all_at(&freed.0.to_le_bytes(), start).ok()?;
+        }
+        Some(image)
+    }
+
+    /// Writes all over the words of the pages.
+    fn scribble(&self) -> io::Result<()> {
+        let Some(memory) = &self.memory else { return Ok(()) };
+        let size = self.page().bytes() as u64;
+        (0..self.behaviour.memory / size)
+            .try_for_each(|page| memory.write_all_at(&(0x1234_5678_u32.wrapping_mul(page as u32 + 1)).to_le_bytes(), page * size))
+    }
+}

@@ -1,0 +1,304 @@
+//! dn-top as a producer of the real tracing service of Perfetto. Its trace processor says what is in the traces.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+use crate::support::runtimes::{self, Runtime};
+use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll, send};
+
+/// The service and the trace processor; `None` where they could not be had.
+fn tools() -> Option<(PathBuf, PathBuf)> {
+    Some((runtimes::extra("perfetto-56.0")?, runtimes::extra("trace-processor")?))
+}
+
+/// A running service on sockets of its own.
+struct Traced {
+    tools: (PathBuf, PathBuf),
+    place: tempfile::TempDir,
+    service: Child,
+    probes: Option<Child>,
+}
+
+impl Traced {
+    fn start() -> Option<Self> {
+        let (tools, place) = (tools()?, folder());
+        let service = spawn(&tools.0, place.path());
+        Some(Self { tools, place, service, probes: None })
+    }
+
+    /// With the kernel's data sources, in a mount namespace that has the kernel's tracing. `false` where that cannot be had.
+    fn with_probes(&mut self) -> bool {
+        let words = "mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null || mountpoint -q /sys/kernel/tracing || exit 3; exec \"$0\"";
+        let mut probes = Command::new("unshare");
+        probes.args(["-m", "sh", "-c", words]).arg(self.tools.0.join("bin/traced_probes"));
+        let probes = probes.envs(sockets(self.place.path())).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        self.probes = Some(probes);
+        let registered = poll(PATIENCE, || {
+            let ended = self.probes.as_mut().unwrap().try_wait().unwrap().is_some();
+            (ended || self.query().contains("linux.ftrace")).then_some(!ended)
+        });
+        registered.unwrap()
+    }
+
+    fn query(&self) -> String {
+        let output = self.perfetto().arg("--query").output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn perfetto(&self) -> Command {
+        let mut command = Command::new(self.tools.0.join("bin/perfetto"));
+        command.envs(sockets(self.place.path())).stderr(Stdio::null());
+        command
+    }
+
+    /// dn-top, once the service knows its data source.
+    fn serve(&self, arguments: &[&str]) -> Running {
+        let invocation = Invocation::new([&["perfetto", "serve"], arguments].concat());
+        let running =
+            sockets(self.place.path()).into_iter().fold(invocation, |invocation, (name, path)| invocation.env(name, path)).start();
+        poll(PATIENCE, || self.query().contains("dotnet ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+        running
+    }
+
+    /// Begins to record.
+    fn record(&self, name: &str, config: &str) -> (Child, PathBuf) {
+        let (file, written) = (self.place.path().join(name), self.place.path().join(format!("{name}.txt")));
+        fs::write(&written, config).unwrap();
+        let mut command = self.perfetto();
+        command.arg("--txt").arg("-c").arg(written).arg("-o").arg(&file);
+        (command.spawn().unwrap(), file)
+    }
+
+    fn ask(&self, file: &Path, sql: &str) -> Vec<Value> {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/trace_processor.mjs");
+        let output = Command::new("node").arg(script).arg(&self.tools.1).arg(file).arg(sql).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    fn number(&self, file: &Path, sql: &str) -> f64 {
+        self.ask(file, sql)[0]["n"].as_f64().unwrap_or(f64::NAN)
+    }
+
+    fn assert_no_errors(&self, file: &Path) {
+        let wrong = self.ask(file, "select name, value from stats where severity in ('error', 'data_loss') and value > 0");
+        assert_eq!(wrong, [] as [Value; 0], "{}", file.display());
+    }
+
+    fn restart(&mut self) {
+        self.service.kill().unwrap();
+        self.service.wait().unwrap();
+        self.service = spawn(&self.tools.0, self.place.path());
+    }
+}
+
+impl Drop for Traced {
+    fn drop(&mut self) {
+        for child in self.probes.iter_mut().chain([&mut self.service]) {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn spawn(tools: &Path, place: &Path) -> Child {
+    let service = Command::new(tools.join("bin/traced")).envs(sockets(place)).stderr(Stdio::null()).spawn().unwrap();
+    let listens = || sockets(place).iter().all(|(_, path)| std::os::unix::net::UnixStream::connect(path).is_ok()).then_some(());
+    poll(PATIENCE, listens).unwrap();
+    service
+}
+
+fn sockets(place: &Path) -> [(&'static str, PathBuf); 2] {
+    [("PERFETTO_PRODUCER_SOCK_NAME", place.join("producer")), ("PERFETTO_CONSUMER_SOCK_NAME", place.join("consumer"))]
+}
+
+fn buffer(size_kb: u32) -> String {
+    format!("buffers {{ size_kb: {size_kb} fill_policy: RING_BUFFER }}\n")
+}
+
+fn source(text: &str) -> String {
+    format!("data_sources {{ config {{ name: \"dotnet\" legacy_config: \"{text}\" }} }}\n")
+}
+
+/// Waits until dn-top has said that so many recordings began.
+fn began(running: &Running, count: usize) {
+    let said = || (running.stderr().matches(" began: ").count() >= count).then_some(());
+    poll(PATIENCE, said).unwrap_or_else(|| panic!("{}", running.stderr()));
+}
+
+/// .NET 9 and 10, one after the other: each takes a service of its own, and the machine's attention.
+fn each(check: impl Fn(&Runtime) + Sync) {
+    runtimes::each_in_turn(runtimes::since(9, runtimes::with("known")), check);
+}
+
+fn ended(mut child: Child) {
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn kernel_and_runtime_are_in_one_trace() {
+    each(|runtime| {
+        let Some(mut traced) = Traced::start() else { return };
+        let with_kernel = traced.with_probes();
+        let mut program = runtime.program("known").start();
+        let pid = program.pid();
+        let running = traced.serve(&[&pid.to_string()]);
+        // Without samples, which stop the thread each time.
+        let mut config = buffer(65_536) + &source("clr-events=gc+exception") + "duration_ms: 60000\n";
+        if with_kernel {
+            config += "buffers { size_kb: 65536 }\n";
+            config += "data_sources { config { name: \"linux.ftrace\" target_buffer: 1 ftrace_config { ftrace_events: \"sched/sched_switch\" } } }\n";
+            config += "data_sources { config { name: \"linux.process_stats\" target_buffer: 1 process_stats_config { scan_all_processes_on_start: true } } }\n";
+        }
+        let (recording, file) = traced.record("joint", &config);
+        began(&running, 1);
+        program.carry_out("collect 5 2");
+        program.carry_out("throw 1");
+        program.carry_out("spend 1000");
+        program.carry_out("throw 1");
+        send(recording.id(), Signal::INT);
+        ended(recording);
+        traced.assert_no_errors(&file);
+        let number = |sql: &str| traced.number(&file, sql);
+        assert_eq!(number(&format!("select count(*) n from process where pid = {pid}")), 1.0, "one row for a process");
+        let pauses = "select count(*) n from slice join track on slice.track_id = track.id where track.name = 'Pauses'";
+        assert!(number(pauses) >= 5.0);
+        let outside = " and (slice.ts < (select start_ts from trace_bounds) or slice.ts + slice.dur > (select end_ts from trace_bounds))";
+        assert_eq!(number(&format!("{pauses}{outside}")), 0.0);
+        let window = "select min(s.ts) a, max(s.ts) b, utid u, count(*) c from slice s join thread_track t on s.track_id = t.id where category = 'exception'";
+        assert_eq!(number(&format!("select c n from ({window})")), 2.0);
+        if with_kernel {
+            // A thread that works is not asleep beneath its slices: it runs, or waits for a processor where others take them.
+            let share = number(&format!(
+                "with spent as ({window}) select sum(case when t.state in ('Running', 'R', 'R+') then min(t.ts + t.dur, b) - max(t.ts, a) else 0 end) * 1.0 \
+                 / max(b - a) n from spent join thread_state t on t.utid = u and t.ts < b and t.ts + t.dur > a"
+            ));
+            assert!(share > 0.9, "{share}");
+        } else {
+            runtimes::skip("the kernel's tracing cannot be had here, so that its half of the trace is not looked at");
+        }
+        // Methods have names, though they come last.
+        let (recording, file) = traced.record("samples", &(buffer(65_536) + &source("") + "duration_ms: 60000\n"));
+        began(&running, 2);
+        program.carry_out("spend 500");
+        send(recording.id(), Signal::INT);
+        ended(recording);
+        traced.assert_no_errors(&file);
+        let named = "select count(*) n from perf_sample s join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_callsite p on \
+             p.id in (c.id, c.parent_id) join stack_profile_frame f on p.frame_id = f.id join stack_profile_symbol y on y.symbol_set_id = f.symbol_set_id \
+             where y.name like 'Known.%'";
+        assert!(traced.number(&file, named) > 20.0, "methods have no names");
+        drop(running);
+    });
+}
+
+#[test]
+fn a_service_may_end_stand_still_and_come_back() {
+    each(|runtime| {
+        let Some(mut traced) = Traced::start() else { return };
+        let mut program = runtime.program("known").start();
+        let running = traced.serve(&[&program.pid().to_string()]);
+        let config = buffer(65_536) + &source("") + "duration_ms: 60000\n";
+        // Stopped, it reads nothing; nothing waits for it, and afterwards it gets what there is.
+        let (recording, file) = traced.record("stopped", &config);
+        began(&running, 1);
+        send(traced.service.id(), Signal::STOP);
+        program.carry_out("spend 1000");
+        send(traced.service.id(), Signal::CONT);
+        program.carry_out("throw 5");
+        send(recording.id(), Signal::INT);
+        ended(recording);
+        traced.assert_no_errors(&file);
+        assert_eq!(traced.number(&file, "select count(*) n from slice where category = 'exception'"), 5.0);
+        // Killed, and started again.
+        let (mut recording, _) = traced.record("killed", &config);
+        began(&running, 2);
+        traced.restart();
+        recording.wait().unwrap();
+        poll(PATIENCE, || traced.query().contains("dotnet ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+        let (recording, file) = traced.record("again", &config);
+        began(&running, 3);
+        program.carry_out("throw 7");
+        send(recording.id(), Signal::INT);
+        ended(recording);
+        traced.assert_no_errors(&file);
+        assert_eq!(traced.number(&file, "select count(*) n from slice where category = 'exception'"), 7.0);
+        assert!(running.stderr().contains("the connection was closed; trying again"), "{}", running.stderr());
+        assert!(program.is_alive() && program.answers());
+    });
+}
+
+#[test]
+fn a_target_may_be_killed() {
+    each(|runtime| {
+        let Some(traced) = Traced::start() else { return };
+        let mut program: Program = runtime.program("known").start();
+        let running = traced.serve(&[&program.pid().to_string()]);
+        let (recording, file) = traced.record("killed", &(buffer(65_536) + &source("") + "duration_ms: 60000\n"));
+        began(&running, 1);
+        program.carry_out("throw 3");
+        // What it has thrown is sent ten times a second.
+        program.carry_out("spend 500");
+        program.signal(Signal::KILL);
+        program.wait();
+        send(recording.id(), Signal::INT);
+        ended(recording);
+        traced.assert_no_errors(&file);
+        assert_eq!(traced.number(&file, "select count(*) n from slice where category = 'exception'"), 3.0);
+        let said = traced.number(&file, "select count(*) n from slice where name like 'The process ended%'");
+        assert_eq!(said, 1.0, "the trace does not say that the process ended");
+    });
+}
+
+#[test]
+fn two_recordings_at_once_have_what_each_wants() {
+    each(|runtime| {
+        let Some(traced) = Traced::start() else { return };
+        let mut program = runtime.program("known").start();
+        let running = traced.serve(&[&program.pid().to_string()]);
+        let config = |text: &str| buffer(65_536) + &source(text) + "duration_ms: 60000\n";
+        let (first, with) = traced.record("exceptions", &config("clr-events=exception"));
+        let (second, without) = traced.record("collections", &config("clr-events=gc"));
+        began(&running, 2);
+        program.carry_out("throw 4");
+        program.carry_out("collect 2 2");
+        for recording in [first, second] {
+            send(recording.id(), Signal::INT);
+            ended(recording);
+        }
+        let count =
+            |file: &Path, category: &str| traced.number(file, &format!("select count(*) n from slice where category = '{category}'"));
+        assert_eq!([count(&with, "exception"), count(&with, "gc")], [4.0, 0.0]);
+        assert_eq!(count(&without, "exception"), 0.0);
+        assert!(count(&without, "gc") >= 2.0);
+        [with, without].iter().for_each(|file| traced.assert_no_errors(file));
+    });
+}
+
+/// S8, M8: a ring buffer that holds a part of the recording, and the least memory.
+#[test]
+fn what_is_left_in_a_ring_buffer_can_be_read() {
+    each(|runtime| {
+        let Some(traced) = Traced::start() else { return };
+        let mut program = runtime.program("known").start();
+        let running = traced.serve(&[&program.pid().to_string()]);
+        let small = "producers { producer_name: \"dn-top\" shm_size_kb: 64 page_size_kb: 4 }\n";
+        let config = buffer(128) + &source("") + small + "duration_ms: 60000\nincremental_state_config { clear_period_ms: 500 }\n";
+        let (recording, file) = traced.record("ring", &config);
+        began(&running, 1);
+        program.carry_out("spend 1000");
+        program.carry_out("throw 3000");
+        program.carry_out("spend 1000");
+        send(recording.id(), Signal::INT);
+        ended(recording);
+        traced.assert_no_errors(&file);
+        let overwritten = "select sum(value) n from stats where name = 'traced_buf_bytes_overwritten'";
+        assert!(traced.number(&file, overwritten) > 0.0, "the ring was not full");
+        assert!(traced.number(&file, "select count(*) n from perf_sample where callsite_id is not null") > 0.0);
+        let named = "select count(*) n from stack_profile_symbol where name like 'Known.%'";
+        assert!(traced.number(&file, named) > 0.0);
+    });
+}
