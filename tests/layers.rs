@@ -26,7 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("session", &["net", "export", "perfetto", "model", "nettrace", "analysis", "clr", "ipc", "wire"]),
     ("sim", &["net", "assembly", "model", "ipc", "perfetto", "nettrace", "clr", "wire"]),
     ("tui", &["ui", "app", "session", "net", "sim", "model", "analysis", "clr", "ipc"]),
-    ("cli", &["tui", "ui", "app", "session", "net", "sim", "export", "model", "analysis", "clr", "nettrace", "ipc", "wire"]),
+    ("cli", &["tui", "ui", "app", "session", "net", "sim", "export", "perfetto", "model", "analysis", "clr", "nettrace", "ipc", "wire"]),
     ("main", &["cli"]),
 ];
 

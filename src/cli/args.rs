@@ -163,7 +163,7 @@ pub(super) enum Command {
     Report(Report),
     /// Write nettrace files in the format of another tool
     Export(Export),
-    /// Give the events of .NET processes to Perfetto's tracing service
+    /// Show what Perfetto's tracing service has and records, or give it the events of .NET processes
     Perfetto(perfetto::Perfetto),
     /// Open the dashboard over nettrace files
     Open {

@@ -39,6 +39,7 @@ use anyhow::Context;
 use clap::{CommandFactory, FromArgMatches};
 use tokio::runtime::{Builder, Runtime};
 
+use self::args::perfetto::{Perfetto, PerfettoCommand};
 use self::args::{Arguments, Command, Dashboard};
 use self::exit::{Exit, Failure};
 use self::host::Host;
@@ -65,7 +66,10 @@ fn run() -> Result<Exit, Failure> {
         Command::Stats { file, output } => stats::run(&file, output.json),
         Command::Report(report) => report::run(&report),
         Command::Export(arguments) => export::run(&arguments),
-        Command::Perfetto(perfetto) => on_processes(options, async |host| perfetto::run(host, perfetto).await),
+        Command::Perfetto(Perfetto { command: Some(PerfettoCommand::Serve(serve)), .. }) => {
+            on_processes(options, async |host| perfetto::serve_processes(host, serve).await)
+        }
+        Command::Perfetto(Perfetto { command: None, output }) => runtime()?.block_on(perfetto::show_service(output.json)),
         Command::Open { files } => open::run(&files, options),
         Command::Salvage(salvage) => on_processes(options, async |host| salvage::run(host, &salvage).await),
         Command::Counters(counters) => on_processes(options, async |host| counters::run(host, counters).await),

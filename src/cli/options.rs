@@ -3,6 +3,7 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory};
 
+use super::args::perfetto::Perfetto;
 use super::args::{Arguments, Command, Profiler, Salvage, Switch};
 use super::exit::Failure;
 use crate::ipc::CommandCode;
@@ -29,7 +30,7 @@ impl Subject {
             | Command::Counters(_)
             | Command::Stacks { .. }
             | Command::Heap(_)
-            | Command::Perfetto(_)
+            | Command::Perfetto(Perfetto { command: Some(_), .. })
             | Command::Salvage(Salvage { names: true, .. }) => Self::Processes(CommandCode::CollectTracing),
             Command::Resume { .. } => Self::Processes(CommandCode::ResumeRuntime),
             Command::SetEnv { .. } => Self::Processes(CommandCode::SetEnvironmentVariable),
@@ -45,6 +46,7 @@ impl Subject {
             | Command::Stats { .. }
             | Command::Report(_)
             | Command::Export(_)
+            | Command::Perfetto(_)
             | Command::Salvage(_)
             | Command::Completions { .. }
             | Command::Man

@@ -1,24 +1,112 @@
-//! `perfetto`: .NET processes as a data source of Perfetto's tracing service.
+//! `perfetto`: what Perfetto's tracing service has and records, and .NET processes as a data source of it.
 
 use std::time::Duration;
 
+use serde::Serialize;
 use tokio::sync::watch;
 
-use super::args::perfetto::{Perfetto, PerfettoCommand, ServePerfetto};
+use super::args::perfetto::ServePerfetto;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::record::Interrupts;
-use crate::model::Count;
-use crate::session::{Report, Serve, Settings, serve};
+use crate::model::{Count, sanitise};
+use crate::net::perfetto::Cause;
+use crate::perfetto::consumer::ServiceState;
+use crate::session::{Report, Serve, Settings, serve, service_state};
 
-pub(super) async fn run(host: &Host, arguments: Perfetto) -> Result<Exit, Failure> {
-    match arguments.command {
-        PerfettoCommand::Serve(arguments) => run_serve(host, arguments).await,
-    }
+/// The document of `--json`.
+#[derive(Serialize)]
+struct ServiceDocument {
+    socket: String,
+    version: String,
+    producers: Vec<ProducerDocument>,
+    sessions: Vec<SessionDocument>,
 }
 
-async fn run_serve(host: &Host, arguments: ServePerfetto) -> Result<Exit, Failure> {
+#[derive(Serialize)]
+struct ProducerDocument {
+    id: u32,
+    name: String,
+    pid: Option<u32>,
+    uid: u32,
+    version: String,
+    data_sources: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct SessionDocument {
+    id: u64,
+    name: String,
+    uid: u32,
+    state: String,
+    buffer_kb: u64,
+    duration_ms: Option<u64>,
+    data_sources: u32,
+}
+
+/// Shows a service: its producers with their data sources, and what it records.
+pub(super) async fn show_service(json: bool) -> Result<Exit, Failure> {
+    let (socket, state) = service_state(None).await.map_err(|error| {
+        let exit = if matches!(error.cause, Cause::Denied | Cause::Untrusted { .. } | Cause::OtherUser { .. }) {
+            Exit::Denied
+        } else {
+            Exit::Failed
+        };
+        Failure::new(exit, error)
+    })?;
+    let document = document(socket.to_string(), state);
+    if json {
+        print::json(&document)?;
+        return Ok(Exit::Done);
+    }
+    print::text(|out| {
+        writeln!(out, "{} at {}", document.version, document.socket)?;
+        for ProducerDocument { id, name, pid, uid, version, data_sources } in &document.producers {
+            let process = pid.map_or("a process of another machine".to_owned(), |pid| format!("process {pid}"));
+            writeln!(out, "producer {id}: {name}, {process} of user {uid}, {version}")?;
+            data_sources.iter().try_for_each(|source| writeln!(out, "  {source}"))?;
+        }
+        if document.sessions.is_empty() {
+            writeln!(out, "no sessions")?;
+        }
+        for SessionDocument { id, name, uid, state, buffer_kb, duration_ms, data_sources } in &document.sessions {
+            let name = if name.is_empty() { String::new() } else { format!(" {name}") };
+            let until =
+                duration_ms.map_or(String::new(), |time| format!(", for {}", humantime::format_duration(Duration::from_millis(time))));
+            writeln!(out, "session {id}{name}: {state}, of user {uid}, data sources: {data_sources}, {buffer_kb} KB{until}")?;
+        }
+        Ok(())
+    })?;
+    Ok(Exit::Done)
+}
+
+/// What the service says is text of others.
+fn document(socket: String, state: ServiceState) -> ServiceDocument {
+    let ServiceState { version, producers, data_sources, sessions } = state;
+    let sources = |producer: u32| data_sources.iter().filter(|(_, of)| *of == producer).map(|(name, _)| sanitise(name)).collect();
+    let producers = producers.iter().map(|producer| ProducerDocument {
+        id: producer.id,
+        name: sanitise(&producer.name),
+        pid: (producer.pid != 0).then_some(producer.pid),
+        uid: producer.uid,
+        version: sanitise(&producer.version),
+        data_sources: sources(producer.id),
+    });
+    let sessions = sessions.iter().map(|session| SessionDocument {
+        id: session.id,
+        name: sanitise(&session.name),
+        uid: session.uid,
+        state: sanitise(&session.state),
+        buffer_kb: session.buffer_kb,
+        duration_ms: (session.duration_ms != 0).then_some(session.duration_ms),
+        data_sources: session.data_sources,
+    });
+    ServiceDocument { socket, version: sanitise(&version), producers: producers.collect(), sessions: sessions.collect() }
+}
+
+/// Serves until Ctrl-C, or for a time.
+pub(super) async fn serve_processes(host: &Host, arguments: ServePerfetto) -> Result<Exit, Failure> {
     let ServePerfetto { targets, profile, provider, clr_events, duration } = arguments;
     let settings = Settings { targets, profiles: profile, providers: provider, clr_events };
     let selected = settings.select().map_err(Failure::usage)?;

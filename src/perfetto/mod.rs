@@ -5,6 +5,7 @@
 
 pub mod call;
 pub mod chunk;
+pub mod consumer;
 pub mod field;
 pub mod ipc;
 pub mod page;

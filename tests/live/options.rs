@@ -45,6 +45,7 @@ const COMMANDS: &[(Subject, &[&str])] = &[
     (Subject::Changes, &["perfmap", "TARGET", "on"]),
     (Subject::Changes, &["perfmap", "TARGET", "off"]),
     (Subject::Changes, &["perfetto", "serve", "TARGET", "--duration", "1s"]),
+    (Subject::Files, &["perfetto"]),
     (Subject::Files, &["profiles"]),
     (Subject::Files, &["stats", "missing.nettrace"]),
     (Subject::Files, &["report", "missing.nettrace"]),

@@ -146,6 +146,12 @@ fn kernel_and_runtime_are_in_one_trace() {
         let mut program = runtime.program("known").start();
         let pid = program.pid();
         let running = traced.serve(&[&pid.to_string()]);
+        let (name, path) = sockets(traced.place.path())[1].clone();
+        let state = Invocation::new(["perfetto", "--json"]).env(name, path).run().json();
+        let producers = state["producers"].as_array().unwrap();
+        let served = producers.iter().find(|producer| producer["name"] == "dn-top").unwrap();
+        assert_eq!((&served["pid"], &served["data_sources"]), (&serde_json::json!(running.pid()), &serde_json::json!(["dotnet"])));
+        assert!(state["version"].as_str().unwrap().contains("56"), "{state}");
         // Without samples, which stop the thread each time.
         let mut config = buffer(65_536) + &source("clr-events=gc+exception") + "duration_ms: 60000\n";
         if with_kernel {

@@ -4,10 +4,15 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
+use super::Output;
+
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(in crate::cli) struct Perfetto {
     #[command(subcommand)]
-    pub(in crate::cli) command: PerfettoCommand,
+    pub(in crate::cli) command: Option<PerfettoCommand>,
+    #[command(flatten)]
+    pub(in crate::cli) output: Output,
 }
 
 #[derive(Debug, Subcommand)]

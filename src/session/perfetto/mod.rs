@@ -7,9 +7,18 @@ mod commits;
 mod producer;
 mod record;
 mod settings;
+mod state;
 mod stream;
 #[cfg(test)]
 mod tests;
 
 pub use producer::{Report, Serve, serve};
 pub use settings::Settings;
+pub use state::service_state;
+
+use crate::net::perfetto::{Address, PerfettoError, Port};
+
+/// Where the service should be.
+fn address_of(port: Port) -> Result<Address, PerfettoError> {
+    Address::of(port).map_err(|cause| PerfettoError { address: Address::Path(port.variable().into()), cause })
+}

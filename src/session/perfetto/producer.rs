@@ -85,8 +85,7 @@ pub async fn serve(serve: Serve, mut stop: watch::Receiver<bool>, report: impl F
     let Serve { address, settings, directory } = serve;
     let address = match address {
         Some(address) => address,
-        None => Address::of(Port::Producer)
-            .map_err(|cause| PerfettoError { address: Address::Path(Port::Producer.variable().into()), cause })?,
+        None => super::address_of(Port::Producer)?,
     };
     let directory = Arc::new(Mutex::new(directory));
     let (mut pause, mut last) = (PAUSES.0, None);

@@ -1,0 +1,206 @@
+//! The consumer's port: what a service has and does.
+//!
+//! Source: the specification "Tracing API and ABI", and `protos/perfetto/ipc/consumer_port.proto`, `common/tracing_service_state.proto`.
+
+use super::call::Method;
+use super::read::{Malformed, fields};
+
+/// The methods that this program uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "each is the method of that name")]
+pub enum ConsumerMethod {
+    QueryServiceState,
+}
+
+impl Method for ConsumerMethod {
+    const PORT: &'static str = "ConsumerPort";
+    const ALL: &'static [Self] = &[Self::QueryServiceState];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::QueryServiceState => "QueryServiceState",
+        }
+    }
+}
+
+/// A service. Text is not sanitised.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ServiceState {
+    /// Its version, for people: what it can do is not in there.
+    pub version: String,
+    /// Who writes data.
+    pub producers: Vec<ProducerState>,
+    /// Names of data sources, and the number of the producer of each.
+    pub data_sources: Vec<(String, u32)>,
+    /// Recordings.
+    pub sessions: Vec<SessionState>,
+}
+
+/// A producer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProducerState {
+    /// Its number.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Its process; 0 where that is not known.
+    pub pid: u32,
+    /// The user of that process.
+    pub uid: u32,
+    /// Its version, for people.
+    pub version: String,
+}
+
+/// A recording.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionState {
+    /// Its number.
+    pub id: u64,
+    /// The user who started it.
+    pub uid: u32,
+    /// Such as `STARTED`.
+    pub state: String,
+    /// Its name; empty where it has none.
+    pub name: String,
+    /// Kilobytes of all buffers.
+    pub buffer_kb: u64,
+    /// How long it is to be, milliseconds; 0 where that is open.
+    pub duration_ms: u64,
+    /// How many data sources take part.
+    pub data_sources: u32,
+}
+
+impl ServiceState {
+    /// Takes in a reply to `QueryServiceState`: a state comes in one or more parts.
+    ///
+    /// # Errors
+    /// [`Malformed`]
+    pub fn add(&mut self, reply: &[u8]) -> Result<(), Malformed> {
+        for field in fields(reply) {
+            let (1, state) = field? else { continue };
+            for field in fields(state.bytes()?) {
+                match field? {
+                    (1, value) => self.producers.push(producer(value.bytes()?)?),
+                    (2, value) => self.data_sources.push(data_source(value.bytes()?)?),
+                    (5, value) => self.version = value.text()?,
+                    (6, value) => self.sessions.push(session(value.bytes()?)?),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An `int32`: negative ones are written as numbers of 64 bits.
+fn int(number: u64) -> u32 {
+    number as i32 as u32
+}
+
+fn producer(bytes: &[u8]) -> Result<ProducerState, Malformed> {
+    let mut this = ProducerState::default();
+    for field in fields(bytes) {
+        match field? {
+            (1, value) => this.id = int(value.number()?),
+            (2, value) => this.name = value.text()?,
+            (3, value) => this.uid = int(value.number()?),
+            (4, value) => this.version = value.text()?,
+            (5, value) => this.pid = int(value.number()?),
+            _ => {}
+        }
+    }
+    Ok(this)
+}
+
+fn data_source(bytes: &[u8]) -> Result<(String, u32), Malformed> {
+    let (mut name, mut producer) = (String::new(), 0);
+    for field in fields(bytes) {
+        match field? {
+            (1, descriptor) => {
+                for field in fields(descriptor.bytes()?) {
+                    if let (1, value) = field? {
+                        name = value.text()?;
+                    }
+                }
+            }
+            (2, value) => producer = int(value.number()?),
+            _ => {}
+        }
+    }
+    Ok((name, producer))
+}
+
+fn session(bytes: &[u8]) -> Result<SessionState, Malformed> {
+    let mut this = SessionState::default();
+    for field in fields(bytes) {
+        match field? {
+            (1, value) => this.id = value.number()?,
+            (2, value) => this.uid = int(value.number()?),
+            (3, value) => this.state = value.text()?,
+            (4, value) => this.name = value.text()?,
+            (5, value) => this.buffer_kb = this.buffer_kb.saturating_add(value.number().unwrap_or(0)),
+            (6, value) => this.duration_ms = value.number()?,
+            (7, value) => this.data_sources = int(value.number()?),
+            _ => {}
+        }
+    }
+    Ok(this)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::perfetto::Message;
+
+    /// P13, S4: parts are put together, and what is not known is passed over.
+    #[test]
+    fn p13_s4_a_state_comes_in_parts() {
+        let part = |fill: &dyn Fn(&mut Message<'_>)| {
+            let mut bytes = Vec::new();
+            Message::new(&mut bytes).message(1, |state| fill(state));
+            bytes
+        };
+        let mut state = ServiceState::default();
+        let first = part(&|state| {
+            state.text(5, "Perfetto v56.0");
+            state.message(1, |producer| {
+                producer.uint(1, 3);
+                producer.text(2, "dn-top");
+                producer.uint(5, 4242);
+                producer.text(99, "new");
+            });
+            state.message(2, |source| {
+                source.message(1, |descriptor| descriptor.text(1, "dotnet"));
+                source.uint(2, 3);
+            });
+        });
+        let second = part(&|state| {
+            state.message(6, |session| {
+                session.uint(1, 7);
+                session.text(3, "STARTED");
+                session.uint(5, 1024);
+                session.uint(5, 32);
+            });
+        });
+        state.add(&first).unwrap();
+        state.add(&second).unwrap();
+        let producer = ProducerState { id: 3, name: "dn-top".to_owned(), pid: 4242, ..ProducerState::default() };
+        let session = SessionState { id: 7, state: "STARTED".to_owned(), buffer_kb: 1056, ..SessionState::default() };
+        let expected = ServiceState {
+            version: "Perfetto v56.0".to_owned(),
+            producers: vec![producer],
+            data_sources: vec![("dotnet".to_owned(), 3)],
+            sessions: vec![session],
+        };
+        assert_eq!(state, expected);
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_are_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = ServiceState::default().add(&bytes);
+        }
+    }
+}
