@@ -32,9 +32,9 @@ pub(in crate::app) struct ExportRequest {
 
 /// In the order of [`TraceFormat::ALL`].
 const OPTIONS: &[(&str, &str)] = &[
-    ("perfetto", "for ui.perfetto.dev: threads, samples, collections, locks, requests, counters"),
+    ("perfetto", "for ui.perfetto.dev: threads, samples, locks, GC, requests"),
     ("speedscope", "for speedscope.app: samples, thread by thread"),
-    ("chromium", "for chrome://tracing and others: the same as perfetto, as JSON"),
+    ("chromium", "for chrome://tracing and others: much the same, as JSON"),
     ("folded", "for flame graph programs: stacks and how often each was sampled"),
     ("pprof", "for pprof and continuous profilers: samples"),
     ("csv", "every event with its fields, a line each"),

@@ -94,7 +94,8 @@ impl Began {
                     let (pause_ns, between) = (at.saturating_sub(pause.since), at.saturating_sub(before));
                     if between > 0 {
                         let share = (pause_ns as f64 / between as f64).clamp(0.0, 1.0) * 100.0;
-                        output.counter(thread.process, &Counter::PauseShare, at, share);
+                        // A value holds until the next one: this one is of the time up to here.
+                        output.counter(thread.process, &Counter::PauseShare, before, share);
                     }
                 }
             }
