@@ -137,6 +137,8 @@ fn a_perfetto_trace_refers_to_nothing_that_it_does_not_define() {
             }
             if let Some(sample) = field(packet, 66) {
                 samples += 1;
+                let size = packet.len() + 2;
+                assert!(size <= 32 || field(packet, 12).is_some(), "{name}: {size} bytes for a sample whose stack is known");
                 all(sample.bytes(), 4).for_each(|stack| is_there(7, stack));
             }
         }

@@ -68,7 +68,14 @@ pub(crate) struct Counted {
     pub(crate) last: i64,
     pub(crate) pauses: u64,
     pub(crate) pause_ns: u64,
+    /// Some samples: when, of which thread, addresses leaf first, and whether it was in native code.
+    some: Vec<(i64, u64, Vec<u64>, bool)>,
+    /// The same with names for addresses, root first.
+    stacks: BTreeMap<(i64, u64), Vec<String>>,
 }
+
+/// One sample in so many is compared frame by frame.
+const EACH: u64 = 397;
 
 impl Counted {
     pub(crate) fn of(recording: &Path) -> Self {
@@ -77,6 +84,17 @@ impl Counted {
         read(&bytes, &mut counted);
         let mut live = Live::default();
         read(&bytes, &mut live);
+        for (at, thread, addresses, is_native) in &counted.some {
+            let symbols = live.symbols();
+            let frames = addresses.iter().enumerate().map(|(depth, address)| address - u64::from(depth > 0)).rev();
+            let names = frames.map(|address| match symbols.find(address) {
+                Some(method) if symbols.is_stub(method) => String::new(),
+                Some(method) => format!("{}{}", symbols.full_name(method), symbols.parameters(method)),
+                None => format!("{address:#x}"),
+            });
+            let native = is_native.then(|| "(native code)".to_owned());
+            counted.stacks.insert((*at, *thread), names.filter(|name| !name.is_empty()).chain(native).collect());
+        }
         let pauses = live.snapshot(live.end()).gc.pauses;
         (counted.pauses, counted.pause_ns) = (pauses.count, pauses.total_ns);
         counted
@@ -110,6 +128,12 @@ impl Sink for Counted {
                 let at = self.clock.nanoseconds_between(0, event.timestamp());
                 self.first = Some(self.first.map_or(at, |first| first.min(at)));
                 self.last = self.last.max(at);
+                let number = self.samples.values().sum::<u64>();
+                if thread.process == 0 && number % EACH == 1 {
+                    let addresses = event.stack().into_iter().flat_map(|stack| stack.frames()).collect();
+                    // 2 is managed code.
+                    self.some.push((at, tid, addresses, event.payload.first() != Some(&2)));
+                }
             }
             EventKind::ExceptionThrown => self.exceptions += 1,
             EventKind::ContentionStart => self.contentions += 1,
@@ -142,6 +166,22 @@ pub(crate) fn assert_agrees(engine: &Engine, trace: &Path, recording: &Path) {
         samples.insert((number("pid"), number("tid")), number("n"));
     }
     assert_eq!(samples, counted.samples, "{name}: samples by process and thread");
+    let moments: Vec<_> = counted.stacks.keys().map(|(at, _)| at.to_string()).collect();
+    let stacks = format!(
+        "with picked as (select ts, tid, callsite_id as id from perf_sample join thread using (utid) where ts in ({})),
+              found as (select ts, tid, c.depth as depth, c.frame_id as frame from picked join stack_profile_callsite c using (id)
+                  union all select ts, tid, a.depth, a.frame_id from picked, ancestor_stack_profile_callsite(picked.id) a)
+         select ts, tid, f.name as name from found join stack_profile_frame f on f.id = frame order by ts, tid, depth",
+        moments.join(", ")
+    );
+    let mut found = BTreeMap::<(i64, u64), Vec<String>>::new();
+    for row in engine.query(trace, &stacks) {
+        let stack = found.entry((row["ts"].as_i64().unwrap(), row["tid"].as_u64().unwrap())).or_default();
+        stack.push(row["name"].as_str().unwrap().to_owned());
+    }
+    for (sample, expected) in &counted.stacks {
+        assert_eq!(found.get(sample).cloned().unwrap_or_default(), *expected, "{name}: the stack at {sample:?}");
+    }
     let facts = engine.query(
         trace,
         "select (select count(*) from slice where category = 'exception') as exceptions,
