@@ -99,6 +99,11 @@ impl Tab {
         !matches!(self, Self::Info | Self::Environment | Self::Trace | Self::Operations)
     }
 
+    /// Whether it shows a recording, or what is in one.
+    pub(super) fn shows_recordings(self) -> bool {
+        self == Self::Trace || self.is_analysis()
+    }
+
     /// Whether a recorded file has something for it.
     pub fn is_in_file(self) -> bool {
         !matches!(self, Self::Info | Self::Environment | Self::Operations)

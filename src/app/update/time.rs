@@ -32,8 +32,8 @@ pub(super) fn next_change(state: &State) -> Option<Duration> {
         counts_seconds.then_some(next_second),
         state.list.deadline(),
         state.toasts.deadline(elapsed),
-        // Nothing else is asked of a process that stays selected.
-        state.details.settles.filter(|_| state.tab == Tab::Environment),
+        // Other tabs ask nothing of a process that stays selected.
+        state.details.settles.filter(|_| state.tab == Tab::Environment || state.tab.shows_recordings()),
         state.ending.map(|ending| ending.limit),
     ]
     .into_iter()
@@ -68,7 +68,7 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
     }
     if state.details.settles.is_none() && layout.detail.is_some() {
         effects.extend(ask(state));
-        if state.tab == Tab::Trace || state.tab.is_analysis() {
+        if state.tab.shows_recordings() {
             effects.extend(files::ask_again(state));
         }
     }

@@ -2,8 +2,6 @@
 
 mod counted;
 
-use std::iter::Peekable;
-
 use crate::wire::{Reader, WireError};
 
 use super::super::counts::BlockCounts;
@@ -34,7 +32,7 @@ pub(super) struct Blocks {
     /// The limits that were reached and reported.
     reported: Vec<Limit>,
     /// What was counted ahead of blocks to come, in their order.
-    pub(super) counted: Peekable<std::vec::IntoIter<BlockCounts>>,
+    pub(super) counted: std::iter::Peekable<std::vec::IntoIter<BlockCounts>>,
 }
 
 /// Where in a block its content stops making sense.
@@ -156,8 +154,7 @@ impl Blocks {
         let mut slot = NO_SLOT;
         let described = |index| context.threads.get(index).unwrap_or(ThreadId::UNKNOWN);
         let (mut thread, mut capture_thread) = (described(0), described(0));
-        let (mut is_ordered, mut is_undefined) = (false, true);
-        let mut has_overflowed = false;
+        let (mut is_ordered, mut is_undefined, mut has_overflowed) = (false, true, false);
         let mut damage = None;
         while !reader.is_empty() {
             let start = reader.at();
