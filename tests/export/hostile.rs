@@ -87,11 +87,21 @@ fn put_units(payload: &mut Vec<u8>, units: impl IntoIterator<Item = u16>) {
 /// Exceptions of these names, in time that goes back, of a thread number that is given again.
 fn thrown(names: &[Vec<u16>]) -> Vec<u8> {
     let mut encoder = Encoder::new(TraceHeader { process_id: 7, ..TraceHeader::default() });
-    let mut record = |event_id| encoder.metadata(&Metadata { provider: RUNTIME.into(), event_id, version: 1, ..Metadata::default() });
-    let [thrown, suspended, restarted, wait, waited] = [80, 9, 3, 81, 91].map(&mut record);
+    let mut record = |event_id, version| encoder.metadata(&Metadata { provider: RUNTIME.into(), event_id, version, ..Metadata::default() });
+    let [thrown, suspended, restarted, wait, waited] = [80, 9, 3, 81, 91].map(|id| record(id, 1));
+    let allocated = record(10, 4);
+    let stack = encoder.stack(&[0x1000]);
     let mut event = |metadata, timestamp, thread, payload: &[u8]| {
-        encoder.event(&NewEvent { metadata, timestamp, thread, capture_thread: thread, payload, ..NewEvent::default() });
+        encoder.event(&NewEvent { metadata, timestamp, thread, capture_thread: thread, stack, payload, ..NewEvent::default() });
     };
+    // More than there is memory anywhere, again and again.
+    let mut most = vec![0; 10];
+    most.put_u64(u64::MAX);
+    most.put(&[0; 40]);
+    for second in 0..3 {
+        event(allocated, second * 1_000_000_000, 5, &most);
+        event(allocated, second * 1_000_000_000 + 1, 5, &most);
+    }
     for (index, name) in names.iter().enumerate() {
         let mut payload = Vec::new();
         put_units(&mut payload, name.iter().copied());
@@ -148,6 +158,8 @@ fn names_and_times_may_be_anything() {
                     engine.assert_right(&path, "");
                     let found = engine.query(&path, "select count(*) as n from slice where category = 'exception'");
                     assert_eq!(found[0]["n"], names.len());
+                    let allocated = engine.query(&path, "select sum(count) as n from heap_profile_allocation");
+                    assert_eq!(allocated[0]["n"], 6);
                 }
             }
             TraceFormat::Speedscope | TraceFormat::Chromium => {

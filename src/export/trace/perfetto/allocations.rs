@@ -15,6 +15,10 @@ use super::tracks::Tracks;
 const STEP: i64 = 1_000_000_000;
 /// What the runtime allocates between two events on average, bytes: the sampling interval.
 const INTERVAL: u64 = 102_400;
+/// No process can allocate more at once, bytes.
+const MOST: u64 = 1 << 47;
+/// As many stacks as there can be in a sequence.
+const STACKS: u64 = 1 << 16;
 const HEAP: &str = "dotnet.alloc";
 
 /// Sums by process and stack.
@@ -42,7 +46,8 @@ impl Allocations {
     pub(super) fn add(&mut self, allocation: &Allocation) -> bool {
         let Allocation { process, at, bytes, node } = *allocation;
         let sum = self.sums.entry((process, node)).or_default();
-        sum.bytes = sum.bytes.saturating_add(bytes);
+        // Perfetto's numbers have a sign, and it adds up those of all stacks.
+        sum.bytes = sum.bytes.saturating_add(bytes.min(MOST)).min(i64::MAX as u64 / STACKS);
         sum.count += 1;
         if !std::mem::replace(&mut sum.has_changed, true) {
             self.changed.push((process, node));
