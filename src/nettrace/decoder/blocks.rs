@@ -129,22 +129,6 @@ impl Blocks {
         Ok(())
     }
 
-    fn events(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
-        let mut reader = Reader::new(block);
-        let Some(compressed) = block_header(&mut reader) else { return Some(0) };
-        let damage = match (self.context.v6, compressed) {
-            _ if self.counted(at, sink) => None,
-            (false, true) => self.rows::<false, true>(&mut reader, at, sink),
-            (true, true) => self.rows::<true, true>(&mut reader, at, sink),
-            (false, false) => self.rows::<false, false>(&mut reader, at, sink),
-            (true, false) => self.rows::<true, false>(&mut reader, at, sink),
-        };
-        if self.sequences.has_overflowed() {
-            self.report_limit(Limit::Threads, at, sink);
-        }
-        damage
-    }
-
     /// The events of a block. This loop is where the time goes.
     fn rows<const V6: bool, const COMPRESSED: bool>(&mut self, reader: &mut Reader<'_>, at: u64, sink: &mut impl Sink) -> Damage {
         let Self { context, sequences, pending, orders, .. } = self;

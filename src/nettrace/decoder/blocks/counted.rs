@@ -1,12 +1,30 @@
-//! Blocks whose events were counted ahead.
+//! Event blocks: what was counted ahead is taken as it is, and all else decoded.
 
 use super::super::super::counts::{BlockCounts, Counts, Run};
-use super::super::super::{Loss, Sink, ThreadId};
-use super::Blocks;
+use super::super::super::event::block_header;
+use super::super::super::{Limit, Loss, Sink, ThreadId};
+use super::{Blocks, Damage};
+use crate::wire::Reader;
 
 impl Blocks {
-    /// Takes a block as it was counted, where it was, all that it refers to is known, and the sink asks for no more.
-    pub(super) fn counted(&mut self, at: u64, sink: &mut impl Sink) -> bool {
+    pub(super) fn events(&mut self, block: &[u8], at: u64, sink: &mut impl Sink) -> Damage {
+        let mut reader = Reader::new(block);
+        let Some(compressed) = block_header(&mut reader) else { return Some(0) };
+        let damage = match (self.context.v6, compressed) {
+            _ if self.counted(at, sink) => None,
+            (false, true) => self.rows::<false, true>(&mut reader, at, sink),
+            (true, true) => self.rows::<true, true>(&mut reader, at, sink),
+            (false, false) => self.rows::<false, false>(&mut reader, at, sink),
+            (true, false) => self.rows::<true, false>(&mut reader, at, sink),
+        };
+        if self.sequences.has_overflowed() {
+            self.report_limit(Limit::Threads, at, sink);
+        }
+        damage
+    }
+
+    /// Takes a block as it was counted ahead, if all that it refers to is known and the sink asks for no more.
+    fn counted(&mut self, at: u64, sink: &mut impl Sink) -> bool {
         while self.counted.next_if(|counts| counts.at < at).is_some() {}
         let Some(mut counts) = self.counted.next_if(|counts| counts.at == at) else { return false };
         let Self { context, sequences, .. } = self;
