@@ -133,7 +133,7 @@ fn measure(open: &dyn Fn() -> Screen, is_full: &dyn Fn(&str) -> bool) -> Screen 
     let seconds = IDLE.as_secs_f64();
     println!("idle processor time       {:8.3} % of a core (target 0.3)", (after.running - before.running).as_secs_f64() / seconds * 100.0);
     println!(
-        "idle wake-ups             {:8.1} /s (target 5), {} threads",
+        "idle wake-ups             {:8.1} /s (target 2), {} threads",
         (after.wakeups - before.wakeups) as f64 / seconds,
         after.threads
     );
