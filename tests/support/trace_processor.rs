@@ -168,10 +168,11 @@ pub(crate) fn assert_agrees(engine: &Engine, trace: &Path, recording: &Path) {
     assert_eq!(samples, counted.samples, "{name}: samples by process and thread");
     let moments: Vec<_> = counted.stacks.keys().map(|(at, _)| at.to_string()).collect();
     let stacks = format!(
-        "with picked as (select ts, tid, callsite_id as id from perf_sample join thread using (utid) where ts in ({})),
-              found as (select ts, tid, c.depth as depth, c.frame_id as frame from picked join stack_profile_callsite c using (id)
-                  union all select ts, tid, a.depth, a.frame_id from picked, ancestor_stack_profile_callsite(picked.id) a)
-         select ts, tid, f.name as name from found join stack_profile_frame f on f.id = frame order by ts, tid, depth",
+        "with recursive found(ts, tid, id) as (
+             select ts, tid, callsite_id from perf_sample join thread using (utid) where ts in ({})
+             union all select ts, tid, parent_id from found join stack_profile_callsite c on c.id = found.id where parent_id is not null)
+         select ts, tid, f.name as name from found join stack_profile_callsite c on c.id = found.id join stack_profile_frame f on f.id = c.frame_id
+         order by ts, tid, depth",
         moments.join(", ")
     );
     let mut found = BTreeMap::<(i64, u64), Vec<String>>::new();
