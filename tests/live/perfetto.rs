@@ -292,7 +292,7 @@ fn what_is_left_in_a_ring_buffer_can_be_read() {
         let mut program = runtime.program("known").start();
         let running = traced.serve(&[&program.pid().to_string()]);
         let small = "producers { producer_name: \"dn-top\" shm_size_kb: 64 page_size_kb: 4 }\n";
-        let config = buffer(128) + &source("") + small + "duration_ms: 60000\nincremental_state_config { clear_period_ms: 500 }\n";
+        let config = buffer(256) + &source("") + small + "duration_ms: 60000\nincremental_state_config { clear_period_ms: 200 }\n";
         let (recording, file) = traced.record("ring", &config);
         began(&running, 1);
         program.carry_out("spend 1000");
