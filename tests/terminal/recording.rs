@@ -127,7 +127,7 @@ fn what_is_recorded_is_looked_at_from_every_side() {
     screen.keys(ENTER);
     screen.wait_for("Backspace out");
     press(&screen, BACKSPACE, "all threads");
-    press(&screen, "s", "RAN");
+    press(&screen, "s", "RUNNING");
     screen.keys("j");
     screen.keys(ENTER);
     screen.wait_for("Backspace: all");
