@@ -334,7 +334,9 @@ fn a_profile_and_a_provider_are_merged() {
         let output = recording.wait();
         assert!(output.stderr.contains(&format!("{provider} and profile contention are merged")), "{runtime}: {}", output.stderr);
         let snapshot = read(&file).snapshot.clone();
-        assert_eq!((snapshot.contention.ended, snapshot.exceptions.thrown), (3, 4), "{runtime}");
+        // The runtime's own threads may wait for locks too.
+        let ended = snapshot.contention.ended;
+        assert!((3..9).contains(&ended) && snapshot.exceptions.thrown == 4, "{runtime}: {ended} {}", snapshot.exceptions.thrown);
     }
 }
 

@@ -17,10 +17,12 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 
     let (failed, running) =
         operations.iter().fold((0, 0), |(failed, running), operation| (failed + operation.failed, running + operation.running));
-    let mut figures = vec![
-        Figure::new("requests", Count(activities.requests()), Role::Strong),
-        Figure::new("in progress", running, if running > 0 { Role::Accent } else { Role::Text }),
-    ];
+    let mut figures = Vec::new();
+    // What was not recorded is not shown as zero.
+    if !activities.operations.is_empty() {
+        figures.push(Figure::new("requests", Count(activities.requests()), Role::Strong));
+        figures.push(Figure::new("in progress", running, if running > 0 { Role::Accent } else { Role::Text }));
+    }
     if failed > 0 {
         figures.push(Figure::new("failed", Count(failed), Role::Bad));
     }

@@ -13,7 +13,10 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let logs = &look.findings.snapshot.logs;
     let messages: Vec<&LogMessage> = logs.recent.iter().filter(|message| look.state.passes([&message.logger, &message.text])).collect();
     let count: u64 = logs.by_level.iter().sum();
-    let mut figures = vec![Figure::new("rate", CountRate(look.rate(count, logs.rate)), Role::Strong)];
+    let mut figures = Vec::new();
+    if count > 0 {
+        figures.push(Figure::new("rate", CountRate(look.rate(count, logs.rate)), Role::Strong));
+    }
     for (level, count) in logs.by_level.iter().enumerate().rev().filter(|(_, count)| **count > 0) {
         figures.push(Figure::new(LEVELS[level], Count(*count), role(level)));
     }
