@@ -224,7 +224,10 @@ impl<'w> Walk<'w> {
         match kind {
             Kind::HeapStats => {
                 let heap: HeapStats = self.read(event)?;
-                self.began.promoted(event.thread(), heap.generations.iter().map(|generation| generation.promoted).sum());
+                self.began.promoted(
+                    event.thread(),
+                    heap.generations.iter().fold(0, |sum: u64, generation| sum.saturating_add(generation.promoted)),
+                );
                 let pinned = heap.pinned_heap.map(|heap| heap.size);
                 let sizes = heap.generations.iter().map(|generation| generation.size).chain(pinned);
                 for (index, size) in sizes.enumerate() {
