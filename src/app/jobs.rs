@@ -29,7 +29,7 @@ pub struct Job {
     pub ended: Option<(Duration, Result<JobResult, String>)>,
     /// The newest lines of what a program wrote that was started; safe to show.
     pub wrote: Arc<[String]>,
-    /// How far it has come, per cent, where that is told.
+    /// Progress in percent; `None` for a job that reports none.
     pub percent: Option<u8>,
 }
 
@@ -171,7 +171,7 @@ impl Jobs {
         }
     }
 
-    /// Takes in how far a command has come.
+    /// Updates the progress of a running job, in percent.
     pub(super) fn advance(&mut self, ticket: Ticket, percent: u8) {
         if let Some(job) = self.all.iter_mut().find(|job| job.ticket == ticket && job.is_running()) {
             job.percent = Some(percent);

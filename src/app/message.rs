@@ -113,11 +113,11 @@ pub enum Msg {
         /// The newest lines of all that it wrote, safe to show.
         lines: Arc<[String]>,
     },
-    /// How far an export has come.
+    /// Progress of an export.
     JobProgress {
         /// The command.
         ticket: Ticket,
-        /// Per cent.
+        /// Percent of the recording that was read.
         percent: u8,
     },
     /// A command is over.

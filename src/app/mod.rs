@@ -60,7 +60,7 @@ pub use lints::{Ailment, Lint, ailment, lints};
 pub use list::{Column, Filter, Marks, ProcessList, Row, Sort, Trend};
 pub use message::{Clipboard, JobResult, Msg, Now, Ticket};
 pub use output::OutputView;
-pub use pane::{Focus, Tab};
+pub use pane::{Content, Focus, Tab};
 pub use recordings::{Recordings, Tracked};
 pub use sampling::{Sampling, Shape, ThreadRow};
 pub use single_events::EventsView;

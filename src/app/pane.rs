@@ -44,6 +44,21 @@ pub enum Tab {
     Operations,
 }
 
+/// What a tab shows: tabs of one recording are all drawn and moved in alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// Facts about the process.
+    Info,
+    /// Its environment.
+    Environment,
+    /// Its recordings.
+    Recordings,
+    /// A view of one recording, described by a module of [`tabs`](super::tabs).
+    Recording,
+    /// The jobs of all processes.
+    Operations,
+}
+
 impl Tab {
     /// All tabs, left to right.
     pub const ALL: [Self; 14] = [
@@ -94,9 +109,29 @@ impl Tab {
         }
     }
 
+    /// What it shows.
+    pub fn content(self) -> Content {
+        match self {
+            Self::Info => Content::Info,
+            Self::Environment => Content::Environment,
+            Self::Trace => Content::Recordings,
+            Self::Gc
+            | Self::Exceptions
+            | Self::Threads
+            | Self::Methods
+            | Self::Events
+            | Self::Counters
+            | Self::Http
+            | Self::Logs
+            | Self::Jit
+            | Self::Assemblies => Content::Recording,
+            Self::Operations => Content::Operations,
+        }
+    }
+
     /// Whether it shows what is in a recording.
     pub fn is_analysis(self) -> bool {
-        !matches!(self, Self::Info | Self::Environment | Self::Trace | Self::Operations)
+        self.content() == Content::Recording
     }
 
     /// Whether it shows a recording, or what is in one.

@@ -1,5 +1,6 @@
 //! What the command line may say.
 
+mod export;
 pub(super) mod perfetto;
 mod record;
 mod salvage;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::ipc::Guid;
 use crate::session::RESUME_ORPHANS;
 
+pub(super) use export::Export;
 pub(super) use record::{Record, Run, Trace};
 pub(super) use salvage::Salvage;
 
@@ -320,52 +322,6 @@ pub(super) struct Report {
     pub(super) waiting: bool,
     #[command(flatten)]
     pub(super) output: Output,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Export {
-    /// The recording, also one that was cut off; several become one trace with --format perfetto
-    #[arg(required = true, value_name = "FILE")]
-    pub(super) files: Vec<PathBuf>,
-    /// The format
-    #[arg(long, value_enum)]
-    pub(super) format: ExportFormat,
-    /// Show samples as nested calls on the timeline, too (perfetto)
-    #[arg(long)]
-    pub(super) slices: bool,
-    /// Follow tasks from the thread that makes them to the one that runs them, where the recording has them (perfetto)
-    #[arg(long)]
-    pub(super) flows: bool,
-    /// The file to write, with mode 0600 and never over another; - for standard output [default: beside the first FILE, with the extension of the format]
-    #[arg(short = 'o', long = "output", value_name = "OUT")]
-    pub(super) output_path: Option<PathBuf>,
-    /// Leave out what was before this time since the start of the recording
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub(super) from: Option<Duration>,
-    /// Leave out what was after this time since the start of the recording
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub(super) to: Option<Duration>,
-    /// Only this thread, by its id in the operating system; can be given several times
-    #[arg(long, value_name = "ID")]
-    pub(super) thread: Vec<u64>,
-    #[command(flatten)]
-    pub(super) output: Output,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum ExportFormat {
-    /// For ui.perfetto.dev: threads, samples, collections, locks, requests, counters
-    Perfetto,
-    /// For speedscope.app: samples by thread
-    Speedscope,
-    /// For chrome://tracing and others: the same as perfetto, as JSON
-    Chromium,
-    /// For flame graph programs: stacks and how often each was sampled
-    Folded,
-    /// For pprof and continuous profilers: samples
-    Pprof,
-    /// Every event with its fields, a line each
-    Csv,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,14 +1,12 @@
 //! `export FILE`: a recording in the format of another tool.
 
-use std::path::{Path, PathBuf};
-
 use serde::Serialize;
 
-use super::args::{self, ExportFormat};
+use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
 use crate::export::{Options, Part};
-use crate::model::{TraceFormat, sanitise};
+use crate::model::{TraceFormat, export_stem, sanitise};
 use crate::session::{Destination, ExportError, OutputError, export};
 
 /// The document of `--json`.
@@ -22,7 +20,7 @@ struct Exported {
 }
 
 pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
-    let format = arguments.format.format();
+    let format = arguments.format;
     let nanoseconds = |time: std::time::Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     let from = arguments.from.map_or(i64::MIN, nanoseconds);
     let to = arguments.to.map_or(i64::MAX, nanoseconds);
@@ -42,7 +40,7 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     let destination = match &arguments.output_path {
         Some(path) if path.as_os_str() == "-" => Destination::Stdout,
         Some(path) => Destination::File(path.clone()),
-        None => Destination::File(beside(first, format)),
+        None => Destination::File(format!("{}.{}", export_stem(first), format.extension()).into()),
     };
     let passes = export(&arguments.files, &options, &destination, &mut |_| true).map_err(failure)?;
     for (file, pass) in arguments.files.iter().zip(&passes) {
@@ -64,30 +62,10 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The recording's name with the extension of the format.
-fn beside(file: &Path, format: TraceFormat) -> PathBuf {
-    let stem = file.file_name().unwrap_or_default().to_string_lossy();
-    let stem = stem.strip_suffix(".nettrace").unwrap_or(&stem);
-    file.with_file_name(format!("{stem}.{}", format.extension()))
-}
-
 fn failure(error: ExportError) -> Failure {
     let exit = match &error {
         ExportError::Output(error @ OutputError::Denied { .. }) if error.is_denied() => Exit::Denied,
         _ => Exit::Failed,
     };
     Failure::new(exit, error)
-}
-
-impl ExportFormat {
-    fn format(self) -> TraceFormat {
-        match self {
-            Self::Perfetto => TraceFormat::Perfetto,
-            Self::Speedscope => TraceFormat::Speedscope,
-            Self::Chromium => TraceFormat::Chromium,
-            Self::Folded => TraceFormat::Folded,
-            Self::Pprof => TraceFormat::Pprof,
-            Self::Csv => TraceFormat::Csv,
-        }
-    }
 }

@@ -31,6 +31,6 @@ pub use secret::shown_command_line;
 pub use size::{format_size, parse_size};
 pub use text::{escape_json, sanitise, sanitise_bytes};
 pub use trace_file::{FileContents, Span, TraceFile};
-pub use trace_format::TraceFormat;
+pub use trace_format::{TraceFormat, export_stem};
 pub use units::{Age, ByteRate, Bytes, Count, CountRate, Nanoseconds, Number, Percent, Stopwatch};
 pub use variable::Variable;

@@ -1,5 +1,7 @@
 //! The formats of other tools that a recording can be exported to.
 
+use std::path::Path;
+
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraceFormat {
@@ -21,8 +23,8 @@ impl TraceFormat {
     /// Every format.
     pub const ALL: [Self; 6] = [Self::Perfetto, Self::Speedscope, Self::Chromium, Self::Folded, Self::Pprof, Self::Csv];
 
-    /// Its name.
-    pub fn name(self) -> &'static str {
+    /// Its name, as the command line and the form have it.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Perfetto => "perfetto",
             Self::Speedscope => "speedscope",
@@ -33,7 +35,19 @@ impl TraceFormat {
         }
     }
 
-    /// What its files are called by convention.
+    /// What opens it, and what it holds.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Perfetto => "for ui.perfetto.dev: threads, samples, locks, GC, requests",
+            Self::Speedscope => "for speedscope.app: samples, thread by thread",
+            Self::Chromium => "for chrome://tracing and others: much the same, as JSON",
+            Self::Folded => "for flame graph programs: stacks and how often each was sampled",
+            Self::Pprof => "for pprof and continuous profilers: samples",
+            Self::Csv => "every event with its fields, a line each",
+        }
+    }
+
+    /// The extension of its files by convention.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Perfetto => "perfetto-trace",
@@ -44,4 +58,11 @@ impl TraceFormat {
             Self::Csv => "csv",
         }
     }
+}
+
+/// The path of a recording without its extensions: an export of it gets that of its format.
+pub fn export_stem(recording: &Path) -> String {
+    let name = recording.to_string_lossy();
+    let name = name.strip_suffix(".partial").unwrap_or(&name);
+    name.strip_suffix(".nettrace").unwrap_or(name).to_owned()
 }

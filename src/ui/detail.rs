@@ -1,7 +1,7 @@
 //! The details of the selected process: the frame, the tabs, and what the open tab shows.
 
 use crate::app::layout::{DetailLayout, TabSlot};
-use crate::app::{Focus, State, Tab, Typing};
+use crate::app::{Content, Focus, State, Tab, Typing};
 
 use super::canvas::{Canvas, width};
 use super::{analysis, environment, info, operations, span, trace};
@@ -34,21 +34,12 @@ fn tab(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<
         // Before anything was read there is nothing to say but how far that is.
         state.shown_recording()?;
     }
-    match state.tab {
-        Tab::Info => info::draw(canvas, state, body),
-        Tab::Environment => return environment::draw(canvas, state, body),
-        Tab::Trace => trace::draw(canvas, state, body),
-        Tab::Gc
-        | Tab::Exceptions
-        | Tab::Threads
-        | Tab::Methods
-        | Tab::Events
-        | Tab::Counters
-        | Tab::Http
-        | Tab::Logs
-        | Tab::Jit
-        | Tab::Assemblies => return analysis::draw(canvas, state, body),
-        Tab::Operations => operations::draw(canvas, state, body),
+    match state.tab.content() {
+        Content::Info => info::draw(canvas, state, body),
+        Content::Environment => return environment::draw(canvas, state, body),
+        Content::Recordings => trace::draw(canvas, state, body),
+        Content::Recording => return analysis::draw(canvas, state, body),
+        Content::Operations => operations::draw(canvas, state, body),
     }
     None
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::app::Now;
-use crate::model::{Span, TraceFormat};
+use crate::model::{Span, TraceFormat, export_stem};
 
 use super::{Field, Form, Purpose, Question, Subject, stamp};
 
@@ -30,31 +30,30 @@ pub(in crate::app) struct ExportRequest {
     pub(in crate::app) span: Option<Span>,
 }
 
-/// In the order of [`TraceFormat::ALL`].
-const OPTIONS: &[(&str, &str)] = &[
-    ("perfetto", "for ui.perfetto.dev: threads, samples, locks, GC, requests"),
-    ("speedscope", "for speedscope.app: samples, thread by thread"),
-    ("chromium", "for chrome://tracing and others: much the same, as JSON"),
-    ("folded", "for flame graph programs: stacks and how often each was sampled"),
-    ("pprof", "for pprof and continuous profilers: samples"),
-    ("csv", "every event with its fields, a line each"),
-];
+/// Every format with what it is for.
+const OPTIONS: [(&str, &str); TraceFormat::ALL.len()] = {
+    let mut options = [("", ""); TraceFormat::ALL.len()];
+    let mut at = 0;
+    while at < options.len() {
+        options[at] = (TraceFormat::ALL[at].name(), TraceFormat::ALL[at].about());
+        at += 1;
+    }
+    options
+};
 
 /// The questions, by number.
 const FORMAT: usize = 0;
 const PATH: usize = 1;
 
 impl Form {
-    /// Asks how a recording is to be exported, and where to. One that is not over is exported as far as it has come.
+    /// The form for the format and the file of an export. Of a recording in progress, what is written so far is exported.
     pub(in crate::app) fn export(subject: Subject, source: PathBuf, span: Option<Span>, grows: bool, now: Now) -> Self {
-        let name = source.to_string_lossy();
-        let name = name.strip_suffix(".partial").unwrap_or(&name);
-        let name = name.strip_suffix(".nettrace").unwrap_or(name);
-        // It can be exported again when more has come.
-        let stem = if grows { format!("{name}_{}", stamp(now)) } else { name.to_owned() };
+        let stem = export_stem(&source);
+        // A recording in progress can be exported again later.
+        let stem = if grows { format!("{stem}_{}", stamp(now)) } else { stem };
         let proposed = proposal(&stem, TraceFormat::ALL[0]);
         let questions = vec![
-            Question::choice("Format", OPTIONS, 0),
+            Question::choice("Format", &OPTIONS, 0),
             Question::text("File", &proposed, "a new file, with mode 0600; nothing is overwritten"),
         ];
         let mut form = Self::new(Some(subject), Purpose::Export(Export { source, span, grows, stem, proposed }), questions);
@@ -93,7 +92,7 @@ fn proposal(stem: &str, format: TraceFormat) -> String {
 impl Export {
     pub(super) fn effects(&self) -> Vec<String> {
         let what = match (self.span, self.grows) {
-            (Some(_), _) => "The part of the file that is looked at is exported.",
+            (Some(_), _) => "Only the selected range of the file is exported.",
             (None, true) => {
                 "What has been recorded so far is exported. The recording goes on. Names of methods come at its end: without them code is shown by its addresses."
             }

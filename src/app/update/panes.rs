@@ -7,7 +7,7 @@ use crate::app::cursor::Step;
 use crate::app::dialog::{ActMenu, CopyItem, CopyMenu, Overlay, Palette, Picker, Reader};
 use crate::app::state::{Line, Pause, Typing};
 use crate::app::toast::Level;
-use crate::app::{Activity, Column, Cursor, Effect, Focus, Form, OutputView, State, Tab, capabilities};
+use crate::app::{Activity, Column, Content, Cursor, Effect, Focus, Form, OutputView, State, Tab, capabilities};
 
 use super::{files, leaving, process, watching};
 use crate::model::Order;
@@ -144,28 +144,19 @@ fn step(state: &mut State, step: Step) {
         return;
     }
     let page = layout.detail.map_or(0, |detail| usize::from(detail.body.height));
-    match state.tab {
-        Tab::Info => {
+    match state.tab.content() {
+        Content::Info => {
             state.details.scroll = state.details.scroll.saturating_add_signed(step.lines(page)).min(info_lines(state).saturating_sub(1))
         }
-        Tab::Environment => {
+        Content::Environment => {
             let variables = &mut state.details.variables;
             // The first line is that of the search.
             variables.cursor.go(step, variables.matches.len(), page.saturating_sub(1));
         }
-        Tab::Trace => choose_recording(state, step),
-        Tab::Methods if state.is_flame() => state.step_flame(step),
-        Tab::Gc
-        | Tab::Exceptions
-        | Tab::Threads
-        | Tab::Methods
-        | Tab::Events
-        | Tab::Counters
-        | Tab::Http
-        | Tab::Logs
-        | Tab::Jit
-        | Tab::Assemblies => state.step_view(step),
-        Tab::Operations => {
+        Content::Recordings => choose_recording(state, step),
+        Content::Recording if state.tab == Tab::Methods && state.is_flame() => state.step_flame(step),
+        Content::Recording => state.step_view(step),
+        Content::Operations => {
             let len = state.activities();
             state.operation.go(step, len, Activity::listed(page));
         }

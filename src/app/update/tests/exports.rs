@@ -67,7 +67,7 @@ fn the_path_goes_with_the_format_until_another_is_typed() {
     world.press("⎋");
     // The part that is looked at.
     world.press("[E");
-    assert!(form(&world).effects()[0].contains("The part"), "{:?}", form(&world).effects());
+    assert!(form(&world).effects()[0].contains("selected range"), "{:?}", form(&world).effects());
     world.press("⏎");
     let effects = world.take_effects();
     assert!(matches!(effects.last(), Some(Effect::Export { span: Some((i64::MIN, 49_000_000_000)), .. })), "{effects:?}");
