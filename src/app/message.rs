@@ -120,6 +120,13 @@ pub enum Msg {
         /// Percent of the recording that was read.
         percent: u8,
     },
+    /// A command does not get on.
+    JobStalled {
+        /// The command.
+        ticket: Ticket,
+        /// A sentence that says what may be done.
+        notice: String,
+    },
     /// A command is over.
     JobDone {
         /// The command.

@@ -42,7 +42,7 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
     let path = TargetPath::new(path.to_string_lossy()).map_err(Failure::usage)?;
     print::say(format_args!("{} stands still while it writes {}", called(&process), path.as_str()));
     let request = DumpRequest { path, kind, flags };
-    let dumped = session::dump(&client, &process, &request).await.map_err(|error| {
+    let dumped = session::dump(&client, &process, &request, print::say).await.map_err(|error| {
         let exit = if let DumpError::Exchange { error, .. } = &error { exit_of(error) } else { Exit::Failed };
         Failure::new(exit, error)
     })?;

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::access::Access;
 use super::answer::{read_answer, senseless};
-use super::dump_copy;
+use super::dump_writer;
 use super::endpoint::Endpoint;
 use super::error::{Cause, ExchangeError};
 use super::gate::{Busy, Gate};
@@ -181,9 +181,14 @@ impl Client {
     pub async fn dump(&self, request: &DumpRequest, limit: Duration) -> Result<(), ExchangeError> {
         let dumped = self.first_known(&request.attempts(), limit).await.map(drop);
         if let Some(proc) = self.own_proc().filter(|_| dumped.as_ref().err().is_none_or(|error| error.hresult().is_some())) {
-            dump_copy::end(proc, self.endpoint.key.pid);
+            dump_writer::end_copies(proc, self.endpoint.key.pid);
         }
         dumped
+    }
+
+    /// The process that writes a dump of the target at present, where it can be seen from here.
+    pub fn dump_writer(&self) -> Option<u32> {
+        dump_writer::find(self.own_proc()?, self.endpoint.key.pid)
     }
 
     /// Sends a command that is answered with a plain "done": perf maps, variables, resume, hooks, profilers.

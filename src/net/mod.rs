@@ -10,7 +10,7 @@ mod answer;
 pub mod client;
 mod directory;
 pub mod discovery;
-mod dump_copy;
+mod dump_writer;
 mod elf;
 pub mod endpoint;
 mod error;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use thiserror::Error;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::output::stamped_name;
 use crate::ipc::{DumpRequest, Hresult};
@@ -15,6 +15,10 @@ use crate::net::{ExchangeError, untraceable};
 
 /// How long a dump may take. The target stands still meanwhile, so giving up earlier would not help it.
 pub const DUMP_LIMIT: Duration = Duration::from_secs(3600);
+
+/// How long nothing may be written before that is reported. 3.1's dump program now and then never ends when it is started beside a thread that is
+/// just being created.
+const STALL: Duration = Duration::from_secs(10);
 
 /// A dump that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +48,7 @@ pub enum DumpError {
         advice: Option<&'static str>,
     },
     /// The runtime said "done" and no file is there.
-    #[error("the runtime answered that the dump is written, but there is no file at {}; a NativeAOT program may answer so without writing one", .0.display())]
+    #[error("the runtime answered that the dump is written, but there is no file at {}; a NativeAOT program may answer so, and one whose dump program was ended", .0.display())]
     Missing(PathBuf),
 }
 
@@ -70,24 +74,58 @@ pub fn default_dump_path(process: &Process, now_unix_ms: u64) -> PathBuf {
     temporary_folder(process).join(stamped_name(&process.name, process.key.pid, now_unix_ms, "dmp"))
 }
 
-/// Has the target write a dump and looks whether it is there.
+/// Has the target write a dump and looks whether it is there. `report` gets a sentence when nothing has been written for ten seconds.
 ///
 /// # Errors
 /// [`DumpError`]. Nothing is asked of the target where a file would be overwritten.
-pub async fn dump(client: &Client, process: &Process, request: &DumpRequest) -> Result<Dumped, DumpError> {
+pub async fn dump(
+    client: &Client,
+    process: &Process,
+    request: &DumpRequest,
+    report: impl FnOnce(String) + Send,
+) -> Result<Dumped, DumpError> {
     let path = PathBuf::from(request.path.as_str());
     let here = seen_here(process, &path);
     if is_there(&here) {
         return Err(DumpError::Exists(here));
     }
     let begun = Instant::now();
-    client.dump(request, DUMP_LIMIT).await.map_err(|error| DumpError::Exchange { advice: advice(&error, process.key.pid), error })?;
+    let written = client.dump(request, DUMP_LIMIT);
+    let reported = async {
+        stalled(&here).await;
+        report(advice_on_stall(process, client.dump_writer()));
+        std::future::pending().await
+    };
+    tokio::select! { written = written => written, never = reported => never }
+        .map_err(|error| DumpError::Exchange { advice: advice(&error, process.key.pid), error })?;
     let took = begun.elapsed();
     match here.metadata() {
         Ok(file) => Ok(Dumped { path, seen_here: here, bytes: Some(file.len()), took }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(DumpError::Missing(here)),
         Err(_) => Ok(Dumped { path, seen_here: here, bytes: None, took }),
     }
+}
+
+/// Returns when a file has not grown for [`STALL`], or is still not there.
+async fn stalled(path: &Path) {
+    let mut before = 0;
+    loop {
+        sleep(STALL).await;
+        let now = path.symlink_metadata().map_or(0, |file| file.len());
+        if std::mem::replace(&mut before, now) == now {
+            return;
+        }
+    }
+}
+
+fn advice_on_stall(process: &Process, writer: Option<u32>) -> String {
+    let name = &process.name;
+    let advice = writer.map_or_else(String::new, |pid| {
+        format!(
+            ": process {pid}, which writes it, may still be reading the memory, or be stuck; `kill -9 {pid}` ends it, and {name} goes on"
+        )
+    });
+    format!("no part of the dump of {name} has been written for {} s{advice}", STALL.as_secs())
 }
 
 fn is_there(path: &Path) -> bool {

@@ -312,13 +312,13 @@ async fn a_dump_is_looked_for_and_never_overwrites() {
         kind: DumpKind::Mini,
         flags: DumpFlags::default(),
     };
-    let dumped = dump(&bench.client, &bench.process, &request(&path)).await.unwrap();
+    let dumped = dump(&bench.client, &bench.process, &request(&path), |_| ()).await.unwrap();
     let mut text = String::new();
     File::open(&dumped.seen_here).unwrap().read_to_string(&mut text).unwrap();
     assert_eq!((dumped.bytes, dumped.path), (Some(text.len() as u64), path.clone()));
 
-    assert!(matches!(dump(&bench.client, &bench.process, &request(&path)).await, Err(DumpError::Exists(_))));
-    let nowhere = dump(&bench.client, &bench.process, &request(Path::new("/no/such/core"))).await.unwrap_err();
+    assert!(matches!(dump(&bench.client, &bench.process, &request(&path), |_| ()).await, Err(DumpError::Exists(_))));
+    let nowhere = dump(&bench.client, &bench.process, &request(Path::new("/no/such/core")), |_| ()).await.unwrap_err();
     assert!(nowhere.to_string().contains("createdump"), "{nowhere}");
 }
 

@@ -115,17 +115,23 @@ impl Runner {
             },
             Effect::Unwatch { key } => self.watches.stop(key),
             Effect::FilterEvents { id, filter } => self.recordings.filter_events(id, filter),
-            Effect::Dump { key, request, ticket } => self.ask(key, move |asked| async move {
-                let result = match asked {
-                    Ok((client, process)) => session::dump(&client, &process, &request).await.map_err(|error| error.to_string()),
-                    Err(gone) => Err(gone),
-                };
-                let done = |dumped: session::Dumped| {
-                    let note = dumped.bytes.is_none().then(|| "its size cannot be seen from here".to_owned());
-                    JobResult { files: vec![shown(&dumped.seen_here)], bytes: dumped.bytes, note }
-                };
-                Msg::JobDone { ticket, result: result.map(done) }
-            }),
+            Effect::Dump { key, request, ticket } => {
+                let inbox = self.inbox.clone();
+                self.ask(key, move |asked| async move {
+                    let report = |stalled| drop(inbox.try_send(Msg::JobStalled { ticket, notice: stalled }));
+                    let result = match asked {
+                        Ok((client, process)) => {
+                            session::dump(&client, &process, &request, report).await.map_err(|error| error.to_string())
+                        }
+                        Err(gone) => Err(gone),
+                    };
+                    let done = |dumped: session::Dumped| {
+                        let note = dumped.bytes.is_none().then(|| "its size cannot be seen from here".to_owned());
+                        JobResult { files: vec![shown(&dumped.seen_here)], bytes: dumped.bytes, note }
+                    };
+                    Msg::JobDone { ticket, result: result.map(done) }
+                });
+            }
             Effect::PerfMap { key, kind, ticket } => self.ask(key, move |asked| async move {
                 let result = match asked {
                     Ok((client, process)) => session::perf_map(&client, &process, kind).await.map_err(|error| error.to_string()),

@@ -6,16 +6,18 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use dn_top::ipc::{Command, PerfMapKind, TargetPath};
 use dn_top::net::Cause;
 use dn_top::net::discovery::Sources;
 use dn_top::net::port::Port;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::Signal;
 
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{DOWN, ENTER, ESC, TAB, ctrl};
-use crate::support::{Invocation, Output, PATIENCE, Program, folder, poll};
+use crate::support::{Invocation, Output, PATIENCE, Program, folder, poll, send};
 
 const CLASS: &str = "123e4567-e89b-12d3-a456-426614174000";
 
@@ -290,7 +292,7 @@ fn no_request_ends_a_suspended_runtime() {
 fn a_dump_leaves_no_copy_of_the_process() {
     runtimes::each([runtimes::all(), runtimes::single_files()].concat(), |runtime| {
         let place = folder();
-        let mut program = runtime.any().start();
+        let mut program = if runtime.is_single_file() { runtime.any().start() } else { settled(runtime) };
         let file = place.path().join("core");
         // A single file lacks the library that finds what belongs into a small one.
         let kind = if runtime.is_single_file() { "full" } else { "mini" };
@@ -299,6 +301,41 @@ fn a_dump_leaves_no_copy_of_the_process() {
         assert!(file.is_file(), "{runtime} wrote no dump");
         assert_eq!(children(program.pid()), "", "{runtime}");
     });
+}
+
+/// A dump program that never ends keeps the process standing still: what can be done is said, and works.
+#[test]
+fn a_dump_program_that_is_stuck_can_be_ended() {
+    runtimes::each(runtimes::with("work"), |runtime| {
+        let place = folder();
+        let mut program = settled(runtime);
+        let path = place.path().join("core");
+        let dump = Invocation::new(["dump", &program.pid().to_string(), "-o", path.to_str().unwrap()]).start();
+        let writer = poll(PATIENCE, || children(program.pid()).trim().parse::<u32>().ok()).expect("no dump program");
+        send(writer, Signal::STOP);
+        let advice = format!("`kill -9 {writer}` ends it, and work goes on");
+        assert!(poll(PATIENCE, || dump.stderr().contains(&advice).then_some(())).is_some(), "{runtime}: {}", dump.stderr());
+        send(writer, Signal::KILL);
+        let output = dump.wait();
+        assert_eq!(output.code, 1, "{runtime}: {output:?}");
+        assert!(program.is_alive() && program.answers(), "{runtime}: {output:?}");
+    });
+}
+
+/// A program that creates no thread at present: 3.1's dump program may not end where one is just being created.
+fn settled(runtime: &Runtime) -> Program {
+    let program = runtime.program("work").arg("1").arg("10").start();
+    let folder = format!("/proc/{}/task", program.pid());
+    let (mut threads, mut since) = (0, Instant::now());
+    let same_for_a_second = || {
+        let now = fs::read_dir(&folder).unwrap().count();
+        if std::mem::replace(&mut threads, now) != now {
+            since = Instant::now();
+        }
+        (since.elapsed() > Duration::from_secs(1)).then_some(())
+    };
+    poll(PATIENCE, same_for_a_second).expect("threads come and go");
+    program
 }
 
 /// The processes that the threads of this one have started.

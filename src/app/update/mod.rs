@@ -12,7 +12,7 @@ mod time;
 mod watching;
 
 use super::toast::Level;
-use super::{Effect, Msg, Now, State};
+use super::{Effect, Job, Msg, Now, State};
 
 /// Takes in a message: changes the state, and says what is to be done outside.
 pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
@@ -58,6 +58,8 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::WatchEnded { ticket, trouble } => watching::ended(state, ticket, trouble),
         Msg::Launched { ticket, recording } => process::launched(state, ticket, *recording),
         Msg::Wrote { ticket, lines } => process::wrote(state, ticket, lines),
+        Msg::JobStalled { ticket, notice } if state.jobs.find(ticket).is_some_and(Job::is_running) => warn(state, notice),
+        Msg::JobStalled { .. } => Vec::new(),
         Msg::JobDone { ticket, result } => replies::job_done(state, ticket, result),
         Msg::Copied { label, to } => replies::copied(state, &label, to),
         Msg::Failed(reason) => replies::failed(state, &reason),

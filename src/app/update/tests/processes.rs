@@ -92,10 +92,14 @@ fn answers_are_told_in_words() {
     let ticket = world.last_ticket().unwrap();
     world.send(Msg::JobDone { ticket: Ticket(ticket.0 + 1), result: Ok(JobResult::default()) });
     assert_eq!(world.state.jobs.active(), 1, "that was no answer to this");
+    let stalled = |world: &mut World| world.send(Msg::JobStalled { ticket, notice: "no part of the dump has been written".to_owned() });
+    stalled(&mut world);
+    assert_eq!(world.said_last(), "no part of the dump has been written");
     world.send(Msg::JobDone { ticket, result: Err("first line\n\nsecond\u{1b} line".to_owned()) });
     assert_eq!(world.said_last(), "OrderService (4242): heap dump failed. first line · second\u{fffd} line");
     world.send(Msg::JobDone { ticket, result: Ok(JobResult::default()) });
-    assert_eq!(world.said().len(), 2, "an answer comes once");
+    stalled(&mut world);
+    assert_eq!(world.said().len(), 3, "an answer comes once");
     world.press("⎋dy");
     let ticket = world.last_ticket().unwrap();
     let result = JobResult { files: vec!["/tmp/x.dmp".to_owned()], bytes: Some(412_000_000), note: None };

@@ -1,8 +1,8 @@
-//! The copy of itself that a single-file program of .NET 8 leaves behind when it has written a dump.
+//! The child process that writes a dump of a runtime.
 //!
-//! Such a program has createdump inside: its diagnostic server forks, the child writes the dump, and the server waits for the child's end. In 8.0.30 the
-//! child does not end. It goes on as another diagnostic server on the same socket, in a process of one thread in which nothing else runs, and answers in
-//! the place of the real one, which waits for good.
+//! It is createdump, or in a single-file program, which has createdump inside, a fork of the runtime itself. The diagnostic server waits for its end.
+//! In 8.0.30 the fork does not end. It goes on as another diagnostic server on the same socket, in a process of one thread in which nothing else runs,
+//! and answers in the place of the real one, which waits for good.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -13,8 +13,14 @@ use super::proc::Proc;
 /// The name of the thread that forks, which the only thread of the copy has too.
 const SERVER_THREAD: &str = ".NET EventPipe";
 
+/// The process that writes a dump of this one.
+pub(super) fn find(proc: &Proc, pid: u32) -> Option<u32> {
+    let is_createdump = |child| proc.stat(child).is_ok_and(|stat| stat.comm == "createdump");
+    proc.children(pid).ok()?.into_iter().find(|child| is_createdump(*child) || is_copy(proc, *child, pid))
+}
+
 /// Ends the copies of a process that has just answered a request for a dump.
-pub(super) fn end(proc: &Proc, pid: u32) {
+pub(super) fn end_copies(proc: &Proc, pid: u32) {
     for child in proc.children(pid).unwrap_or_default() {
         let handle = i32::try_from(child).ok().and_then(Pid::from_raw).and_then(|child| pidfd_open(child, PidfdFlags::empty()).ok());
         // Only now the pid cannot pass to another process unnoticed. The copy may have ended by itself.
