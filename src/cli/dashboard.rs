@@ -1,6 +1,7 @@
 //! The dashboard, from its options.
 
 use std::io::{self, IsTerminal};
+use std::panic::resume_unwind;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -31,7 +32,7 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
             refresh: options.refresh,
             mouse: !options.no_mouse,
         };
-        tui::run(dashboard).await?;
+        show(dashboard).await?;
         Ok::<_, Failure>(Exit::Done)
     });
     // A task that still waits for a slow runtime must not hold the shell prompt back.
@@ -45,10 +46,15 @@ pub(super) fn over_files(options: &Dashboard, files: Vec<TraceFile>) -> Result<E
     let filter = options.filter.clone().unwrap_or_default();
     let app = Options { files, filter, readonly: options.readonly, ..Options::default() };
     let dashboard = tui::Dashboard { options: app, theme, machine: None, refresh: options.refresh, mouse: !options.no_mouse };
-    let left = runtime.block_on(tui::run(dashboard));
+    let left = runtime.block_on(show(dashboard));
     // A file that is still being read must not hold the shell prompt back.
     runtime.shutdown_timeout(Duration::from_millis(100));
     Ok(left.map(|()| Exit::Done)?)
+}
+
+/// Shows the dashboard on the thread of the task pool that is woken for it: with a thread of its own, two would be woken for each look at the processes.
+async fn show(dashboard: tui::Dashboard) -> anyhow::Result<()> {
+    tokio::spawn(tui::run(dashboard)).await.unwrap_or_else(|ended| resume_unwind(ended.into_panic()))
 }
 
 /// What every dashboard needs: a terminal, how it looks, and tasks.

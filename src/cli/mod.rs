@@ -110,8 +110,8 @@ fn on_processes(options: &Dashboard, command: impl AsyncFnOnce(&Host) -> Result<
     runtime()?.block_on(async { command(&Host::new(options)?).await })
 }
 
-/// Two threads for tasks beside the one that is called on, so that one goes on while the other looks at the processes. What reads a stream or the
-/// disk at length has threads of its own.
+/// Two threads for tasks, so that the dashboard answers keys on one while the other looks at the processes. What reads a stream or the disk at length has
+/// threads of its own.
 fn runtime() -> anyhow::Result<Runtime> {
     Builder::new_multi_thread().worker_threads(2).enable_all().build().context("the task pool cannot be started")
 }

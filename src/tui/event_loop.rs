@@ -62,7 +62,7 @@ pub struct Machine {
 
 /// Shows the dashboard until the person leaves it, then finishes the recordings, or goes on with them where that was asked for.
 ///
-/// To be called on a thread that may block, inside a tokio runtime.
+/// To be called inside a tokio runtime.
 ///
 /// # Errors
 /// When the terminal or the processes cannot be had.

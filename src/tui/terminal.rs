@@ -1,11 +1,9 @@
 //! The terminal as a guarded thing: taken over once, given back on every way out, written to once a frame, never waited for.
 
-use std::cell::RefCell;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossterm::queue;
@@ -91,17 +89,17 @@ pub(super) fn write_within(file: &OwnedFd, mut bytes: &[u8], time: Duration) -> 
 /// The drawing library flushes in the middle of a frame (after moving the cursor, after hiding it); a terminal then shows half a
 /// picture. So `flush` does nothing here and [`Terminal`] sends everything at once.
 #[derive(Clone, Default)]
-struct Held(Rc<RefCell<Vec<u8>>>);
+struct Held(Arc<Mutex<Vec<u8>>>);
 
 impl Held {
-    fn len(&self) -> usize {
-        self.0.borrow().len()
+    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Write for Held {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.borrow_mut().extend_from_slice(bytes);
+        self.bytes().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -128,8 +126,8 @@ impl Terminal {
         let held = Held::default();
         let mut backend = CrosstermBackend::new(held.clone());
         backend.draw(std::iter::empty())?;
-        let nothing = held.len();
-        held.0.borrow_mut().clear();
+        let nothing = held.bytes().len();
+        held.bytes().clear();
         let inner = ratatui::Terminal::new(backend)?;
         let mut terminal = Self { inner, held, unwritten: Vec::new(), device, mouse, nothing };
         terminal.take_over()?;
@@ -142,7 +140,7 @@ impl Terminal {
         enable_raw_mode()?;
         self.device.taken.store(true, Ordering::SeqCst);
         self.unwritten.clear();
-        self.held.0.borrow_mut().clear();
+        self.held.bytes().clear();
         self.held.write_all(TAKE)?;
         self.held.write_all(if self.mouse { TAKE_MOUSE } else { b"" })?;
         self.send()
@@ -176,13 +174,13 @@ impl Terminal {
     /// Not to be called while [`Self::is_behind`].
     pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         queue!(self.held, BeginSynchronizedUpdate)?;
-        let before = self.held.len();
+        let before = self.held.bytes().len();
         self.inner.autoresize()?;
         view(&mut self.inner.get_frame());
         self.inner.flush()?;
         self.inner.swap_buffers();
-        if self.held.len() - before <= self.nothing {
-            self.held.0.borrow_mut().clear();
+        if self.held.bytes().len() - before <= self.nothing {
+            self.held.bytes().clear();
             return Ok(());
         }
         queue!(self.held, EndSynchronizedUpdate)?;
@@ -199,7 +197,7 @@ impl Terminal {
     }
 
     fn send(&mut self) -> io::Result<()> {
-        self.unwritten.append(&mut self.held.0.borrow_mut());
+        self.unwritten.append(&mut self.held.bytes());
         self.write_rest()
     }
 
