@@ -15,12 +15,11 @@ use std::time::{Duration, Instant};
 use super::count::{Counted, Side};
 use super::observe::PACE;
 use super::progress::Progress;
+use super::trace_session::CHUNK;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
 
 /// Chunks that there is room for. All but the newest are at least half full on average, since small ones are put together.
-const ROOM: usize = 16;
-/// What is read at once from the file.
-const CHUNK: usize = 256 * 1024;
+const ROOM: usize = 64;
 
 /// The bytes between the reader of a stream and the thread that counts them.
 #[derive(Default)]

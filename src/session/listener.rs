@@ -5,13 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinHandle;
 
 use super::plan::StartError;
-use super::trace_session::{BlockingStream, Cut, EventStream, StopLimit, TraceSession, Unfinished};
+use super::trace_session::{BlockingStream, CHUNK, Cut, EventStream, StopLimit, TraceSession, Unfinished};
 use crate::ipc::SessionConfig;
 use crate::net::client::Client;
 use crate::nettrace::{Decoder, Ending, Limits, Sink};
-
-/// One read takes at most this much.
-const CHUNK: usize = 256 * 1024;
 
 /// A running session. A thread of its own feeds everything that comes to a sink, which can be looked at meanwhile.
 ///

@@ -9,6 +9,8 @@ use crate::nettrace::{Cut, Cutter, Limits};
 /// One read takes at most this much. With 1 MB a piece has left the processor's cache when it is decoded, and the memory takes as long to be had as a
 /// file of 20 MB to be read.
 const PIECE: usize = 512 << 10;
+/// The buffer of a short file has this much room at least.
+const SHORT: usize = 4 << 10;
 
 /// Bytes of a stream from the end of a block to the end of a block.
 pub(super) struct Piece {
@@ -27,14 +29,15 @@ impl Piece {
 pub(super) struct Pieces<'a> {
     file: &'a mut File,
     cutter: Cutter,
-    /// What the next piece begins with.
+    /// What the next piece begins with. All buffers have the size of this one.
     buffer: Vec<u8>,
     filled: usize,
 }
 
 impl<'a> Pieces<'a> {
     pub(super) fn new(file: &'a mut File, limits: Limits) -> Self {
-        Self { file, cutter: Cutter::new(limits), buffer: vec![0; PIECE], filled: 0 }
+        let length = file.metadata().map_or(PIECE, |facts| usize::try_from(facts.len()).unwrap_or(PIECE));
+        Self { file, cutter: Cutter::new(limits), buffer: vec![0; length.clamp(SHORT, PIECE)], filled: 0 }
     }
 
     /// The next piece, `None` behind the last. The other buffer, of a piece that is done with, is used again.
@@ -48,7 +51,7 @@ impl<'a> Pieces<'a> {
                 cut.extend(filled);
             }
             if cut.size() > 0 {
-                let mut next = other.unwrap_or_else(|| vec![0; PIECE]);
+                let mut next = other.unwrap_or_else(|| vec![0; self.buffer.len()]);
                 self.filled = filled - cut.size();
                 next[..self.filled].copy_from_slice(&self.buffer[cut.size()..filled]);
                 return Ok(Some(Piece { bytes: std::mem::replace(&mut self.buffer, next), cut }));

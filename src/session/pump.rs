@@ -8,11 +8,8 @@ use std::sync::atomic::Ordering;
 
 use super::count::{Counted, Counter, Counting};
 use super::progress::Progress;
-use super::trace_session::{BlockingStream, Cut, EventStream, TraceSession};
+use super::trace_session::{BlockingStream, CHUNK, Cut, EventStream, TraceSession};
 use crate::nettrace::Recent;
-
-/// One read takes at most this much. A runtime writes blocks of up to some 200 kB; more than this gains nothing measurable.
-const CHUNK: usize = 256 * 1024;
 
 /// What is left when the stream has ended.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use super::pieces::{Piece, Pieces};
 use crate::nettrace::{DecodeError, Decoder, Ending, Limits, Repair, Sink, TraceHeader};
 
 /// What a person can do with a file that does not end as it should.
-const SALVAGE: &str = "`dn-top salvage` makes a whole file of it";
+const SALVAGE: &str = "`dn-top salvage` makes a whole file of it (`--names` adds names of methods while its process runs)";
 
 /// Pieces that are read before there is a thread for it: a small file is over by then.
 const ALONE: usize = 8;

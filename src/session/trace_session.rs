@@ -26,6 +26,10 @@ use crate::net::ExchangeError;
 use crate::net::client::{Client, Session};
 use crate::nettrace::DecodeError;
 
+/// One read of a stream takes at most this many bytes. Larger buffers gain nothing measurable, and when the first of them is freed, glibc raises the
+/// size up to which it keeps freed memory instead of giving it back.
+pub(super) const CHUNK: usize = 64 * 1024;
+
 /// What a session may still take once its stop is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StopLimit {
