@@ -12,11 +12,9 @@ use super::exit::Failure;
 use super::print;
 use super::target::not_started;
 use crate::clr::Selected;
-use crate::model::{
-    self, ByteRate, Bytes, Count, CountRate, Kept, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy, Stopwatch,
-};
+use crate::model::{self, ByteRate, Bytes, Count, CountRate, Kept, Outcome, Phase, ProcessKey, Recording, StoppedBy, Stopwatch};
 use crate::net::client::Client;
-use crate::session::{Lens, Plan, Recorder, StopLimit, new_file};
+use crate::session::{Plan, Recorder, new_file};
 
 /// How often the line on stderr is written anew.
 const PROGRESS: Duration = Duration::from_millis(500);
@@ -59,21 +57,15 @@ impl Order {
     pub(super) async fn begin(&self, client: Client, key: ProcessKey, name: &str, notes: Vec<String>) -> Result<Recorder, Failure> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let default_file = || new_file(Path::new(""), name, key.pid, now.as_millis() as u64);
+        let file = self.wanted.file.clone().unwrap_or_else(default_file);
         let plan = Plan {
-            id: RecordingId(0),
-            key,
-            name: name.to_owned(),
             what: self.selected.what.clone(),
-            config: self.selected.config.clone(),
             notes,
-            file: self.wanted.file.clone().unwrap_or_else(default_file),
             duration: self.wanted.duration,
             max_bytes: self.wanted.max_size,
             stop_on: self.wanted.stop_on.clone(),
             keep: self.wanted.flight,
-            stop_limit: StopLimit::RUNDOWN,
-            analysed: false,
-            lens: Lens::default(),
+            ..Plan::new(key, name.to_owned(), self.selected.config.clone(), file)
         };
         let recorder = Recorder::start(client, plan).await.map_err(not_started)?;
         recorder.progress().borrow().notes.iter().for_each(print::say);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
-use crate::analysis::{KernelSamples, Live, MethodTime, SampleFilter, SampledMethods};
+use crate::analysis::{KernelSamples, MethodTime, SampleFilter, SampledMethods};
 use crate::model::{Count, Percent, sanitise};
 use crate::session::Recorded;
 
@@ -49,15 +49,7 @@ struct Method {
 
 pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
     let mut recorded = Recorded::open(&arguments.file).map_err(Failure::failed)?;
-    let mut sampled = SampledMethods::default();
-    let mut pass = recorded.read(&mut sampled).map_err(Failure::failed)?;
-    if sampled.is_incomplete() && recorded.rewind().is_ok() {
-        let mut symbols = Live::only_symbols();
-        recorded.read(&mut symbols).map_err(Failure::failed)?;
-        recorded.rewind().map_err(Failure::failed)?;
-        sampled = SampledMethods::with_symbols(symbols.into_symbols());
-        pass = recorded.read(&mut sampled).map_err(Failure::failed)?;
-    }
+    let (sampled, pass) = recorded.read_methods().map_err(Failure::failed)?;
 
     let report = report(&sampled, arguments);
     if arguments.output.json {

@@ -49,6 +49,26 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Records everything of a session into a file until it is stopped, and analyses nothing.
+    pub fn new(key: ProcessKey, name: String, config: SessionConfig, file: PathBuf) -> Self {
+        Self {
+            id: RecordingId(0),
+            key,
+            name,
+            what: String::new(),
+            config,
+            notes: Vec::new(),
+            file,
+            duration: None,
+            max_bytes: None,
+            stop_on: None,
+            keep: None,
+            stop_limit: StopLimit::RUNDOWN,
+            analysed: false,
+            lens: Lens::default(),
+        }
+    }
+
     /// How the recording looks before anything has happened.
     pub fn starting(&self) -> Recording {
         let starting = Recording::starting(self.id, self.key, self.name.clone(), self.what.clone(), self.file.clone());

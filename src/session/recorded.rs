@@ -9,6 +9,7 @@ use std::thread;
 use thiserror::Error;
 
 use super::pieces::{Piece, Pieces};
+use crate::analysis::{Live, SampledMethods};
 use crate::nettrace::{DecodeError, Decoder, Ending, Limits, Repair, Sink, TraceHeader};
 
 /// What a person can do with a file that does not end as it should.
@@ -155,6 +156,23 @@ impl Recorded {
             (None, Ending::Broken { error, .. }) => Err(ReadError::NoTrace { path: self.path.clone(), error }),
             (None, _) => Err(ReadError::NoHeader(self.path.clone())),
         }
+    }
+
+    /// Where threads spend their time. A file whose names come too late for that is read once more, which a pipe cannot be.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_methods(&mut self) -> Result<(SampledMethods, Pass), ReadError> {
+        let mut sampled = SampledMethods::default();
+        let mut pass = self.read(&mut sampled)?;
+        if sampled.is_incomplete() && self.rewind().is_ok() {
+            let mut symbols = Live::only_symbols();
+            self.read(&mut symbols)?;
+            self.rewind()?;
+            sampled = SampledMethods::with_symbols(symbols.into_symbols());
+            pass = self.read(&mut sampled)?;
+        }
+        Ok((sampled, pass))
     }
 
     /// Goes back to the start, for another look.

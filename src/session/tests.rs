@@ -14,13 +14,13 @@ use super::count::Counting;
 use super::progress::Progress;
 use super::pump::{Pump, Pumped};
 use super::trace_session::TraceSession;
-use super::{DumpError, Lens, OutputError, Plan, Recorder, StartError, StopLimit, Watch, dump, perf_map, watch};
+use super::{DumpError, OutputError, Plan, Recorder, StartError, StopLimit, Watch, dump, perf_map, watch};
 use crate::analysis::{CountersSnapshot, SampleFilter, Throughput};
 use crate::clr::Trigger;
 use crate::ipc::{
     DumpFlags, DumpKind, DumpRequest, Level, Loss, PerfMapKind, Provider, Providers, RuntimeVersion, SessionConfig, SessionId, TargetPath,
 };
-use crate::model::{Findings, NameSearch, Outcome, Phase, Process, ProcessKey, Recording, RecordingId, StoppedBy};
+use crate::model::{Findings, NameSearch, Outcome, Phase, Process, ProcessKey, Recording, StoppedBy};
 use crate::net::Directory;
 use crate::net::client::{Client, Session};
 use crate::net::discovery::Sources;
@@ -65,22 +65,7 @@ impl Bench {
     }
 
     fn plan(&self) -> Plan {
-        Plan {
-            id: RecordingId(1),
-            key: self.process.key,
-            name: "Web".to_owned(),
-            what: "everything".to_owned(),
-            config: config(),
-            notes: Vec::new(),
-            file: self.file(),
-            duration: None,
-            max_bytes: None,
-            stop_on: None,
-            keep: None,
-            stop_limit: StopLimit::RUNDOWN,
-            analysed: true,
-            lens: Lens::default(),
-        }
+        Plan { analysed: true, ..Plan::new(self.process.key, "Web".to_owned(), config(), self.file()) }
     }
 
     async fn start(&self, plan: Plan) -> Recorder {

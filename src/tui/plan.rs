@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::clr::Selected;
 use crate::model::{Order, ProcessKey, RecordingId};
-use crate::session::{self, Lens, Plan, StopLimit};
+use crate::session::{self, Plan};
 
 /// What is recorded of a process, and into which file.
 pub(super) fn plan(order: Order, id: RecordingId, key: ProcessKey, name: String) -> Result<Plan, String> {
@@ -13,21 +13,5 @@ pub(super) fn plan(order: Order, id: RecordingId, key: ProcessKey, name: String)
     let here = std::env::current_dir().unwrap_or_default();
     let file = order.file.map_or_else(|| session::new_file(&here, &name, key.pid, now), |file| here.join(file));
     let Order { duration, max_size: max_bytes, stop_on, flight: keep, .. } = order;
-    let (notes, stop_limit) = (Vec::new(), StopLimit::RUNDOWN);
-    Ok(Plan {
-        id,
-        key,
-        name,
-        what,
-        config,
-        notes,
-        file,
-        duration,
-        max_bytes,
-        stop_on,
-        keep,
-        stop_limit,
-        analysed: true,
-        lens: Lens::default(),
-    })
+    Ok(Plan { id, what, duration, max_bytes, stop_on, keep, analysed: true, ..Plan::new(key, name, config, file) })
 }

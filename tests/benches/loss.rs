@@ -20,11 +20,11 @@ use std::time::Duration;
 use dn_top::analysis::{Throughput, Totals};
 use dn_top::clr::select;
 use dn_top::ipc::{BufferMb, Rundown, SessionConfig};
-use dn_top::model::{Phase, Process, ProcessKey, RecordingId};
+use dn_top::model::{Phase, Process, ProcessKey};
 use dn_top::net::client::Client;
 use dn_top::net::endpoint::Endpoint;
 use dn_top::nettrace::{Decoder, Limits};
-use dn_top::session::{Lens, Plan, Recorder, StopLimit};
+use dn_top::session::{Plan, Recorder};
 
 /// How long each session goes on.
 const TIME: Duration = Duration::from_secs(4);
@@ -94,22 +94,8 @@ async fn copy(client: &Client, config: &SessionConfig, folder: &Path) -> Totals 
 
 async fn record(client: &Client, config: SessionConfig, folder: &Path) -> Totals {
     let file = folder.join("recorded.nettrace");
-    let plan = Plan {
-        id: RecordingId(0),
-        key: ProcessKey { pid: 1, started: 1 },
-        name: "work".to_owned(),
-        what: String::new(),
-        config,
-        notes: Vec::new(),
-        file: file.clone(),
-        duration: Some(TIME),
-        max_bytes: None,
-        analysed: true,
-        keep: None,
-        stop_limit: StopLimit::RUNDOWN,
-        lens: Lens::default(),
-        stop_on: None,
-    };
+    let plan = Plan::new(ProcessKey { pid: 1, started: 1 }, "work".to_owned(), config, file.clone());
+    let plan = Plan { duration: Some(TIME), analysed: true, ..plan };
     let recording = Recorder::start(client.clone(), plan).await.unwrap().finished().await;
     assert!(matches!(&recording.phase, Phase::Done(outcome) if outcome.complete), "{recording:?}");
     let totals = count(&file);

@@ -17,11 +17,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use dn_top::ipc::{Level, Provider, SessionConfig};
-use dn_top::model::{Phase, Process, ProcessKey, RecordingId};
+use dn_top::model::{Phase, Process, ProcessKey};
 use dn_top::net::client::Client;
 use dn_top::net::endpoint::Endpoint;
 use dn_top::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
-use dn_top::session::{Lens, Plan, Recorder, StopLimit};
+use dn_top::session::{Plan, Recorder};
 use dn_top::sim::{Script, Simulated, Spec};
 
 const STREAM: usize = 256 << 20;
@@ -121,21 +121,10 @@ async fn record(folder: &Path, stream: &Arc<[u8]>) -> (Duration, u64) {
     let file = folder.join("recorded.nettrace");
     let begun = Instant::now();
     let plan = Plan {
-        id: RecordingId(0),
-        key: ProcessKey { pid: 1, started: 1 },
-        name: "Busy".to_owned(),
-        what: String::new(),
-        config: config(),
-        notes: Vec::new(),
-        file: file.clone(),
-        duration: None,
         // The whole stream, and then the stop.
         max_bytes: Some(stream.len() as u64),
-        stop_on: None,
-        keep: None,
-        stop_limit: StopLimit::RUNDOWN,
         analysed: std::env::args().any(|argument| argument == "analysed"),
-        lens: Lens::default(),
+        ..Plan::new(ProcessKey { pid: 1, started: 1 }, "Busy".to_owned(), config(), file.clone())
     };
     let recording = Recorder::start(client, plan).await.unwrap().finished().await;
     let took = begun.elapsed();

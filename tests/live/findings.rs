@@ -8,10 +8,10 @@ use dn_top::analysis::{Live, SampleFilter};
 use dn_top::app::{Lint, Tab, lints};
 use dn_top::clr::select;
 use dn_top::ipc::{BufferMb, SessionConfig};
-use dn_top::model::{Findings, Phase, Recording, RecordingId};
+use dn_top::model::{Findings, Phase, Recording};
 use dn_top::net::client::Client;
 use dn_top::nettrace::{Decoder, Limits};
-use dn_top::session::{Lens, Plan, Recorder, StopLimit};
+use dn_top::session::{Plan, Recorder};
 use serde_json::{Value, json};
 
 use crate::analysis::process;
@@ -28,22 +28,7 @@ pub(crate) async fn record(
     act: impl FnOnce(&mut Program, &dyn Fn() -> Recording),
 ) -> Recording {
     let (process, client) = process(program).await;
-    let plan = Plan {
-        id: RecordingId(0),
-        key: process.key,
-        name: process.name,
-        what: String::new(),
-        config,
-        notes: Vec::new(),
-        file: file.to_owned(),
-        duration: None,
-        max_bytes: None,
-        stop_on: None,
-        keep: None,
-        stop_limit: StopLimit::RUNDOWN,
-        analysed: true,
-        lens: Lens::default(),
-    };
+    let plan = Plan { analysed: true, ..Plan::new(process.key, process.name, config, file.to_owned()) };
     let recorder = Recorder::start(Client::clone(&client), plan).await.unwrap();
     let progress = recorder.progress();
     let look = || progress.borrow().clone();

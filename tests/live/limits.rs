@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use dn_top::ipc::{Level, Provider, Providers, SessionConfig};
-use dn_top::model::{Outcome, Phase, RecordingId, StoppedBy};
-use dn_top::session::{Lens, Plan, Recorder, StopLimit};
+use dn_top::model::{Outcome, Phase, StoppedBy};
+use dn_top::session::{Plan, Recorder, StopLimit};
 use tokio::time::timeout;
 
 use crate::analysis::process;
@@ -23,21 +23,11 @@ async fn stops_though_its_socket_is_occupied(runtime: &Runtime) {
     let file = place.path().join("a.nettrace");
     let everything = ["Microsoft-Windows-DotNETRuntime", "Microsoft-DotNETCore-SampleProfiler"];
     let providers = everything.map(|name| Provider::new(name, u64::MAX, Level::Verbose).unwrap());
+    let config = SessionConfig::new(Providers::new(providers.to_vec()).unwrap());
     let plan = |file, bytes, time| Plan {
-        id: RecordingId(1),
-        key: client.endpoint().key,
-        name: "any".to_owned(),
-        what: "everything".to_owned(),
-        config: SessionConfig::new(Providers::new(providers.to_vec()).unwrap()),
-        notes: Vec::new(),
-        file,
         duration: Some(Duration::from_secs(1)),
-        max_bytes: None,
-        stop_on: None,
-        keep: None,
         stop_limit: StopLimit { time, bytes },
-        analysed: false,
-        lens: Lens::default(),
+        ..Plan::new(client.endpoint().key, "any".to_owned(), config.clone(), file)
     };
     for (bytes, time, words) in
         [(0, PATIENCE, "the runtime went on sending after the stop"), (u64::MAX, Duration::from_secs(1), "within 1 s")]

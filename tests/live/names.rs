@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use dn_top::analysis::SampleFilter;
 use dn_top::ipc::{Level, Provider, SessionConfig};
-use dn_top::model::{NameSearch, Outcome, Phase, Recording, RecordingId};
-use dn_top::session::{Lens, Plan, Recorder, StopLimit};
+use dn_top::model::{NameSearch, Outcome, Phase, Recording};
+use dn_top::session::{Plan, Recorder};
 use tokio::time::timeout;
 
 use crate::analysis::process;
@@ -18,22 +18,8 @@ async fn named_while_it_goes_on(program: &Program, method: &str) {
     let sampler = Provider::new("Microsoft-DotNETCore-SampleProfiler", 0, Level::Informational).unwrap();
     let folder = folder();
     let file = folder.path().join("a.nettrace");
-    let plan = Plan {
-        id: RecordingId(1),
-        key: client.endpoint().key,
-        name: "any".to_owned(),
-        what: "samples".to_owned(),
-        config: SessionConfig::new(sampler.into()),
-        notes: Vec::new(),
-        file: file.clone(),
-        duration: None,
-        max_bytes: None,
-        stop_on: None,
-        keep: None,
-        stop_limit: StopLimit::RUNDOWN,
-        analysed: true,
-        lens: Lens::default(),
-    };
+    let config = SessionConfig::new(sampler.into());
+    let plan = Plan { analysed: true, ..Plan::new(client.endpoint().key, "any".to_owned(), config, file.clone()) };
     let recorder = Recorder::start(client, plan).await.unwrap();
     let is_named = |recording: &Recording| {
         let has = |findings: &std::sync::Arc<dn_top::model::Findings>| {
