@@ -1,38 +1,170 @@
-//! dn-top: a terminal dashboard for .NET processes.
+//! .NET processes over the Diagnostic IPC protocol: the library below the `dn-top` program.
 //!
-//! The house in one sentence: bytes go through pure machines into values, values go through one pure
-//! state machine into a picture, and a thin ring of tokio tasks around both does all the input and output.
+//! The program is built by default. As a library, take `dn-top` with `default-features = false` and one of
+//!
+//! | features | what there is |
+//! |---|---|
+//! | none | decoders, encoders and analyses: no input or output, no threads, no clock |
+//! | `client` | besides: finding processes, sending them commands, recording, reading files (Linux, tokio) |
+//! | `cli` (default) | besides: the program, with its dashboard, commands and simulated runtimes |
+//!
+//! Until version 1.0, names and signatures may change in each minor version.
+//!
+//! # Examples
+//!
+//! List the processes that can be seen (`client`):
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use dn_top::net::Directory;
+//! use dn_top::net::discovery::Sources;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> std::io::Result<()> {
+//! let mut directory = Directory::new(Sources::machine())?;
+//! for process in directory.refresh(Duration::from_secs(1)).await? {
+//!     let runtime = process.runtime.map_or("?".to_owned(), |version| version.to_string());
+//!     println!("{:>7} {:<30} .NET {runtime}", process.key.pid, process.name);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Record a process into a file (`client`): for five seconds, `record(&mut directory, "OrderService", file, Duration::from_secs(5))`:
+//!
+//! ```
+//! use std::error::Error;
+//! use std::path::Path;
+//! use std::time::Duration;
+//!
+//! use dn_top::clr::{DEFAULT_PROFILES, select};
+//! use dn_top::model::Recording;
+//! use dn_top::net::Directory;
+//! use dn_top::session::{Plan, Recorder};
+//!
+//! async fn record(directory: &mut Directory, target: &str, file: &Path, time: Duration) -> Result<Recording, Box<dyn Error>> {
+//!     let process = directory.resolve(target, Duration::from_secs(5)).await?;
+//!     let client = directory.clients().of(&process).ok_or("the process has no diagnostic socket")?;
+//!     let config = select(&DEFAULT_PROFILES, &[""; 0], None)?.config;
+//!     let plan = Plan { duration: Some(time), ..Plan::new(process.key, process.name, config, file.to_owned()) };
+//!     Ok(Recorder::start(client, plan).await?.finished().await)
+//! }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let _fleet = dn_top::sim::Fleet::demo(folder.path())?;
+//! # let mut directory = Directory::new(dn_top::net::discovery::Sources::below(folder.path()))?;
+//! # let file = folder.path().join("OrderService.nettrace");
+//! # let recording = record(&mut directory, "OrderService", &file, Duration::from_millis(200)).await?;
+//! # assert!(recording.events > 0 && file.is_file());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Decode a file and count its events (no features):
+//!
+//! ```
+//! use std::io::Read;
+//!
+//! use dn_top::analysis::Throughput;
+//! use dn_top::nettrace::{Decoder, Limits};
+//!
+//! fn count(mut file: impl Read) -> Result<Throughput, Box<dyn std::error::Error>> {
+//!     let (mut decoder, mut throughput) = (Decoder::new(Limits::default()), Throughput::default());
+//!     let mut buffer = vec![0; 64 << 10];
+//!     loop {
+//!         match file.read(&mut buffer)? {
+//!             0 => break,
+//!             bytes => decoder.feed(&buffer[..bytes], &mut throughput)?,
+//!         }
+//!     }
+//!     decoder.finish(&mut throughput);
+//!     Ok(throughput)
+//! }
+//! # use dn_top::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
+//! # let mut encoder = Encoder::new(TraceHeader::default());
+//! # let metadata = encoder.metadata(&Metadata { provider: "Orders".to_owned(), event_id: 1, ..Metadata::default() });
+//! # encoder.event(&NewEvent { metadata, ..NewEvent::default() });
+//! # encoder.end();
+//!
+//! # let file = std::io::Cursor::new(encoder.take());
+//! # let mut counted = 0;
+//! for event in count(file)?.counts() {
+//!     println!("{:>9}  {}/{}", event.count, event.provider, event.title());
+//! #   counted += event.count;
+//! }
+//! # assert_eq!(counted, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Print the methods that threads spend most time in (`client`):
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use dn_top::analysis::{MethodTime, SampleFilter};
+//! use dn_top::session::{ReadError, Recorded};
+//!
+//! fn top_methods(file: &Path) -> Result<Vec<MethodTime>, ReadError> {
+//!     let (sampled, _) = Recorded::open(file)?.read_methods()?;
+//!     Ok(sampled.profile().methods(SampleFilter::BUSY, 10).methods)
+//! }
+//! # use dn_top::{clr::select, net::{Directory, discovery::Sources}, session::{Plan, Recorder}, sim::Fleet};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let _fleet = Fleet::demo(folder.path())?;
+//! # let mut directory = Directory::new(Sources::below(folder.path()))?;
+//! # let process = directory.resolve("OrderService", std::time::Duration::from_secs(5)).await?;
+//! # let file = &folder.path().join("OrderService.nettrace");
+//! # let config = select(&["dotnet-sampled-thread-time"], &[""; 0], None)?.config;
+//! # let plan = Plan { max_bytes: Some(50_000), ..Plan::new(process.key, String::new(), config, file.clone()) };
+//! # Recorder::start(directory.clients().of(&process).ok_or("no socket")?, plan).await?.finished().await;
+//!
+//! for method in top_methods(file)? {
+//!     println!("{:>8} ms  {}", method.own.all_ns() / 1_000_000, method.name);
+//! }
+//! # assert!(!top_methods(file)?.is_empty());
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # Rooms
 //!
-//! | room | what it is |
-//! |---|---|
-//! | [`wire`] | bounds-checked little-endian reader and writer, UTF-16 strings, varints |
-//! | [`assembly`] | .NET assemblies, as far as a startup hook takes |
-//! | [`ipc`] | Diagnostic IPC Protocol, sans-io |
-//! | [`nettrace`] | event stream format, sans-io: push decoder and encoder |
-//! | [`clr`] | what the bytes mean: providers, keywords, levels, profiles |
-//! | [`analysis`] | accumulators: events in, small snapshots out |
-//! | [`perfetto`] | Perfetto's trace format |
-//! | [`export`] | what runtimes tell, in the file formats of other tools |
-//! | [`model`] | plain values that rooms hand each other: a process, a recording |
-//! | [`net`] | tokio: endpoints, client, discovery, diagnostic ports |
-//! | [`session`] | tokio: recorder |
-//! | [`sim`] | simulated runtimes on real sockets |
-//! | [`app`] | pure: state, messages, update, the action table |
-//! | [`ui`] | pure: panes, charts, theme, overlays |
-//! | [`tui`] | event loop, effect runner, terminal guard, clipboard |
-//! | [`cli`] | arguments, headless commands |
+//! Bytes go through pure machines into values, values go through one pure state machine into a picture, and a thin ring of tokio tasks around both
+//! does all the input and output. Each module here is a room, and uses only those below it:
+//!
+//! | room | what it is | |
+//! |---|---|---|
+//! | `cli` | arguments, headless commands | `cli` |
+//! | `tui` | event loop, effect runner, terminal guard, clipboard | `cli` |
+//! | `ui` | pure: panes, charts, theme, overlays | `cli` |
+//! | `app` | pure: state, messages, update, the action table | `cli` |
+//! | `sim` | simulated runtimes on real sockets | `cli` |
+//! | `session` | recording, reading and exporting traces, dumps, launching programs | `client` |
+//! | `net` | endpoints, client, discovery, diagnostic ports | `client` |
+//! | [`export`] | recordings and heaps in the file formats of other tools | |
+//! | [`model`] | plain values that rooms share: a process, a recording | |
+//! | [`analysis`] | accumulators: events in, small snapshots out | |
+//! | [`clr`] | what the bytes mean: providers, keywords, levels, profiles | |
+//! | [`perfetto`] | Perfetto's trace format and tracing protocol, sans-io | |
+//! | [`nettrace`] | event stream format, sans-io: push decoder and encoder | |
+//! | [`ipc`] | Diagnostic IPC Protocol, sans-io | |
+//! | [`assembly`] | .NET assemblies, as far as a startup hook takes | |
+//! | [`wire`] | bounds-checked little-endian reader and writer, UTF-16 strings, varints | |
 //!
 //! `tests/layers.rs` holds the arrows between them, and keeps files, sockets and the like out of the pure rooms.
 //! Clippy keeps clocks out of them: their modules here turn a lint on, whose list is in `.clippy.toml`.
 
 #[warn(clippy::disallowed_methods)]
 pub mod analysis;
+#[cfg(feature = "cli")]
 #[warn(clippy::disallowed_methods)]
 pub mod app;
 #[warn(clippy::disallowed_methods)]
 pub mod assembly;
+#[cfg(feature = "cli")]
 pub mod cli;
 #[warn(clippy::disallowed_methods)]
 pub mod clr;
@@ -42,14 +174,19 @@ pub mod export;
 pub mod ipc;
 #[warn(clippy::disallowed_methods)]
 pub mod model;
+#[cfg(feature = "client")]
 pub mod net;
 #[warn(clippy::disallowed_methods)]
 pub mod nettrace;
 #[warn(clippy::disallowed_methods)]
 pub mod perfetto;
+#[cfg(feature = "client")]
 pub mod session;
+#[cfg(feature = "cli")]
 pub mod sim;
+#[cfg(feature = "cli")]
 pub mod tui;
+#[cfg(feature = "cli")]
 #[warn(clippy::disallowed_methods)]
 pub mod ui;
 #[warn(clippy::disallowed_methods)]

@@ -19,7 +19,7 @@ pub struct Tracked {
     pub began: Duration,
     /// When that was heard.
     pub heard: Duration,
-    /// The reading of its file: to be asked for once its findings were released, see [`Recordings::release`].
+    /// The reading of its file: to be asked for once its findings were released, see `Recordings::release`.
     pub reading: Answer<()>,
 }
 

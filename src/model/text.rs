@@ -13,7 +13,7 @@ const ZERO_WIDTH_JOINER: char = '\u{200d}';
 /// Replaces what a terminal, a path or a clipboard must never get: control and escape characters, and those that reorder or hide text.
 ///
 /// White space of every kind becomes one space, so that the result is one line; the rest becomes U+FFFD, so that a reader sees that something was there.
-/// Of the marks on a character, what exceeds [`MOST_MARKS`] is left out.
+/// Of the marks on a character, all but the first four are left out.
 pub fn sanitise(text: &str) -> String {
     let (mut marks, mut joined) = (0, false);
     let fits = |c: &char| match c.width() {
