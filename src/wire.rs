@@ -41,6 +41,7 @@ pub struct Reader<'a> {
     at: usize,
 }
 
+#[allow(clippy::missing_errors_doc, reason = "each error is that the bytes end too soon, or are no such value, at an offset that it names")]
 impl<'a> Reader<'a> {
     /// Starts at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {

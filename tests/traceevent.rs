@@ -88,7 +88,7 @@ fn figures_are_those_of_trace_event() {
                 // 0 and 0.0 are the same.
                 None if expected.as_f64().is_some() && expected.as_f64() == found[&figure].as_f64() => {}
                 None if found[&figure] != expected => {
-                    differ.push(format!("{name}: {figure}: {} of ours, {} of TraceEvent", words.1, words.0))
+                    differ.push(format!("{name}: {figure}: {} of ours, {} of TraceEvent", words.1, words.0));
                 }
                 None => {}
             }

@@ -165,6 +165,7 @@ impl Live {
     }
 
     /// Keeps the latest single events, too. To be asked for before the stream begins.
+    #[must_use]
     pub fn keeping_events(mut self) -> Self {
         self.recent = Some(Recent::new(self.pointer_size));
         self

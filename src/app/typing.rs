@@ -14,7 +14,7 @@ pub(super) fn key(input: &mut Input, event: &KeyEvent) -> bool {
     let request = match (event.code, control) {
         (KeyCode::Char('a'), true) | (KeyCode::Home, _) => InputRequest::GoToStart,
         (KeyCode::Char('e'), true) | (KeyCode::End, _) => InputRequest::GoToEnd,
-        (KeyCode::Char('w'), true) | (KeyCode::Backspace, true) => InputRequest::DeletePrevWord,
+        (KeyCode::Char('w') | KeyCode::Backspace, true) => InputRequest::DeletePrevWord,
         (KeyCode::Char('u'), true) => InputRequest::DeleteLine,
         (KeyCode::Char('k'), true) => InputRequest::DeleteTillEnd,
         (KeyCode::Left, true) => InputRequest::GoToPrevWord,

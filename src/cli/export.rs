@@ -27,10 +27,7 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     if from > to {
         return Err(Failure::usage("--from is later than --to: nothing lies between them"));
     }
-    let (first, others) = match arguments.files.split_first() {
-        Some((first, others)) => (first, others),
-        None => return Err(Failure::usage("no file is given")),
-    };
+    let Some((first, others)) = arguments.files.split_first() else { return Err(Failure::usage("no file is given")) };
     let only_perfetto = [(arguments.slices, "--slices"), (arguments.flows, "--flows"), (!others.is_empty(), "several files in one")];
     if let Some((_, what)) = only_perfetto.into_iter().find(|(is_asked_for, _)| *is_asked_for && format != TraceFormat::Perfetto) {
         return Err(Failure::usage(format!("{what} can only be had with --format perfetto")));

@@ -229,6 +229,7 @@ impl Theme {
     }
 
     /// The same with signs that every terminal has.
+    #[must_use]
     pub fn ascii(mut self) -> Self {
         self.glyphs = &ASCII;
         self

@@ -43,12 +43,12 @@ pub(crate) fn fields(mut bytes: &[u8]) -> Vec<(u64, Value<'_>)> {
 }
 
 /// The first field of that number.
-pub(crate) fn field<'a>(message: &'a [u8], number: u64) -> Option<Value<'a>> {
+pub(crate) fn field(message: &[u8], number: u64) -> Option<Value<'_>> {
     fields(message).into_iter().find(|(key, _)| *key == number).map(|(_, value)| value)
 }
 
 /// Every field of that number.
-pub(crate) fn all<'a>(message: &'a [u8], number: u64) -> impl Iterator<Item = Value<'a>> {
+pub(crate) fn all(message: &[u8], number: u64) -> impl Iterator<Item = Value<'_>> {
     fields(message).into_iter().filter(move |(key, _)| *key == number).map(|(_, value)| value)
 }
 

@@ -232,7 +232,7 @@ impl<'a> Stream<'a> {
             let before = if v6 { Some(self.last[&row.capture_thread]) } else { self.last.get(&row.capture_thread).copied() };
             let lost = before.map_or(0, |last| row.sequence.wrapping_sub(last).wrapping_sub(1));
             self.lost += u64::from(lost);
-            let behind_loss = self.gaps.remove(&row.capture_thread) | (lost > 0);
+            let behind_loss = self.gaps.remove(&row.capture_thread) || (lost > 0);
             self.last.insert(row.capture_thread, row.sequence);
             let thread = if v6 { self.threads[&row.thread] } else { (0, row.thread) };
             let kind = self.ids[&row.metadata];

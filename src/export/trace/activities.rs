@@ -92,7 +92,7 @@ impl Activities {
         let name = if activity.subject.is_empty() { title } else { &activity.subject };
         let id = format!("{:032x}", u128::from_be_bytes(place.id));
         let facts = [("activity", Fact::Text(&id)), fact.unwrap_or(("", Fact::Flag(false)))];
-        let facts = &facts[..1 + usize::from(fact.is_some())];
+        let facts = &facts[..=usize::from(fact.is_some())];
         output.event(TrackEvent {
             track: Track::Operation { name: title, lane: place.lane as u32 },
             flows: [flow_of(place.id), flow_of(place.caused_by)],
