@@ -212,6 +212,11 @@ impl FrameReader {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// How many bytes are in no frame that was given.
+    pub fn left(&self) -> usize {
+        self.bytes.len() - self.used
+    }
+
     /// The next frame; `None` until more bytes come. One that cannot be decoded is [`Body::Unknown`]: services ignore such frames, too.
     ///
     /// # Errors

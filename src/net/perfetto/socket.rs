@@ -81,28 +81,39 @@ fn not_opened(error: OpenError) -> Cause {
 pub(super) struct Incomings {
     stream: OwnedReadHalf,
     frames: FrameReader,
-    /// Files that came and belong to the next frame.
-    files: Vec<OwnedFd>,
+    /// Bytes that came.
+    received: u64,
+    /// Files that came and belong to the frame that ends there, in bytes that came, or behind.
+    files: (Vec<OwnedFd>, u64),
     buffer: Vec<u8>,
 }
 
 impl Incomings {
     pub(super) fn new(stream: OwnedReadHalf) -> Self {
-        Self { stream, frames: FrameReader::default(), files: Vec::new(), buffer: vec![0; CHUNK] }
+        Self { stream, frames: FrameReader::default(), received: 0, files: (Vec::new(), 0), buffer: vec![0; CHUNK] }
     }
 
     /// The next frame, and the files that came with it.
     pub(super) async fn next(&mut self) -> Result<(Frame, Vec<OwnedFd>), Cause> {
         loop {
             if let Some(frame) = self.frames.frame()? {
-                return Ok((frame, std::mem::take(&mut self.files)));
+                // One read may give frames that were sent before the files, and none that were sent after them: they came with the last bytes of it.
+                let is_theirs = self.received - self.frames.left() as u64 >= self.files.1;
+                return Ok((frame, if is_theirs { std::mem::take(&mut self.files.0) } else { Vec::new() }));
             }
             self.stream.readable().await?;
             let stream: &UnixStream = self.stream.as_ref();
-            let (buffer, files) = (&mut self.buffer, &mut self.files);
+            let (buffer, files) = (&mut self.buffer, &mut self.files.0);
+            let before = files.len();
             match stream.try_io(Interest::READABLE, || receive(stream, buffer, files)) {
                 Ok(0) => return Err(Cause::Closed),
-                Ok(count) => self.frames.push(&self.buffer[..count]),
+                Ok(count) => {
+                    self.received += count as u64;
+                    if self.files.0.len() > before {
+                        self.files.1 = self.received;
+                    }
+                    self.frames.push(&self.buffer[..count]);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error.into()),
             }
@@ -122,4 +133,61 @@ fn receive(stream: &UnixStream, buffer: &mut [u8], files: &mut Vec<OwnedFd>) -> 
     // What nothing takes is closed.
     files.truncate(FILES);
     Ok(received.bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::IoSlice;
+    use std::os::fd::AsFd;
+
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+    use super::*;
+    use crate::perfetto::ipc::Body;
+
+    /// Sends bytes, and a file with the first of them.
+    fn send(stream: &UnixStream, bytes: &[u8], file: Option<&OwnedFd>) {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let files: Vec<_> = file.iter().map(AsFd::as_fd).collect();
+        if !files.is_empty() {
+            control.push(SendAncillaryMessage::ScmRights(&files));
+        }
+        assert_eq!(sendmsg(stream, &[IoSlice::new(bytes)], &mut control, SendFlags::empty()).unwrap(), bytes.len());
+    }
+
+    /// P12, M1: a file comes with the frame that it was sent with, however many frames one read gives, and wherever a read ends.
+    #[tokio::test]
+    async fn p12_a_file_belongs_to_the_frame_that_it_was_sent_with() {
+        for cut in [0, 1, 7] {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let (read, _write) = ours.into_split();
+            let mut incomings = Incomings::new(read);
+            let frame = |request| {
+                Frame { request, body: Body::InvokeReply { success: true, has_more: false, reply: vec![1; 9] } }.encode().unwrap()
+            };
+            let file = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+            send(&theirs, &frame(1), None);
+            send(&theirs, &frame(2), None);
+            let with_file = frame(3);
+            send(&theirs, &with_file[..with_file.len() - cut], Some(&file));
+            let mut came = Vec::new();
+            for _ in 0..2 {
+                let (frame, files) = incomings.next().await.unwrap();
+                came.push((frame.request, files.len()));
+            }
+            if cut > 0 {
+                // The rest, together with what comes next.
+                let rest = [&with_file[with_file.len() - cut..], &frame(4)].concat();
+                send(&theirs, &rest, None);
+            } else {
+                send(&theirs, &frame(4), None);
+            }
+            for _ in 0..2 {
+                let (frame, files) = incomings.next().await.unwrap();
+                came.push((frame.request, files.len()));
+            }
+            assert_eq!(came, [(1, 0), (2, 0), (3, 1), (4, 0)], "{cut} bytes later");
+        }
+    }
 }
