@@ -146,6 +146,17 @@ pub enum Effect {
         /// To be sent back.
         ticket: Ticket,
     },
+    /// Serve the data source `dotnet` to Perfetto's tracing service. Answers: `Msg::Producer`, and `Msg::JobDone` when it is over.
+    ServeProducer {
+        /// Pids or names; empty for all processes.
+        targets: Vec<String>,
+        /// Names of the profiles that a session records unless it says more.
+        profiles: Vec<String>,
+        /// To be sent back.
+        ticket: Ticket,
+    },
+    /// Serve it no longer; sessions end properly.
+    EndProducer,
     /// Let a process run that waits at start-up. Answer: `Msg::JobDone`.
     Resume {
         /// Which process.

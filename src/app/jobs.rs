@@ -50,6 +50,8 @@ pub enum JobKind {
     Port(PathBuf),
     /// The port there was taken down.
     ClosePort(PathBuf),
+    /// Perfetto's tracing service was served; which processes.
+    Producer(String),
     /// A program was started.
     Launch {
         /// Its command line.
@@ -82,6 +84,7 @@ impl JobKind {
             Self::Export(_) => "export",
             Self::Port(_) => "port",
             Self::ClosePort(_) => "close port",
+            Self::Producer(_) => "serve Perfetto",
             Self::Launch { .. } => "run",
         }
     }
@@ -93,7 +96,7 @@ impl JobKind {
             Self::PerfMap(kind) => kind.map_or("", PerfMapKind::word),
             Self::Resume => "",
             Self::Export(path) | Self::Port(path) | Self::ClosePort(path) => path.to_str().unwrap_or_default(),
-            Self::Control(_, what) => what,
+            Self::Control(_, what) | Self::Producer(what) => what,
             Self::Launch { line, .. } => line,
         }
     }
@@ -106,9 +109,9 @@ impl JobKind {
         }
     }
 
-    /// Whether a process is busy with it. One that was started only runs, and an export has nothing to do with it.
+    /// Whether a process is busy with it. One that was started only runs, and exports and the tracing service have nothing to do with it.
     fn keeps_busy(&self) -> bool {
-        !matches!(self, Self::Launch { .. } | Self::Export(_))
+        !matches!(self, Self::Launch { .. } | Self::Export(_) | Self::Producer(_))
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::analysis::CountersSnapshot;
-use crate::model::{FileContents, Process, ProcessKey, Recording, RecordingId, Variable};
+use crate::model::{FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, Variable};
 
 /// The time, as the runner reads it before each message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -126,6 +126,13 @@ pub enum Msg {
         ticket: Ticket,
         /// A sentence that says what may be done.
         notice: String,
+    },
+    /// How it goes with serving Perfetto's tracing service.
+    Producer {
+        /// The command that began it.
+        ticket: Ticket,
+        /// What happened.
+        report: ProducerReport,
     },
     /// A command is over.
     JobDone {

@@ -26,6 +26,7 @@ mod list;
 mod message;
 mod output;
 mod pane;
+mod producer;
 mod recordings;
 mod sampling;
 mod shown;
@@ -48,8 +49,8 @@ pub use counters::{CounterLine, CounterOrder, CounterOrigin, CounterView, change
 pub use cursor::Cursor;
 pub use details::{Answer, Details, Variables};
 pub use dialog::{
-    ActMenu, Change, Choice, Chooser, CopyItem, CopyMenu, Field, Form, FormLayout, FormLine, Found, Overlay, Palette, Picker, Purpose,
-    Question, Reader, Reply, Subject,
+    ActMenu, Change, Choice, Chooser, CopyItem, CopyMenu, Field, Form, FormLayout, FormLine, Found, Overlay, Palette, Picker, ProducerForm,
+    Purpose, Question, Reader, Reply, Subject,
 };
 pub use effect::Effect;
 pub use files::OpenFile;
@@ -61,6 +62,7 @@ pub use list::{Column, Filter, Marks, ProcessList, Row, Sort, Trend};
 pub use message::{Clipboard, JobResult, Msg, Now, Ticket};
 pub use output::OutputView;
 pub use pane::{Content, Focus, Tab};
+pub use producer::Producer;
 pub use recordings::{Recordings, Tracked};
 pub use sampling::{Sampling, Shape, ThreadRow};
 pub use single_events::EventsView;

@@ -14,6 +14,7 @@ use super::jobs::Jobs;
 use super::layout::{Layout, Wish};
 use super::list::{Column, ProcessList, Row};
 use super::pane::{Focus, Tab};
+use super::producer::Producer;
 use super::recordings::{Recordings, Tracked};
 use super::toast::{Level, Toasts};
 use super::views::Views;
@@ -62,6 +63,8 @@ pub struct State {
     pub(crate) watches: Watches,
     /// The diagnostic port that is served.
     pub(super) port: Option<PathBuf>,
+    /// The producer for Perfetto's tracing service, while it is served.
+    pub(crate) producer: Option<Producer>,
     /// Recorded files that are open; none where processes are looked at.
     pub(crate) files: Vec<OpenFile>,
     pub(crate) operation: Cursor,
@@ -135,6 +138,7 @@ impl State {
             flights: Vec::new(),
             last_order: Order::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)),
             port: options.port.take(),
+            producer: None,
             options,
             size,
             now,

@@ -314,6 +314,7 @@ impl World {
             | Effect::Launch { ticket, .. }
             | Effect::ServePort { ticket, .. }
             | Effect::ClosePort { ticket, .. }
+            | Effect::ServeProducer { ticket, .. }
             | Effect::Resume { ticket, .. } => Some(*ticket),
             _ => None,
         })

@@ -10,10 +10,10 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::record::Interrupts;
-use crate::model::{Count, sanitise};
+use crate::model::{ProducerReport, sanitise};
 use crate::net::perfetto::Cause;
 use crate::perfetto::consumer::ServiceState;
-use crate::session::{Report, Serve, Settings, serve, service_state};
+use crate::session::{Serve, Settings, serve, service_state};
 
 /// The document of `--json`.
 #[derive(Serialize)]
@@ -113,8 +113,7 @@ pub(super) async fn serve_processes(host: &Host, arguments: ServePerfetto) -> Re
     selected.warnings.iter().for_each(print::say);
     let mut interrupts = Interrupts::new()?;
     let stop = watch::Sender::new(false);
-    let serving =
-        serve(Serve { address: None, settings, directory: host.directory()? }, stop.subscribe(), |report| print::say(words(report)));
+    let serving = serve(Serve { address: None, settings, directory: host.directory()? }, stop.subscribe(), say);
     tokio::pin!(serving);
     let exit = tokio::select! {
         served = &mut serving => return Ok(served.map(|()| Exit::Done).map_err(anyhow::Error::from)?),
@@ -129,21 +128,10 @@ pub(super) async fn serve_processes(host: &Host, arguments: ServePerfetto) -> Re
     Ok(exit)
 }
 
-fn words(report: Report) -> String {
+fn say(report: ProducerReport) {
     match report {
-        Report::Connected(address) => {
-            format!("connected to the tracing service at {address}; recordings of the data source `dotnet` are served until Ctrl-C")
-        }
-        Report::Waiting(why) => format!("{why}; trying again"),
-        Report::Started { instance, processes, troubles } => {
-            let troubles = troubles.iter().map(|trouble| format!("\n  {trouble}"));
-            let names = if processes.is_empty() { "nothing".to_owned() } else { processes.join(", ") };
-            format!("recording {instance} began: {names}{}", troubles.collect::<String>())
-        }
-        Report::Ended { instance, packets, lost } => {
-            let lost = if lost > 0 { format!("; {} more LOST: the service did not take them in time", Count(lost)) } else { String::new() };
-            format!("recording {instance} ended: {} packets{lost}", Count(packets))
-        }
-        Report::Trouble(trouble) => trouble,
+        ProducerReport::Progress { .. } => {}
+        ProducerReport::Connected(_) => print::say(format!("{report}; recordings of the data source `dotnet` are served until Ctrl-C")),
+        report => print::say(report),
     }
 }

@@ -69,6 +69,14 @@ impl Clients {
         self.port.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Another list of the same processes, with these clients.
+    ///
+    /// # Errors
+    /// When the proc file system cannot be read; the error names it.
+    pub fn directory(&self) -> io::Result<Directory> {
+        Ok(Directory::of(Scanner::new((*self.sources).clone())?, self.clone()))
+    }
+
     /// Serves a port from now on, until it is closed or all clients are gone: who connects to it is in the next list.
     ///
     /// # Errors
@@ -148,21 +156,26 @@ impl Directory {
     /// When it cannot be read; the error names it.
     pub fn new(sources: Sources) -> io::Result<Self> {
         let scanner = Scanner::new(sources.clone())?;
-        Ok(Self {
-            clients: Clients {
-                proc: scanner.proc(),
-                known: Arc::default(),
-                support: Arc::default(),
-                sources: Arc::new(sources),
-                access: Access::Full,
-                port: Arc::default(),
-            },
+        let clients = Clients {
+            proc: scanner.proc(),
+            known: Arc::default(),
+            support: Arc::default(),
+            sources: Arc::new(sources),
+            access: Access::Full,
+            port: Arc::default(),
+        };
+        Ok(Self::of(scanner, clients))
+    }
+
+    fn of(scanner: Scanner, clients: Clients) -> Self {
+        Self {
+            clients,
             scanner,
             leftovers: HashSet::default(),
             inquiries: HashMap::default(),
             questions: JoinSet::new(),
             slots: Arc::new(Semaphore::new(ASKED_AT_ONCE)),
-        })
+        }
     }
 
     /// The same list, whose clients send only what they may.

@@ -45,7 +45,7 @@ pub use names::append_names;
 pub use orphans::{RESUME_ORPHANS, resume_orphans};
 pub use output::{OutputError, OutputFile, new_file};
 pub use perf_map::perf_map;
-pub use perfetto::{Report, Serve, Settings, serve, service_state};
+pub use perfetto::{Serve, Settings, serve, service_state};
 pub use plan::{Plan, StartError};
 pub use read::{read_trace, trace_file};
 pub use recorded::{Pass, ReadError, Recorded};

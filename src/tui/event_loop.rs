@@ -97,11 +97,13 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     drop(screen);
     watcher.abort();
     runner.watches().finish().await;
+    runner.producer().stop();
     runner.recordings().tell();
     match left {
         Ok(Ok(Leave { keep_recording: true })) => keep_recording(&mut runner, &mut signals).await,
         _ => finish(&mut runner, &mut signals).await,
     }
+    runner.producer().finish(&mut signals).await;
     left.unwrap_or_else(|panicked| resume_unwind(panicked)).map(drop)
 }
 

@@ -16,6 +16,7 @@ mod kernel;
 mod launch;
 mod panic;
 mod plan;
+mod producer;
 mod recordings;
 mod runner;
 mod signals;

@@ -13,16 +13,17 @@ use super::files::Files;
 use super::kernel;
 use super::launch::{self, Wanted};
 use super::plan::plan;
+use super::producer::Producer;
 use super::recordings::Recordings;
 use super::watches::Watches;
 use crate::app::{Clipboard, Effect, JobResult, Msg};
 use crate::ipc::Command;
 use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, sanitise};
-use crate::net::Clients;
 use crate::net::client::Client;
 use crate::net::port;
 use crate::net::user_events::Kernel;
-use crate::session::{self, Watch};
+use crate::net::{Clients, Directory};
+use crate::session::{self, Serve, Settings, Watch};
 
 /// The shortest time between two values of a watched process: more often costs it more and says no more.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -50,6 +51,7 @@ pub(super) struct Runner {
     processes: HashMap<ProcessKey, Process>,
     recordings: Recordings,
     watches: Watches,
+    producer: Producer,
     /// Time between two values of a watched process.
     interval: Duration,
     desktop: Desktop,
@@ -60,8 +62,8 @@ pub(super) struct Runner {
 impl Runner {
     pub(super) fn new(clients: Option<Clients>, refresh: Duration, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) -> Self {
         let (processes, recordings, desktop) = (HashMap::default(), Recordings::default(), Desktop::default());
-        let (watches, interval) = (Watches::default(), refresh.max(SHORTEST));
-        Self { clients, files: Files::default(), processes, recordings, watches, interval, desktop, wake, inbox }
+        let (watches, producer, interval) = (Watches::default(), Producer::default(), refresh.max(SHORTEST));
+        Self { clients, files: Files::default(), processes, recordings, watches, producer, interval, desktop, wake, inbox }
     }
 
     /// Keeps what effects need to know of the processes: they name them by key.
@@ -77,6 +79,10 @@ impl Runner {
 
     pub(super) fn watches(&mut self) -> &mut Watches {
         &mut self.watches
+    }
+
+    pub(super) fn producer(&mut self) -> &mut Producer {
+        &mut self.producer
     }
 
     /// Begins what is wanted; nothing here waits.
@@ -173,6 +179,14 @@ impl Runner {
                     drop(inbox.send(Msg::JobDone { ticket, result }).await);
                 });
             }
+            Effect::ServeProducer { targets, profiles, ticket } => match self.directory() {
+                Ok(directory) => {
+                    let settings = Settings { targets, profiles, ..Settings::default() };
+                    self.producer.start(Serve { address: None, settings, directory }, ticket, self.inbox.clone());
+                }
+                Err(reason) => self.tell(Msg::JobDone { ticket, result: Err(reason) }),
+            },
+            Effect::EndProducer => self.producer.stop(),
             Effect::Resume { key, ticket } => {
                 let clients = self.clients.clone();
                 self.ask(key, move |asked| async move {
@@ -218,6 +232,12 @@ impl Runner {
             .and_then(|clients| clients.of(process))
             .ok_or_else(|| format!("process {} serves no diagnostic socket", key.pid))?;
         Ok((client, process.clone()))
+    }
+
+    /// Another list of the processes.
+    fn directory(&self) -> Result<Directory, String> {
+        let clients = self.clients.as_ref().ok_or("recorded files are looked at, and no processes")?;
+        clients.directory().map_err(|error| format!("the processes of this machine cannot be listed: {error}"))
     }
 
     /// Serves a port, and says what programs need to connect to it.

@@ -2,7 +2,7 @@
 
 use crate::app::State;
 use crate::app::layout::Layout;
-use crate::model::Age;
+use crate::model::{Age, Count};
 
 use super::canvas::{Canvas, width};
 
@@ -54,6 +54,18 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     let watching = watched.to_string();
     if watched > 0 && area.width >= 100 {
         pieces.extend([(dot.as_str(), theme.dim), (watching.as_str(), theme.strong), (" watched", theme.dim)]);
+    }
+    let producer = state.producer.as_ref().map(|producer| (format!("perfetto {}", producer.summary()), producer.packets()));
+    let packets =
+        producer.as_ref().map(|(_, counts)| (format!(" {} packets", Count(counts.packets)), format!(" {} DROPPED", Count(counts.dropped))));
+    if let (Some((summary, counts)), Some((sent, dropped))) = (&producer, &packets) {
+        pieces.extend([(dot.as_str(), theme.dim), (summary.as_str(), theme.text)]);
+        if area.width >= 100 {
+            pieces.push((sent, theme.dim));
+        }
+        if counts.dropped > 0 {
+            pieces.push((dropped, theme.alarm));
+        }
     }
     if recording > 0 {
         pieces.extend([(dot.as_str(), theme.dim), (counts[2].as_str(), theme.recording), (" recording", theme.recording)]);

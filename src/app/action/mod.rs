@@ -104,6 +104,8 @@ pub enum Action {
     Launch,
     /// Serve a diagnostic port.
     Port,
+    /// Serve Perfetto's tracing service, see how that goes, or end it.
+    Producer,
     /// Write what a flight recorder kept, and go on.
     Save,
     /// End a recording without waiting for the rest.

@@ -142,7 +142,8 @@ impl Action {
     /// Whether it needs a process.
     fn is_for_processes(self) -> bool {
         use Action::{
-            Abandon, Act, Dump, Environment, Launch, Meters, PerfMap, Port, Profiles, Refresh, Resume, Trace, TraceForm, Watch, WatchAll,
+            Abandon, Act, Dump, Environment, Launch, Meters, PerfMap, Port, Producer, Profiles, Refresh, Resume, Trace, TraceForm, Watch,
+            WatchAll,
         };
         self.change().is_some()
             || matches!(
@@ -155,6 +156,7 @@ impl Action {
                     | Meters
                     | PerfMap
                     | Port
+                    | Producer
                     | Profiles
                     | Refresh
                     | Resume

@@ -104,6 +104,15 @@ pub static TABLE: &[Entry] = &[
         0,
     )
     .changing(),
+    acts(
+        Action::Producer,
+        &[char('F')],
+        "perfetto",
+        "Serve .NET events to Perfetto's tracing service. Again: see how that goes, or end it.",
+        PANES,
+        0,
+    )
+    .changing(),
     acts(Action::Environment, &[char('e')], "environment", "Show the environment; secrets stay masked.", PANES, 50),
     acts(Action::Copy, &[char('y')], "copy", "Copy the pid, command line, a path or a value.", PANES, 45),
     // The process table.

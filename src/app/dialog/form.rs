@@ -10,6 +10,7 @@ use super::export::Export;
 use super::launch::Launch;
 use super::perf_map::PerfMap;
 use super::port::Port;
+use super::producer::ProducerForm;
 use super::quit::Quit;
 use super::resume::Resume;
 use super::trace::Trace;
@@ -52,6 +53,8 @@ pub enum Purpose {
     Port(Port),
     /// The end of one.
     ClosePort(ClosePort),
+    /// Perfetto's tracing service.
+    Producer(ProducerForm),
     /// Leaving.
     Quit(Quit),
 }
@@ -138,6 +141,7 @@ impl Form {
             Purpose::Launch(_) => "Run a program",
             Purpose::Port(_) => "Serve a diagnostic port",
             Purpose::ClosePort(_) => "Take the diagnostic port down",
+            Purpose::Producer(producer) => producer.title(),
             Purpose::Quit(_) => "Quit",
         };
         self.subject.as_ref().map_or_else(|| what.to_owned(), |subject| format!("{what} · {subject}"))
@@ -155,6 +159,7 @@ impl Form {
             Purpose::Launch(launch) => launch.effects(self),
             Purpose::Port(port) => port.effects(self),
             Purpose::ClosePort(close) => close.effects(),
+            Purpose::Producer(producer) => producer.effects(),
             Purpose::Quit(quit) => quit.effects(),
         }
     }
@@ -171,6 +176,7 @@ impl Form {
             Purpose::Launch(_) => &["Cancel", "Run"],
             Purpose::Port(_) => &["Cancel", "Serve"],
             Purpose::ClosePort(_) => &["No", "Yes, take it down"],
+            Purpose::Producer(producer) => producer.buttons(),
             Purpose::Quit(quit) => quit.buttons(),
         }
     }
@@ -203,8 +209,15 @@ impl Form {
 
     /// Whether what it does changes or stops something, so that the harmless button comes first.
     pub fn is_dangerous(&self) -> bool {
-        let is_harmless =
-            matches!(self.purpose, Purpose::Quit(_) | Purpose::Export(_) | Purpose::Trace(_) | Purpose::Launch(_) | Purpose::Port(_));
+        let is_harmless = matches!(
+            self.purpose,
+            Purpose::Quit(_)
+                | Purpose::Export(_)
+                | Purpose::Trace(_)
+                | Purpose::Launch(_)
+                | Purpose::Port(_)
+                | Purpose::Producer(ProducerForm::Begin)
+        );
         !is_harmless || self.armed
     }
 

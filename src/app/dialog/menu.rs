@@ -34,7 +34,7 @@ pub struct ActMenu {
 
 impl ActMenu {
     /// The lines, whether they are possible now or not.
-    pub const ITEMS: [Action; 12] = [
+    pub const ITEMS: [Action; 13] = [
         Action::TraceForm,
         Action::Profiles,
         Action::Dump,
@@ -46,6 +46,7 @@ impl ActMenu {
         Action::StartupProfiler,
         Action::Resume,
         Action::Port,
+        Action::Producer,
         Action::Launch,
     ];
 }

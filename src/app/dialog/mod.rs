@@ -13,6 +13,7 @@ mod perf_map;
 mod picker;
 mod place;
 mod port;
+mod producer;
 mod quit;
 mod resume;
 mod suggest;
@@ -38,6 +39,8 @@ pub use menu::{ActMenu, CopyItem, CopyMenu};
 pub use palette::{Found, Palette};
 pub use picker::Picker;
 pub use place::{FormLayout, Line as FormLine};
+pub use producer::ProducerForm;
+pub(super) use producer::Served;
 pub(super) use quit::QuitAnswer;
 
 /// Which process something is about. A dialog keeps this, never a row: rows move.

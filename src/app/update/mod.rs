@@ -60,6 +60,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::Wrote { ticket, lines } => process::wrote(state, ticket, lines),
         Msg::JobStalled { ticket, notice } if state.jobs.find(ticket).is_some_and(Job::is_running) => warn(state, notice),
         Msg::JobStalled { .. } => Vec::new(),
+        Msg::Producer { ticket, report } => replies::producer(state, ticket, report),
         Msg::JobDone { ticket, result } => replies::job_done(state, ticket, result),
         Msg::Copied { label, to } => replies::copied(state, &label, to),
         Msg::Failed(reason) => replies::failed(state, &reason),

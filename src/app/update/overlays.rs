@@ -6,7 +6,9 @@ use tui_input::Input;
 
 use crate::app::action::{Action, TABLE};
 use crate::app::cursor::Step;
-use crate::app::dialog::{ActMenu, Change, Chosen, ExportRequest, Field, Form, Found, Overlay, Program, Purpose, Reader, Subject, Wanted};
+use crate::app::dialog::{
+    ActMenu, Change, Chosen, ExportRequest, Field, Form, Found, Overlay, ProducerForm, Program, Purpose, Reader, Served, Subject, Wanted,
+};
 use crate::app::help::help;
 use crate::app::state::{Line, Typing};
 use crate::app::{Effect, State};
@@ -220,6 +222,8 @@ enum Request {
     Launch(Program),
     Port(PathBuf),
     ClosePort { resume: bool },
+    Producer(Served),
+    EndProducer,
 }
 
 impl Request {
@@ -244,6 +248,8 @@ fn request(form: &Form) -> Result<Request, (usize, String)> {
         Purpose::Export(_) => Request::Export(form.export_request()?),
         Purpose::Launch(_) => Request::Launch(form.launch_request()?),
         Purpose::Port(_) => Request::Port(form.port_request()?),
+        Purpose::Producer(ProducerForm::Begin) => Request::Producer(form.producer_request()?),
+        Purpose::Producer(ProducerForm::GoesOn(_)) => Request::EndProducer,
         Purpose::ClosePort(_) => Request::ClosePort { resume: form.lets_run() },
     })
 }
@@ -253,6 +259,8 @@ fn carry_out(state: &mut State, subject: Option<Subject>, request: Request) -> V
         (Request::Launch(program), _) => process::launch(state, program),
         (Request::Port(path), _) => process::port(state, path),
         (Request::ClosePort { resume }, _) => process::close_port(state, resume),
+        (Request::Producer(served), _) => process::producer(state, served),
+        (Request::EndProducer, _) => vec![Effect::EndProducer],
         (Request::Nothing, _) | (_, None) => Vec::new(),
         (Request::PerfMap(kind), Some(subject)) => process::perf_map(state, subject, kind),
         (Request::Resume { all }, Some(subject)) => process::resume(state, subject, all),

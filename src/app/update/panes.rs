@@ -93,6 +93,13 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
             }
         }
         Action::Port => state.overlay = Some(Overlay::Form(process::port_form(state))),
+        Action::Producer => {
+            let form = match &state.producer {
+                Some(producer) => Form::running_producer(producer),
+                None => Form::producer(&state.last_profiles),
+            };
+            state.overlay = Some(Overlay::Form(form));
+        }
         Action::Launch => state.overlay = Some(Overlay::Form(Form::launch(&state.last_profiles))),
         Action::Dump => {
             if let Some(row) = state.selected() {

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::app::dialog::{Change, ExportRequest, Form, Overlay, Program, Subject, Wanted, file_name, stamp};
+use crate::app::dialog::{Change, ExportRequest, Form, Overlay, Program, Served, Subject, Wanted, file_name, stamp};
 use crate::app::list::Row;
 use crate::app::toast::Level;
-use crate::app::{Effect, Job, JobKind, OutputView, State, Tab, Ticket};
+use crate::app::{Effect, Job, JobKind, OutputView, Producer, State, Tab, Ticket};
 use crate::ipc::{DumpRequest, PerfMapKind};
 use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, RunState, sanitise, shown_command_line};
 
@@ -148,6 +148,15 @@ pub(super) fn close_port(state: &mut State, resume: bool) -> Vec<Effect> {
     let resume = state.connected().filter(waits).map(|row| row.process.key).collect();
     let ticket = begin(state, ourselves(), JobKind::ClosePort(path));
     vec![Effect::ClosePort { resume, ticket }]
+}
+
+/// Serves Perfetto's tracing service.
+pub(super) fn producer(state: &mut State, served: Served) -> Vec<Effect> {
+    let Served { targets, profiles } = served;
+    let named = if targets.is_empty() { "all processes".to_owned() } else { targets.join(", ") };
+    let ticket = begin(state, ourselves(), JobKind::Producer(format!("{named}: {}", profiles.join(", "))));
+    state.producer = Some(Producer::new(ticket));
+    vec![Effect::ServeProducer { targets, profiles, ticket }]
 }
 
 /// For what is done to no process.

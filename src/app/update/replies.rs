@@ -5,7 +5,8 @@ use crate::app::recordings::Change;
 use crate::app::toast::Level;
 use crate::app::{Clipboard, Effect, JobKind, JobResult, State, Ticket};
 use crate::model::{
-    Bytes, Contact, Count, Outcome, Phase, Process, ProcessKey, Recording, RecordingId, StoppedBy, Stopwatch, Variable, sanitise,
+    Bytes, Contact, Count, Outcome, Phase, Process, ProcessKey, ProducerReport, Recording, RecordingId, StoppedBy, Stopwatch, Variable,
+    sanitise,
 };
 
 use super::process::mark_recordings;
@@ -165,6 +166,36 @@ pub(super) fn trace_failed(state: &mut State, id: RecordingId, reason: &str) -> 
     recording(state, failed)
 }
 
+/// How it goes with serving Perfetto's tracing service.
+pub(super) fn producer(state: &mut State, ticket: Ticket, mut report: ProducerReport) -> Vec<Effect> {
+    let Some(producer) = state.producer.as_mut().filter(|producer| producer.ticket == ticket) else { return Vec::new() };
+    let level = match &mut report {
+        ProducerReport::Connected(text) => {
+            clean(text);
+            Some(Level::Good)
+        }
+        ProducerReport::Waiting(text) | ProducerReport::Trouble(text) => {
+            clean(text);
+            Some(Level::Warning)
+        }
+        ProducerReport::Started { processes, troubles, .. } => {
+            processes.iter_mut().chain(troubles.iter_mut()).for_each(clean);
+            Some(if troubles.is_empty() { Level::Info } else { Level::Warning })
+        }
+        ProducerReport::Progress { .. } => None,
+        ProducerReport::Ended { packets, .. } => Some(if packets.dropped > 0 { Level::Warning } else { Level::Good }),
+    };
+    let text = level.map(|level| (level, format!("Perfetto: {report}").replace("\n  ", " · ")));
+    producer.take(report);
+    let sentences = producer.sentences();
+    if let Some(Overlay::Form(form)) = &mut state.overlay {
+        form.show_producer(sentences);
+    }
+    text.into_iter().for_each(|(level, text)| state.say(level, text));
+    state.dirty = true;
+    Vec::new()
+}
+
 /// A dump or perf map command is over.
 pub(super) fn job_done(state: &mut State, ticket: Ticket, mut result: Result<JobResult, String>) -> Vec<Effect> {
     match &mut result {
@@ -179,6 +210,7 @@ pub(super) fn job_done(state: &mut State, ticket: Ticket, mut result: Result<Job
     match (&job.what, &job.ended) {
         (JobKind::Port(path), Some((_, Ok(_)))) => state.port = Some(path.clone()),
         (JobKind::ClosePort(_), Some((_, Ok(_)))) => state.port = None,
+        (JobKind::Producer(_), Some(_)) => state.producer = None,
         _ => {}
     }
     let title = format!("{}: {}", job.subject, job.what.title());

@@ -12,7 +12,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub use producer::{Report, Serve, serve};
+pub use producer::{Serve, serve};
 pub use settings::Settings;
 pub use state::service_state;
 

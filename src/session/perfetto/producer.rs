@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use foldhash::HashMap;
 use tokio::sync::{Mutex, mpsc, watch};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::commits::{Commits, Next, Work};
 use super::record::{Control, Event, Recording};
 use super::settings::Settings;
-use super::stream::Converted;
+use super::stream::Tally;
+use crate::model::{PacketCounts, ProducerReport};
 use crate::net::Directory;
 use crate::net::perfetto::{ANSWER_LIMIT, Address, Connection, Incoming, PerfettoError, Port, SharedMemory};
 use crate::perfetto::page::PageSize;
@@ -23,6 +24,8 @@ const MEMORY: u32 = 4 << 20;
 const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 /// Until memory is looked for again where all is in use.
 const MEMORY_PAUSE: Duration = Duration::from_millis(5);
+/// Between two reports of how many packets there are.
+const PROGRESS: Duration = Duration::from_secs(1);
 /// How long recordings may take to end when dn-top ends.
 const LAST: Duration = Duration::from_secs(10);
 /// Most recordings at the same time. A service has no more.
@@ -39,35 +42,6 @@ pub struct Serve {
     pub directory: Directory,
 }
 
-/// What there is to say.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Report {
-    /// Connected to the service that listens there.
-    Connected(String),
-    /// There is no service, or it has gone; why. It is tried again.
-    Waiting(String),
-    /// A recording has begun.
-    Started {
-        /// Its number.
-        instance: u64,
-        /// The processes that it is of.
-        processes: Vec<String>,
-        /// Why it is not of others.
-        troubles: Vec<String>,
-    },
-    /// A recording is over.
-    Ended {
-        /// Its number.
-        instance: u64,
-        /// Packets that went to the service.
-        packets: u64,
-        /// Packets that the service did not take in time.
-        lost: u64,
-    },
-    /// Something is not as it should be, and was got round.
-    Trouble(String),
-}
-
 /// What a reply is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token {
@@ -81,7 +55,7 @@ enum Token {
 ///
 /// # Errors
 /// Where the environment names no socket.
-pub async fn serve(serve: Serve, mut stop: watch::Receiver<bool>, report: impl Fn(Report)) -> Result<(), PerfettoError> {
+pub async fn serve(serve: Serve, mut stop: watch::Receiver<bool>, report: impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
     let Serve { address, settings, directory } = serve;
     let address = match address {
         Some(address) => address,
@@ -97,7 +71,7 @@ pub async fn serve(serve: Serve, mut stop: watch::Receiver<bool>, report: impl F
         let error = match connected {
             Ok(mut producer) => {
                 (pause, last) = (PAUSES.0, None);
-                report(Report::Connected(producer.connection.address().to_string()));
+                report(ProducerReport::Connected(producer.connection.address().to_string()));
                 match producer.run(&mut stop, &report).await {
                     Ok(()) => return Ok(()),
                     Err(error) => error,
@@ -107,7 +81,7 @@ pub async fn serve(serve: Serve, mut stop: watch::Receiver<bool>, report: impl F
         };
         let words = error.to_string();
         if last.as_ref() != Some(&words) {
-            report(Report::Waiting(words.clone()));
+            report(ProducerReport::Waiting(words.clone()));
             last = Some(words);
         }
         tokio::select! {
@@ -135,6 +109,8 @@ struct Producer {
     work: Channel<Work>,
     events: Channel<(u64, Event)>,
     troubles: Vec<String>,
+    /// When it is next reported how many packets there are.
+    progress: Instant,
 }
 
 /// A recording that goes on. It ends when this is dropped.
@@ -142,7 +118,9 @@ struct Producer {
 struct Running {
     stop: watch::Sender<bool>,
     restart: watch::Sender<u64>,
-    converted: Converted,
+    tally: Arc<Tally>,
+    /// Packets and drops when they were last reported.
+    reported: PacketCounts,
 }
 
 impl Producer {
@@ -166,6 +144,7 @@ impl Producer {
             work: mpsc::unbounded_channel(),
             events: mpsc::unbounded_channel(),
             troubles: Vec::new(),
+            progress: Instant::now(),
         };
         // A file that comes already here is that of the memory, whose pages have the size that was asked for.
         if !came.files.is_empty() && !initialized.without_memory {
@@ -185,7 +164,7 @@ impl Producer {
     }
 
     /// Until `stop`; then recordings end properly. An error ends them, too.
-    async fn run(&mut self, stop: &mut watch::Receiver<bool>, report: &impl Fn(Report)) -> Result<(), PerfettoError> {
+    async fn run(&mut self, stop: &mut watch::Receiver<bool>, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
         let mut stopping = stop.clone();
         let run = async {
             loop {
@@ -212,16 +191,27 @@ impl Producer {
     }
 
     /// Waits for the next thing that happens, and does what it needs.
-    async fn turn(&mut self, report: &impl Fn(Report)) -> Result<(), PerfettoError> {
+    async fn turn(&mut self, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
         self.commit()?;
-        self.troubles.drain(..).for_each(|trouble| report(Report::Trouble(trouble)));
+        self.troubles.drain(..).for_each(|trouble| report(ProducerReport::Trouble(trouble)));
         tokio::select! {
             came = self.connection.next() => self.receive(came?)?,
             Some(work) = self.work.1.recv() => self.commits.push(work),
             Some((instance, event)) = self.events.1.recv() => self.note(instance, event, report)?,
             () = sleep(MEMORY_PAUSE), if self.commits.waits_for_memory() => {}
+            () = sleep_until(self.progress), if !self.recordings.is_empty() => self.report_progress(report),
         }
         Ok(())
+    }
+
+    fn report_progress(&mut self, report: &impl Fn(ProducerReport)) {
+        self.progress = Instant::now() + PROGRESS;
+        for (instance, running) in &mut self.recordings {
+            let packets = running.tally.counts();
+            if std::mem::replace(&mut running.reported, packets) != packets {
+                report(ProducerReport::Progress { instance: *instance, packets });
+            }
+        }
     }
 
     /// Sends what can be sent.
@@ -263,13 +253,15 @@ impl Producer {
                 }
                 let (stop, restart) = (watch::Sender::new(false), watch::Sender::new(0));
                 let control = Control { stop: stop.subscribe(), restart: restart.subscribe() };
-                self.recordings.insert(instance, Running { stop, restart, converted: Converted::default() });
+                let tally = Arc::<Tally>::default();
+                self.recordings.insert(instance, Running { stop, restart, tally: tally.clone(), reported: PacketCounts::default() });
                 let recording = Recording {
                     configuration,
                     settings: self.settings.clone(),
                     directory: self.directory.clone(),
                     work: self.work.0.clone(),
                     writers: self.writers.clone(),
+                    tally,
                 };
                 let events = self.events.0.clone();
                 // Nobody may be listening any more.
@@ -301,21 +293,17 @@ impl Producer {
         }
     }
 
-    fn note(&mut self, instance: u64, event: Event, report: &impl Fn(Report)) -> Result<(), PerfettoError> {
+    fn note(&mut self, instance: u64, event: Event, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
         match event {
             Event::Started { processes, troubles } => {
                 self.connection.send(Method::NotifyDataSourceStarted, notify(instance))?;
-                report(Report::Started { instance, processes, troubles });
+                report(ProducerReport::Started { instance, processes, troubles });
             }
-            Event::Ended(converted) => {
+            Event::Ended(packets) => {
                 // Its packets are among the work already.
                 self.take_work();
                 self.commits.push(Work::Stopped(instance));
-                if let Some(running) = self.recordings.get_mut(&instance) {
-                    running.converted = converted;
-                }
-                let Converted { packets, lost } = converted;
-                report(Report::Ended { instance, packets, lost });
+                report(ProducerReport::Ended { instance, packets });
             }
         }
         Ok(())

@@ -8,9 +8,9 @@ use tokio::task::JoinSet;
 
 use super::commits::{Backlog, Batch, Work};
 use super::settings::Settings;
-use super::stream::{Converted, Outlet, Stream};
+use super::stream::{Outlet, Stream, Tally};
 use crate::export::notices;
-use crate::model::{Process, RunState, sanitise};
+use crate::model::{PacketCounts, Process, RunState, sanitise};
 use crate::net::Directory;
 use crate::net::client::{ANSWER_LIMIT, Client};
 use crate::perfetto::chunk::WriterId;
@@ -44,7 +44,7 @@ pub(super) enum Event {
         troubles: Vec<String>,
     },
     /// All of its packets are handed on.
-    Ended(Converted),
+    Ended(PacketCounts),
 }
 
 /// A recording that was asked for.
@@ -56,6 +56,8 @@ pub(super) struct Recording {
     pub(super) work: mpsc::UnboundedSender<Work>,
     /// Numbers of writers that were not given yet.
     pub(super) writers: Arc<std::sync::atomic::AtomicU16>,
+    /// Counts its packets.
+    pub(super) tally: Arc<Tally>,
 }
 
 impl Recording {
@@ -70,13 +72,10 @@ impl Recording {
         // Also where nobody can stop it any more.
         let _ = control.stop.wait_for(|stop| *stop).await;
         let limit = StopLimit { time: self.time_to_stop(), ..StopLimit::RUNDOWN };
-        let mut stopping: JoinSet<Converted> = streams.into_iter().map(|(_, stream)| stream.stop(limit)).collect();
-        let mut sum = Converted::default();
-        while let Some(converted) = stopping.join_next().await {
-            let Converted { packets, lost } = converted.unwrap_or_default();
-            (sum.packets, sum.lost) = (sum.packets + packets, sum.lost + lost);
-        }
-        report(Event::Ended(sum));
+        let mut stopping: JoinSet<()> = streams.into_iter().map(|(_, stream)| stream.stop(limit)).collect();
+        // A panic in one of them is seen by whoever installed the panic hook.
+        while stopping.join_next().await.is_some() {}
+        report(Event::Ended(self.tally.counts()));
     }
 
     fn time_to_stop(&self) -> Duration {
@@ -98,10 +97,10 @@ impl Recording {
                 troubles.push("no more packet sequences can be had over this connection: start `dn-top perfetto serve` again".to_owned());
                 break;
             };
-            let (config, restart) = (selected.config.clone(), control.restart.clone());
+            let (config, restart, tally) = (selected.config.clone(), control.restart.clone(), self.tally.clone());
             opening.spawn(async move {
                 let called = format!("{} ({})", process.name, process.key.pid);
-                match Stream::open(client, &process, &config, outlet, restart).await {
+                match Stream::open(client, &process, &config, outlet, restart, tally).await {
                     Ok(stream) => Ok((called, stream)),
                     Err(error) => Err(format!("{called}: {error}")),
                 }

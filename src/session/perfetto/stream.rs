@@ -1,5 +1,6 @@
 //! One process of a recording: its EventPipe session, and a thread that turns the stream into packets.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use tokio::time::Instant;
 use super::commits::{Backlog, Batch, Work};
 use crate::export::{LiveProcess, LiveTrace};
 use crate::ipc::SessionConfig;
-use crate::model::Process;
+use crate::model::{PacketCounts, Process};
 use crate::net::client::Client;
 use crate::nettrace::{Decoder, Limits, Sink, Thread, ThreadId};
 use crate::perfetto::chunk::WriterId;
@@ -46,17 +47,23 @@ type Names = Arc<Mutex<HashMap<u64, String>>>;
 #[derive(Debug)]
 pub(super) struct Stream {
     session: Arc<TraceSession>,
-    thread: JoinHandle<Converted>,
+    thread: JoinHandle<()>,
     names: JoinHandle<()>,
 }
 
-/// What came of a stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Converted {
-    /// Packets that were handed on.
-    pub(super) packets: u64,
-    /// Packets that the service did not take in time.
-    pub(super) lost: u64,
+/// Counts packets of all streams of a recording.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    packets: AtomicU64,
+    bytes: AtomicU64,
+    dropped: AtomicU64,
+}
+
+impl Tally {
+    pub(super) fn counts(&self) -> PacketCounts {
+        let [packets, bytes, dropped] = [&self.packets, &self.bytes, &self.dropped].map(|count| count.load(Ordering::Relaxed));
+        PacketCounts { packets, bytes, dropped }
+    }
 }
 
 impl Stream {
@@ -67,6 +74,7 @@ impl Stream {
         config: &SessionConfig,
         outlet: Outlet,
         restart: watch::Receiver<u64>,
+        tally: Arc<Tally>,
     ) -> Result<Self, StartError> {
         let (session, stream) = TraceSession::open(client.clone(), config, u64::MAX).await?;
         let stream = stream.into_blocking().map_err(StartError::Handle)?;
@@ -79,9 +87,10 @@ impl Stream {
             command_line: process.command_line.clone(),
             runtime: process.runtime.as_ref().map(ToString::to_string).unwrap_or_default(),
         };
+        let mut out = Handover { outlet, backlog: Backlog::default(), waiting: 0, tally };
         let converter = {
             let (session, names) = (session.clone(), names.clone());
-            move || convert(stream, &session, about, &names, &outlet, restart)
+            move || convert(stream, &session, about, &names, &mut out, restart)
         };
         let thread = tokio::task::spawn_blocking(converter);
         let looking = tokio::spawn(async move {
@@ -96,13 +105,14 @@ impl Stream {
     }
 
     /// Stops the session, takes in what the runtime still sends, and waits until all packets are handed on.
-    pub(super) async fn stop(self, limit: StopLimit) -> Converted {
+    pub(super) async fn stop(self, limit: StopLimit) {
         if !self.session.has_ended() {
             // What is missing then is said in the trace.
             let _ = self.session.stop(limit).await;
         }
         self.names.abort();
-        self.thread.await.unwrap_or_default()
+        // A panic in it is seen by whoever installed the panic hook.
+        let _ = self.thread.await;
     }
 }
 
@@ -116,14 +126,13 @@ fn convert(
     session: &TraceSession,
     process: LiveProcess,
     names: &Names,
-    outlet: &Outlet,
+    out: &mut Handover,
     mut restart: watch::Receiver<u64>,
-) -> Converted {
+) {
     let mut trace = LiveTrace::new(process);
     let mut decoder = Decoder::new(Limits::LIVE);
     let mut buffer = vec![0; CHUNK];
     let (mut described, mut named) = (Instant::now(), HashMap::default());
-    let mut out = Handover { outlet, backlog: Backlog::default(), waiting: 0, done: Converted::default() };
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
         for (thread, name) in std::mem::take(&mut *names.lock().unwrap_or_else(PoisonError::into_inner)) {
             if named.get(&thread) == Some(&name) || named.len() >= THREADS {
@@ -152,19 +161,18 @@ fn convert(
         None => "The process ended, or closed its stream: methods have no names".to_owned(),
     });
     out.put(trace.finish(trouble.as_deref()), true);
-    out.done
 }
 
 /// Hands packets on, as far as there is room.
-struct Handover<'a> {
-    outlet: &'a Outlet,
+struct Handover {
+    outlet: Outlet,
     backlog: Backlog,
     /// Packets that were lost since some arrived.
     waiting: u64,
-    done: Converted,
+    tally: Arc<Tally>,
 }
 
-impl Handover<'_> {
+impl Handover {
     fn hand_over(&mut self, trace: &mut LiveTrace) {
         let bytes = trace.take();
         if bytes.is_empty() {
@@ -183,11 +191,12 @@ impl Handover<'_> {
         let count = packets(&bytes).count() as u64;
         let Some(share) = self.backlog.take(bytes.len(), needed) else {
             self.waiting += count;
-            self.done.lost += count;
+            self.tally.dropped.fetch_add(count, Ordering::Relaxed);
             return false;
         };
-        self.done.packets += count;
-        let Outlet { writer, buffer, ref work } = *self.outlet;
+        self.tally.packets.fetch_add(count, Ordering::Relaxed);
+        self.tally.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        let Outlet { writer, buffer, ref work } = self.outlet;
         // Where the connection has gone nothing is wanted any more.
         let _ = work.send(Work::Packets(Batch { writer, buffer, packets: bytes, _share: share }));
         true

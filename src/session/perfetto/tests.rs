@@ -8,7 +8,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::{Report, Serve, Settings, serve};
+use super::{Serve, Settings, serve};
+use crate::model::{PacketCounts, ProducerReport};
 use crate::net::Directory;
 use crate::net::discovery::Sources;
 use crate::net::perfetto::{Address, Connection, Port};
@@ -23,7 +24,7 @@ struct Bench {
     dir: tempfile::TempDir,
     _fleet: Fleet,
     service: Option<TracingService>,
-    reports: Arc<Mutex<Vec<Report>>>,
+    reports: Arc<Mutex<Vec<ProducerReport>>>,
     stop: watch::Sender<bool>,
     serving: Option<JoinHandle<()>>,
 }
@@ -57,7 +58,7 @@ impl Bench {
         seen.unwrap_or_else(|_| panic!("{:?}", self.reports.lock().unwrap()))
     }
 
-    async fn report(&self, is_it: impl Fn(&Report) -> bool) -> Report {
+    async fn report(&self, is_it: impl Fn(&ProducerReport) -> bool) -> ProducerReport {
         let look = async {
             loop {
                 if let Some(found) = self.reports.lock().unwrap().iter().find(|report| is_it(report)) {
@@ -71,8 +72,8 @@ impl Bench {
 
     /// The words in which something is reported.
     async fn words(&self, part: &str) -> String {
-        let words = |report: &Report| match report {
-            Report::Waiting(words) | Report::Trouble(words) => words.clone(),
+        let words = |report: &ProducerReport| match report {
+            ProducerReport::Waiting(words) | ProducerReport::Trouble(words) => words.clone(),
             _ => String::new(),
         };
         words(&self.report(|report| words(report).contains(part)).await)
@@ -122,7 +123,10 @@ async fn p6_p9_p11_m1_m7_a_recording_goes_through_shared_memory() {
     let seen = bench.until(|_| true).await;
     assert_eq!(seen.calls[..3], ["InitializeConnection", "GetAsyncCommand", "RegisterDataSource"]);
     assert_eq!(seen.sent, 0, "chunks were sent although there is memory");
-    assert!(matches!(bench.report(|report| matches!(report, Report::Ended { .. })).await, Report::Ended { lost: 0, packets: 200.., .. }));
+    assert!(matches!(
+        bench.report(|report| matches!(report, ProducerReport::Ended { .. })).await,
+        ProducerReport::Ended { packets: PacketCounts { packets: 200.., bytes: 1.., dropped: 0 }, .. }
+    ));
     bench.end().await;
 }
 

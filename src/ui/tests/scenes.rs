@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::app::world::{START_UNIX_MS, World, fleet, metered, options, published, recording};
 use crate::app::{Effect, JobResult, Msg, Options};
-use crate::model::{FileContents, Kept, KernelTrace, Outcome, Phase, Recording, StoppedBy, ThreadUse, TraceFile};
+use crate::model::{
+    FileContents, Kept, KernelTrace, Outcome, PacketCounts, Phase, ProducerReport, Recording, StoppedBy, ThreadUse, TraceFile,
+};
 
 use super::findings::{empty, scripted};
 
@@ -14,7 +16,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 71] = [
+pub(crate) const SCENES: [Scene; 73] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -52,6 +54,8 @@ pub(crate) const SCENES: [Scene; 71] = [
     ("run-output", ran),
     ("port", |w, h| keyed(w, h, "P")),
     ("close-port", close_port),
+    ("producer", |w, h| keyed(w, h, "F")),
+    ("served", served),
     ("flight", flight),
     ("copy", |w, h| keyed(w, h, "y")),
     ("palette", |w, h| keyed(w, h, ":du")),
@@ -224,6 +228,27 @@ fn close_port(width: u16, height: u16) -> World {
     processes.iter_mut().for_each(|process| process.on_port = process.contact.is_attachable());
     world.send(Msg::Processes(processes));
     world.press("P");
+    world
+}
+
+/// The tracing service has two sessions, and does not take all of one.
+fn served(width: u16, height: u16) -> World {
+    let mut world = keyed(width, height, "F⇥⇥→⏎");
+    if let Some(ticket) = world.last_ticket() {
+        let mut report = |report| world.send(Msg::Producer { ticket, report });
+        report(ProducerReport::Connected("/run/perfetto/traced-producer.sock".to_owned()));
+        let processes = || vec!["OrderService (42)".to_owned(), "WebGateway (97)".to_owned()];
+        report(ProducerReport::Started {
+            instance: 1,
+            processes: processes(),
+            troubles: vec!["LegacyBilling (101) is suspended at startup".to_owned()],
+        });
+        report(ProducerReport::Started { instance: 2, processes: processes(), troubles: Vec::new() });
+        report(ProducerReport::Progress { instance: 1, packets: PacketCounts { packets: 123_456, bytes: 7_100_000, dropped: 789 } });
+        report(ProducerReport::Progress { instance: 2, packets: PacketCounts { packets: 456, bytes: 9_100, dropped: 0 } });
+    }
+    world.wait(20_000);
+    world.press("F");
     world
 }
 

@@ -2,8 +2,8 @@
 
 use super::forms::{alone, form, type_text};
 use crate::app::world::{World, process, recording};
-use crate::app::{Effect, Field, JobResult, Msg, Overlay};
-use crate::model::{Phase, Process, RecordingId, RunState};
+use crate::app::{Effect, Field, JobResult, Msg, Overlay, Ticket};
+use crate::model::{PacketCounts, Phase, Process, ProducerReport, RecordingId, RunState};
 
 #[test]
 fn a_program_is_started_recorded_and_followed() {
@@ -112,4 +112,58 @@ fn a_port_is_served_where_programs_find_it() {
     assert!(world.said_last().contains("close port done"), "{:?}", world.said());
     world.press("P");
     assert!(form(&world).effects()[0].contains("DOTNET_DiagnosticPorts="));
+}
+
+#[test]
+fn perfettos_tracing_service_is_served_and_how_that_goes_is_shown() {
+    let mut world = alone("9.0.0");
+    world.press("F");
+    type_text(&mut world, "Web, 43");
+    world.press("⇥⌃u");
+    type_text(&mut world, "none-such");
+    world.press("⇥y");
+    assert!(form(&world).complaint.as_ref().unwrap().contains("none-such"));
+    world.press("⌃u");
+    type_text(&mut world, "gc-collect");
+    world.press("⇥y");
+    let effects = world.take_effects();
+    let [Effect::ServeProducer { targets, profiles, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!((targets.join("|"), profiles.join("|")), ("Web|43".to_owned(), "gc-collect".to_owned()));
+    let report = |world: &mut World, report| world.send(Msg::Producer { ticket: *ticket, report });
+    // The same key shows how it goes, while that changes.
+    world.press("F");
+    let shown = |world: &World| form(world).effects().join(" ");
+    assert_eq!(shown(&world), "Connecting to the tracing service. No session has recorded the data source dotnet so far.");
+    report(&mut world, ProducerReport::Waiting("no \u{1b}service".to_owned()));
+    assert!(shown(&world).starts_with("no \u{fffd}service. dn-top tries again."), "{}", shown(&world));
+    report(&mut world, ProducerReport::Connected("/run/p".to_owned()));
+    let processes = vec!["Web (42)".to_owned()];
+    report(&mut world, ProducerReport::Started { instance: 3, processes, troubles: vec!["43 has ended".to_owned()] });
+    let packets = PacketCounts { packets: 1200, bytes: 64_000, dropped: 0 };
+    report(&mut world, ProducerReport::Progress { instance: 3, packets });
+    let expected = "Connected to the tracing service at /run/p. Session 3 records Web (42): 1.2k packets, 64.0 kB. 43 has ended";
+    assert_eq!(shown(&world), expected);
+    assert!(world.said_last().contains("session 3 began: Web (42) · 43 has ended"), "{:?}", world.said());
+    report(&mut world, ProducerReport::Ended { instance: 3, packets: PacketCounts { dropped: 5, ..packets } });
+    assert!(
+        shown(&world).ends_with("Ended: 1 session, 1.2k packets, 64.0 kB; 5 more DROPPED: the service did not take them in time."),
+        "{}",
+        shown(&world)
+    );
+    assert_eq!(world.state.producer.as_ref().map(|producer| producer.packets().dropped), Some(5));
+    // A service that goes takes its sessions with it.
+    report(&mut world, ProducerReport::Started { instance: 4, processes: vec!["Web (42)".to_owned()], troubles: Vec::new() });
+    report(&mut world, ProducerReport::Waiting("the connection was closed".to_owned()));
+    assert!(shown(&world).contains("Ended: 2 sessions") && !shown(&world).contains("Session 4"), "{}", shown(&world));
+    // What another one reports is of no interest.
+    world.send(Msg::Producer { ticket: Ticket(999), report: ProducerReport::Connected("/run/q".to_owned()) });
+    assert!(!shown(&world).contains("/run/q"));
+    // It ends when that is wanted, and is gone once it has.
+    assert_eq!(form(&world).focus, Field::Button(0));
+    world.press("y");
+    assert_eq!(world.take_effects(), [Effect::EndProducer]);
+    assert!(world.state.producer.is_some());
+    world.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult::default()) });
+    assert!(world.state.producer.is_none());
+    assert!(world.said_last().contains("serve Perfetto done"), "{:?}", world.said());
 }

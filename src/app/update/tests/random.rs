@@ -93,6 +93,7 @@ proptest! {
                         | Effect::Launch { .. }
                         | Effect::ServePort { .. }
                         | Effect::ClosePort { .. }
+                        | Effect::ServeProducer { .. }
                         | Effect::Resume { .. }
                 );
                 prop_assert!(!(readonly && changes), "{effect:?}");

@@ -1,0 +1,89 @@
+//! The dialog that serves Perfetto's tracing service, shows how that goes, and ends it.
+
+use super::{Field, Form, Purpose, Question};
+use crate::app::Producer;
+use crate::model::Order;
+
+/// Serving Perfetto's tracing service.
+#[derive(Debug)]
+pub enum ProducerForm {
+    /// It is to begin.
+    Begin,
+    /// It goes on; how, a sentence each.
+    GoesOn(Vec<String>),
+}
+
+/// What is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::app) struct Served {
+    /// Pids or names; empty for all processes.
+    pub(in crate::app) targets: Vec<String>,
+    /// Names of profiles.
+    pub(in crate::app) profiles: Vec<String>,
+}
+
+const TARGETS: usize = 0;
+const PROFILES: usize = 1;
+
+impl Form {
+    /// Asks what to serve.
+    pub(in crate::app) fn producer(profiles: &[String]) -> Self {
+        let questions = vec![
+            Question::text("Processes", "", "pids or names with commas; empty for all running processes"),
+            Question::text("Profiles", profiles.join(","), "with commas; for sessions that name nothing in legacy_config"),
+        ];
+        let mut form = Self::new(None, Purpose::Producer(ProducerForm::Begin), questions);
+        form.focus = Field::Question(TARGETS);
+        form
+    }
+
+    /// Shows the producer that is served.
+    pub(in crate::app) fn running_producer(producer: &Producer) -> Self {
+        Self::new(None, Purpose::Producer(ProducerForm::GoesOn(producer.sentences())), Vec::new())
+    }
+
+    /// Shows how it goes now, where the dialog is about that.
+    pub(in crate::app) fn show_producer(&mut self, sentences: Vec<String>) {
+        if let Purpose::Producer(ProducerForm::GoesOn(shown)) = &mut self.purpose {
+            *shown = sentences;
+        }
+    }
+
+    /// What is to be served, or why it cannot be had like this.
+    pub(in crate::app) fn producer_request(&self) -> Result<Served, (usize, String)> {
+        let list = |question| {
+            let parts = self.typed(question).split(',').map(str::trim).filter(|part| !part.is_empty());
+            parts.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (targets, profiles) = (list(TARGETS), list(PROFILES));
+        Order::of_profiles(&profiles).select().map_err(|reason| (PROFILES, reason))?;
+        Ok(Served { targets, profiles })
+    }
+}
+
+impl ProducerForm {
+    pub(super) fn effects(&self) -> Vec<String> {
+        match self {
+            Self::Begin => vec![
+                "Sessions of Perfetto's tracing service that name the data source dotnet record these processes.".to_owned(),
+                "Each opens a session in each process, and ends it with its own end, or when dn-top is left.".to_owned(),
+                "A process never waits: what the service does not take in time is dropped, and counted.".to_owned(),
+            ],
+            Self::GoesOn(sentences) => sentences.clone(),
+        }
+    }
+
+    pub(super) fn title(&self) -> &'static str {
+        match self {
+            Self::Begin => "Serve Perfetto's tracing service",
+            Self::GoesOn(_) => "Serving Perfetto's tracing service",
+        }
+    }
+
+    pub(super) fn buttons(&self) -> &'static [&'static str] {
+        match self {
+            Self::Begin => &["Cancel", "Serve"],
+            Self::GoesOn(_) => &["Go on", "End it"],
+        }
+    }
+}

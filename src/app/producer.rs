@@ -1,0 +1,105 @@
+//! What is known of the producer for Perfetto's tracing service while dn-top serves it.
+
+use super::Ticket;
+use crate::model::{Count, PacketCounts, ProducerReport};
+
+/// The producer that is served.
+#[derive(Debug)]
+pub struct Producer {
+    /// The command that began it.
+    pub(super) ticket: Ticket,
+    /// Where it is connected to, or why it is not; empty before the first attempt.
+    connection: Result<String, String>,
+    sessions: Vec<Session>,
+    /// Sessions that are over, and their packets.
+    ended: (u64, PacketCounts),
+    /// What was got round last.
+    trouble: Option<String>,
+}
+
+/// A session of the service that goes on.
+#[derive(Debug)]
+struct Session {
+    instance: u64,
+    processes: Vec<String>,
+    troubles: Vec<String>,
+    packets: PacketCounts,
+}
+
+impl Producer {
+    pub(super) fn new(ticket: Ticket) -> Self {
+        Self { ticket, connection: Err(String::new()), sessions: Vec::new(), ended: Default::default(), trouble: None }
+    }
+
+    /// Takes in a report, whose text is safe to show.
+    pub(super) fn take(&mut self, report: ProducerReport) {
+        match report {
+            ProducerReport::Connected(address) => {
+                self.connection = Ok(address);
+                self.trouble = None;
+            }
+            ProducerReport::Waiting(why) => {
+                self.connection = Err(why);
+                // Sessions end with their connection.
+                self.sessions.drain(..).for_each(|session| end(&mut self.ended, session.packets));
+            }
+            ProducerReport::Started { instance, processes, troubles } => {
+                self.sessions.push(Session { instance, processes, troubles, packets: PacketCounts::default() });
+            }
+            ProducerReport::Progress { instance, packets } => {
+                let session = self.sessions.iter_mut().find(|session| session.instance == instance);
+                session.into_iter().for_each(|session| session.packets = packets);
+            }
+            ProducerReport::Ended { instance, packets } => {
+                self.sessions.retain(|session| session.instance != instance);
+                end(&mut self.ended, packets);
+            }
+            ProducerReport::Trouble(trouble) => self.trouble = Some(trouble),
+        }
+    }
+
+    /// Packets of all sessions.
+    pub fn packets(&self) -> PacketCounts {
+        let mut sum = self.ended.1;
+        self.sessions.iter().for_each(|session| sum += session.packets);
+        sum
+    }
+
+    /// The state in a few words.
+    pub fn summary(&self) -> String {
+        match (&self.connection, self.sessions.len()) {
+            (Err(_), _) => "no service".to_owned(),
+            (Ok(_), count) => counted(count as u64),
+        }
+    }
+
+    /// The state, a sentence each.
+    pub(super) fn sentences(&self) -> Vec<String> {
+        let mut sentences = vec![match &self.connection {
+            Ok(address) => format!("Connected to the tracing service at {address}."),
+            Err(why) if why.is_empty() => "Connecting to the tracing service.".to_owned(),
+            Err(why) => format!("{why}. dn-top tries again."),
+        }];
+        sentences.extend(self.trouble.clone());
+        for Session { instance, processes, troubles, packets } in &self.sessions {
+            let names = if processes.is_empty() { "nothing".to_owned() } else { processes.join(", ") };
+            sentences.push(format!("Session {instance} records {names}: {packets}."));
+            sentences.extend(troubles.iter().cloned());
+        }
+        match self.ended {
+            (0, _) if self.sessions.is_empty() => sentences.push("No session has recorded the data source dotnet so far.".to_owned()),
+            (0, _) => {}
+            (count, packets) => sentences.push(format!("Ended: {}, {packets}.", counted(count))),
+        }
+        sentences
+    }
+}
+
+fn counted(sessions: u64) -> String {
+    format!("{} session{}", Count(sessions), if sessions == 1 { "" } else { "s" })
+}
+
+fn end((sessions, sum): &mut (u64, PacketCounts), packets: PacketCounts) {
+    *sessions += 1;
+    *sum += packets;
+}

@@ -1,0 +1,66 @@
+//! The producer for Perfetto's tracing service, while the dashboard is open.
+
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::farewell::say;
+use super::signals::Signals;
+use crate::app::{JobResult, Msg, Ticket};
+use crate::session::{self, Serve};
+
+/// How long it may take to end before that is said.
+const SHORT: Duration = Duration::from_millis(300);
+
+/// What is served, and how to end that.
+#[derive(Debug, Default)]
+pub(super) struct Producer {
+    stop: Option<watch::Sender<bool>>,
+    tasks: JoinSet<()>,
+}
+
+impl Producer {
+    /// Begins to serve; what was served before ends. How it goes is told to `inbox`.
+    pub(super) fn start(&mut self, serve: Serve, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
+        self.stop();
+        while self.tasks.try_join_next().is_some() {}
+        let (stop, stopped) = watch::channel(false);
+        self.stop = Some(stop);
+        self.tasks.spawn(async move {
+            // Nobody may listen any more once the dashboard has gone.
+            let tell = async |msg| drop(inbox.send(msg).await);
+            let (reports, mut reported) = mpsc::unbounded_channel();
+            let serving = session::serve(serve, stopped, move |report| drop(reports.send(report)));
+            let telling = async {
+                while let Some(report) = reported.recv().await {
+                    tell(Msg::Producer { ticket, report }).await;
+                }
+            };
+            let (served, ()) = tokio::join!(serving, telling);
+            let result = served.map(|()| JobResult::default()).map_err(|error| error.to_string());
+            tell(Msg::JobDone { ticket, result }).await;
+        });
+    }
+
+    /// Ends the sessions and the connection.
+    pub(super) fn stop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            stop.send_replace(true);
+        }
+    }
+
+    /// Ends it and waits for that, but not against another signal, for when the dashboard has gone. What ends it has a limit of its own.
+    pub(super) async fn finish(&mut self, signals: &mut Signals) {
+        self.stop();
+        let mut all_over = std::pin::pin!(async { while self.tasks.join_next().await.is_some() {} });
+        if timeout(SHORT, &mut all_over).await.is_err() {
+            say(format_args!("ending sessions of Perfetto's tracing service; Ctrl-C does without the last of the data"));
+            tokio::select! {
+                () = all_over => {}
+                () = signals.end() => {}
+            }
+        }
+    }
+}
