@@ -135,6 +135,8 @@ pub struct Configuration {
     pub target_buffer: u32,
     /// Milliseconds until the service stops to wait for the data source to stop; 0 where it does not say.
     pub stop_timeout_ms: u32,
+    /// Writers are to wait where the memory is full (`buffer_exhausted_policy`).
+    pub stalls: bool,
     /// Text for the data source alone (`legacy_config`); not sanitised.
     pub text: String,
 }
@@ -147,6 +149,8 @@ impl Configuration {
                 (1, value) => this.name = value.text()?,
                 (2, value) => this.target_buffer = value.small()?,
                 (7, value) => this.stop_timeout_ms = value.small()?,
+                // BUFFER_EXHAUSTED_STALL_THEN_ABORT, BUFFER_EXHAUSTED_STALL_THEN_DROP
+                (9, value) => this.stalls = matches!(value.number()?, 2 | 3),
                 (1000, value) => this.text = value.text()?,
                 _ => {}
             }

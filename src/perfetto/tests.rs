@@ -343,9 +343,26 @@ fn s2_a_configuration_is_passed_on_as_it_was_written() {
             configuration.text(7777, "of tomorrow");
         });
     });
-    let configuration =
-        Configuration { name: "dotnet".to_owned(), target_buffer: 1, stop_timeout_ms: 5000, text: "targets=Shop".to_owned() };
+    let configuration = Configuration {
+        name: "dotnet".to_owned(),
+        target_buffer: 1,
+        stop_timeout_ms: 5000,
+        stalls: false,
+        text: "targets=Shop".to_owned(),
+    };
     assert_eq!(Command::decode(&bytes), Ok(Command::Setup { instance: 5, configuration }));
+}
+
+#[test]
+fn m9_a_configuration_says_whether_writers_are_to_wait() {
+    for (policy, stalls) in [(0, false), (1, false), (2, true), (3, true), (4, false)] {
+        let mut bytes = Vec::new();
+        Message::new(&mut bytes).message(6, |setup| {
+            setup.message(2, |configuration| configuration.uint(9, policy));
+        });
+        let configuration = Configuration { stalls, ..Configuration::default() };
+        assert_eq!(Command::decode(&bytes), Ok(Command::Setup { instance: 0, configuration }), "{policy}");
+    }
 }
 
 #[test]

@@ -39,6 +39,8 @@ pub struct TracingBehaviour {
     pub files: usize,
     /// Whether they come with the reply to `InitializeConnection` instead.
     pub files_at_once: bool,
+    /// Whether it says that there is no memory (`use_shmem_emulation`).
+    pub without_memory: bool,
     /// Whether replies have fields that no schema has.
     pub unknown_fields: bool,
     /// What it does wrong.
@@ -83,6 +85,7 @@ impl Default for TracingBehaviour {
             sealed: true,
             files: 1,
             files_at_once: false,
+            without_memory: false,
             unknown_fields: false,
             fault: TracingFault::None,
         }
@@ -288,6 +291,11 @@ impl Producer<'_> {
             "InitializeConnection" if self.behaviour.files_at_once => {
                 let files = self.make_memory()?;
                 return self.reply(frame.request, in_order, false, Vec::new(), &files).await;
+            }
+            "InitializeConnection" if self.behaviour.without_memory => {
+                let mut reply = Vec::new();
+                Message::new(&mut reply).uint(3, 1);
+                return self.reply(frame.request, in_order, false, reply, &[]).await;
             }
             "CommitData" => self.commit(&arguments),
             "NotifyDataSourceStarted" => self.seen.send_modify(|seen| seen.started.extend(number())),

@@ -1,12 +1,15 @@
 //! dn-top as a producer of the real tracing service of Perfetto. Its trace processor says what is in the traces.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
 use crate::support::runtimes::{self, Runtime};
+use crate::support::screen::{ENTER, ESC};
 use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll, send};
 
 /// The service and the trace processor; `None` where they could not be had.
@@ -307,4 +310,149 @@ fn what_is_left_in_a_ring_buffer_can_be_read() {
         let named = "select count(*) n from stack_profile_symbol where name like 'Known.%'";
         assert!(traced.number(&file, named) > 0.0);
     });
+}
+
+const EXCEPTIONS: &str = "select count(*) n from slice where category = 'exception'";
+
+/// M8: the stream of events is read on while the service takes nothing: what there is no room for is dropped, counted, and shown where it is missing.
+#[test]
+fn what_a_service_does_not_take_is_dropped_and_counted() {
+    each(|runtime| {
+        let Some(traced) = Traced::start() else { return };
+        let mut program = runtime.program("known").start();
+        let running = traced.serve(&[&program.pid().to_string()]);
+        let small = "producers { producer_name: \"dn-top\" shm_size_kb: 64 page_size_kb: 4 }\n";
+        let config = buffer(131_072) + &source("clr-events=exception") + small + "duration_ms: 120000\n";
+        let (recording, file) = traced.record("lost", &config);
+        began(&running, 1);
+        program.carry_out("throw 5");
+        send(traced.service.id(), Signal::STOP);
+        for _ in 0..4 {
+            program.carry_out("throw 50000");
+        }
+        send(traced.service.id(), Signal::CONT);
+        program.carry_out("throw 7");
+        send(recording.id(), Signal::INT);
+        ended(recording);
+        let words = poll(PATIENCE, || running.stderr().lines().find(|line| line.contains(" ended: ")).map(str::to_owned)).unwrap();
+        assert!(words.contains(" more DROPPED: the service did not take them in time"), "{words}");
+        let wrong = traced.ask(&file, "select name, value from stats where severity = 'error' and value > 0");
+        assert_eq!(wrong, [] as [Value; 0]);
+        let kept = traced.number(&file, EXCEPTIONS);
+        let lost = "select sum(cast(substr(name, 1, instr(name, ' ') - 1) as int)) n from slice where name like '% packets lost: %'";
+        let lost = traced.number(&file, lost);
+        assert!(kept >= 5.0 && lost > 0.0 && kept + lost >= 200_012.0, "{kept} exceptions, {lost} packets");
+        assert!(program.is_alive() && program.answers());
+    });
+}
+
+/// Nothing of dn-top is left where it is killed: neither its data source in the service nor its session in the target.
+#[test]
+fn dn_top_may_be_killed() {
+    each(|runtime| {
+        let Some(traced) = Traced::start() else { return };
+        let mut program = runtime.program("known").start();
+        let mut running = traced.serve(&[&program.pid().to_string()]);
+        let sockets_of = |pid: u32| {
+            let files = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+            let is_socket = |file: &fs::DirEntry| fs::read_link(file.path()).is_ok_and(|to| to.to_string_lossy().starts_with("socket:"));
+            files.filter(|file| file.as_ref().is_ok_and(is_socket)).count()
+        };
+        let before = sockets_of(program.pid());
+        let (recording, file) = traced.record("killed", &(buffer(65_536) + &source("clr-events=exception") + "duration_ms: 60000\n"));
+        began(&running, 1);
+        assert!(sockets_of(program.pid()) > before);
+        program.carry_out("throw 3");
+        program.carry_out("spend 500");
+        running.signal(Signal::KILL);
+        poll(PATIENCE, || (!running.is_alive()).then_some(())).unwrap();
+        // The runtime finds out with the next bytes that it sends.
+        let ends = || {
+            program.carry_out("throw 100");
+            (sockets_of(program.pid()) == before).then_some(())
+        };
+        poll(PATIENCE, ends).expect("the target still has a session");
+        assert!(!traced.query().contains("dotnet "));
+        send(recording.id(), Signal::INT);
+        ended(recording);
+        traced.assert_no_errors(&file);
+        // The last of them may not have been sent yet.
+        assert!(traced.number(&file, EXCEPTIONS) >= 1.0);
+        let (name, path) = sockets(traced.place.path())[1].clone();
+        let state = Invocation::new(["perfetto", "--json"]).env(name, path).run().json();
+        assert_eq!(state["sessions"], serde_json::json!([]));
+        assert!(program.is_alive() && program.answers());
+    });
+}
+
+/// F in the dashboard does what `perfetto serve` does, and the first line says how it goes.
+#[test]
+fn the_dashboard_serves_as_well() {
+    each(|runtime| {
+        let Some(traced) = Traced::start() else { return };
+        let mut program = runtime.program("known").start();
+        let start = |arguments: &[&str]| {
+            let invocation = Invocation::new(arguments.to_vec());
+            let [producer, consumer] = sockets(traced.place.path());
+            invocation.env(producer.0, producer.1).env(consumer.0, consumer.1).screen(120, 40)
+        };
+        let refused = start(&["--readonly"]);
+        refused.wait_for("COMMAND");
+        refused.keys("F");
+        refused.wait_for("dn-top was started with --readonly");
+        let mut screen = start(&[]);
+        screen.wait_for("COMMAND");
+        screen.keys(&format!("F{}\t\t\x1b[C", program.pid()));
+        screen.keys(ENTER);
+        screen.wait_for("perfetto 0 sessions");
+        let config = buffer(65_536) + &source("clr-events=exception") + "duration_ms: 60000\n";
+        let (recording, file) = traced.record("served", &config);
+        screen.wait_for("perfetto 1 session ");
+        program.carry_out("throw 3");
+        screen.keys("F");
+        screen.wait_for(&format!(" records known ({})", program.pid()));
+        screen.keys(ESC);
+        send(recording.id(), Signal::INT);
+        ended(recording);
+        screen.wait_for("perfetto 0 sessions");
+        traced.assert_no_errors(&file);
+        assert_eq!(traced.number(&file, EXCEPTIONS), 3.0);
+        // Left during a session, it ends it as it should: methods have names.
+        let (recording, file) = traced.record("left", &(buffer(65_536) + &source("") + "duration_ms: 60000\n"));
+        screen.wait_for("perfetto 1 session ");
+        program.carry_out("spend 500");
+        screen.keys("q");
+        assert!(screen.wait_exit().success());
+        assert!(!traced.query().contains("dotnet "));
+        send(recording.id(), Signal::INT);
+        ended(recording);
+        traced.assert_no_errors(&file);
+        let named = "select count(*) n from stack_profile_symbol where name like 'Known.%'";
+        assert!(traced.number(&file, named) > 0.0);
+    });
+}
+
+/// P14: sockets and files of the service are for their owner alone.
+#[test]
+fn p14_a_socket_that_is_not_for_this_user_is_named() {
+    if !rustix::process::geteuid().is_root() {
+        return runtimes::skip("only root can run programs as a second user");
+    }
+    let Some(traced) = Traced::start() else { return };
+    // Where that user finds the sockets, and dn-top.
+    let program = traced.place.path().join("dn-top");
+    fs::copy(env!("CARGO_BIN_EXE_dn-top"), &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(traced.place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    for (command, (_, socket)) in
+        [&["perfetto", "serve", "--duration", "1s"][..], &["perfetto"]].into_iter().zip(sockets(traced.place.path()))
+    {
+        fs::set_permissions(&socket, fs::Permissions::from_mode(0o600)).unwrap();
+        let mut denied = Command::new(&program);
+        denied.args(command).envs(sockets(traced.place.path())).env("HOME", "/").current_dir("/").uid(65_533).gid(65_533);
+        let output = denied.output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        let why = format!("{}: permission denied; root and the members of the socket's group", socket.display());
+        assert!(words.contains(&why), "{words}");
+    }
 }

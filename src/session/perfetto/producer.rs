@@ -101,6 +101,8 @@ type Channel<T> = (mpsc::UnboundedSender<T>, mpsc::UnboundedReceiver<T>);
 /// A connection over which the data source is registered: there is none before `InitializeConnection`.
 struct Producer {
     connection: Connection<Method, Token>,
+    /// The service has said that there is none.
+    without_memory: bool,
     settings: Settings,
     directory: Arc<Mutex<Directory>>,
     commits: Commits,
@@ -136,6 +138,7 @@ impl Producer {
         let initialized = Initialized::decode(&came.reply.body).map_err(|error| connection.error(error))?;
         let mut producer = Self {
             connection,
+            without_memory: initialized.without_memory,
             settings,
             directory,
             commits: Commits::default(),
@@ -147,7 +150,7 @@ impl Producer {
             progress: Instant::now(),
         };
         // A file that comes already here is that of the memory, whose pages have the size that was asked for.
-        if !came.files.is_empty() && !initialized.without_memory {
+        if !came.files.is_empty() {
             producer.map(came.files, Some(PageSize::LARGEST));
         }
         let connection = &mut producer.connection;
@@ -157,6 +160,9 @@ impl Producer {
     }
 
     fn map(&mut self, files: Vec<std::os::fd::OwnedFd>, page: Option<PageSize>) {
+        if self.without_memory {
+            return;
+        }
         match SharedMemory::map(files, page) {
             Ok(memory) => self.commits.set_memory(memory),
             Err(error) => self.troubles.push(format!("{error}; packets are sent over the socket instead")),

@@ -67,6 +67,11 @@ impl Recording {
             Ok(opened) => opened,
             Err(why) => (Vec::new(), vec![format!("configuration refused: {why}")]),
         };
+        if self.configuration.stalls {
+            let words =
+                "buffer_exhausted_policy: packets are dropped where the memory is full: a process never waits for the tracing service";
+            troubles.push(words.to_owned());
+        }
         self.note(&mut troubles);
         report(Event::Started { processes: streams.iter().map(|(name, _)| name.clone()).collect(), troubles });
         // Also where nobody can stop it any more.

@@ -148,6 +148,50 @@ async fn s4_s5_older_and_newer_services_serve_as_well() {
     }
 }
 
+/// S6: only a flag of the service says that there is no memory. Packets are sent then, and nothing is wrong with that.
+#[tokio::test]
+async fn s6_a_service_says_with_a_flag_that_there_is_no_memory() {
+    let bench = Bench::new(TracingBehaviour { without_memory: true, files: 0, ..TracingBehaviour::default() });
+    assert_whole(&bench.recorded().await);
+    let seen = bench.until(|_| true).await;
+    assert!(seen.sent > 0 && seen.sent == seen.chunks.values().map(Vec::len).sum::<usize>());
+    let reports = bench.reports.lock().unwrap().clone();
+    assert!(!reports.iter().any(|report| matches!(report, ProducerReport::Trouble(_))), "{reports:?}");
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn m9_a_writer_never_waits_and_the_trace_says_so_where_it_was_to() {
+    let bench = Bench::new(TracingBehaviour::default());
+    for field in [6, 1] {
+        bench.service().command(field, |command| {
+            command.uint(1, 1);
+            command.message(2, |configuration| {
+                configuration.text(1, "dotnet");
+                configuration.uint(2, 1);
+                configuration.uint(9, 2);
+            });
+        });
+    }
+    bench.until(|seen| seen.started == [1] && seen.packets().is_ok_and(|packets| packets.len() > 200)).await;
+    bench.service().stop(1);
+    let seen = bench.until(|seen| seen.stopped == [1]).await;
+    let text = seen.packets().unwrap().concat();
+    assert!(String::from_utf8_lossy(&text).contains("buffer_exhausted_policy: packets are dropped where the memory is full"));
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn how_many_packets_there_are_is_reported_while_a_recording_goes_on() {
+    let bench = Bench::new(TracingBehaviour::default());
+    bench.service().record(1, "");
+    let grows = |report: &ProducerReport| matches!(report, ProducerReport::Progress { instance: 1, packets } if packets.packets > 200 && packets.bytes > 0);
+    bench.report(grows).await;
+    bench.service().stop(1);
+    bench.until(|seen| seen.stopped == [1]).await;
+    bench.end().await;
+}
+
 #[tokio::test]
 async fn m1_memory_may_come_with_the_first_reply() {
     let bench = Bench::new(TracingBehaviour { files_at_once: true, page_kb: Some(32), ..TracingBehaviour::default() });
