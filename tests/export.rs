@@ -12,6 +12,9 @@ mod readers;
 mod support;
 #[path = "support/trace_processor.rs"]
 mod trace_processor;
+#[path = "support/v6.rs"]
+#[allow(dead_code, reason = "each test binary uses its part")]
+mod v6;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -251,6 +254,24 @@ fn a_part_is_what_was_asked_for() {
     let of_one = lines(export(&file, "csv", &["--thread", &one]));
     assert_eq!(of_one, all.iter().filter(|line| thread(line) == one).cloned().collect::<Vec<_>>());
     assert!(!part.is_empty() && part.len() < all.len() && !of_one.is_empty() && of_one.len() < all.len());
+}
+
+/// Names of files and functions are texts that the collector describes as single characters.
+#[test]
+fn texts_of_collectors_outside_the_runtime_are_read() {
+    let place = folder();
+    let file = capture("v6-record-trace-oncpu-offcpu", place.path());
+    let csv = String::from_utf8(export(&file, "csv", &[])).unwrap();
+    let of = |event: &str| csv.lines().filter(|line| line.contains(event)).map(str::to_owned).collect::<Vec<_>>();
+    for (event, part) in [
+        (",ExistingProcess,", "Name=process_api NamespaceName=Unknown"),
+        (",ProcessSymbol,", "Name=entry_SYSCALL_64_after_hwframe"),
+        (",ProcessMapping,", "FileName=vmlinux MetadataId=0"),
+        (",ProcessMappingMetadata,", "SymbolMetadata={\"\"type\"\": \"\"ELF\"\""),
+    ] {
+        let lines = of(event);
+        assert!(lines.iter().any(|line| line.contains(part)), "{event} {:?}", lines.first());
+    }
 }
 
 #[test]

@@ -6,13 +6,14 @@ use std::path::Path;
 
 use dn_top::export::{Export, Options, Overview, Part};
 use dn_top::model::TraceFormat;
-use dn_top::nettrace::{Encoder, Metadata, NewEvent, TraceHeader};
+use dn_top::nettrace::{Encoder, Event, Metadata, NewEvent, Sink, TraceHeader};
 use dn_top::wire::Put;
 
 use crate::protobuf::{Value, all, field};
 use crate::support::{Invocation, folder};
 use crate::trace_processor::{Engine, read};
-use crate::{FORMATS, capture};
+use crate::v6::{Kind, Row, V6};
+use crate::{CAPTURES, FORMATS, capture};
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
@@ -46,9 +47,8 @@ fn whatever_is_wrong_with_a_recording_the_trace_is_right() {
     let Some(engine) = Engine::newest() else { return };
     let count = std::env::var("DN_TOP_MUTATIONS").map_or(48, |count| count.parse().unwrap());
     let place = folder();
-    let captures = ["net31-heavy", "net9-heavy-drops", "net9-heavy-norundown", "v6-record-trace-oncpu-offcpu"];
     // Less of each, and more of them.
-    let captures = captures.map(|name| {
+    let captures = CAPTURES.map(|name| {
         let mut bytes = fs::read(capture(name, place.path())).unwrap();
         bytes.truncate(1 << 20);
         bytes
@@ -76,6 +76,129 @@ fn whatever_is_wrong_with_a_recording_the_trace_is_right() {
         }
         assert!(packets > 1000, "{packets}");
         engine.assert_right(&trace, "");
+    }
+}
+
+/// Where the blocks of a recording begin, behind its first.
+fn blocks(bytes: &[u8]) -> Vec<usize> {
+    if bytes.starts_with(b"Nettrace\0\0\0\0") {
+        // Size and kind of each in four bytes, behind a header of 20.
+        let next = |at: &usize| Some(at + 4 + (u32::from_le_bytes(*bytes.get(*at..)?.first_chunk()?) & 0xff_ffff) as usize);
+        return std::iter::successors(next(&20), next).filter(|at| *at < bytes.len()).collect();
+    }
+    // An object begins with two tags, one for its type, two versions, and the length of the type's name.
+    let names = [&b"EventBlock"[..], b"MetadataBlock", b"StackBlock", b"SPBlock"];
+    let is_block = |at: &usize| {
+        let rest = &bytes[*at..];
+        names.iter().any(|name| rest.starts_with(&[5, 5, 1]) && rest.get(15..).is_some_and(|rest| rest.starts_with(name)))
+    };
+    (0..bytes.len()).filter(is_block).collect()
+}
+
+/// What there is of a recording is exported, wherever it ends between two blocks, in a form that readers take.
+#[test]
+fn a_recording_may_end_behind_any_block() {
+    let (engine, place) = (Engine::newest(), folder());
+    for name in CAPTURES {
+        let mut bytes = fs::read(capture(name, place.path())).unwrap();
+        bytes.truncate(1 << 20);
+        let cuts = blocks(&bytes);
+        assert!(cuts.len() > 4, "{name}: {} blocks", cuts.len());
+        let mut together = Vec::new();
+        for (number, cut) in cuts.into_iter().enumerate() {
+            let part = &bytes[..cut];
+            let mut events = Events(0);
+            read(part, &mut events);
+            for format in TraceFormat::ALL {
+                let exported = export(part, format, number as u32);
+                let text = || std::str::from_utf8(&exported).unwrap();
+                match format {
+                    TraceFormat::Perfetto => together.extend(exported),
+                    TraceFormat::Speedscope | TraceFormat::Chromium => {
+                        assert!(serde_json::from_str::<serde_json::Value>(text()).unwrap().is_object())
+                    }
+                    TraceFormat::Folded => {
+                        assert!(text().lines().all(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().is_ok()), "{name} {cut}")
+                    }
+                    TraceFormat::Pprof => assert_eq!(all(&exported, 1).count(), 2, "{name} {cut}"),
+                    TraceFormat::Csv => assert_eq!(text().lines().count() as u64, events.0 + 1, "{name} {cut}"),
+                }
+            }
+        }
+        let path = place.path().join("cuts.perfetto-trace");
+        fs::write(&path, together).unwrap();
+        engine.iter().for_each(|engine| engine.assert_right(&path, ""));
+    }
+}
+
+/// Counts events.
+struct Events(u64);
+
+impl Sink for Events {
+    fn event(&mut self, _event: &Event<'_>) {
+        self.0 += 1;
+    }
+}
+
+/// Two threads of one number: the second began when the first had ended.
+fn reused() -> Vec<u8> {
+    let mut stream = V6::new();
+    stream.metadata(80, RUNTIME, "", 0, 0, &[]);
+    stream.metadata(1, "Universal.Events", "cpu", 0, 0, &[]);
+    let mut stacks = Vec::new();
+    stacks.put_u32(1);
+    stacks.put_u32(1);
+    stacks.put_u32(8);
+    stacks.put_u64(0x1000);
+    stream.block(Kind::Stack, &stacks);
+    let mut thrown = Vec::new();
+    put_units(&mut thrown, "E".encode_utf16());
+    put_units(&mut thrown, []);
+    thrown.put(&[0; 16]);
+    for (index, at) in [(1, 1_000_000), (2, 50_000_000)] {
+        stream.threads([(index, 7, 70)]);
+        let row = |sequence, metadata, payload| Row {
+            metadata,
+            sequence,
+            thread: index,
+            stack: 1,
+            timestamp: at + i64::from(sequence),
+            payload,
+            ..Row::default()
+        };
+        stream.events([row(1, 80, &thrown[..]), row(2, 1, &[1]), row(3, 1, &[1])]);
+        stream.remove(&[(index, 3)]);
+    }
+    stream.end()
+}
+
+#[test]
+fn two_threads_of_one_number_are_two() {
+    let bytes = reused();
+    let distinct = |mut values: Vec<String>| {
+        values.sort_unstable();
+        values.dedup();
+        values
+    };
+    let json = |format| serde_json::from_slice::<serde_json::Value>(&export(&bytes, format, 0)).unwrap();
+    let speedscope = json(TraceFormat::Speedscope);
+    let profiles = speedscope["profiles"].as_array().unwrap();
+    assert_eq!(distinct(profiles.iter().map(|profile| profile["name"].to_string()).collect()).len(), 2, "{speedscope}");
+    let chromium = json(TraceFormat::Chromium);
+    let calls = chromium["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "B");
+    assert_eq!(distinct(calls.map(|event| event["tid"].to_string()).collect()).len(), 2, "{chromium}");
+    let pprof = export(&bytes, TraceFormat::Pprof, 0);
+    assert_eq!(all(&pprof, 2).count(), 2);
+    if let Some(engine) = Engine::newest() {
+        let place = folder();
+        let path = place.path().join("reused.perfetto-trace");
+        fs::write(&path, export(&bytes, TraceFormat::Perfetto, 0)).unwrap();
+        engine.assert_right(&path, "");
+        let threads =
+            "select count(distinct utid) n, count(*) c from slice s join thread_track t on s.track_id = t.id where category = 'exception'";
+        let found = engine.query(&path, threads);
+        assert_eq!((&found[0]["n"], &found[0]["c"]), (&2.into(), &2.into()));
+        assert_eq!(engine.query(&path, "select count(distinct utid) n from perf_sample")[0]["n"], 2);
     }
 }
 

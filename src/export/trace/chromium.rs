@@ -79,7 +79,9 @@ impl<W: Write> Chromium<W> {
     fn place(&mut self, thread: ThreadId, track: Track<'_>) -> io::Result<(u64, u64)> {
         let pid = self.subject.pid(thread).into();
         let name = match track {
-            Track::Thread => return Ok((pid, thread.thread)),
+            Track::Thread if matches!(thread.life, 0 | u32::MAX) => return Ok((pid, thread.thread)),
+            // Another thread had its number before.
+            Track::Thread => format!("Thread {thread}"),
             Track::LostEvents => "Lost events".to_owned(),
             Track::GcPauses => "GC pauses".to_owned(),
             Track::BackgroundGc => "Background GC".to_owned(),
@@ -100,8 +102,8 @@ impl<W: Write> Chromium<W> {
             Edge::Begin(frame) => ('B', frame),
             Edge::End(frame) => ('E', frame),
         };
-        let pid = self.subject.pid(thread).into();
-        self.begin(phase, &stacks.name(frame), pid, thread.thread)?;
+        let (pid, tid) = self.place(thread, Track::Thread)?;
+        self.begin(phase, &stacks.name(frame), pid, tid)?;
         self.out.write_all(b",\"cat\":\"sample\"")?;
         self.time("ts", at)?;
         self.out.write_all(b"}")
@@ -118,8 +120,11 @@ impl<W: Write> Chromium<W> {
 
 impl<W: Write> Writer for Chromium<W> {
     fn thread(&mut self, thread: ThreadId, name: &str) -> io::Result<()> {
-        let pid = self.subject.pid(thread).into();
-        if name.is_empty() { Ok(()) } else { self.metadata("thread_name", pid, thread.thread, name) }
+        if name.is_empty() {
+            return Ok(());
+        }
+        let (pid, tid) = self.place(thread, Track::Thread)?;
+        self.metadata("thread_name", pid, tid, name)
     }
 
     fn sample(&mut self, sample: &Sample, stacks: &Stacks) -> io::Result<()> {
@@ -135,9 +140,9 @@ impl<W: Write> Writer for Chromium<W> {
             Some(end) if track == Track::Thread => {
                 // The calls of the thread are not nested with it, since samples only say roughly when they began and ended.
                 self.slices += 1;
-                let pid = self.subject.pid(thread);
+                let (pid, tid) = self.place(thread, track)?;
                 for (phase, at, facts) in [('b', start, facts), ('e', end, &[][..])] {
-                    self.begin(phase, name, pid.into(), thread.thread)?;
+                    self.begin(phase, name, pid, tid)?;
                     write!(self.out, ",\"cat\":\"{category}\",\"id\":{}", self.slices)?;
                     self.time("ts", at)?;
                     self.arguments(facts)?;

@@ -2,7 +2,7 @@
 
 use crate::wire::{Reader, WireError};
 
-use super::super::fields::{parse_v1, parse_v2, parse_v6 as parse_v6_fields};
+use super::super::fields::{FieldType, parse_v1, parse_v2, parse_v6 as parse_v6_fields};
 use super::super::labels::text;
 use super::Metadata;
 
@@ -54,7 +54,17 @@ pub(in super::super) fn parse_v6(reader: &mut Reader<'_>) -> Result<(Metadata, u
         // What makes no sense ends the options, as does a kind that a later version adds.
         let _ = options(&mut row, &mut record);
     }
+    if record.provider.starts_with("Universal.") {
+        record.fields.iter_mut().for_each(|field| describe_text(&mut field.kind));
+    }
     Ok((record, size))
+}
+
+/// Collectors outside the runtime (`record-trace`, 2026) write texts as arrays of UTF-8 units, and describe them as one unit.
+fn describe_text(kind: &mut FieldType) {
+    if *kind == FieldType::Utf8CodeUnit {
+        *kind = FieldType::Array(FieldType::Utf8CodeUnit.into());
+    }
 }
 
 fn options(row: &mut Reader<'_>, record: &mut Metadata) -> Result<(), WireError> {
