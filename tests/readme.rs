@@ -2,38 +2,53 @@
 
 #![allow(clippy::unwrap_used, reason = "a missing part of the README is what these tests are to find")]
 
+use std::path::Path;
 use std::process::Command;
+use std::{env, fs};
 
 use dn_top::app::action::Group;
 use dn_top::app::help::{HelpLine, help};
 
-const README: &str = include_str!("../README.md");
-
-/// The headings of the help that the README repeats; how to move in lists and dialogs is left to the help itself.
-const SHOWN: [Group; 5] = [Group::Process, Group::Table, Group::Details, Group::Files, Group::Program];
+/// The headings of the help that the README repeats; what has a use in one tab, list or dialog alone is left to the help itself.
+const SHOWN: [Group; 4] = [Group::Process, Group::Table, Group::Files, Group::Program];
 
 #[test]
 fn the_keys_are_those_of_the_action_table() {
-    let mut keys = String::new();
+    let mut keys = vec![["Key".to_owned(), "What it does".to_owned()]];
     let mut shown = false;
     for line in help("") {
         match line {
             HelpLine::Heading(title) => {
                 shown = SHOWN.iter().any(|group| group.title() == title);
                 if shown {
-                    keys += &format!("{}{title}\n", if keys.is_empty() { "" } else { "\n" });
+                    keys.push([format!("**{title}**"), String::new()]);
                 }
             }
             HelpLine::Entry(entry) if shown => {
-                let names: Vec<_> = entry.keys.iter().map(|key| key.name(true)).collect();
-                keys += &format!("  {:<16}{}\n", names.join(" "), entry.help);
+                let names: Vec<_> = entry.keys.iter().map(|key| format!("`{}`", key.name(true))).collect();
+                keys.push([names.join(" "), entry.help.to_owned()]);
             }
             _ => {}
         }
     }
-    let section = README.split("## Keys").nth(1).unwrap();
-    let block = section.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
-    assert_eq!(block, keys, "the README's list of keys should be:\n{keys}");
+    holds("## Keys", &keys);
+}
+
+/// The first table below a heading is this one. With DN_TOP_UPDATE_README in the environment it is made so.
+fn holds(heading: &str, rows: &[[String; 2]]) {
+    let row = |[left, right]: &[String; 2]| format!("| {left} | {right}{}|\n", if right.is_empty() { "" } else { " " });
+    let wanted = row(&rows[0]) + "|---|---|\n" + &rows[1..].iter().map(row).collect::<String>();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = fs::read_to_string(&path).unwrap();
+    let below = readme.find(&format!("\n{heading}\n")).unwrap();
+    let start = below + readme[below..].find("\n| ").unwrap() + 1;
+    let end = start + readme[start..].find("\n\n").unwrap() + 1;
+    if env::var_os("DN_TOP_UPDATE_README").is_some() {
+        fs::write(&path, readme[..start].to_owned() + &wanted + &readme[end..]).unwrap();
+    } else {
+        let hint = "DN_TOP_UPDATE_README=1 cargo test --test readme -- --test-threads 1";
+        assert_eq!(&readme[start..end], wanted, "the table below {heading} is not that of the program, which `{hint}` writes");
+    }
 }
 
 /// What dn-top prints when it is called like this.
@@ -43,21 +58,28 @@ fn printed(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn commands() -> Vec<String> {
+/// Every command, and what the help says of it.
+fn commands() -> Vec<[String; 2]> {
     let help = printed(&["--help"]);
-    let commands = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
-    // A description that does not fit its line goes on in further ones, which are indented more.
-    let lines = commands.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
-    let names: Vec<_> = lines.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help").map(str::to_owned).collect();
-    assert!(names.len() > 5, "{help}");
-    names
+    let mut commands: Vec<[String; 2]> = Vec::new();
+    for line in help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap().lines() {
+        // A description that does not fit its line goes on in further ones, which are indented more.
+        match (line.strip_prefix("  ").and_then(|line| line.split_once(' ')), commands.last_mut()) {
+            (Some((name, what)), _) if !name.is_empty() => commands.push([name.to_owned(), what.trim().to_owned()]),
+            (_, Some([_, what])) => *what += &format!(" {}", line.trim()),
+            _ => panic!("{help}"),
+        }
+    }
+    commands.retain(|[name, _]| name != "help");
+    assert!(commands.len() > 5, "{help}");
+    commands
 }
 
 #[test]
-fn every_command_is_listed_and_none_that_is_not_there() {
-    let listed: Vec<_> =
-        README.lines().filter_map(|line| line.strip_prefix("| `dn-top ")).filter_map(|line| line.split([' ', '`']).next()).collect();
-    assert_eq!(listed, commands());
+fn every_command_is_listed_with_what_the_help_says_of_it() {
+    let rows = commands().into_iter().map(|[name, what]| [format!("`dn-top {name}`"), what]);
+    let head = [["Command".to_owned(), "What it does".to_owned()]];
+    holds("## Commands", &head.into_iter().chain(rows).collect::<Vec<_>>());
 }
 
 #[test]
@@ -66,7 +88,7 @@ fn the_manual_page_and_the_completions_have_every_command() {
     let entries = help("").into_iter().filter(|line| matches!(line, HelpLine::Entry(_))).count();
     // Exit codes are written the same way.
     assert!(page.matches(".TP").count() > entries);
-    for name in commands() {
+    for [name, _] in commands() {
         assert!(page.contains(&format!(".SS {name}\n")), "no section for {name}");
         for shell in ["bash", "fish", "zsh"] {
             assert!(printed(&["completions", shell]).contains(&name), "{shell} does not complete {name}");
