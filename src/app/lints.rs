@@ -1,6 +1,7 @@
 //! What in a recording asks for a look: each says what is seen, why it matters, and what to press.
 
-use super::pane::Tab;
+use super::pane::{Focus, Tab};
+use super::state::State;
 use crate::analysis::{CountersSnapshot, Snapshot};
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
@@ -172,6 +173,28 @@ fn growth(snapshot: &Snapshot) -> Option<(u64, u64, u64)> {
     let ((to, end), (from, begin)) = (*sizes.first()?, *sizes.last()?);
     let grows = sizes.len() == GROWING.0 && sizes.is_sorted_by(|newer, older| newer.0 > older.0) && to as f64 > from as f64 * GROWING.1;
     grows.then_some((from, to, end.abs_diff(begin)))
+}
+
+impl State {
+    /// What to press, from where the keys go now, and what that shows. Empty where all of it is in sight.
+    pub fn advice(&self, lint: &Lint) -> String {
+        let is_recorded = lint.recorded || self.list.selected().is_some_and(|key| self.recordings.is_recording(key));
+        let mut steps = Vec::new();
+        if lint.tab != Tab::Trace && (self.tab != lint.tab || !is_recorded) {
+            steps.push(format!("{}: {}", lint.tab.key(self.shows_files()), lint.shows));
+        }
+        if !lint.further.is_empty() {
+            steps.push(format!("{} and {}", Tab::Methods.key(self.shows_files()), lint.further));
+        }
+        if let Some(first) = steps.first_mut().filter(|_| self.focus == Focus::List) {
+            // There, digits sort the table.
+            first.insert_str(0, "Enter, ");
+        }
+        if !lint.live.is_empty() && !self.shows_files() {
+            steps.push(lint.live.to_owned());
+        }
+        format!("{}{}", if is_recorded { "" } else { "t, then " }, steps.join("; "))
+    }
 }
 
 #[cfg(test)]

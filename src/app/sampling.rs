@@ -1,7 +1,11 @@
 //! How samples are looked at: as a list of methods, a call tree or a flame graph, of all threads or of one.
 
+use std::cmp::Reverse;
+
 use super::flame::Flame;
-use crate::analysis::{SampleCount, ThreadId};
+use super::pane::Tab;
+use super::state::State;
+use crate::analysis::{CallNode, Counts, MethodCount, Profile, ProfileFrame, SampleCount, SampleFilter, ThreadId, ThreadSamples};
 use crate::model::{RecordingId, ThreadUse};
 
 /// How samples are looked at.
@@ -75,6 +79,116 @@ impl Sampling {
             self.shape = self.before;
         } else {
             self.before = std::mem::replace(&mut self.shape, Shape::Threads);
+        }
+    }
+}
+
+/// How many methods are listed.
+const METHODS: usize = 500;
+/// How many nodes of the call tree are listed.
+const NODES: usize = 1000;
+
+impl State {
+    fn profile(&self) -> Option<&Profile> {
+        Some(&self.findings()?.profile)
+    }
+
+    /// Whether there is anything to look at.
+    pub(in crate::app) fn has_samples(&self) -> bool {
+        self.profile().is_some_and(|profile| !profile.is_empty())
+    }
+
+    /// The thread whose samples are shown; `None` for all.
+    pub fn shown_thread(&self) -> Option<ThreadId> {
+        let (recording, thread) = self.views.sampling.thread?;
+        (self.shown_recording()?.value.id == recording).then_some(thread)
+    }
+
+    /// The samples that are shown: those of the chosen thread, or all.
+    pub fn samples(&self) -> Option<Counts<'_>> {
+        Some(self.profile()?.count(SampleFilter { thread: self.shown_thread(), ..SampleFilter::ALL }))
+    }
+
+    /// The methods that the filter lets through and that have samples that count, in their order.
+    pub fn methods(&self) -> Vec<(MethodCount, &ProfileFrame)> {
+        let (Some(counts), sampling) = (self.samples(), &self.views.sampling) else { return Vec::new() };
+        let profile = counts.profile();
+        let frames = counts.by_method().into_iter().filter_map(|method| Some((method, profile.frame_at(method.frame)?)));
+        let shown =
+            |(method, frame): &(MethodCount, &ProfileFrame)| sampling.number(method.total) > 0 && self.passes([&frame.name, &frame.module]);
+        let mut methods: Vec<_> = frames.filter(shown).collect();
+        methods.sort_unstable_by(|(a, first), (b, second)| {
+            let weight = |method: &MethodCount| {
+                let (own, total) = (sampling.counted(method.own), sampling.counted(method.total));
+                Reverse(if sampling.by_total { (total, own) } else { (own, total) })
+            };
+            (weight(a), &first.name, a.frame).cmp(&(weight(b), &second.name, b.frame))
+        });
+        methods.truncate(METHODS);
+        methods
+    }
+
+    /// The call tree, heaviest first.
+    pub fn call_tree(&self) -> Vec<CallNode> {
+        self.samples().map(|counts| counts.call_tree(|samples| self.views.sampling.counted(samples), NODES)).unwrap_or_default()
+    }
+
+    /// All threads together, and then each, those that run most first.
+    pub fn thread_rows(&self) -> Vec<ThreadRow<'_>> {
+        let Some(profile) = self.profile() else { return Vec::new() };
+        let counts = profile.count(SampleFilter::ALL);
+        let mut threads = counts.threads();
+        threads.sort_by_key(|ThreadSamples { thread, samples }| (Reverse(samples.running_ns), Reverse(samples.waiting_ns), *thread));
+        let usages = self.shown_recording().map_or(&[][..], |tracked| &tracked.value.threads);
+        let names = self.findings().map_or(&[][..], |findings| &findings.snapshot.thread_names);
+        let row = |ThreadSamples { thread, samples }: ThreadSamples| {
+            let known = thread.in_process().and_then(|thread| usages.binary_search_by_key(&thread, |usage| usage.thread).ok());
+            let usage = known.map(|at| &usages[at]);
+            let told = names.binary_search_by_key(&thread, |(thread, _)| *thread).map_or("", |at| &names[at].1);
+            ThreadRow { thread: Some(thread), samples, usage, name: usage.map_or(told, |usage| &usage.name) }
+        };
+        let all = ThreadRow { thread: None, samples: counts.samples(), usage: None, name: "" };
+        [all].into_iter().chain(threads.into_iter().map(row)).collect()
+    }
+
+    /// What is selected, and what to call it.
+    pub(in crate::app) fn shown_frame(&self, at: usize) -> Option<(&'static str, String)> {
+        let name = match self.views.sampling.shape {
+            Shape::List => self.methods().get(at)?.1.full_name(),
+            Shape::Tree => self.call_tree().into_iter().nth(at)?.name,
+            Shape::Flame => self.flame()?.selected_frame()?.full_name(),
+            Shape::Threads => return Some(("thread", self.thread_rows().get(at)?.thread?.to_string())),
+        };
+        Some(("method", name))
+    }
+
+    /// Goes on from what is selected: into a frame of the flame graph, or to the methods of a thread.
+    pub(in crate::app) fn enter_sampling(&mut self) {
+        match self.views.sampling.shape {
+            Shape::Flame => self.zoom_in(),
+            Shape::Threads => {
+                let at = self.view_cursor(Tab::Methods).at;
+                let chosen = self.thread_rows().get(at).and_then(|row| row.thread);
+                let recording = self.shown_recording().map(|tracked| tracked.value.id);
+                self.views.sampling.thread = recording.zip(chosen);
+                self.views.sampling.toggle_threads();
+                self.views.first(Tab::Methods);
+            }
+            Shape::List | Shape::Tree => {}
+        }
+    }
+
+    /// Whether there is a step out, out of the flame graph's zoom or from one thread to all.
+    pub(in crate::app) fn can_widen(&self) -> bool {
+        self.is_zoomed_flame() || self.shown_thread().is_some()
+    }
+
+    /// Takes that step.
+    pub(in crate::app) fn widen(&mut self) {
+        if self.is_zoomed_flame() {
+            self.views.sampling.flame.zoom_out();
+        } else {
+            self.views.sampling.thread = None;
         }
     }
 }

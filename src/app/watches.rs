@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::Ticket;
+use super::action::{Status, attach};
 use super::lints::{Ailment, ailment};
+use super::state::State;
 use crate::analysis::{CountersSnapshot, Vitals};
 use crate::model::ProcessKey;
 
@@ -88,5 +90,13 @@ impl Watches {
         let key = self.all.iter().find(|watch| watch.ticket == ticket)?.key;
         self.end(key);
         Some(key)
+    }
+}
+
+impl State {
+    /// The processes that the filter lets through, could be watched, and are not.
+    pub(in crate::app) fn unwatched(&self) -> impl Iterator<Item = ProcessKey> {
+        let rows = self.list.shown().filter(|row| !matches!(attach(self, row), Some(Status::Refused(_))));
+        rows.map(|row| row.process.key).filter(|key| self.watches.of(*key).is_none())
     }
 }

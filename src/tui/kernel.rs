@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 
-use super::wish::Wish;
+use super::recordings::Wish;
 use crate::app::Msg;
 use crate::ipc::UserEvents;
 use crate::model::{Outcome, Phase, Recording, StoppedBy};

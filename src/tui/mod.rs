@@ -25,7 +25,6 @@ mod terminal;
 mod ticks;
 mod watcher;
 mod watches;
-mod wish;
 
 pub use event_loop::{Dashboard, Machine, run};
 pub use farewell::write_stderr;

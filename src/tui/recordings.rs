@@ -11,11 +11,18 @@ use tokio::time::sleep;
 use super::farewell;
 use super::kernel;
 use super::signals::Signals;
-use super::wish::Wish;
 use crate::app::Msg;
 use crate::model::{Phase, Recording, RecordingId};
 use crate::net::client::Client;
 use crate::session::{Launched, Lens, Plan, Recorder};
+
+/// What somebody wants of a recording. Later wishes replace earlier ones, and may come before it has begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    GoOn,
+    Stop,
+    Abandon,
+}
 
 /// How long recordings may take to finish after the dashboard has gone.
 const LAST_WAIT: Duration = Duration::from_secs(60);

@@ -1,14 +1,13 @@
 //! The palette: an action or a process, found by name.
 
+use super::Subject;
+use crate::app::action::{Action, Entry, Status, TABLE};
+use crate::app::cursor::Cursor;
+use crate::app::list::Row;
+use crate::app::state::State;
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use tui_input::Input;
-
-use crate::app::action::TABLE;
-use crate::app::cursor::Cursor;
-use crate::app::list::Row;
-
-use super::Subject;
 
 /// An action or a process, found by name.
 #[derive(Debug, Default)]
@@ -52,5 +51,23 @@ impl Palette {
         found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
         self.found = found.into_iter().map(|(_, found)| found).collect();
         self.cursor = Cursor::default();
+    }
+}
+
+impl State {
+    /// Searches for what the palette's line says, among what could be done without the palette.
+    pub(in crate::app) fn searched(&self, mut palette: Palette) -> Palette {
+        debug_assert!(self.overlay.is_none(), "the palette asks what is possible beneath it");
+        let context = self.context();
+        let offers = |index: usize| {
+            let entry: &Entry = &TABLE[index];
+            let earlier = TABLE[..index].iter().any(|other| other.action == entry.action && other.places.contains(context));
+            entry.places.contains(context)
+                && !earlier
+                && !matches!(entry.action, Action::Digit | Action::Palette)
+                && entry.status(self) != Status::Idle
+        };
+        palette.search(offers, self.list.rows());
+        palette
     }
 }

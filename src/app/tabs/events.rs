@@ -1,9 +1,5 @@
 //! Events: by kind, or one by one with all that is in them.
 
-use std::sync::Arc;
-
-use tui_input::Input;
-
 use super::list::{Cell, Fit, Rows, Table};
 use super::look::Look;
 use super::view::{Figure, Head, Line, Role, Side, View};
@@ -12,7 +8,21 @@ use crate::app::effect::Effect;
 use crate::app::pane::Tab;
 use crate::app::state::State;
 use crate::app::text::width;
+use crate::model::RecordingId;
 use crate::model::{Bytes, Count, CountRate, EventRate, Percent, Stopwatch};
+use std::sync::Arc;
+use tui_input::Input;
+
+/// How events are looked at.
+#[derive(Debug, Default)]
+pub struct EventsView {
+    /// One by one, or by kind.
+    pub single: bool,
+    /// Whether the selected one is shown with all that is in it.
+    pub open: bool,
+    /// The filter that the recorder has.
+    pub(in crate::app) published: Option<(RecordingId, String)>,
+}
 
 /// An event with its stack.
 type Traced = (Arc<SingleEvent>, Arc<[String]>);

@@ -17,6 +17,7 @@ mod methods;
 mod threads;
 mod view;
 
+pub use events::EventsView;
 pub use geometry::{Geometry, last_piece};
 pub use list::{Cell, Column, Fit, List, Rows};
 pub use look::Look;

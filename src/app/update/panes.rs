@@ -130,7 +130,19 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
         }
         Action::Palette => state.overlay = Some(Overlay::Palette(state.searched(Palette::default()))),
         Action::Quit => return leaving::quit(state),
-        _ => {}
+        // Of dialogs and lists over the panes, or of the whole program.
+        Action::Accept
+        | Action::Cancel
+        | Action::NextField
+        | Action::PreviousField
+        | Action::Toggle
+        | Action::Choose
+        | Action::CopyCommand
+        | Action::Yes
+        | Action::No
+        | Action::Interrupt
+        | Action::Suspend
+        | Action::Redraw => {}
     }
     Vec::new()
 }
