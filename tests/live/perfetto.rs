@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -330,6 +331,7 @@ fn what_a_service_does_not_take_is_dropped_and_counted() {
         for _ in 0..4 {
             program.carry_out("throw 50000");
         }
+        has_caught_up(&running);
         send(traced.service.id(), Signal::CONT);
         program.carry_out("throw 7");
         send(recording.id(), Signal::INT);
@@ -344,6 +346,25 @@ fn what_a_service_does_not_take_is_dropped_and_counted() {
         assert!(kept >= 5.0 && lost > 0.0 && kept + lost >= 200_012.0, "{kept} exceptions, {lost} packets");
         assert!(program.is_alive() && program.answers());
     });
+}
+
+/// Waits until a dn-top has dealt with all that its targets sent: it uses no processor time for a while.
+fn has_caught_up(running: &Running) {
+    let tasks = || fs::read_dir(format!("/proc/{}/task", running.pid())).unwrap();
+    let busy = || {
+        tasks()
+            .filter_map(|task| fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?.split(' ').next()?.parse::<u64>().ok())
+            .sum::<u64>()
+    };
+    let (mut before, mut since) = (0, Instant::now());
+    let idle = || {
+        let now = busy();
+        if now.abs_diff(std::mem::replace(&mut before, now)) > 1_000_000 {
+            since = Instant::now();
+        }
+        (since.elapsed() > Duration::from_secs(1)).then_some(())
+    };
+    poll(PATIENCE, idle).expect("dn-top is busy all the time");
 }
 
 /// Nothing of dn-top is left where it is killed: neither its data source in the service nor its session in the target.
