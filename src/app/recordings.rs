@@ -48,7 +48,7 @@ impl Tracked {
     /// The file that its findings can be read from; `None` while it is not over, and where it has none.
     fn readable(&self) -> Option<&PathBuf> {
         match &self.value.phase {
-            Phase::Done(outcome) if self.value.kernel.is_none() => outcome.file.as_ref(),
+            Phase::Done(outcome) if self.value.kernel.is_none() && self.value.scheduling.is_none() => outcome.file.as_ref(),
             _ => None,
         }
     }
@@ -63,9 +63,12 @@ impl Tracked {
         matches!(self.value.phase, Phase::Starting | Phase::Recording)
     }
 
-    /// The file that its bytes are in, and whether more of them come. `None` where there is none, or no byte has come yet.
+    /// The file that its stream is in, and whether more of it comes. `None` where there is none, or no byte has come yet; a trace of Perfetto has no stream.
     pub fn written(&self) -> Option<(PathBuf, bool)> {
-        let Recording { file, phase, bytes, .. } = &self.value;
+        let Recording { file, phase, bytes, scheduling, .. } = &self.value;
+        if scheduling.is_some() {
+            return None;
+        }
         if let Phase::Done(outcome) = phase {
             return outcome.file.clone().map(|file| (file, false));
         }

@@ -136,6 +136,7 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
         names: Default::default(),
         kept: None,
         kernel: None,
+        scheduling: None,
         findings: None,
     }
 }

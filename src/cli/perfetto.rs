@@ -11,7 +11,6 @@ use super::host::Host;
 use super::print;
 use super::record::Interrupts;
 use crate::model::{ProducerReport, sanitise};
-use crate::net::perfetto::Cause;
 use crate::perfetto::consumer::ServiceState;
 use crate::session::{Serve, Settings, serve, service_state};
 
@@ -48,11 +47,7 @@ struct SessionDocument {
 /// Shows a service: its producers with their data sources, and what it records.
 pub(super) async fn show_service(json: bool) -> Result<Exit, Failure> {
     let (socket, state) = service_state(None).await.map_err(|error| {
-        let exit = if matches!(error.cause, Cause::Denied | Cause::Untrusted { .. } | Cause::OtherUser { .. }) {
-            Exit::Denied
-        } else {
-            Exit::Failed
-        };
+        let exit = if error.is_denied() { Exit::Denied } else { Exit::Failed };
         Failure::new(exit, error)
     })?;
     let document = document(socket.to_string(), state);

@@ -12,8 +12,11 @@ use super::exit::Failure;
 use super::print;
 use super::target::not_started;
 use crate::clr::Selected;
-use crate::model::{self, ByteRate, Bytes, Count, CountRate, Kept, Outcome, Phase, ProcessKey, Recording, StoppedBy, Stopwatch};
+use crate::model::{
+    self, ByteRate, Bytes, Count, CountRate, Kept, Outcome, Phase, ProcessKey, Recording, Scheduling, StoppedBy, Stopwatch,
+};
 use crate::net::client::Client;
+use crate::net::perfetto::Sockets;
 use crate::session::{Plan, Recorder, new_file};
 
 /// How often the line on stderr is written anew.
@@ -32,6 +35,25 @@ struct Document {
     stopped_by: &'static str,
     /// What was requested and the runtime cannot do.
     notes: Vec<String>,
+    /// With `--kernel`: whether the kernel's events are in the file, and if not, why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel: Option<KernelDocument>,
+}
+
+#[derive(Serialize)]
+struct KernelDocument {
+    recorded: bool,
+    missing: Option<String>,
+}
+
+impl KernelDocument {
+    fn new(scheduling: &Scheduling) -> Self {
+        let missing = match scheduling {
+            Scheduling::Missing(why) => Some(why.clone()),
+            Scheduling::Waiting | Scheduling::Recording => None,
+        };
+        Self { recorded: *scheduling == Scheduling::Recording, missing }
+    }
 }
 
 /// A recording that is wanted: what to ask the runtime for, and the options of the command line.
@@ -56,7 +78,7 @@ impl Order {
     /// Begins to record the process.
     pub(super) async fn begin(&self, client: Client, key: ProcessKey, name: &str, notes: Vec<String>) -> Result<Recorder, Failure> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let default_file = || new_file(Path::new(""), name, key.pid, now.as_millis() as u64);
+        let default_file = || new_file(Path::new(""), name, key.pid, now.as_millis() as u64, self.wanted.extension());
         let file = self.wanted.file.clone().unwrap_or_else(default_file);
         let plan = Plan {
             what: self.selected.what.clone(),
@@ -65,6 +87,7 @@ impl Order {
             max_bytes: self.wanted.max_size,
             stop_on: self.wanted.stop_on.clone(),
             keep: self.wanted.flight,
+            scheduling: if self.wanted.scheduling { Some(Sockets::of_machine().map_err(Failure::failed)?) } else { None },
             ..Plan::new(key, name.to_owned(), self.selected.config.clone(), file)
         };
         let recorder = Recorder::start(client, plan).await.map_err(not_started)?;
@@ -121,6 +144,7 @@ pub(super) fn wanted(options: &args::Record) -> model::Order {
         block: options.block,
         tracepoints: Vec::new(),
         stop_on: options.stop_on.clone(),
+        scheduling: options.kernel,
         flight: options.flight,
         duration: *duration,
         max_size: *max_size,
@@ -152,8 +176,16 @@ async fn watch(recorder: &Recorder, interrupts: &mut Interrupts) -> bool {
     let mut progress = recorder.progress();
     let line = std::io::stderr().is_terminal();
     let mut ticks = tokio::time::interval(PROGRESS);
-    let mut asked = false;
+    let (mut asked, mut kernel) = (false, None);
     loop {
+        let now = progress.borrow().scheduling.clone();
+        if now != kernel {
+            if line {
+                print::rewrite_line("");
+            }
+            now.iter().for_each(print::say);
+            kernel = now;
+        }
         tokio::select! {
             () = interrupts.next() => {
                 // Whatever began the stop: a signal does not wait for the rundown.
@@ -218,6 +250,7 @@ fn report(recording: &Recording, session_id: String, json: bool) -> anyhow::Resu
             session_id,
             stopped_by: outcome.stopped_by.word(),
             notes: recording.notes.clone(),
+            kernel: recording.scheduling.as_ref().map(KernelDocument::new),
         });
     }
     let whole = if outcome.complete { "complete" } else { "NOT complete" };

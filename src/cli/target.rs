@@ -77,6 +77,7 @@ pub(super) async fn connect_running(host: &Host, target: &str) -> Result<(Proces
 pub(super) fn not_started(error: StartError) -> Failure {
     let exit = match &error {
         StartError::Output(error) if error.is_denied() => Exit::Denied,
+        StartError::Service(error) if error.is_denied() => Exit::Denied,
         StartError::Exchange(error) => exit_of(error),
         _ => Exit::Failed,
     };

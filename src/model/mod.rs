@@ -28,7 +28,7 @@ pub use order::{Order, parse_keep};
 pub use place::{is_elsewhere, seen_here, temporary_folder};
 pub use process::{Contact, Process, ProcessKey, RunState, Trouble, Usage};
 pub use producer::{PacketCounts, ProducerReport};
-pub use recording::{Kept, KernelTrace, NameSearch, Outcome, Phase, Rate, Recording, RecordingId, StoppedBy, ThreadUse};
+pub use recording::{Kept, KernelTrace, NameSearch, Outcome, Phase, Rate, Recording, RecordingId, Scheduling, StoppedBy, ThreadUse};
 pub use secret::shown_command_line;
 pub use size::{format_size, parse_size};
 pub use text::{escape_json, sanitise, sanitise_bytes};

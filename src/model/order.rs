@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::KernelTrace;
 use super::size::{format_size, parse_size};
+use super::{KernelTrace, TraceFormat};
 use crate::clr::{DEFAULT_PROFILES, Selected, Trigger, parse_event_ids, parse_tracepoints, select};
 use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Loss, Rundown, UserEvents};
 use crate::nettrace::Keep;
@@ -33,6 +33,8 @@ pub struct Order {
     pub stop_on: Option<Trigger>,
     /// Tracepoints of the kernel that events go to instead of into a file, as `NAME` or `NAME=ID,ID`.
     pub tracepoints: Vec<String>,
+    /// Record the kernel's scheduling as well.
+    pub scheduling: bool,
     /// Keep only the newest part.
     pub flight: Option<Keep>,
     /// Stop after this time.
@@ -84,7 +86,15 @@ impl Order {
         if self.flight.is_some() && self.max_size.is_some() {
             return Err("a flight recorder has its size already: leave the largest size of the file out".to_owned());
         }
+        if self.scheduling && self.flight.is_some() {
+            return Err("the kernel's scheduling is kept from the beginning, and a flight recorder keeps the newest part only".to_owned());
+        }
         Ok(selected)
+    }
+
+    /// The extension of its file by convention.
+    pub fn extension(&self) -> &'static str {
+        if self.scheduling { TraceFormat::Perfetto.extension() } else { "nettrace" }
     }
 
     /// The session whose events go to tracepoints, and the names of these; `None` where none are given.
@@ -136,7 +146,10 @@ impl Order {
         self.max_size.iter().for_each(|size| add("--max-size", &format_size(*size)));
         self.file.iter().for_each(|file| add("-o", &file.to_string_lossy()));
         words.extend(
-            [(self.no_stacks, "--no-stacks"), (self.block, "--block")].into_iter().filter(|(on, _)| *on).map(|(_, word)| word.to_owned()),
+            [(self.no_stacks, "--no-stacks"), (self.block, "--block"), (self.scheduling, "--kernel")]
+                .into_iter()
+                .filter(|(on, _)| *on)
+                .map(|(_, word)| word.to_owned()),
         );
         words
     }
@@ -315,6 +328,7 @@ mod tests {
             rundown: Some("0x38".to_owned()),
             no_stacks: true,
             block: true,
+            scheduling: true,
             tracepoints: vec!["all".to_owned(), "gc=1,2".to_owned()],
             stop_on: trigger("P/Boom:it's"),
             flight: parse_keep("5m").ok(),
@@ -326,7 +340,7 @@ mod tests {
             order.command_line("Web App"),
             "dn-top trace 'Web App' --profile exceptions --provider 'My Co:1:verbose:a=\"b;c\"' --clr-events gc+jit \
              --event-ids Microsoft-Windows-DotNETRuntime/^80,81 --user-events all --user-events gc=1,2 --buffer-mb 64 --rundown 0x38 --stop-on 'P/Boom:it'\\''s' --flight 5m \
-             --duration 1m30s --max-size 64MB -o '/tmp/a b.nettrace' --no-stacks --block"
+             --duration 1m30s --max-size 64MB -o '/tmp/a b.nettrace' --no-stacks --block --kernel"
         );
     }
 }

@@ -48,6 +48,8 @@ pub struct Recording {
     pub kept: Option<Kept>,
     /// Where its events go instead of into a file; `None` where they come to us.
     pub kernel: Option<KernelTrace>,
+    /// How it is with what the kernel adds; `None` where that is not recorded.
+    pub scheduling: Option<Scheduling>,
     /// What is in it so far; `None` before anything is known, and where nobody asked for it.
     pub findings: Option<Arc<Findings>>,
 }
@@ -78,6 +80,7 @@ impl Recording {
             names: NameSearch::NotYet,
             kept: None,
             kernel: None,
+            scheduling: None,
             findings: None,
         }
     }
@@ -131,6 +134,27 @@ impl fmt::Display for KernelTrace {
             write!(f, "{}user_events:{name}", if at > 0 { "," } else { "" })?;
         }
         Ok(())
+    }
+}
+
+/// The kernel's half of a recording: which threads ran when, what woke them, and the names of processes and threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scheduling {
+    /// The tracing service was asked for it; none has come yet.
+    Waiting,
+    /// It is recorded.
+    Recording,
+    /// It does not come, so that the events of .NET are recorded alone: why, and what would help.
+    Missing(String),
+}
+
+impl fmt::Display for Scheduling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Waiting => f.write_str("Kernel: waiting for its events"),
+            Self::Recording => f.write_str("Kernel: scheduling is recorded"),
+            Self::Missing(why) => write!(f, "Kernel: nothing; events of .NET are recorded alone: {why}"),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The consumer's port: what a service has and does.
+//! The consumer's port: its methods, and what a service has and does.
 //!
 //! Source: the specification "Tracing API and ABI", and `protos/perfetto/ipc/consumer_port.proto`, `common/tracing_service_state.proto`.
 
@@ -9,15 +9,35 @@ use super::read::{Malformed, fields};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is the method of that name")]
 pub enum ConsumerMethod {
+    EnableTracing,
+    DisableTracing,
+    ReadBuffers,
+    FreeBuffers,
+    Flush,
+    GetTraceStats,
     QueryServiceState,
 }
 
 impl Method for ConsumerMethod {
     const PORT: &'static str = "ConsumerPort";
-    const ALL: &'static [Self] = &[Self::QueryServiceState];
+    const ALL: &'static [Self] = &[
+        Self::EnableTracing,
+        Self::DisableTracing,
+        Self::ReadBuffers,
+        Self::FreeBuffers,
+        Self::Flush,
+        Self::GetTraceStats,
+        Self::QueryServiceState,
+    ];
 
     fn name(self) -> &'static str {
         match self {
+            Self::EnableTracing => "EnableTracing",
+            Self::DisableTracing => "DisableTracing",
+            Self::ReadBuffers => "ReadBuffers",
+            Self::FreeBuffers => "FreeBuffers",
+            Self::Flush => "Flush",
+            Self::GetTraceStats => "GetTraceStats",
             Self::QueryServiceState => "QueryServiceState",
         }
     }

@@ -12,6 +12,7 @@ pub mod page;
 pub mod producer;
 mod proto;
 pub mod read;
+pub mod recording;
 #[cfg(test)]
 mod tests;
 

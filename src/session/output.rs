@@ -154,11 +154,11 @@ impl OutputFile {
     }
 }
 
-/// The file that a recording gets when none is asked for: `NAME_PID_yyyymmdd_hhmmss.nettrace` in `folder`, in local time, with a number behind it
+/// The file that a recording gets when none is asked for: `NAME_PID_yyyymmdd_hhmmss.EXTENSION` in `folder`, in local time, with a number behind it
 /// where that is taken. Two recordings of a process may begin in one second.
-pub fn new_file(folder: &Path, name: &str, pid: u32, now_unix_ms: u64) -> PathBuf {
-    let first = folder.join(stamped_name(name, pid, now_unix_ms, "nettrace"));
-    let numbered = |n: u32| PathBuf::from(format!("{}_{n}.nettrace", first.with_extension("").display()));
+pub fn new_file(folder: &Path, name: &str, pid: u32, now_unix_ms: u64, extension: &str) -> PathBuf {
+    let first = folder.join(stamped_name(name, pid, now_unix_ms, extension));
+    let numbered = |n: u32| PathBuf::from(format!("{}_{n}.{extension}", first.with_extension("").display()));
     let is_free = |file: &PathBuf| [file, &partial(file)].iter().all(|path| path.symlink_metadata().is_err());
     std::iter::once(first.clone()).chain((2..100).map(numbered)).find(is_free).unwrap_or(first)
 }
@@ -261,7 +261,7 @@ mod tests {
     #[test]
     fn a_name_that_is_taken_gets_a_number() {
         let dir = tempfile::tempdir().unwrap();
-        let next = || new_file(dir.path(), "Web.Api", 7, 1_700_000_000_000);
+        let next = || new_file(dir.path(), "Web.Api", 7, 1_700_000_000_000, "nettrace");
         let first = next();
         let (output, _file) = OutputFile::create(&first).unwrap();
         let second = next();

@@ -11,8 +11,9 @@ use super::output::OutputError;
 use super::trace_session::StopLimit;
 use crate::clr::Trigger;
 use crate::ipc::SessionConfig;
-use crate::model::{ProcessKey, Recording, RecordingId};
+use crate::model::{ProcessKey, Recording, RecordingId, Scheduling};
 use crate::net::ExchangeError;
+use crate::net::perfetto::{PerfettoError, Sockets};
 use crate::nettrace::Keep;
 
 /// What to record, and into which file.
@@ -40,6 +41,8 @@ pub struct Plan {
     pub stop_on: Option<Trigger>,
     /// Keep only the newest part, in files beside it, and write it into the file at the end.
     pub keep: Option<Keep>,
+    /// Record the kernel's scheduling as well, by this tracing service, into a trace of Perfetto.
+    pub scheduling: Option<Sockets>,
     /// What the runtime may take to end the session.
     pub stop_limit: StopLimit,
     /// Whether what comes is analysed, for somebody who looks at it meanwhile.
@@ -63,6 +66,7 @@ impl Plan {
             max_bytes: None,
             stop_on: None,
             keep: None,
+            scheduling: None,
             stop_limit: StopLimit::RUNDOWN,
             analysed: false,
             lens: Lens::default(),
@@ -72,7 +76,7 @@ impl Plan {
     /// How the recording looks before anything has happened.
     pub fn starting(&self) -> Recording {
         let starting = Recording::starting(self.id, self.key, self.name.clone(), self.what.clone(), self.file.clone());
-        Recording { notes: self.notes.clone(), ..starting }
+        Recording { notes: self.notes.clone(), scheduling: self.scheduling.as_ref().map(|_| Scheduling::Waiting), ..starting }
     }
 }
 
@@ -85,6 +89,9 @@ pub enum StartError {
     /// The runtime did not open the session.
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
+    /// The tracing service does not record. The target was not asked for anything.
+    #[error("{0}. Without the kernel's scheduling the events of .NET can be recorded, into a .nettrace file")]
+    Service(#[from] PerfettoError),
     /// This process has no file handles left.
     #[error("no second handle to the stream could be had: {0}")]
     Handle(io::Error),

@@ -7,7 +7,7 @@ use tokio::sync::{Notify, watch};
 
 use super::lens::Lens;
 use crate::analysis::Symbols;
-use crate::model::{Findings, Kept};
+use crate::model::{Findings, Kept, Scheduling};
 
 /// Totals that the driver may look at while the pump works.
 #[derive(Debug, Default)]
@@ -23,6 +23,8 @@ pub(super) struct Progress {
     pub(super) lens: Lens,
     /// What is kept of the stream, where not all is.
     pub(super) kept: watch::Sender<Option<Kept>>,
+    /// How it is with the kernel's half, where it is recorded.
+    pub(super) scheduling: watch::Sender<Option<Scheduling>>,
     /// Set when the session is being stopped: the rundown that comes from now on is kept.
     pub(super) stopping: AtomicBool,
     /// Events that were only counted, because analysis fell behind.

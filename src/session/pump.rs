@@ -148,10 +148,10 @@ fn write(file: &mut File, bytes: &[u8], kept: &mut usize) -> io::Result<()> {
 
 /// The first thing that went wrong: what comes after it follows from it.
 #[derive(Default)]
-struct Trouble(Option<String>);
+pub(super) struct Trouble(pub(super) Option<String>);
 
 impl Trouble {
-    fn note(&mut self, say: impl FnOnce() -> String) {
+    pub(super) fn note(&mut self, say: impl FnOnce() -> String) {
         self.0.get_or_insert_with(say);
     }
 }
@@ -160,7 +160,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
-fn refused(error: &io::Error) -> String {
+pub(super) fn refused(error: &io::Error) -> String {
     if is_full(error) {
         format!("the disk is full ({error}); everything up to there is kept. Make room, or record elsewhere with -o")
     } else {

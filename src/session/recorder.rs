@@ -1,5 +1,6 @@
 //! One recording, from the request to the finished file: a thread takes its stream into the file, and a task drives it to its end.
 
+use std::fs::File;
 use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,13 +13,15 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 use super::count::Counting;
 use super::names::Names;
 use super::output::{OutputError, OutputFile};
+use super::perfetto::{Joint, ServicePump, Target, ThreadNames};
 use super::plan::{Plan, StartError};
 use super::progress::{Progress, Totals};
 use super::pump::{Pump, Pumped};
 use super::threads::Threads;
 use super::trace_session::{Cut, StopLimit, TraceSession, Unfinished};
+use crate::export::LiveProcess;
 use crate::ipc::SessionId;
-use crate::model::{Outcome, Phase, Rate, Recording, StoppedBy};
+use crate::model::{Outcome, Phase, Rate, Recording, StoppedBy, sanitise, shown_command_line};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 
@@ -47,20 +50,16 @@ impl Recorder {
     pub async fn start(client: Client, plan: Plan) -> Result<Self, StartError> {
         let begun = Instant::now();
         let (output, file) = OutputFile::create(&plan.file)?;
-        let opened = TraceSession::open(client.clone(), &plan.config, u64::MAX).await;
-        let opened = opened.and_then(|(session, stream)| Ok((session, stream.into_blocking().map_err(StartError::Handle)?)));
-        let (session, stream) = match opened {
-            Ok(opened) => opened,
+        let progress = Arc::new(Progress::new(plan.lens.clone()));
+        let keep = plan.keep.map(|keep| (keep, output.partial().to_owned()));
+        let counting = Counting { analysed: plan.analysed, stop_on: plan.stop_on.clone(), keep };
+        let (session, joint, pump) = match begin(&client, &plan, file, counting, &progress).await {
+            Ok(begun) => begun,
             Err(error) => {
                 output.discard();
                 return Err(error);
             }
         };
-        let progress = Arc::new(Progress::new(plan.lens.clone()));
-        let keep = plan.keep.map(|keep| (keep, output.partial().to_owned()));
-        let counting = Counting { analysed: plan.analysed, stop_on: plan.stop_on.clone(), keep };
-        let pump = Pump { session: session.clone(), file, max_bytes: plan.max_bytes, counting, progress: progress.clone() };
-        let pump = tokio::task::spawn_blocking(move || pump.run(stream));
 
         let (wish, wishes) = watch::channel(Wish::GoOn);
         let mut recording = plan.starting();
@@ -78,6 +77,7 @@ impl Recorder {
             publish,
             wishes,
             ticks,
+            joint,
             threads: plan.analysed.then(Threads::default),
             names: plan.analysed.then(|| Names::new(begun)),
             last: (begun, Totals::default()),
@@ -121,6 +121,39 @@ impl Recorder {
     }
 }
 
+/// What a recording consists of: its session, its kernel's half where that is wanted, and the thread that reads the stream.
+type Begun = (Arc<TraceSession>, Option<Joint>, JoinHandle<Pumped>);
+
+/// Opens the session, and has its stream read.
+async fn begin(client: &Client, plan: &Plan, file: File, counting: Counting, progress: &Arc<Progress>) -> Result<Begun, StartError> {
+    let open = async || {
+        let (session, stream) = TraceSession::open(client.clone(), &plan.config, u64::MAX).await?;
+        Ok::<_, StartError>((session, stream.into_blocking().map_err(StartError::Handle)?))
+    };
+    let progress = progress.clone();
+    let Some(sockets) = plan.scheduling.clone() else {
+        let (session, stream) = open().await?;
+        let pump = Pump { session: session.clone(), file, max_bytes: plan.max_bytes, counting, progress };
+        return Ok((session, None, tokio::task::spawn_blocking(move || pump.run(stream))));
+    };
+    let target = Target { file, max_bytes: plan.max_bytes, progress: progress.clone() };
+    let (joint, inlet) = Joint::start(sockets, target).await?;
+    let process = describe(client, plan).await;
+    let names = ThreadNames::of(client.clone());
+    let (session, stream) = open().await?;
+    let pump = ServicePump { session: session.clone(), process, names, inlet, counting, progress };
+    Ok((session, Some(joint), tokio::task::spawn_blocking(move || pump.run(stream))))
+}
+
+/// What a trace says of the process. A runtime that is too old to say who it is has a name all the same.
+async fn describe(client: &Client, plan: &Plan) -> LiveProcess {
+    let info = client.process_info().await.ok().flatten();
+    let (command_line, runtime) =
+        info.map_or_else(Default::default, |info| (info.command_line.clone(), info.runtime_version().to_string()));
+    let (command_line, runtime) = (shown_command_line(&command_line), sanitise(&runtime));
+    LiveProcess { pid: plan.key.pid, started: plan.key.started, name: plan.name.clone(), command_line, runtime }
+}
+
 /// The stopping half of a recording's life.
 #[derive(Debug, Clone, Copy)]
 struct Stopping {
@@ -137,6 +170,8 @@ struct Driver {
     begun: Instant,
     limits: Limits,
     progress: Arc<Progress>,
+    /// The kernel's half, and the service that both halves go through.
+    joint: Option<Joint>,
     publish: watch::Sender<Recording>,
     wishes: watch::Receiver<Wish>,
     ticks: Interval,
@@ -162,6 +197,7 @@ impl Driver {
             None => None,
         };
         let pumped = self.settle(pump).await;
+        let pumped = self.join(pumped).await;
         if let Some(names) = self.names.take() {
             names.finish(self.is_abandoned()).await;
         }
@@ -230,6 +266,27 @@ impl Driver {
         }
     }
 
+    /// Has the tracing service end its recording, and waits until all of the trace is in the file.
+    async fn join(&mut self, mut pumped: Pumped) -> Pumped {
+        let Some(mut joint) = self.joint.take() else { return pumped };
+        let joined = loop {
+            if self.is_abandoned() {
+                return Pumped { complete: false, ..pumped };
+            }
+            tokio::select! {
+                joined = joint.finish() => break joined,
+                _ = self.ticks.tick() => self.step(),
+                Ok(()) = self.wishes.changed() => self.heed(),
+            }
+        };
+        match joined {
+            Ok(missing) => pumped.trouble = pumped.trouble.or_else(|| (!missing.is_empty()).then(|| missing.join("; "))),
+            // What comes of the stream then is of no use.
+            Err(error) => pumped = Pumped { complete: false, broken: true, trouble: Some(error.to_string()) },
+        }
+        pumped
+    }
+
     /// Does what the latest wish needs at once.
     fn heed(&mut self) {
         if *self.wishes.borrow_and_update() == Wish::Abandon {
@@ -287,6 +344,7 @@ impl Driver {
         (self.recording.bytes, self.recording.events, self.recording.dropped) = (bytes, events, dropped);
         self.recording.unanalysed = self.progress.unanalysed.load(Ordering::Relaxed);
         self.recording.kept = *self.progress.kept.borrow();
+        self.recording.scheduling.clone_from(&self.progress.scheduling.borrow());
         self.recording.findings = self.progress.findings.borrow().clone();
         // Nobody may be looking any more; the file is finished all the same.
         let _ = self.publish.send(self.recording.clone());

@@ -28,6 +28,7 @@ use crate::net::endpoint::Endpoint;
 use crate::nettrace::{Decoder, Ending, Keep, Limits};
 use crate::sim::{Fault, Fleet, Rates, Script, Simulated, Spec};
 
+mod joint;
 mod limits;
 
 /// How long anything may take on a busy machine.

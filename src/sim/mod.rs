@@ -17,11 +17,13 @@ mod runtime;
 mod server;
 mod spec;
 mod stream;
+mod tracing_consumer;
 mod tracing_service;
 
 pub use fleet::Fleet;
 pub use server::Simulated;
 pub use spec::{ConnectPort, Fault, Rates, Script, Spec};
+pub use tracing_consumer::{ConsumerBehaviour, ConsumerFault, ConsumerPort, ConsumerSeen};
 pub use tracing_service::{TracingBehaviour, TracingFault, TracingSeen, TracingService};
 
 #[cfg(test)]

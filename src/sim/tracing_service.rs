@@ -197,8 +197,9 @@ impl TracingService {
     /// Waits until what was sent is as expected.
     pub async fn until(&self, is_so: impl FnMut(&TracingSeen) -> bool) -> TracingSeen {
         let mut seen = self.seen.clone();
-        match seen.wait_for(is_so).await {
-            Ok(seen) => seen.clone(),
+        let found = seen.wait_for(is_so).await.map(|seen| seen.clone());
+        match found {
+            Ok(seen) => seen,
             Err(_) => std::future::pending().await,
         }
     }

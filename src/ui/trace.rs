@@ -6,7 +6,7 @@ use crate::analysis::SampleFilter;
 use crate::app::{State, Tracked, lints};
 use crate::model::{
     ByteRate, Bytes, Count, CountRate, EventRate, Findings, Kept, KernelTrace, NameSearch, Nanoseconds, Outcome, Percent, Phase, Rate,
-    RunState, StoppedBy, Stopwatch, sanitise,
+    RunState, Scheduling, StoppedBy, Stopwatch, sanitise,
 };
 
 use super::analysis::{Figure, figures, warnings};
@@ -94,6 +94,10 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
         None => numbers(canvas, tracked, below),
     };
 
+    if let Some(scheduling) = &recording.scheduling {
+        let style = if matches!(scheduling, Scheduling::Missing(_)) { theme.warn } else { theme.dim };
+        y += canvas.wrapped(Rect { y, height: area.bottom().saturating_sub(y).min(3), ..area }, &format!("{scheduling}."), style);
+    }
     for note in &recording.notes {
         let room = Rect { y, height: area.bottom().saturating_sub(y).min(2), ..area };
         y += canvas.wrapped(room, &format!("Note: {note}."), theme.warn);

@@ -22,6 +22,7 @@ mod exports;
 mod fatal_requests;
 mod findings;
 mod forms;
+mod joint;
 mod limits;
 mod names;
 mod net;

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -19,22 +20,27 @@ fn tools() -> Option<(PathBuf, PathBuf)> {
 }
 
 /// A running service on sockets of its own.
-struct Traced {
+pub(crate) struct Traced {
     tools: (PathBuf, PathBuf),
     place: tempfile::TempDir,
     service: Child,
     probes: Option<Child>,
+    kernel: Option<MutexGuard<'static, ()>>,
 }
 
+/// The kernel has one tracing: whoever ends a recording of it ends those of others.
+static KERNEL: Mutex<()> = Mutex::new(());
+
 impl Traced {
-    fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let (tools, place) = (tools()?, folder());
         let service = spawn(&tools.0, place.path());
-        Some(Self { tools, place, service, probes: None })
+        Some(Self { tools, place, service, probes: None, kernel: None })
     }
 
     /// With the kernel's data sources, in a mount namespace that has the kernel's tracing. `false` where that cannot be had.
-    fn with_probes(&mut self) -> bool {
+    pub(crate) fn with_probes(&mut self) -> bool {
+        self.kernel = Some(KERNEL.lock().unwrap_or_else(PoisonError::into_inner));
         let words = "mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null || mountpoint -q /sys/kernel/tracing || exit 3; exec \"$0\"";
         let mut probes = Command::new("unshare");
         probes.args(["-m", "sh", "-c", words]).arg(self.tools.0.join("bin/traced_probes"));
@@ -45,6 +51,10 @@ impl Traced {
             (ended || self.query().contains("linux.ftrace")).then_some(!ended)
         });
         registered.unwrap()
+    }
+
+    pub(crate) fn place(&self) -> &Path {
+        self.place.path()
     }
 
     fn query(&self) -> String {
@@ -83,16 +93,16 @@ impl Traced {
         String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    fn number(&self, file: &Path, sql: &str) -> f64 {
+    pub(crate) fn number(&self, file: &Path, sql: &str) -> f64 {
         self.ask(file, sql)[0]["n"].as_f64().unwrap_or(f64::NAN)
     }
 
-    fn assert_no_errors(&self, file: &Path) {
+    pub(crate) fn assert_no_errors(&self, file: &Path) {
         let wrong = self.ask(file, "select name, value from stats where severity in ('error', 'data_loss') and value > 0");
         assert_eq!(wrong, [] as [Value; 0], "{}", file.display());
     }
 
-    fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.service.kill().unwrap();
         self.service.wait().unwrap();
         self.service = spawn(&self.tools.0, self.place.path());
@@ -115,7 +125,7 @@ fn spawn(tools: &Path, place: &Path) -> Child {
     service
 }
 
-fn sockets(place: &Path) -> [(&'static str, PathBuf); 2] {
+pub(crate) fn sockets(place: &Path) -> [(&'static str, PathBuf); 2] {
     [("PERFETTO_PRODUCER_SOCK_NAME", place.join("producer")), ("PERFETTO_CONSUMER_SOCK_NAME", place.join("consumer"))]
 }
 
@@ -134,7 +144,7 @@ fn began(running: &Running, count: usize) {
 }
 
 /// .NET 9 and 10, one after the other: each takes a service of its own, and the machine's attention.
-fn each(check: impl Fn(&Runtime) + Sync) {
+pub(crate) fn each(check: impl Fn(&Runtime) + Sync) {
     runtimes::each_in_turn(runtimes::since(9, runtimes::with("known")), check);
 }
 

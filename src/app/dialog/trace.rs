@@ -35,15 +35,23 @@ const SIZE: usize = 8;
 pub(super) const STOP_ON: usize = 9;
 const KEEP: usize = 10;
 const FILE: usize = 11;
-const TRACEPOINTS: usize = 12;
+const SCHEDULING: usize = 12;
+const TRACEPOINTS: usize = 13;
 
 /// What is about events that come to us, and about their file.
-const OF_STREAMS: [usize; 8] = [BUFFER, RUNDOWN, STACKS, FULL, SIZE, STOP_ON, KEEP, FILE];
+const OF_STREAMS: [usize; 9] = [BUFFER, RUNDOWN, STACKS, FULL, SIZE, STOP_ON, KEEP, FILE, SCHEDULING];
 /// Why it cannot be said of others.
 const NO_STREAM: &str = "not with tracepoints: no event comes here";
+/// What a trace with the kernel's scheduling cannot have.
+const NOT_WITH_SCHEDULING: [usize; 2] = [KEEP, TRACEPOINTS];
+const WITH_SCHEDULING: &str = "not with the kernel's scheduling: that is recorded from the beginning, into one file";
 
 const STACK_OPTIONS: &[(&str, &str)] =
     &[("with", "every event says where it came from"), ("without", "smaller and cheaper; no method times")];
+const SCHEDULING_OPTIONS: &[(&str, &str)] = &[
+    ("do not record", "events of .NET alone, in a .nettrace file"),
+    ("record", "which threads ran when, by Perfetto's tracing service; one .perfetto-trace with both"),
+];
 const FULL_OPTIONS: &[(&str, &str)] =
     &[("drop events", "what is missing is counted"), ("stall the target", "nothing is lost, and a slow reader stops the process")];
 
@@ -90,6 +98,7 @@ impl Form {
                 "flight recorder: the last 64MB or 5m, one file when it stops; everything if empty",
             ),
             Question::text("File", "", "NAME_PID_date_time.nettrace in the current folder if empty"),
+            Question::choice("Scheduling", SCHEDULING_OPTIONS, usize::from(order.scheduling)),
             Question::text(
                 "Tracepoints",
                 order.tracepoints.join(" "),
@@ -144,6 +153,7 @@ impl Form {
             }),
             no_stacks: self.chooses_second(STACKS),
             block: self.chooses_second(FULL),
+            scheduling: self.chooses_second(SCHEDULING),
             tracepoints,
             stop_on: optional(self, STOP_ON, &mut wrong, Trigger::parse),
             flight: optional(self, KEEP, &mut wrong, parse_keep),
@@ -187,6 +197,18 @@ impl Form {
         }
     }
 
+    /// Refuses questions for this reason, or does so no longer.
+    fn refuse(&mut self, questions: &[usize], why: &'static str, is_so: bool) {
+        for at in questions {
+            let refused = &mut self.questions[*at].refused;
+            match refused.as_deref() {
+                None if is_so => *refused = Some(why.to_owned()),
+                Some(reason) if reason == why && !is_so => *refused = None,
+                _ => {}
+            }
+        }
+    }
+
     /// Looks at all that was said.
     pub(in crate::app) fn check(&mut self) {
         match self.purpose {
@@ -194,15 +216,9 @@ impl Form {
             Purpose::Export(_) => return self.propose_path(),
             _ => return,
         }
-        let to_kernel = !self.typed(TRACEPOINTS).is_empty();
-        for at in OF_STREAMS {
-            let refused = &mut self.questions[at].refused;
-            match refused.as_deref() {
-                None if to_kernel => *refused = Some(NO_STREAM.to_owned()),
-                Some(NO_STREAM) if !to_kernel => *refused = None,
-                _ => {}
-            }
-        }
+        let to_kernel = !self.typed(TRACEPOINTS).is_empty() && self.questions[TRACEPOINTS].refused.is_none();
+        self.refuse(&OF_STREAMS, NO_STREAM, to_kernel);
+        self.refuse(&NOT_WITH_SCHEDULING, WITH_SCHEDULING, self.chooses_second(SCHEDULING));
         let (order, wrong) = self.read();
         for (at, question) in self.questions.iter_mut().enumerate() {
             question.complaint = wrong.iter().find(|(other, _)| *other == at).map(|(_, complaint)| complaint.clone());

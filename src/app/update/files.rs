@@ -98,6 +98,7 @@ pub(super) fn read(state: &mut State, ticket: Ticket, result: Result<FileContent
         names: NameSearch::NotYet,
         kept: None,
         kernel: None,
+        scheduling: None,
         findings: Some(findings),
     };
     state.recordings.put(recording, state.now.elapsed);

@@ -8,7 +8,7 @@ use crate::app::list::Row;
 use crate::app::toast::Level;
 use crate::app::{Effect, Job, JobKind, OutputView, Producer, State, Tab, Ticket};
 use crate::ipc::{DumpRequest, PerfMapKind};
-use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, RunState, sanitise, shown_command_line};
+use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, RunState, Scheduling, sanitise, shown_command_line};
 
 /// Stops the recording of the selected process, or starts one.
 pub(super) fn toggle_trace(state: &mut State) -> Vec<Effect> {
@@ -29,7 +29,8 @@ pub(super) fn start_trace(state: &mut State, subject: Subject, order: Order) -> 
     let id = state.recordings.next_id();
     let what = order.profiles.iter().chain(&order.providers).cloned().collect::<Vec<_>>().join(" + ");
     let kernel = order.user_events().ok().flatten().map(|(_, kernel)| kernel);
-    let recording = Recording { kernel, ..Recording::starting(id, subject.key, subject.name, what, PathBuf::new()) };
+    let scheduling = order.scheduling.then_some(Scheduling::Waiting);
+    let recording = Recording { kernel, scheduling, ..Recording::starting(id, subject.key, subject.name, what, PathBuf::new()) };
     state.recordings.begin(recording, state.now.elapsed);
     state.chosen = Some(id);
     state.tab = Tab::Trace;

@@ -5,8 +5,8 @@ use crate::app::recordings::Change;
 use crate::app::toast::Level;
 use crate::app::{Clipboard, Effect, JobKind, JobResult, State, Ticket};
 use crate::model::{
-    Bytes, Contact, Count, Outcome, Phase, Process, ProcessKey, ProducerReport, Recording, RecordingId, StoppedBy, Stopwatch, Variable,
-    sanitise,
+    Bytes, Contact, Count, Outcome, Phase, Process, ProcessKey, ProducerReport, Recording, RecordingId, Scheduling, StoppedBy, Stopwatch,
+    Variable, sanitise,
 };
 
 use super::process::mark_recordings;
@@ -95,6 +95,9 @@ pub(super) fn recording(state: &mut State, mut recording: Recording) -> Vec<Effe
     clean(&mut recording.what);
     if let Phase::Done(Outcome { trouble: Some(trouble), .. }) = &mut recording.phase {
         clean(trouble);
+    }
+    if let Some(Scheduling::Missing(why)) = &mut recording.scheduling {
+        clean(why);
     }
     let subject = Subject { key: recording.key, name: recording.name.clone() };
     let id = recording.id;

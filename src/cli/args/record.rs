@@ -20,11 +20,11 @@ pub(in crate::cli) struct Trace {
     #[arg(
         long,
         value_name = "NAME[=ID,ID]",
-        conflicts_with_all = ["output_file", "max_size", "buffer_mb", "rundown", "no_stacks", "stop_on", "flight", "block"],
+        conflicts_with_all = ["output_file", "max_size", "buffer_mb", "rundown", "no_stacks", "stop_on", "flight", "block", "kernel"],
     )]
     pub(in crate::cli) user_events: Vec<String>,
     /// Speak the protocol of the previews 4 and 5 of .NET Core 3.0, which no other runtime understands
-    #[arg(long, conflicts_with = "user_events")]
+    #[arg(long, conflicts_with_all = ["user_events", "kernel"])]
     pub(in crate::cli) legacy: bool,
     #[command(flatten)]
     pub(in crate::cli) record: Record,
@@ -48,7 +48,8 @@ pub(in crate::cli) struct Run {
 /// What to record, and until when.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Record {
-    /// The file to record into; made with mode 0600, never over another [default: NAME_PID_yyyymmdd_hhmmss.nettrace]
+    /// The file to record into; made with mode 0600, never over another [default: NAME_PID_yyyymmdd_hhmmss.nettrace, or .perfetto-trace with
+    /// --kernel]
     #[arg(short, value_name = "FILE")]
     pub(in crate::cli) output_file: Option<PathBuf>,
     /// A trace profile; `dn-top profiles` lists them
@@ -72,6 +73,10 @@ pub(in crate::cli) struct Record {
     /// Keep only the newest part, and make one file of it at the end: a size such as 64MB, or a time such as 5m
     #[arg(long, value_name = "SIZE|TIME", value_parser = parse_keep, conflicts_with = "max_size")]
     pub(in crate::cli) flight: Option<Keep>,
+    /// Record the kernel's scheduling as well, which thread ran when and what woke it, with both in one trace for ui.perfetto.dev. Takes Perfetto's
+    /// tracing service (`apt install perfetto`) with traced_probes, and the right to use it
+    #[arg(long, conflicts_with = "flight")]
+    pub(in crate::cli) kernel: bool,
     /// Stop once the file is this large, such as 64MB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(in crate::cli) max_size: Option<u64>,

@@ -87,6 +87,25 @@ impl Address {
     }
 }
 
+/// Both sockets of one service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sockets {
+    /// That of producers.
+    pub producer: Address,
+    /// That of consumers.
+    pub consumer: Address,
+}
+
+impl Sockets {
+    /// Where they should be, by the environment and the folders of this machine.
+    ///
+    /// # Errors
+    /// [`Cause::Name`]
+    pub fn of_machine() -> Result<Self, Cause> {
+        Ok(Self { producer: Address::of(Port::Producer)?, consumer: Address::of(Port::Consumer)? })
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

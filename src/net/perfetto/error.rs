@@ -21,6 +21,13 @@ pub struct PerfettoError {
     pub cause: Cause,
 }
 
+impl PerfettoError {
+    /// Whether it is a matter of rights, or of whose service it is.
+    pub fn is_denied(&self) -> bool {
+        matches!(self.cause, Cause::Denied | Cause::Untrusted { .. } | Cause::OtherUser { .. })
+    }
+}
+
 /// What went wrong.
 #[derive(Debug, Error)]
 pub enum Cause {

@@ -10,7 +10,7 @@ mod error;
 mod memory;
 mod socket;
 
-pub use address::{Address, Port};
+pub use address::{Address, Port, Sockets};
 pub use connection::{ANSWER_LIMIT, Connection, Incoming};
 pub use error::{Cause, PerfettoError};
 pub use memory::{MemoryError, SharedMemory, Slot};

@@ -1,7 +1,7 @@
 //! The connection to the service: registers the data source, starts and ends recordings as it is told, and commits what they have.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU16;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use foldhash::HashMap;
@@ -11,10 +11,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::commits::{Commits, Next, Work};
 use super::record::{Control, Event, Recording};
 use super::settings::Settings;
-use super::stream::Tally;
+use super::stream::{Inlet, Outlet, Tally};
 use crate::model::{PacketCounts, ProducerReport};
 use crate::net::Directory;
 use crate::net::perfetto::{ANSWER_LIMIT, Address, Connection, Incoming, PerfettoError, Port, SharedMemory};
+use crate::perfetto::chunk::WriterId;
 use crate::perfetto::page::PageSize;
 use crate::perfetto::producer::{Command, DataSource, Initialize, Initialized, ProducerMethod as Method, notify};
 
@@ -30,6 +31,8 @@ const PROGRESS: Duration = Duration::from_secs(1);
 const LAST: Duration = Duration::from_secs(10);
 /// Most recordings at the same time. A service has no more.
 const RECORDINGS: usize = 16;
+/// The data source that is served.
+const SERVED: &str = "dotnet";
 
 /// What is served.
 #[derive(Debug)]
@@ -61,11 +64,11 @@ pub async fn serve(serve: Serve, mut stop: watch::Receiver<bool>, report: impl F
         Some(address) => address,
         None => super::address_of(Port::Producer)?,
     };
-    let directory = Arc::new(Mutex::new(directory));
+    let supply = Supply::Sessions { settings, directory: Arc::new(Mutex::new(directory)) };
     let (mut pause, mut last) = (PAUSES.0, None);
     loop {
         let connected = tokio::select! {
-            connected = Producer::connect(address.clone(), settings.clone(), directory.clone()) => connected,
+            connected = Producer::connect(address.clone(), SERVED, supply.clone()) => connected,
             () = stopped(&mut stop) => return Ok(()),
         };
         let error = match connected {
@@ -98,13 +101,26 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 
 type Channel<T> = (mpsc::UnboundedSender<T>, mpsc::UnboundedReceiver<T>);
 
+/// Where the packets of a recording come from.
+#[derive(Debug, Clone)]
+pub(super) enum Supply {
+    /// From sessions that are opened for it.
+    Sessions {
+        /// What is recorded unless the recording says otherwise.
+        settings: Settings,
+        /// Finds the processes.
+        directory: Arc<Mutex<Directory>>,
+    },
+    /// From a stream that is read elsewhere, of which this has packets made.
+    Stream(mpsc::Sender<Inlet>),
+}
+
 /// A connection over which the data source is registered: there is none before `InitializeConnection`.
-struct Producer {
+pub(super) struct Producer {
     connection: Connection<Method, Token>,
     /// The service has said that there is none.
     without_memory: bool,
-    settings: Settings,
-    directory: Arc<Mutex<Directory>>,
+    supply: Supply,
     commits: Commits,
     recordings: HashMap<u64, Running>,
     writers: Arc<AtomicU16>,
@@ -126,7 +142,8 @@ struct Running {
 }
 
 impl Producer {
-    async fn connect(address: Address, settings: Settings, directory: Arc<Mutex<Directory>>) -> Result<Self, PerfettoError> {
+    /// Connects, and registers a data source of this name.
+    pub(super) async fn connect(address: Address, name: &str, supply: Supply) -> Result<Self, PerfettoError> {
         let mut connection = Connection::open(address).await?;
         let hello = Initialize {
             name: "dn-top".to_owned(),
@@ -139,8 +156,7 @@ impl Producer {
         let mut producer = Self {
             connection,
             without_memory: initialized.without_memory,
-            settings,
-            directory,
+            supply,
             commits: Commits::default(),
             recordings: HashMap::default(),
             writers: Arc::new(AtomicU16::new(1)),
@@ -155,7 +171,7 @@ impl Producer {
         }
         let connection = &mut producer.connection;
         connection.call(Method::GetAsyncCommand, Vec::new(), Token::Command)?;
-        connection.ask(Method::RegisterDataSource, data_source().encode(), Token::Registered, ANSWER_LIMIT).await?;
+        connection.ask(Method::RegisterDataSource, data_source(name).encode(), Token::Registered, ANSWER_LIMIT).await?;
         Ok(producer)
     }
 
@@ -170,7 +186,7 @@ impl Producer {
     }
 
     /// Until `stop`; then recordings end properly. An error ends them, too.
-    async fn run(&mut self, stop: &mut watch::Receiver<bool>, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
+    pub(super) async fn run(&mut self, stop: &mut watch::Receiver<bool>, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
         let mut stopping = stop.clone();
         let run = async {
             loop {
@@ -261,17 +277,29 @@ impl Producer {
                 let control = Control { stop: stop.subscribe(), restart: restart.subscribe() };
                 let tally = Arc::<Tally>::default();
                 self.recordings.insert(instance, Running { stop, restart, tally: tally.clone(), reported: PacketCounts::default() });
-                let recording = Recording {
-                    configuration,
-                    settings: self.settings.clone(),
-                    directory: self.directory.clone(),
-                    work: self.work.0.clone(),
-                    writers: self.writers.clone(),
-                    tally,
-                };
                 let events = self.events.0.clone();
                 // Nobody may be listening any more.
-                tokio::spawn(recording.run(control, move |event| drop(events.send((instance, event)))));
+                let report = move |event| drop(events.send((instance, event)));
+                match &self.supply {
+                    Supply::Sessions { settings, directory } => {
+                        let recording = Recording {
+                            configuration,
+                            settings: settings.clone(),
+                            directory: directory.clone(),
+                            work: self.work.0.clone(),
+                            writers: self.writers.clone(),
+                            tally,
+                        };
+                        tokio::spawn(recording.run(control, report));
+                    }
+                    Supply::Stream(inlets) => {
+                        let number = self.writers.fetch_add(1, Ordering::Relaxed);
+                        let Some(writer) = WriterId::new(number) else { return Ok(()) };
+                        let outlet = Outlet { writer, buffer: configuration.target_buffer, work: self.work.0.clone() };
+                        let inlet = Inlet { outlet, restart: control.restart, tally: tally.clone() };
+                        tokio::spawn(relay(inlet, inlets.clone(), control.stop, report));
+                    }
+                }
             }
             Command::Stop { instance } => match self.recordings.get(&instance) {
                 Some(running) => drop(running.stop.send_replace(true)),
@@ -316,7 +344,17 @@ impl Producer {
     }
 }
 
-fn data_source() -> DataSource {
+/// Has packets made of a stream, from the start of a recording to its stop.
+async fn relay(inlet: Inlet, inlets: mpsc::Sender<Inlet>, mut stop: watch::Receiver<bool>, report: impl Fn(Event)) {
+    let tally = inlet.tally.clone();
+    // Where nothing is read any more there are no packets.
+    let _ = inlets.send(inlet).await;
+    report(Event::Started { processes: Vec::new(), troubles: Vec::new() });
+    stopped(&mut stop).await;
+    report(Event::Ended(tally.counts()));
+}
+
+fn data_source(name: &str) -> DataSource {
     let categories = [
         ("gc", "Pauses and background collections, sizes of the heap"),
         ("exception", "Exceptions thrown, with stacks"),
@@ -328,5 +366,5 @@ fn data_source() -> DataSource {
         ("loader", "Assemblies that are loaded"),
     ];
     let categories = categories.into_iter().map(|(name, about)| (name.to_owned(), about.to_owned())).collect();
-    DataSource { name: "dotnet".to_owned(), categories }
+    DataSource { name: name.to_owned(), categories }
 }

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::commits::{Backlog, Batch, Work};
 use super::settings::Settings;
-use super::stream::{Outlet, Stream, Tally};
+use super::stream::{Inlet, Outlet, Stream, Tally};
 use crate::export::notices;
 use crate::model::{PacketCounts, Process, RunState, sanitise};
 use crate::net::Directory;
@@ -102,10 +102,11 @@ impl Recording {
                 troubles.push("no more packet sequences can be had over this connection: start `dn-top perfetto serve` again".to_owned());
                 break;
             };
-            let (config, restart, tally) = (selected.config.clone(), control.restart.clone(), self.tally.clone());
+            let inlet = Inlet { outlet, restart: control.restart.clone(), tally: self.tally.clone() };
+            let config = selected.config.clone();
             opening.spawn(async move {
                 let called = format!("{} ({})", process.name, process.key.pid);
-                match Stream::open(client, &process, &config, outlet, restart, tally).await {
+                match Stream::open(client, &process, &config, inlet).await {
                     Ok(stream) => Ok((called, stream)),
                     Err(error) => Err(format!("{called}: {error}")),
                 }

@@ -14,7 +14,7 @@ use crate::export::{LiveProcess, LiveTrace};
 use crate::ipc::SessionConfig;
 use crate::model::{PacketCounts, Process};
 use crate::net::client::Client;
-use crate::nettrace::{Decoder, Limits, Sink, Thread, ThreadId};
+use crate::nettrace::{DecodeError, Decoder, Limits, Sink, Thread, ThreadId};
 use crate::perfetto::chunk::WriterId;
 use crate::perfetto::producer::packets;
 use crate::session::plan::StartError;
@@ -40,15 +40,56 @@ pub(super) struct Outlet {
     pub(super) work: mpsc::UnboundedSender<Work>,
 }
 
-/// Names of threads by number, since they were last looked at.
-type Names = Arc<Mutex<HashMap<u64, String>>>;
+/// What packets of one recording go through.
+#[derive(Debug)]
+pub(in crate::session) struct Inlet {
+    pub(super) outlet: Outlet,
+    /// Changes when everything has to be described again.
+    pub(super) restart: watch::Receiver<u64>,
+    /// Counts them.
+    pub(super) tally: Arc<Tally>,
+}
+
+/// Names of a process's threads by number, looked at every second until this is dropped.
+#[derive(Debug)]
+pub(in crate::session) struct ThreadNames {
+    seen: Arc<Mutex<HashMap<u64, String>>>,
+    looking: JoinHandle<()>,
+}
+
+impl ThreadNames {
+    pub(in crate::session) fn of(client: Client) -> Self {
+        let seen = Arc::new(Mutex::new(client.thread_names()));
+        let put = seen.clone();
+        let looking = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(NAMES).await;
+                let (client, put) = (client.clone(), put.clone());
+                let look = move || *put.lock().unwrap_or_else(PoisonError::into_inner) = client.thread_names();
+                // A panic in it is seen by whoever installed the panic hook.
+                let _ = tokio::task::spawn_blocking(look).await;
+            }
+        });
+        Self { seen, looking }
+    }
+
+    /// Those of the last look, once.
+    fn take(&self) -> HashMap<u64, String> {
+        std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for ThreadNames {
+    fn drop(&mut self) {
+        self.looking.abort();
+    }
+}
 
 /// A process that is recorded.
 #[derive(Debug)]
 pub(super) struct Stream {
     session: Arc<TraceSession>,
     thread: JoinHandle<()>,
-    names: JoinHandle<()>,
 }
 
 /// Counts packets of all streams of a recording.
@@ -67,19 +108,10 @@ impl Tally {
 }
 
 impl Stream {
-    /// Opens the session and begins to convert. `restart` changes when everything has to be described again.
-    pub(super) async fn open(
-        client: Client,
-        process: &Process,
-        config: &SessionConfig,
-        outlet: Outlet,
-        restart: watch::Receiver<u64>,
-        tally: Arc<Tally>,
-    ) -> Result<Self, StartError> {
+    /// Opens the session and begins to convert.
+    pub(super) async fn open(client: Client, process: &Process, config: &SessionConfig, inlet: Inlet) -> Result<Self, StartError> {
         let (session, stream) = TraceSession::open(client.clone(), config, u64::MAX).await?;
         let stream = stream.into_blocking().map_err(StartError::Handle)?;
-        let names = Names::default();
-        put_names(&client, &names);
         let about = LiveProcess {
             pid: process.key.pid,
             started: process.key.started,
@@ -87,21 +119,12 @@ impl Stream {
             command_line: process.command_line.clone(),
             runtime: process.runtime.as_ref().map(ToString::to_string).unwrap_or_default(),
         };
-        let mut out = Handover { outlet, backlog: Backlog::default(), waiting: 0, tally };
-        let converter = {
-            let (session, names) = (session.clone(), names.clone());
-            move || convert(stream, &session, about, &names, &mut out, restart)
+        let names = ThreadNames::of(client);
+        let thread = {
+            let session = session.clone();
+            tokio::task::spawn_blocking(move || convert(stream, &session, Converter::new(about, names, inlet)))
         };
-        let thread = tokio::task::spawn_blocking(converter);
-        let looking = tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(NAMES).await;
-                let (client, names) = (client.clone(), names.clone());
-                // A panic in it is seen by whoever installed the panic hook.
-                let _ = tokio::task::spawn_blocking(move || put_names(&client, &names)).await;
-            }
-        });
-        Ok(Self { session, thread, names: looking })
+        Ok(Self { session, thread })
     }
 
     /// Stops the session, takes in what the runtime still sends, and waits until all packets are handed on.
@@ -110,57 +133,84 @@ impl Stream {
             // What is missing then is said in the trace.
             let _ = self.session.stop(limit).await;
         }
-        self.names.abort();
         // A panic in it is seen by whoever installed the panic hook.
         let _ = self.thread.await;
     }
 }
 
-fn put_names(client: &Client, names: &Names) {
-    *names.lock().unwrap_or_else(PoisonError::into_inner) = client.thread_names();
-}
-
 /// Blocks until the stream ends.
-fn convert(
-    mut stream: EventStream<BlockingStream>,
-    session: &TraceSession,
-    process: LiveProcess,
-    names: &Names,
-    out: &mut Handover,
-    mut restart: watch::Receiver<u64>,
-) {
-    let mut trace = LiveTrace::new(process);
-    let mut decoder = Decoder::new(Limits::LIVE);
+fn convert(mut stream: EventStream<BlockingStream>, session: &TraceSession, mut converter: Converter) {
     let mut buffer = vec![0; CHUNK];
-    let (mut described, mut named) = (Instant::now(), HashMap::default());
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
-        for (thread, name) in std::mem::take(&mut *names.lock().unwrap_or_else(PoisonError::into_inner)) {
-            if named.get(&thread) == Some(&name) || named.len() >= THREADS {
-                continue;
-            }
-            named.insert(thread, name.clone());
-            trace.thread(&Thread { id: ThreadId::of(thread), name });
-        }
-        if let Err(error) = decoder.feed(&buffer[..count], &mut trace) {
+        if let Err(error) = converter.feed(&buffer[..count]) {
             session.cut(Cut::Undecodable(error));
             break;
-        }
-        out.hand_over(&mut trace);
-        if restart.has_changed().unwrap_or(false) || described.elapsed() > DESCRIBED {
-            restart.mark_unchanged();
-            described = Instant::now();
-            trace.restart(0);
         }
     }
     // The session is over, whatever there is still to convert.
     drop(stream);
-    let ending = decoder.finish(&mut trace);
-    out.hand_over(&mut trace);
-    let trouble = (!ending.is_complete()).then(|| match session.why_cut() {
-        Some(cut) => format!("The stream of events was cut: {cut}"),
-        None => "The process ended, or closed its stream: methods have no names".to_owned(),
-    });
-    out.put(trace.finish(trouble.as_deref()), true);
+    converter.finish(session);
+}
+
+/// Turns a stream into packets as it is read. It stays on one thread.
+pub(in crate::session) struct Converter {
+    trace: LiveTrace,
+    decoder: Decoder,
+    names: ThreadNames,
+    /// Names that are in the trace.
+    named: HashMap<u64, String>,
+    restart: watch::Receiver<u64>,
+    described: Instant,
+    out: Handover,
+}
+
+impl Converter {
+    pub(in crate::session) fn new(process: LiveProcess, names: ThreadNames, inlet: Inlet) -> Self {
+        let Inlet { outlet, restart, tally } = inlet;
+        Self {
+            trace: LiveTrace::new(process),
+            decoder: Decoder::new(Limits::LIVE),
+            names,
+            named: HashMap::default(),
+            restart,
+            described: Instant::now(),
+            out: Handover { outlet, backlog: Backlog::default(), waiting: 0, tally },
+        }
+    }
+
+    /// Takes the next bytes of the stream. It never waits.
+    ///
+    /// # Errors
+    /// Where the bytes are no stream of events: what comes after them is of no use.
+    pub(in crate::session) fn feed(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
+        for (thread, name) in self.names.take() {
+            if self.named.get(&thread) == Some(&name) || self.named.len() >= THREADS {
+                continue;
+            }
+            self.named.insert(thread, name.clone());
+            self.trace.thread(&Thread { id: ThreadId::of(thread), name });
+        }
+        self.decoder.feed(bytes, &mut self.trace)?;
+        self.out.hand_over(&mut self.trace);
+        if self.restart.has_changed().unwrap_or(false) || self.described.elapsed() > DESCRIBED {
+            self.restart.mark_unchanged();
+            self.described = Instant::now();
+            self.trace.restart(0);
+        }
+        Ok(())
+    }
+
+    /// The session is over: hands on what is left, and the names of methods. Gives how many packets there are.
+    pub(in crate::session) fn finish(mut self, session: &TraceSession) -> PacketCounts {
+        let ending = self.decoder.finish(&mut self.trace);
+        self.out.hand_over(&mut self.trace);
+        let trouble = (!ending.is_complete()).then(|| match session.why_cut() {
+            Some(cut) => format!("The stream of events was cut: {cut}"),
+            None => "The process ended, or closed its stream: methods have no names".to_owned(),
+        });
+        self.out.put(self.trace.finish(trouble.as_deref()), true);
+        self.out.tally.counts()
+    }
 }
 
 /// Hands packets on, as far as there is room.

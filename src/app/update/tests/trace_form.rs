@@ -3,7 +3,7 @@
 use crate::app::world::{World, recording};
 use crate::app::{Effect, Field, Msg, Overlay, Reply};
 use crate::clr::Trigger;
-use crate::model::{Order, Phase, RecordingId, parse_keep};
+use crate::model::{Order, Phase, Recording, RecordingId, Scheduling, parse_keep};
 
 use super::forms::{alone, fill, form, type_text};
 
@@ -139,17 +139,17 @@ fn events_go_to_tracepoints_instead_of_a_file() {
     world.press("⇥⇥⇥");
     fill(&mut world, &["64", "none"]);
     world.press("→⇥→⇥");
-    fill(&mut world, &["90s", "64MB", "", "5m", "a.nettrace"]);
+    fill(&mut world, &["90s", "64MB", "", "5m", "a.nettrace", ""]);
     type_text(&mut world, "all gc=1,2");
-    let refused = |world: &World| (0..13).filter(|&at| form(world).questions[at].refused.is_some()).collect::<Vec<_>>();
-    assert_eq!(refused(&world), [3, 4, 5, 6, 8, 9, 10, 11]);
+    let refused = |world: &World| (0..14).filter(|&at| form(world).questions[at].refused.is_some()).collect::<Vec<_>>();
+    assert_eq!(refused(&world), [3, 4, 5, 6, 8, 9, 10, 11, 12]);
     let line = "dn-top trace 42 --user-events all --user-events gc=1,2 --duration 1m30s";
     assert_eq!(form(&world).command_line(), Some(line));
     type_text(&mut world, " more");
-    let complaint = form(&world).questions[12].complaint.clone().unwrap_or_default();
+    let complaint = form(&world).questions[13].complaint.clone().unwrap_or_default();
     assert!(complaint.starts_with("tracepoint 'more': there is one for all events already"), "{complaint}");
     world.press("⏎");
-    assert_eq!((world.take_effects(), form(&world).focus), (Vec::new(), Field::Question(12)));
+    assert_eq!((world.take_effects(), form(&world).focus), (Vec::new(), Field::Question(13)));
     // Without tracepoints it counts again.
     world.press("⌃u");
     assert!(refused(&world).is_empty());
@@ -161,6 +161,35 @@ fn events_go_to_tracepoints_instead_of_a_file() {
     let profiles = crate::clr::DEFAULT_PROFILES.map(str::to_owned).to_vec();
     assert_eq!(ordered(&mut world), Order { profiles, tracepoints, duration, ..Order::default() });
     assert!(world.state.recordings.all()[0].value.kernel.is_some());
+}
+
+/// What the kernel adds is kept from the beginning, in one file.
+#[test]
+fn the_kernels_scheduling_is_ordered_and_excludes_a_flight_recorder_and_tracepoints() {
+    let mut world = alone("11.0.0");
+    open(&mut world);
+    world.press("⇤⇤⇤→");
+    assert!(form(&world).help(3)[0].contains("one .perfetto-trace with both"), "{:?}", form(&world).help(3));
+    let refused = |world: &World| (0..14).filter(|&at| form(world).questions[at].refused.is_some()).collect::<Vec<_>>();
+    assert_eq!(refused(&world), [10, 13]);
+    assert_eq!(form(&world).command_line(), Some("dn-top trace 42 --kernel"));
+    world.press("⏎");
+    assert!(ordered(&mut world).scheduling);
+    let begun = &world.state.recordings.all()[0].value;
+    assert_eq!(begun.scheduling, Some(Scheduling::Waiting));
+    // What is recorded is no stream that could be read again or exported.
+    let missing = Scheduling::Missing("there is no\u{1b} source".to_owned());
+    let now = Recording { scheduling: Some(missing), ..recording(1, 5, Phase::Recording) };
+    world.send(Msg::Recording(Box::new(now)));
+    let tracked = &world.state.recordings.all()[0];
+    assert_eq!(tracked.value.scheduling, Some(Scheduling::Missing("there is no\u{fffd} source".to_owned())));
+    assert_eq!(tracked.written(), None);
+    // It stands there the next time, without the field that is refused, and can be taken back.
+    open(&mut world);
+    assert_eq!(refused(&world), [10, 13]);
+    world.press("⇤⇤←");
+    assert!(refused(&world).is_empty());
+    assert_eq!(form(&world).command_line(), Some("dn-top trace 42"));
 }
 
 #[test]
@@ -178,7 +207,7 @@ fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
     assert_eq!(form(&world).effects(), said);
     type_text(&mut world, "all");
     world.press("⇤⏎");
-    assert_eq!((form(&world).effects(), form(&world).focus), (said.map(str::to_owned).to_vec(), Field::Question(12)));
+    assert_eq!((form(&world).effects(), form(&world).focus), (said.map(str::to_owned).to_vec(), Field::Question(13)));
     assert_eq!(form(&world).complaint.as_deref(), Some("It cannot write to tracepoints before that is there."));
     assert_eq!(world.take_effects(), []);
     // Once it is there, it goes on.
@@ -222,7 +251,7 @@ fn what_is_offered_is_typed_with_one_key() {
 #[test]
 fn a_flight_recorder_is_saved_and_goes_on() {
     let mut world = World::populated(120, 40);
-    world.press("O⇤⇤⇤⇤");
+    world.press("O⇤⇤⇤⇤⇤");
     world.take_effects();
     type_text(&mut world, "64MB");
     world.press("⏎");

@@ -1,0 +1,263 @@
+//! A recording that a consumer has the service make: its configuration, its packets, and what was lost of it.
+//!
+//! Source: `protos/perfetto/ipc/consumer_port.proto`, `config/trace_config.proto`, `config/ftrace/ftrace_config.proto`,
+//! `config/process_stats/process_stats_config.proto`, `trace/ftrace/ftrace_event_bundle.proto`, `common/trace_stats.proto`.
+
+use super::Message;
+use super::field::packet::PACKET;
+use super::read::{Malformed, Value, fields};
+
+/// The data source of the kernel's events, as `traced_probes` calls it.
+pub const FTRACE: &str = "linux.ftrace";
+/// That of names of processes and threads.
+const PROCESS_STATS: &str = "linux.process_stats";
+/// What of the kernel's events is recorded: which thread runs where, what it waits for, and its name.
+const FTRACE_EVENTS: [&str; 5] =
+    ["sched/sched_switch", "sched/sched_waking", "sched/sched_process_exit", "task/task_newtask", "task/task_rename"];
+/// Kilobytes of each of the two buffers.
+const BUFFER_KB: u64 = 32 << 10;
+/// `FillPolicy`: the oldest is overwritten.
+const RING_BUFFER: u64 = 1;
+/// Milliseconds after which data sources hand over what they have: a recording that is cut off has all but the last of it.
+const FLUSH_PERIOD_MS: u64 = 1000;
+/// Bytes that no packet has: its length is written with 28 bits.
+const LONGEST_PACKET: usize = 1 << 28;
+
+/// The argument of `EnableTracing`: the kernel's scheduling and processes, and a data source of .NET events, each half in a buffer of its own, so that
+/// neither overwrites the other.
+pub fn enable(dotnet: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Message::new(&mut bytes).message(1, |config| {
+        for _ in 0..2 {
+            config.message(1, |buffer| {
+                buffer.uint(1, BUFFER_KB);
+                buffer.uint(4, RING_BUFFER);
+            });
+        }
+        source(config, FTRACE, 0, |config| {
+            config.message(100, |ftrace| FTRACE_EVENTS.iter().for_each(|event| ftrace.text(1, event)));
+        });
+        source(config, PROCESS_STATS, 0, |config| {
+            // scan_all_processes_on_start
+            config.message(103, |stats| stats.uint(2, 1));
+        });
+        source(config, dotnet, 1, |_| {});
+        config.uint(13, FLUSH_PERIOD_MS);
+        config.text(22, dotnet);
+    });
+    bytes
+}
+
+fn source(config: &mut Message<'_>, name: &str, buffer: u64, fill: impl FnOnce(&mut Message<'_>)) {
+    config.message(2, |source| {
+        source.message(1, |config| {
+            config.text(1, name);
+            config.uint(2, buffer);
+            fill(config);
+        });
+    });
+}
+
+/// The argument of `Flush`.
+pub fn flush(timeout_ms: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    Message::new(&mut bytes).uint(1, timeout_ms);
+    bytes
+}
+
+/// Why a recording is over, by the reply to `EnableTracing`; `None` where it was ended as requested. Not sanitised.
+///
+/// # Errors
+/// [`Malformed`]
+pub fn disabled(reply: &[u8]) -> Result<Option<String>, Malformed> {
+    let mut error = String::new();
+    for field in fields(reply) {
+        if let (3, value) = field? {
+            error = value.text()?;
+        }
+    }
+    Ok(Some(error).filter(|error| !error.is_empty()))
+}
+
+/// Puts packets together, which come in slices.
+#[derive(Debug, Default)]
+pub struct Packets {
+    open: Vec<u8>,
+    /// Whether a packet had events of the kernel.
+    pub has_kernel_events: bool,
+    /// Whether the kernel overwrote events before they were read.
+    pub lost_kernel_events: bool,
+}
+
+impl Packets {
+    /// Takes in a reply to `ReadBuffers`. Packets that are whole are added to `trace`, each as a `packet` field of a `Trace`.
+    ///
+    /// # Errors
+    /// [`Malformed`], also for a packet that is longer than any can be.
+    pub fn add(&mut self, reply: &[u8], trace: &mut Vec<u8>) -> Result<(), Malformed> {
+        for field in fields(reply) {
+            let (2, slice) = field? else { continue };
+            let mut is_last = false;
+            for field in fields(slice.bytes()?) {
+                match field? {
+                    (1, data) => self.open.extend_from_slice(data.bytes()?),
+                    (2, last) => is_last = last.flag()?,
+                    _ => {}
+                }
+            }
+            if self.open.len() >= LONGEST_PACKET {
+                return Err(Malformed);
+            }
+            if is_last {
+                self.look();
+                Message::new(trace).bytes(PACKET, &self.open);
+                self.open.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// What a packet says of the kernel's events. One that cannot be read is passed on all the same: it is the service's.
+    fn look(&mut self) {
+        // FtraceEventBundle
+        let bundle = fields(&self.open).map_while(Result::ok).find_map(|field| match field {
+            (1, Value::Bytes(bundle)) => Some(bundle),
+            _ => None,
+        });
+        for (number, value) in fields(bundle.unwrap_or_default()).map_while(Result::ok) {
+            match number {
+                2 | 4 => self.has_kernel_events = true,
+                3 => self.lost_kernel_events |= value.flag().unwrap_or(false),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// What a buffer of the service lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BufferLoss {
+    /// Bytes that were overwritten before they were read.
+    pub overwritten: u64,
+    /// Chunks that the buffer did not take.
+    pub discarded: u64,
+}
+
+/// What each buffer lost, by the reply to `GetTraceStats`.
+///
+/// # Errors
+/// [`Malformed`]
+pub fn losses(reply: &[u8]) -> Result<Vec<BufferLoss>, Malformed> {
+    let mut losses = Vec::new();
+    for field in fields(reply) {
+        let (1, stats) = field? else { continue };
+        for field in fields(stats.bytes()?) {
+            let (1, buffer) = field? else { continue };
+            let mut loss = BufferLoss::default();
+            for field in fields(buffer.bytes()?) {
+                match field? {
+                    (13, value) => loss.overwritten = value.number()?,
+                    (18, value) => loss.discarded = value.number()?,
+                    _ => {}
+                }
+            }
+            losses.push(loss);
+        }
+    }
+    Ok(losses)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn reply(slices: &[(&[u8], bool)]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut reply = Message::new(&mut bytes);
+        for (data, is_last) in slices {
+            reply.message(2, |slice| {
+                slice.bytes(1, data);
+                slice.uint(2, (*is_last).into());
+            });
+        }
+        bytes
+    }
+
+    #[test]
+    fn packets_are_put_together_over_replies() {
+        let (mut packets, mut trace) = (Packets::default(), Vec::new());
+        packets.add(&reply(&[(b"ab", true), (b"c", false)]), &mut trace).unwrap();
+        assert_eq!(trace, b"\x0a\x02ab");
+        packets.add(&reply(&[]), &mut trace).unwrap();
+        packets.add(&reply(&[(b"d", false)]), &mut trace).unwrap();
+        packets.add(&reply(&[(b"", true), (b"e", true)]), &mut trace).unwrap();
+        assert_eq!(trace, b"\x0a\x02ab\x0a\x02cd\x0a\x01e");
+        assert!(packets.add(&[0x12, 2, 0x0a, 9], &mut trace).is_err());
+    }
+
+    #[test]
+    fn events_of_the_kernel_and_their_loss_are_noticed() {
+        let seen = |fill: &dyn Fn(&mut Message<'_>)| {
+            let (mut packet, mut packets) = (Vec::new(), Packets::default());
+            let mut message = Message::new(&mut packet);
+            message.uint(8, 1);
+            fill(&mut message);
+            packets.add(&reply(&[(&packet, true)]), &mut Vec::new()).unwrap();
+            (packets.has_kernel_events, packets.lost_kernel_events)
+        };
+        assert_eq!(seen(&|packet| packet.message(11, |event| event.uint(2, 1))), (false, false));
+        assert_eq!(seen(&|packet| packet.message(1, |bundle| bundle.uint(1, 3))), (false, false));
+        assert_eq!(seen(&|packet| packet.message(1, |bundle| bundle.message(4, |_| {}))), (true, false));
+        let lost = |bundle: &mut Message<'_>| {
+            bundle.message(2, |event| event.uint(1, 5));
+            bundle.uint(3, 1);
+        };
+        assert_eq!(seen(&|packet| packet.message(1, lost)), (true, true));
+    }
+
+    /// P13: what the service is asked for, field by field.
+    #[test]
+    fn p13_the_configuration_names_both_halves() {
+        let bytes = enable("dotnet.1");
+        let Some(Ok((1, config))) = fields(&bytes).next() else { panic!("no configuration") };
+        let config: Vec<_> = fields(config.bytes().unwrap()).map(Result::unwrap).collect();
+        let of = |number: u32| config.iter().filter(move |(found, _)| *found == number).map(|(_, value)| *value);
+        assert_eq!(of(1).count(), 2, "buffers");
+        let sources: Vec<(String, u64)> = of(2)
+            .map(|source| {
+                let Some(Ok((1, config))) = fields(source.bytes().unwrap()).next() else { panic!("no configuration") };
+                let mut fields = fields(config.bytes().unwrap()).map(Result::unwrap);
+                (fields.next().unwrap().1.text().unwrap(), fields.next().unwrap().1.number().unwrap())
+            })
+            .collect();
+        let expected = [(FTRACE, 0), (PROCESS_STATS, 0), ("dotnet.1", 1)].map(|(name, buffer)| (name.to_owned(), buffer));
+        assert_eq!(sources, expected);
+        assert_eq!(of(3).count() + of(8).count(), 0, "it ends when it is told to, and comes over the socket");
+    }
+
+    #[test]
+    fn ends_and_losses_are_read() {
+        let mut bytes = Vec::new();
+        let mut reply = Message::new(&mut bytes);
+        reply.uint(1, 1);
+        assert_eq!(disabled(&bytes), Ok(None));
+        Message::new(&mut bytes).text(3, "no buffers");
+        assert_eq!(disabled(&bytes), Ok(Some("no buffers".to_owned())));
+        let mut bytes = Vec::new();
+        Message::new(&mut bytes).message(1, |stats| {
+            stats.message(1, |buffer| buffer.uint(13, 5));
+            stats.message(1, |buffer| buffer.uint(18, 6));
+        });
+        let expected = [BufferLoss { overwritten: 5, discarded: 0 }, BufferLoss { overwritten: 0, discarded: 6 }];
+        assert_eq!(losses(&bytes).as_deref(), Ok(&expected[..]));
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_are_no_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = (Packets::default().add(&bytes, &mut Vec::new()), disabled(&bytes), losses(&bytes));
+        }
+    }
+}

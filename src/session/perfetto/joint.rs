@@ -1,0 +1,316 @@
+//! A recording of the kernel's scheduling and of one process's events, in one trace. dn-top is the consumer that has the service record both and reads the
+//! trace into its file while it is recorded, and the producer of the events.
+//!
+//! The service forgets a recording whose consumer has gone, so that none is left where dn-top is killed. The file then has all but the last seconds.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::producer::{Producer, Supply};
+use super::{Inlet, service_state};
+use crate::model::{Bytes, Scheduling, sanitise};
+use crate::net::perfetto::{ANSWER_LIMIT, Cause, Connection, Incoming, PerfettoError, Sockets};
+use crate::perfetto::call::Method as _;
+use crate::perfetto::consumer::ConsumerMethod as Method;
+use crate::perfetto::recording::{FTRACE, Packets, disabled, enable, flush, losses};
+use crate::session::progress::Progress;
+
+/// Between two readings of the service's buffers.
+const PERIOD: Duration = Duration::from_millis(500);
+/// How long data sources may take to hand over what they have, and how much longer the service may take to say so.
+const FLUSH: (u64, Duration) = (10_000, Duration::from_secs(12));
+/// How long the service may take to end a recording: it waits 5 s for its data sources.
+const END: Duration = Duration::from_secs(10);
+/// When the kernel's events should have come: data sources hand over what they have every second.
+const KERNEL: Duration = Duration::from_secs(5);
+/// What is written at once.
+const PIECE: usize = 256 << 10;
+
+/// A recording that goes on. Dropping it ends it, and leaves the file as it is.
+#[derive(Debug)]
+pub(in crate::session) struct Joint {
+    end: watch::Sender<bool>,
+    reading: JoinSet<Result<Vec<String>, JointError>>,
+}
+
+/// Where the trace goes, and what there is to know of it.
+#[derive(Debug)]
+pub(in crate::session) struct Target {
+    pub(in crate::session) file: File,
+    /// Ask for the stop once it has this many bytes.
+    pub(in crate::session) max_bytes: Option<u64>,
+    pub(in crate::session) progress: Arc<Progress>,
+}
+
+/// Why the trace is not whole.
+#[derive(Debug, Error)]
+pub(in crate::session) enum JointError {
+    #[error("{0}; what had been read is kept")]
+    Service(#[from] PerfettoError),
+    #[error("{}", crate::session::pump::refused(.0))]
+    File(#[from] io::Error),
+    #[error("recording failed inside dn-top; please report it")]
+    Panicked,
+}
+
+/// What a reply is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Token {
+    Ended,
+    Read,
+    Flushed,
+    Disabled,
+    Counted,
+    Freed,
+}
+
+/// Tells data sources of this run of the program apart.
+static NUMBER: AtomicU32 = AtomicU32::new(1);
+
+impl Joint {
+    /// Has the service record. Gives what the packets of the events go through.
+    ///
+    /// # Errors
+    /// [`PerfettoError`]: there is no service, it does not let us, or it does not record. Nothing is recorded then.
+    pub(in crate::session) async fn start(sockets: Sockets, target: Target) -> Result<(Self, Inlet), PerfettoError> {
+        let mut connection = Connection::<Method, Token>::open(sockets.consumer).await?;
+        // An older service may be unable to say what it has; it can have it all the same.
+        let state = service_state(Some(connection.address().clone())).await.ok();
+        let has_kernel = state.is_none_or(|(_, state)| state.data_sources.iter().any(|(name, _)| name == FTRACE));
+        // No other recording names it, nor another dn-top.
+        let source = format!("dotnet.dn-top.{}.{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let (inlets, mut started) = mpsc::channel(1);
+        let mut producer = Producer::connect(sockets.producer, &source, Supply::Stream(inlets)).await?;
+        let (stop, mut stopped) = watch::channel(false);
+        let mut producing = JoinSet::new();
+        producing.spawn(async move { producer.run(&mut stopped, &|_| {}).await });
+        connection.call(Method::EnableTracing, enable(&source), Token::Ended)?;
+        let inlet = timeout(ANSWER_LIMIT, async {
+            loop {
+                tokio::select! {
+                    Some(inlet) = started.recv() => return Ok(inlet),
+                    came = connection.next() => if let Incoming { token: Token::Ended, reply, .. } = came? {
+                        return Err(connection.error(why_ended(reply.success, &reply.body)));
+                    },
+                }
+            }
+        });
+        let silent = Cause::Silent { what: Method::EnableTracing.name(), limit: ANSWER_LIMIT };
+        let inlet = inlet.await.unwrap_or_else(|_| Err(connection.error(silent)))?;
+        let (end, ended) = watch::channel(false);
+        let Target { file, max_bytes, progress } = target;
+        let reader = Reader {
+            connection,
+            producing,
+            _stop: stop,
+            has_kernel,
+            began: Instant::now(),
+            packets: Packets::default(),
+            trace: Vec::new(),
+            file: Arc::new(file),
+            max_bytes,
+            progress,
+        };
+        reader.show();
+        let mut reading = JoinSet::new();
+        reading.spawn(reader.run(ended));
+        Ok((Self { end, reading }, inlet))
+    }
+
+    /// Ends it, and waits until the whole trace is in the file. Gives what is missing in it, a sentence each. It can be called again where it was not
+    /// waited for to its end.
+    ///
+    /// # Errors
+    /// [`JointError`]: the trace is not whole.
+    pub(in crate::session) async fn finish(&mut self) -> Result<Vec<String>, JointError> {
+        self.end.send_replace(true);
+        match self.reading.join_next().await {
+            Some(Ok(finished)) => finished,
+            // A panic is seen by whoever installed the panic hook.
+            Some(Err(_)) | None => Err(JointError::Panicked),
+        }
+    }
+}
+
+fn why_ended(success: bool, reply: &[u8]) -> Cause {
+    let what = Method::EnableTracing.name();
+    match disabled(reply) {
+        Ok(Some(why)) => Cause::RefusedBecause { what, why: sanitise(&why) },
+        Ok(None) if success => Cause::RefusedBecause { what, why: "the service ended the recording".to_owned() },
+        Ok(None) => Cause::Refused(what),
+        Err(error) => error.into(),
+    }
+}
+
+/// The consumer of a recording.
+struct Reader {
+    connection: Connection<Method, Token>,
+    /// The producer of the events, as long as it is connected.
+    producing: JoinSet<Result<(), PerfettoError>>,
+    /// It ends when this is dropped.
+    _stop: watch::Sender<bool>,
+    /// Whether the kernel's data source was registered when the recording began.
+    has_kernel: bool,
+    began: Instant,
+    packets: Packets,
+    /// What is to be written.
+    trace: Vec<u8>,
+    file: Arc<File>,
+    max_bytes: Option<u64>,
+    progress: Arc<Progress>,
+}
+
+impl Reader {
+    async fn run(mut self, mut end: watch::Receiver<bool>) -> Result<Vec<String>, JointError> {
+        let finished = match self.gather(&mut end).await {
+            Ok(()) => self.finish().await,
+            Err(error) => Err(error),
+        };
+        if finished.is_err() {
+            self.progress.enough.notify_one();
+        }
+        finished
+    }
+
+    /// Reads what the service has from time to time, until the recording is to end.
+    async fn gather(&mut self, end: &mut watch::Receiver<bool>) -> Result<(), JointError> {
+        loop {
+            tokio::select! {
+                _ = end.wait_for(|end| *end) => return Ok(()),
+                () = sleep(PERIOD) => {}
+                came = self.connection.next() => {
+                    let came = came?;
+                    self.check_goes_on(&came)?;
+                }
+                Some(ended) = self.producing.join_next() => {
+                    let closed = || Err(self.connection.error(Cause::Closed));
+                    ended.map_err(|_| JointError::Panicked)?.and_then(|()| closed())?;
+                }
+            }
+            self.read().await?;
+            self.show();
+        }
+    }
+
+    fn check_goes_on(&self, came: &Incoming<Token>) -> Result<(), PerfettoError> {
+        match came.token {
+            Token::Ended => Err(self.connection.error(why_ended(came.reply.success, &came.reply.body))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes all that the service's buffers have.
+    async fn read(&mut self) -> Result<(), JointError> {
+        self.connection.call(Method::ReadBuffers, Vec::new(), Token::Read)?;
+        loop {
+            let came = self.next(Method::ReadBuffers, ANSWER_LIMIT).await?;
+            if came.token != Token::Read {
+                self.check_goes_on(&came)?;
+                continue;
+            }
+            if !came.reply.success {
+                return Err(self.connection.error(Cause::Refused(Method::ReadBuffers.name())).into());
+            }
+            self.packets.add(&came.reply.body, &mut self.trace).map_err(|error| self.connection.error(error))?;
+            if self.trace.len() > PIECE || !came.reply.has_more {
+                self.write().await?;
+            }
+            if !came.reply.has_more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next reply, unless it takes too long.
+    async fn next(&mut self, method: Method, limit: Duration) -> Result<Incoming<Token>, PerfettoError> {
+        match timeout(limit, self.connection.next()).await {
+            Ok(came) => came,
+            Err(_) => Err(self.connection.error(Cause::Silent { what: method.name(), limit })),
+        }
+    }
+
+    async fn write(&mut self) -> Result<(), JointError> {
+        let (file, trace) = (self.file.clone(), std::mem::take(&mut self.trace));
+        let length = trace.len() as u64;
+        let written = tokio::task::spawn_blocking(move || (&*file).write_all(&trace)).await;
+        written.map_err(|_| JointError::Panicked)??;
+        let bytes = self.progress.bytes.fetch_add(length, Ordering::Relaxed) + length;
+        if self.max_bytes.is_some_and(|most| bytes >= most) {
+            self.progress.enough.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Publishes how it is with the kernel's half.
+    fn show(&self) {
+        let address = self.connection.address();
+        let now = match (self.packets.has_kernel_events, self.has_kernel) {
+            (true, _) => Scheduling::Recording,
+            (false, false) => Scheduling::Missing(format!(
+                "the tracing service at {address} has no data source of the kernel ({FTRACE}): start `traced_probes` as root, on a machine with tracefs"
+            )),
+            (false, true) if self.began.elapsed() > KERNEL => Scheduling::Missing(format!(
+                "`traced_probes` sent no events within {} s: it has to run as root, with tracefs mounted at /sys/kernel/tracing",
+                KERNEL.as_secs()
+            )),
+            (false, true) => Scheduling::Waiting,
+        };
+        self.progress.scheduling.send_if_modified(|shown| {
+            let changed = shown.as_ref() != Some(&now);
+            if changed {
+                *shown = Some(now);
+            }
+            changed
+        });
+    }
+
+    /// Has the service end the recording, and reads the rest.
+    async fn finish(&mut self) -> Result<Vec<String>, JointError> {
+        let mut missing = Vec::new();
+        match self.connection.ask(Method::Flush, flush(FLUSH.0), Token::Flushed, FLUSH.1).await {
+            Ok(_) => {}
+            Err(PerfettoError { cause: Cause::Refused(_), .. }) => {
+                missing.push("a data source did not hand over its last events in time".to_owned());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        self.connection.ask(Method::DisableTracing, Vec::new(), Token::Disabled, ANSWER_LIMIT).await?;
+        let ended = loop {
+            let came = self.next(Method::DisableTracing, END).await?;
+            if came.token == Token::Ended {
+                break came;
+            }
+        };
+        if let Ok(Some(why)) = disabled(&ended.reply.body) {
+            missing.push(format!("the service ended the recording with an error: {}", sanitise(&why)));
+        }
+        self.read().await?;
+        self.show();
+        // What cannot be said of losses is no loss.
+        if let Ok(came) = self.connection.ask(Method::GetTraceStats, Vec::new(), Token::Counted, ANSWER_LIMIT).await {
+            let losses = losses(&came.reply.body).map_err(|error| self.connection.error(error))?;
+            for (loss, whose) in losses.iter().zip(["of the kernel", "of .NET"]) {
+                if loss.overwritten > 0 || loss.discarded > 0 {
+                    let (bytes, chunks) = (Bytes(loss.overwritten), loss.discarded);
+                    missing.push(format!("the service's buffer lost events {whose}: {bytes} overwritten, {chunks} chunks discarded"));
+                }
+            }
+        }
+        if self.packets.lost_kernel_events {
+            missing.push("the kernel overwrote some of its events before `traced_probes` read them".to_owned());
+        }
+        // The service forgets it anyway once the connection is closed.
+        let _ = self.connection.ask(Method::FreeBuffers, Vec::new(), Token::Freed, ANSWER_LIMIT).await;
+        let file = self.file.clone();
+        tokio::task::spawn_blocking(move || file.sync_all()).await.map_err(|_| JointError::Panicked)??;
+        Ok(missing)
+    }
+}

@@ -1,0 +1,62 @@
+//! From the socket to the tracing service: the events of a recording that has the kernel's scheduling, too. They are counted and analysed as they are
+//! where they go into a file.
+
+use std::sync::Arc;
+
+use super::stream::{Converter, Inlet, ThreadNames};
+use crate::export::LiveProcess;
+use crate::model::Count;
+use crate::session::count::{Counted, Counter, Counting};
+use crate::session::progress::Progress;
+use crate::session::pump::{Pumped, Trouble};
+use crate::session::trace_session::{BlockingStream, CHUNK, Cut, EventStream, TraceSession};
+
+/// Reads until the stream ends, and makes packets of all that comes.
+pub(in crate::session) struct ServicePump {
+    pub(in crate::session) session: Arc<TraceSession>,
+    pub(in crate::session) process: LiveProcess,
+    pub(in crate::session) names: ThreadNames,
+    pub(in crate::session) inlet: Inlet,
+    pub(in crate::session) counting: Counting,
+    pub(in crate::session) progress: Arc<Progress>,
+}
+
+impl ServicePump {
+    /// Blocks until the end of the stream.
+    pub(in crate::session) fn run(self, mut stream: EventStream<BlockingStream>) -> Pumped {
+        let Self { session, process, names, inlet, counting, progress } = self;
+        let undecodable = {
+            let session = session.clone();
+            move |error| session.cut(Cut::Undecodable(error))
+        };
+        let counter = Counter::start(progress, counting, None, undecodable);
+        let mut converter = Converter::new(process, names, inlet);
+        let (mut trouble, mut decoded) = (Trouble::default(), true);
+        loop {
+            let mut buffer = counter.buffer(CHUNK);
+            let count = match stream.read(&mut buffer) {
+                Ok(0) => break,
+                Err(error) => {
+                    trouble.note(|| format!("the stream from the runtime broke off: {error}"));
+                    break;
+                }
+                Ok(count) => count,
+            };
+            // Why bytes cannot be decoded is said where they are counted.
+            decoded = decoded && converter.feed(&buffer[..count]).is_ok();
+            counter.count(buffer, count);
+        }
+        // The session is over, whatever there is still to convert and to count.
+        drop(stream);
+        let packets = converter.finish(&session);
+        let Counted { complete, trouble: uncounted, .. } = counter.finish();
+        if let Some(words) = uncounted {
+            trouble.note(|| words);
+        }
+        let broken = trouble.0.is_some();
+        if packets.dropped > 0 {
+            trouble.note(|| format!("{} packets were dropped: the tracing service did not take them in time", Count(packets.dropped)));
+        }
+        Pumped { complete: complete && decoded, broken, trouble: trouble.0 }
+    }
+}

@@ -1,0 +1,260 @@
+//! Recordings with the kernel's scheduling, by a simulated tracing service: whatever it does, it is said, and what was read is kept.
+
+use super::*;
+use crate::model::Scheduling;
+use crate::net::perfetto::{Address, Sockets};
+use crate::perfetto::read::fields;
+use crate::sim::{ConsumerBehaviour, ConsumerFault, ConsumerPort, TracingBehaviour, TracingService};
+
+struct Service {
+    /// The producer's port.
+    service: Arc<TracingService>,
+    consumer: ConsumerPort,
+    bench: Bench,
+}
+
+/// A service with events of the kernel that does everything right.
+fn right() -> ConsumerBehaviour {
+    ConsumerBehaviour { has_kernel: true, has_kernel_events: true, ..ConsumerBehaviour::default() }
+}
+
+fn service(behaviour: ConsumerBehaviour) -> Service {
+    let bench = bench(spec());
+    let path = |name: &str| bench.dir.path().join(name);
+    let service = Arc::new(TracingService::start(&path("producer"), TracingBehaviour::default()).unwrap());
+    let consumer = ConsumerPort::start(&path("consumer"), service.clone(), behaviour).unwrap();
+    Service { service, consumer, bench }
+}
+
+impl Service {
+    fn file(&self) -> PathBuf {
+        self.bench.dir.path().join("a.perfetto-trace")
+    }
+
+    fn partial(&self) -> PathBuf {
+        self.bench.dir.path().join("a.perfetto-trace.partial")
+    }
+
+    fn plan(&self) -> Plan {
+        let address = |name: &str| Address::Path(self.bench.dir.path().join(name));
+        let sockets = Sockets { producer: address("producer"), consumer: address("consumer") };
+        Plan { file: self.file(), scheduling: Some(sockets), ..self.bench.plan() }
+    }
+
+    async fn try_start(&self) -> Result<Recorder, StartError> {
+        timeout(PATIENCE, Recorder::start(self.bench.client.clone(), self.plan())).await.unwrap()
+    }
+
+    async fn start(&self) -> Recorder {
+        self.try_start().await.unwrap()
+    }
+}
+
+async fn until(recorder: &Recorder, is_so: impl FnMut(&Recording) -> bool) -> Recording {
+    let mut progress = recorder.progress();
+    timeout(PATIENCE, progress.wait_for(is_so)).await.unwrap().unwrap().clone()
+}
+
+/// Whether both halves have come, and the rest is worth a look.
+fn goes(recording: &Recording) -> bool {
+    recording.scheduling == Some(Scheduling::Recording)
+        && recording.phase == Phase::Recording
+        && recording.events > 100
+        && recording.bytes > 3000
+}
+
+/// The numbers of the fields of each packet.
+fn packets(file: &Path) -> Vec<Vec<u32>> {
+    let trace = std::fs::read(file).unwrap();
+    let packets = fields(&trace).map(|packet| packet.unwrap().1.bytes().unwrap());
+    packets.map(|packet| fields(packet).map(|field| field.unwrap().0).collect()).collect()
+}
+
+#[tokio::test]
+async fn both_halves_are_in_one_file() {
+    let service = service(right());
+    let recorder = service.start().await;
+    let recording = until(&recorder, goes).await;
+    assert!(recording.findings.is_some() || recording.events > 0, "what comes is analysed");
+    assert!(!service.file().exists());
+    assert_eq!(service.partial().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    recorder.stop();
+    let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+    let expected = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(service.file()), trouble: None };
+    assert_eq!(*outcome(&recording), expected);
+    assert_eq!(recording.bytes, service.file().metadata().unwrap().len());
+    let packets = packets(&service.file());
+    let with = |field| packets.iter().filter(|packet| packet.contains(&field)).count();
+    assert!(with(1) > 0, "no events of the kernel");
+    // Tracks, events or samples, and names of methods.
+    assert!(with(60) >= 2 && with(11) + with(66) > 10 && with(61) > 0, "{} {} {} {}", with(60), with(11), with(66), with(61));
+    let seen = service.consumer.until(|seen| seen.recordings == 0).await;
+    let calls: Vec<_> = seen.calls.iter().copied().filter(|call| *call != "ReadBuffers").collect();
+    assert_eq!(calls, ["QueryServiceState", "EnableTracing", "Flush", "DisableTracing", "GetTraceStats", "FreeBuffers"]);
+    assert!(seen.calls.ends_with(&["DisableTracing", "ReadBuffers", "GetTraceStats", "FreeBuffers"]), "the last is read");
+    assert!(service.bench.runtime.is_alive());
+}
+
+#[tokio::test]
+async fn what_is_missing_or_lost_is_said_and_the_rest_recorded() {
+    let no_source = ConsumerBehaviour { has_kernel: false, ..ConsumerBehaviour::default() };
+    let no_events = ConsumerBehaviour { has_kernel: true, ..ConsumerBehaviour::default() };
+    for (behaviour, part) in [(no_source, "start `traced_probes` as root"), (no_events, "tracefs mounted at /sys/kernel/tracing")] {
+        let service = service(behaviour);
+        let recorder = service.start().await;
+        let is_said = |recording: &Recording| {
+            matches!(&recording.scheduling, Some(Scheduling::Missing(why)) if why.contains(part)) && recording.bytes > 3000
+        };
+        until(&recorder, is_said).await;
+        recorder.stop();
+        let recording = recorder.finished().await;
+        assert!(is_said(&recording) && outcome(&recording).complete, "{recording:?}");
+        assert!(packets(&service.file()).len() > 10);
+    }
+    let service = service(ConsumerBehaviour { overwritten: 5000, ..right() });
+    let recorder = service.start().await;
+    until(&recorder, goes).await;
+    recorder.stop();
+    let recording = recorder.finished().await;
+    let trouble = outcome(&recording).trouble.as_deref().unwrap();
+    assert!(trouble.contains("events of .NET: 5.0 kB overwritten"), "{trouble}");
+    assert!(outcome(&recording).complete);
+}
+
+#[tokio::test]
+async fn what_does_not_begin_says_why_and_leaves_nothing() {
+    let with = |method, fault| ConsumerBehaviour { fault: Some((method, fault)), ..right() };
+    for (behaviour, part) in [
+        (ConsumerBehaviour { error: Some("no\u{1b} more buffers"), ..right() }, "EnableTracing was refused: no"),
+        (with("EnableTracing", ConsumerFault::Garbage), "more than the protocol allows"),
+        (with("EnableTracing", ConsumerFault::Nonsense), "cannot be decoded"),
+        (with("EnableTracing", ConsumerFault::Closes), "the connection was closed"),
+        (with("EnableTracing", ConsumerFault::Silent), "no answer to EnableTracing"),
+        (with("EnableTracing", ConsumerFault::Refuses), "EnableTracing was refused"),
+    ] {
+        let service = service(behaviour);
+        let error = service.try_start().await.unwrap_err().to_string();
+        assert!(error.contains(part) && error.contains("Without the kernel's scheduling") && !error.contains('\u{1b}'), "{error}");
+        assert!(!service.partial().exists() && !service.file().exists());
+        timeout(PATIENCE, service.consumer.until(|seen| seen.recordings == 0)).await.unwrap();
+    }
+    let service = service(right());
+    std::fs::remove_file(service.bench.dir.path().join("consumer")).unwrap();
+    let error = service.try_start().await.unwrap_err().to_string();
+    assert!(error.contains("no service listens there; install and start it"), "{error}");
+}
+
+#[tokio::test]
+async fn a_service_that_breaks_later_ends_the_recording_and_what_was_read_is_kept() {
+    let mut running = tokio::task::JoinSet::new();
+    for (method, fault, part) in [
+        ("Flush", ConsumerFault::Closes, Some("the connection was closed")),
+        ("Flush", ConsumerFault::Silent, Some("no answer to Flush")),
+        ("Flush", ConsumerFault::Garbage, Some("makes no sense")),
+        // It was not done in time: the recording goes on to its end.
+        ("Flush", ConsumerFault::Refuses, None),
+        ("DisableTracing", ConsumerFault::Closes, Some("the connection was closed")),
+        ("DisableTracing", ConsumerFault::Silent, Some("no answer to DisableTracing")),
+        ("DisableTracing", ConsumerFault::Refuses, Some("DisableTracing was refused")),
+        ("GetTraceStats", ConsumerFault::Refuses, None),
+        ("FreeBuffers", ConsumerFault::Silent, None),
+    ] {
+        running.spawn(async move {
+            let service = service(ConsumerBehaviour { fault: Some((method, fault)), ..right() });
+            let recorder = service.start().await;
+            until(&recorder, goes).await;
+            recorder.stop();
+            let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+            let outcome = outcome(&recording);
+            assert_eq!(outcome.complete, part.is_none(), "{method}: {outcome:?}");
+            if let Some(part) = part {
+                assert!(outcome.trouble.as_deref().is_some_and(|trouble| trouble.contains(part)), "{method}: {outcome:?}");
+                assert_eq!(outcome.file, Some(service.partial()));
+                assert!(packets(&service.partial()).len() > 10);
+            }
+            assert!(service.bench.runtime.is_alive());
+        });
+    }
+    while let Some(ended) = running.join_next().await {
+        ended.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_breaks_at_once_ends_the_recording() {
+    for (fault, part) in [
+        (ConsumerFault::Closes, "the connection was closed"),
+        (ConsumerFault::Refuses, "ReadBuffers was refused"),
+        (ConsumerFault::Nonsense, ""),
+        (ConsumerFault::Garbage, "more than the protocol allows"),
+        (ConsumerFault::Silent, "no answer to ReadBuffers"),
+    ] {
+        let service = service(ConsumerBehaviour { fault: Some(("ReadBuffers", fault)), ..right() });
+        let recorder = service.start().await;
+        if part.is_empty() {
+            // A field of another number is passed over.
+            recorder.stop();
+        }
+        let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+        if !part.is_empty() {
+            let outcome = outcome(&recording);
+            assert_eq!((outcome.stopped_by, outcome.complete, &outcome.file), (StoppedBy::Error, false, &None), "{outcome:?}");
+            assert!(outcome.trouble.as_deref().is_some_and(|trouble| trouble.contains(part)), "{outcome:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_service_or_its_producers_port_may_go_while_it_records() {
+    let service = service(right());
+    let recorder = service.start().await;
+    until(&recorder, goes).await;
+    let Service { service: producer, consumer, bench } = service;
+    drop(consumer);
+    let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+    let partial = bench.dir.path().join("a.perfetto-trace.partial");
+    assert_eq!((outcome(&recording).stopped_by, &outcome(&recording).file), (StoppedBy::Error, &Some(partial.clone())));
+    assert!(packets(&partial).len() > 10 && bench.runtime.is_alive());
+    drop(producer);
+}
+
+#[tokio::test]
+async fn nobody_need_wait_for_a_service_that_does_not_end() {
+    let service = service(ConsumerBehaviour { fault: Some(("Flush", ConsumerFault::Silent)), ..right() });
+    let recorder = service.start().await;
+    until(&recorder, goes).await;
+    recorder.stop();
+    service.consumer.until(|seen| seen.calls.contains(&"Flush")).await;
+    recorder.abandon();
+    let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+    assert_eq!((outcome(&recording).complete, &outcome(&recording).file), (false, &Some(service.partial())));
+    timeout(PATIENCE, service.consumer.until(|seen| seen.recordings == 0)).await.unwrap();
+    assert!(service.service.path().exists());
+}
+
+#[tokio::test]
+async fn size_time_and_the_targets_end_end_it() {
+    let timed = service(right());
+    let plan = Plan { duration: Some(Duration::from_secs(1)), ..timed.plan() };
+    let recording = Recorder::start(timed.bench.client.clone(), plan).await.unwrap().finished().await;
+    assert_eq!((outcome(&recording).stopped_by, outcome(&recording).complete), (StoppedBy::Duration, true));
+    let sized = service(right());
+    let plan = Plan { max_bytes: Some(2_000), ..sized.plan() };
+    let recording = Recorder::start(sized.bench.client.clone(), plan).await.unwrap().finished().await;
+    assert_eq!((outcome(&recording).stopped_by, outcome(&recording).complete), (StoppedBy::Size, true));
+    let Service { service: _producer, consumer, bench } = service(right());
+    let address = |name: &str| Address::Path(bench.dir.path().join(name));
+    let sockets = Sockets { producer: address("producer"), consumer: address("consumer") };
+    let file = bench.dir.path().join("a.perfetto-trace");
+    let plan = Plan { file, scheduling: Some(sockets), ..bench.plan() };
+    let recorder = Recorder::start(bench.client.clone(), plan).await.unwrap();
+    until(&recorder, goes).await;
+    let Bench { dir, runtime, .. } = bench;
+    drop(runtime);
+    let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+    assert_eq!(outcome(&recording).stopped_by, StoppedBy::TargetExit);
+    // The service ended properly, whatever became of the stream.
+    assert!(outcome(&recording).file.as_ref().is_some_and(|file| packets(file).len() > 10));
+    consumer.until(|seen| seen.recordings == 0 && seen.calls.contains(&"FreeBuffers")).await;
+    drop(dir);
+}

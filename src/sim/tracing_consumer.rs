@@ -1,0 +1,241 @@
+//! The consumer's port of a simulated tracing service: it has the producer's port record, and gives what came there, as an honest or a broken service does.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::TracingService;
+use crate::perfetto::Message;
+use crate::perfetto::ipc::{Body, Frame, FrameReader};
+
+/// Its methods, numbered in this order.
+const METHODS: [&str; 8] =
+    ["QueryServiceState", "EnableTracing", "DisableTracing", "ReadBuffers", "FreeBuffers", "Flush", "GetTraceStats", "QueryCapabilities"];
+/// The recording that it makes.
+const INSTANCE: u64 = 1;
+/// Bytes of a slice: most packets come in several.
+const SLICE: usize = 50;
+
+/// What the port does.
+#[derive(Debug, Clone, Default)]
+pub struct ConsumerBehaviour {
+    /// Whether the kernel's data source is registered.
+    pub has_kernel: bool,
+    /// Whether the kernel's events come.
+    pub has_kernel_events: bool,
+    /// Bytes of the buffer of .NET events that were overwritten.
+    pub overwritten: u64,
+    /// Why it makes no recording.
+    pub error: Option<&'static str>,
+    /// What it does wrong when this method is called.
+    pub fault: Option<(&'static str, ConsumerFault)>,
+}
+
+/// What the port does wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConsumerFault {
+    /// It answers with bytes that are no frame.
+    Garbage,
+    /// It answers with a message that cannot be decoded.
+    Nonsense,
+    /// It closes the connection.
+    Closes,
+    /// It does not answer.
+    Silent,
+    /// It answers that it did not do it.
+    Refuses,
+}
+
+/// What the port was sent.
+#[derive(Debug, Clone, Default)]
+pub struct ConsumerSeen {
+    /// Names of methods in the order of their calls.
+    pub calls: Vec<&'static str>,
+    /// Recordings whose consumer is connected.
+    pub recordings: usize,
+}
+
+/// The port on a socket. Dropping it ends it.
+#[derive(Debug)]
+pub struct ConsumerPort {
+    _listening: JoinSet<()>,
+    seen: watch::Receiver<ConsumerSeen>,
+}
+
+impl ConsumerPort {
+    /// Listens at a path; recordings are those of the service.
+    ///
+    /// # Errors
+    /// When the socket cannot be made.
+    pub fn start(path: &Path, service: Arc<TracingService>, behaviour: ConsumerBehaviour) -> io::Result<Self> {
+        let listener = UnixListener::bind(path)?;
+        let (sender, seen) = watch::channel(ConsumerSeen::default());
+        let sender = Arc::new(sender);
+        let mut listening = JoinSet::new();
+        listening.spawn(async move {
+            let mut connections = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                let consumer = Consumer {
+                    stream,
+                    service: service.clone(),
+                    behaviour: behaviour.clone(),
+                    seen: sender.clone(),
+                    recording: None,
+                    given: 0,
+                };
+                connections.spawn(consumer.serve());
+            }
+        });
+        Ok(Self { _listening: listening, seen })
+    }
+
+    /// Waits until what was sent is as expected.
+    pub async fn until(&self, is_so: impl FnMut(&ConsumerSeen) -> bool) -> ConsumerSeen {
+        let mut seen = self.seen.clone();
+        match seen.wait_for(is_so).await {
+            Ok(seen) => seen.clone(),
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+struct Consumer {
+    stream: UnixStream,
+    service: Arc<TracingService>,
+    behaviour: ConsumerBehaviour,
+    seen: Arc<watch::Sender<ConsumerSeen>>,
+    /// The request whose reply says that the recording is over.
+    recording: Option<u64>,
+    /// Packets that were read.
+    given: usize,
+}
+
+impl Drop for Consumer {
+    fn drop(&mut self) {
+        if self.recording.is_some() {
+            self.seen.send_modify(|seen| seen.recordings -= 1);
+        }
+    }
+}
+
+impl Consumer {
+    async fn serve(mut self) {
+        let (mut frames, mut buffer) = (FrameReader::default(), vec![0; 4096]);
+        loop {
+            while let Ok(Some(frame)) = frames.frame() {
+                if self.answer(frame).await.is_err() {
+                    return;
+                }
+            }
+            match self.stream.read(&mut buffer).await {
+                Ok(count @ 1..) => frames.push(&buffer[..count]),
+                _ => return,
+            }
+        }
+    }
+
+    /// An error ends the connection.
+    async fn answer(&mut self, frame: Frame) -> io::Result<()> {
+        let request = frame.request;
+        let name = match frame.body {
+            Body::Bind(name) => {
+                let methods = (10..).zip(METHODS.map(str::to_owned)).collect();
+                return self.send(Frame { request, body: Body::BindReply { success: name == "ConsumerPort", service: 7, methods } }).await;
+            }
+            Body::Invoke { method, .. } => METHODS.get(method.saturating_sub(10) as usize).copied().unwrap_or("?"),
+            _ => return Ok(()),
+        };
+        self.seen.send_modify(|seen| seen.calls.push(name));
+        match self.behaviour.fault.filter(|(method, _)| *method == name) {
+            None => {}
+            Some((_, ConsumerFault::Garbage)) => return self.stream.write_all(&[0xff; 64]).await,
+            Some((_, ConsumerFault::Nonsense)) => return self.reply(request, true, false, vec![0x0a, 9, 1]).await,
+            Some((_, ConsumerFault::Closes)) => return Err(io::ErrorKind::ConnectionAborted.into()),
+            Some((_, ConsumerFault::Silent)) => return Ok(()),
+            Some((_, ConsumerFault::Refuses)) => return self.reply(request, false, false, Vec::new()).await,
+        }
+        match name {
+            "QueryServiceState" => {
+                let mut state = Vec::new();
+                let has_kernel = self.behaviour.has_kernel;
+                Message::new(&mut state).message(1, |state| {
+                    if has_kernel {
+                        state.message(2, |source| source.message(1, |descriptor| descriptor.text(1, "linux.ftrace")));
+                    }
+                });
+                self.reply(request, true, false, state).await
+            }
+            "EnableTracing" => match self.behaviour.error {
+                Some(why) => self.ended(request, why).await,
+                None => {
+                    self.recording = Some(request);
+                    self.seen.send_modify(|seen| seen.recordings += 1);
+                    self.service.record(INSTANCE, "");
+                    Ok(())
+                }
+            },
+            "DisableTracing" => {
+                self.reply(request, true, false, Vec::new()).await?;
+                self.service.stop(INSTANCE);
+                self.service.until(|seen| seen.stopped.contains(&INSTANCE)).await;
+                self.ended(self.recording.unwrap_or(0), "").await
+            }
+            "ReadBuffers" => self.give(request).await,
+            "GetTraceStats" => {
+                let mut stats = Vec::new();
+                Message::new(&mut stats).message(1, |stats| {
+                    stats.message(1, |_| {});
+                    stats.message(1, |buffer| buffer.uint(13, self.behaviour.overwritten));
+                });
+                self.reply(request, true, false, stats).await
+            }
+            _ => self.reply(request, true, false, Vec::new()).await,
+        }
+    }
+
+    /// Gives the packets that were not given yet, a slice in each reply.
+    async fn give(&mut self, request: u64) -> io::Result<()> {
+        let mut packets = self.service.until(|_| true).await.packets().unwrap_or_default();
+        let new = packets.split_off(self.given.min(packets.len()));
+        self.given += new.len();
+        let kernel = self.behaviour.has_kernel_events.then(|| {
+            let mut packet = Vec::new();
+            Message::new(&mut packet).message(1, |bundle| bundle.message(2, |event| event.uint(1, 5)));
+            packet
+        });
+        for packet in kernel.iter().chain(&new) {
+            let slices = packet.chunks(SLICE).count();
+            for (number, slice) in packet.chunks(SLICE).enumerate() {
+                let mut reply = Vec::new();
+                Message::new(&mut reply).message(2, |message| {
+                    message.bytes(1, slice);
+                    message.uint(2, (number + 1 == slices).into());
+                });
+                self.reply(request, true, true, reply).await?;
+            }
+        }
+        self.reply(request, true, false, Vec::new()).await
+    }
+
+    /// Says that a recording is over.
+    async fn ended(&mut self, request: u64, error: &str) -> io::Result<()> {
+        let mut reply = Vec::new();
+        let mut message = Message::new(&mut reply);
+        message.uint(1, 1);
+        message.text(3, error);
+        self.reply(request, true, false, reply).await
+    }
+
+    async fn reply(&mut self, request: u64, success: bool, has_more: bool, reply: Vec<u8>) -> io::Result<()> {
+        self.send(Frame { request, body: Body::InvokeReply { success, has_more, reply } }).await
+    }
+
+    async fn send(&mut self, frame: Frame) -> io::Result<()> {
+        self.stream.write_all(&frame.encode().map_err(io::Error::other)?).await
+    }
+}

@@ -1,0 +1,243 @@
+//! Recordings with the kernel's scheduling by the real tracing service, on real programs. Perfetto's trace processor says what is in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::perfetto::{Traced, each, sockets};
+use crate::support::runtimes;
+use crate::support::screen::{BACK_TAB, ENTER, RIGHT};
+use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
+
+/// dn-top on the sockets of this service.
+fn dn_top(traced: &Traced, arguments: &[&str]) -> Invocation {
+    let invocation = Invocation::new(arguments);
+    sockets(traced.place()).into_iter().fold(invocation, |invocation, (name, path)| invocation.env(name, path))
+}
+
+fn trace(traced: &Traced, program: &Program, file: &Path, arguments: &[&str]) -> Running {
+    let (pid, file) = (program.pid().to_string(), file.to_str().unwrap());
+    dn_top(traced, &[&["trace", &pid, "--kernel", "-o", file, "--json"], arguments].concat()).start()
+}
+
+/// Waits until both halves are recorded: what has come is in the file.
+fn wait_for_both(running: &Running, file: &Path, says: &str) {
+    let partial = partial(file);
+    let begun = || (running.stderr().contains(says) && partial.metadata().is_ok_and(|file| file.len() > 0)).then_some(());
+    poll(PATIENCE, begun).unwrap_or_else(|| panic!("{}", running.stderr()));
+}
+
+fn partial(file: &Path) -> PathBuf {
+    format!("{}.partial", file.display()).into()
+}
+
+/// Ends it, and gives what it says of the file.
+fn stop(running: Running) -> Value {
+    running.signal(Signal::INT);
+    let output = running.wait();
+    assert_eq!(output.code, 130, "{}", output.stderr);
+    serde_json::from_str(&output.stdout).unwrap()
+}
+
+fn sessions(traced: &Traced) -> usize {
+    dn_top(traced, &["perfetto", "--json"]).run().json()["sessions"].as_array().unwrap().len()
+}
+
+const RECORDED: &str = "Kernel: scheduling is recorded";
+
+#[test]
+fn scheduling_and_events_are_in_one_file() {
+    each(|runtime| {
+        let Some(mut traced) = Traced::start() else { return };
+        if !traced.with_probes() {
+            return runtimes::skip("the kernel's tracing cannot be had here");
+        }
+        let mut program = runtime.program("known").start();
+        let (pid, file) = (program.pid(), traced.place().join("joint.perfetto-trace"));
+        // Without samples, which stop the thread each time.
+        let running = trace(&traced, &program, &file, &["--clr-events", "gc+exception"]);
+        wait_for_both(&running, &file, RECORDED);
+        assert_eq!(sessions(&traced), 1);
+        program.carry_out("collect 5 2");
+        program.carry_out("throw 1");
+        program.carry_out("spend 1000");
+        program.carry_out("throw 1");
+        let said = stop(running);
+        assert_eq!((&said["complete"], &said["kernel"]["recorded"], &said["dropped"]), (&true.into(), &true.into(), &0.into()), "{said}");
+        assert_eq!(said["bytes"].as_u64().unwrap(), file.metadata().unwrap().len());
+        traced.assert_no_errors(&file);
+        let number = |sql: &str| traced.number(&file, sql);
+        assert_eq!(number(&format!("select count(*) n from process where pid = {pid}")), 1.0, "one row for a process");
+        assert!(number("select count(*) n from sched") > 100.0);
+        let pauses = "select count(*) n from slice join track on slice.track_id = track.id where track.name = 'Pauses'";
+        assert!(number(pauses) >= 5.0);
+        let outside = " and (slice.ts < (select start_ts from trace_bounds) or slice.ts + slice.dur > (select end_ts from trace_bounds))";
+        assert_eq!(number(&format!("{pauses}{outside}")), 0.0);
+        let window = "select min(s.ts) a, max(s.ts) b, utid u, count(*) c from slice s join thread_track t on s.track_id = t.id where category = 'exception'";
+        assert_eq!(number(&format!("select c n from ({window})")), 2.0);
+        // A thread that works is not asleep beneath its slices: it runs, or waits for a processor where others take them.
+        let share = number(&format!(
+            "with spent as ({window}) select sum(case when t.state in ('Running', 'R', 'R+') then min(t.ts + t.dur, b) - max(t.ts, a) else 0 end) * 1.0 \
+             / max(b - a) n from spent join thread_state t on t.utid = u and t.ts < b and t.ts + t.dur > a"
+        ));
+        let span = "select (select max(ts + dur) from sched) - (select b from ({window})) n".replace("{window}", window);
+        assert!(share > 0.9, "{share}; the kernel's events go on for {} ns after the last slice; {said}", number(&span));
+        assert_eq!(sessions(&traced), 0);
+        assert!(program.is_alive() && program.answers());
+    });
+}
+
+#[test]
+fn samples_have_names_beside_the_kernels_events() {
+    each(|runtime| {
+        let Some(mut traced) = Traced::start() else { return };
+        let with_kernel = traced.with_probes();
+        let mut program = runtime.program("known").start();
+        let file = traced.place().join("samples.perfetto-trace");
+        let running = trace(&traced, &program, &file, &[]);
+        wait_for_both(&running, &file, if with_kernel { RECORDED } else { "events of .NET are recorded alone" });
+        program.carry_out("spend 500");
+        stop(running);
+        traced.assert_no_errors(&file);
+        let named = "select count(*) n from perf_sample s join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_callsite p on \
+             p.id in (c.id, c.parent_id) join stack_profile_frame f on p.frame_id = f.id join stack_profile_symbol y on y.symbol_set_id = f.symbol_set_id \
+             where y.name like 'Known.%'";
+        assert!(traced.number(&file, named) > 20.0, "methods have no names");
+    });
+}
+
+#[test]
+fn what_is_cut_off_can_be_read_and_no_session_stays() {
+    each(|runtime| {
+        let Some(mut traced) = Traced::start() else { return };
+        let with_kernel = traced.with_probes();
+        let mut program = runtime.program("known").start();
+        let file = traced.place().join("killed.perfetto-trace");
+        let running = trace(&traced, &program, &file, &["--clr-events", "exception"]);
+        wait_for_both(&running, &file, if with_kernel { RECORDED } else { "events of .NET are recorded alone" });
+        program.carry_out("throw 20");
+        let length = partial(&file).metadata().unwrap().len();
+        poll(PATIENCE, || (partial(&file).metadata().unwrap().len() > length + 1000).then_some(())).unwrap();
+        running.signal(Signal::KILL);
+        running.wait();
+        poll(PATIENCE, || (sessions(&traced) == 0).then_some(())).unwrap();
+        assert!(!file.exists());
+        traced.assert_no_errors(&partial(&file));
+        assert!(traced.number(&partial(&file), "select count(*) n from slice where category = 'exception'") > 0.0);
+        if with_kernel {
+            assert!(traced.number(&partial(&file), "select count(*) n from sched") > 0.0);
+        }
+        // Another recording is not harmed, nor the process.
+        let again = traced.place().join("again.perfetto-trace");
+        let running = trace(&traced, &program, &again, &["--clr-events", "exception", "--duration", "2s"]);
+        assert_eq!(running.wait().code, 0);
+        traced.assert_no_errors(&again);
+        assert!(program.is_alive() && program.answers());
+    });
+}
+
+#[test]
+fn without_the_kernels_half_the_other_is_recorded_and_it_is_said() {
+    each(|runtime| {
+        let Some(traced) = Traced::start() else { return };
+        let mut program = runtime.program("known").start();
+        let file = traced.place().join("alone.perfetto-trace");
+        let running = trace(&traced, &program, &file, &["--clr-events", "exception"]);
+        wait_for_both(&running, &file, "events of .NET are recorded alone");
+        assert!(running.stderr().contains("start `traced_probes` as root"), "{}", running.stderr());
+        program.carry_out("throw 3");
+        let said = stop(running);
+        assert_eq!((&said["complete"], &said["kernel"]["recorded"]), (&true.into(), &false.into()), "{said}");
+        assert!(said["kernel"]["missing"].as_str().unwrap().contains("linux.ftrace"), "{said}");
+        traced.assert_no_errors(&file);
+        assert_eq!(traced.number(&file, "select count(*) n from slice where category = 'exception'"), 3.0);
+    });
+}
+
+#[test]
+fn the_target_or_the_service_may_be_killed() {
+    each(|runtime| {
+        let Some(mut traced) = Traced::start() else { return };
+        let mut program = runtime.program("known").start();
+        let file = traced.place().join("service.perfetto-trace");
+        let running = trace(&traced, &program, &file, &["--clr-events", "exception"]);
+        wait_for_both(&running, &file, "Kernel: ");
+        traced.restart();
+        let output = running.wait();
+        assert_eq!(output.code, 1, "{}", output.stderr);
+        assert!(output.stderr.contains("the connection was closed; what had been read is kept"), "{}", output.stderr);
+        traced.assert_no_errors(&partial(&file));
+        assert!(program.is_alive() && program.answers());
+
+        let file = traced.place().join("target.perfetto-trace");
+        let running = trace(&traced, &program, &file, &["--clr-events", "exception"]);
+        wait_for_both(&running, &file, "Kernel: ");
+        program.carry_out("throw 3");
+        // What it has thrown is sent ten times a second.
+        program.carry_out("spend 500");
+        program.signal(Signal::KILL);
+        program.wait();
+        let output = running.wait();
+        let said: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!((&said["stopped_by"], &said["complete"]), (&"target-exit".into(), &false.into()), "{said}");
+        let file = PathBuf::from(said["file"].as_str().unwrap());
+        traced.assert_no_errors(&file);
+        assert_eq!(traced.number(&file, "select count(*) n from slice where category = 'exception'"), 3.0);
+        assert_eq!(sessions(&traced), 0);
+    });
+}
+
+#[test]
+fn what_cannot_be_had_is_refused_in_a_sentence_and_leaves_no_file() {
+    let place = folder();
+    runtimes::each(runtimes::since(9, runtimes::with("known")), |runtime| {
+        let program = runtime.program("known").start();
+        let pid = program.pid().to_string();
+        let file = place.path().join(format!("{pid}.perfetto-trace"));
+        let arguments = ["trace", &pid, "--kernel", "-o", file.to_str().unwrap()];
+        let run = |path: &Path| {
+            let sockets = sockets(path);
+            sockets.into_iter().fold(Invocation::new(arguments), |invocation, (name, path)| invocation.env(name, path)).run()
+        };
+        let output = run(place.path());
+        output.assert_refused(1, "no service listens there; install and start it");
+        assert!(output.stderr.contains("Without the kernel's scheduling the events of .NET can be recorded"), "{}", output.stderr);
+        let elsewhere = Invocation::new(arguments).env("PERFETTO_CONSUMER_SOCK_NAME", "host:1").run();
+        elsewhere.assert_refused(1, "only sockets of this machine can be used");
+        assert!(!file.exists() && !partial(&file).exists());
+    });
+}
+
+#[test]
+fn the_dashboard_records_both_from_its_form() {
+    each(|runtime| {
+        let Some(mut traced) = Traced::start() else { return };
+        let with_kernel = traced.with_probes();
+        let mut program = runtime.program("known").start();
+        let screen = dn_top(&traced, &["--filter", &program.pid().to_string()]).screen(120, 40);
+        screen.wait_for(&format!(".NET {}", runtime.version));
+        screen.wait_for(&format!("{} {}", runtime.name_of("known"), program.pid()));
+        screen.keys("O");
+        screen.wait_for("Record · known");
+        // From the first field back over the buttons and the tracepoints.
+        screen.keys(&BACK_TAB.repeat(3));
+        screen.wait_for("events of .NET alone, in a .nettrace file");
+        screen.keys(RIGHT);
+        screen.wait_for("--kernel");
+        screen.keys(ENTER);
+        screen.wait_for(if with_kernel { RECORDED } else { "events of .NET are recorded alone" });
+        program.carry_out("throw 3");
+        program.carry_out("spend 500");
+        screen.keys("t");
+        let is_trace = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "perfetto-trace");
+        let find = || fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path()).find(is_trace);
+        let file = poll(PATIENCE, find).unwrap_or_else(|| panic!("nothing was recorded:\n{}", screen.contents()));
+        traced.assert_no_errors(&file);
+        assert_eq!(traced.number(&file, "select count(*) n from slice where category = 'exception'"), 3.0);
+        if with_kernel {
+            assert!(traced.number(&file, "select count(*) n from sched") > 0.0);
+        }
+        assert!(program.is_alive() && program.answers());
+    });
+}
