@@ -71,6 +71,10 @@ pub(super) async fn show_service(json: bool) -> Result<Exit, Failure> {
                 duration_ms.map_or(String::new(), |time| format!(", for {}", humantime::format_duration(Duration::from_millis(time))));
             writeln!(out, "session {id}{name}: {state}, of user {uid}, data sources: {data_sources}, {buffer_kb} KB{until}")?;
         }
+        if !document.sessions.is_empty() {
+            // The state of a service has no figures of its buffers, and GetTraceStats is of the consumer's own session.
+            writeln!(out, "lost data: the service reports it only to the consumer that started a session, and in the trace")?;
+        }
         Ok(())
     })?;
     Ok(Exit::Done)

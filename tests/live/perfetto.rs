@@ -283,6 +283,10 @@ fn two_recordings_at_once_have_what_each_wants() {
         let (first, with) = traced.record("exceptions", &config("clr-events=exception"));
         let (second, without) = traced.record("collections", &config("clr-events=gc"));
         began(&running, 2);
+        let (name, path) = sockets(traced.place.path())[1].clone();
+        let state = Invocation::new(["perfetto"]).env(name, path).run().stdout;
+        assert_eq!(state.matches(": STARTED, ").count(), 2, "{state}");
+        assert!(state.contains("lost data: the service reports it only to the consumer that started a session"), "{state}");
         program.carry_out("throw 4");
         program.carry_out("collect 2 2");
         for recording in [first, second] {
