@@ -1,6 +1,5 @@
 //! Names of methods that are older than a recording, while it goes on.
 
-
 use dn_top::analysis::SampleFilter;
 use dn_top::ipc::{Level, Provider, SessionConfig};
 use dn_top::model::{NameSearch, Outcome, Phase, Recording};

@@ -13,15 +13,16 @@ use serde_json::Value;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{ENTER, ESC};
 use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll, send};
+use crate::trace_processor::Engine;
 
 /// The service and the trace processor; `None` where they could not be had.
-fn tools() -> Option<(PathBuf, PathBuf)> {
-    Some((runtimes::extra("perfetto-56.0")?, runtimes::extra("trace-processor")?))
+fn tools() -> Option<(PathBuf, Engine)> {
+    Some((runtimes::extra("perfetto-56.0")?, Engine::newest()?))
 }
 
 /// A running service on sockets of its own.
 pub(crate) struct Traced {
-    tools: (PathBuf, PathBuf),
+    tools: (PathBuf, Engine),
     place: tempfile::TempDir,
     service: Child,
     probes: Option<Child>,
@@ -86,20 +87,12 @@ impl Traced {
         (command.spawn().unwrap(), file)
     }
 
-    fn ask(&self, file: &Path, sql: &str) -> Vec<Value> {
-        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/tools/trace_processor.mjs");
-        let output = Command::new("node").arg(script).arg(&self.tools.1).arg(file).arg(sql).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
     pub(crate) fn number(&self, file: &Path, sql: &str) -> f64 {
-        self.ask(file, sql)[0]["n"].as_f64().unwrap_or(f64::NAN)
+        self.tools.1.query(file, sql)[0]["n"].as_f64().unwrap_or(f64::NAN)
     }
 
     pub(crate) fn assert_no_errors(&self, file: &Path) {
-        let wrong = self.ask(file, "select name, value from stats where severity in ('error', 'data_loss') and value > 0");
-        assert_eq!(wrong, [] as [Value; 0], "{}", file.display());
+        self.tools.1.assert_right(file, "");
     }
 
     pub(crate) fn restart(&mut self) {
@@ -352,7 +345,7 @@ fn what_a_service_does_not_take_is_dropped_and_counted() {
         ended(recording);
         let words = poll(PATIENCE, || running.stderr().lines().find(|line| line.contains(" ended: ")).map(str::to_owned)).unwrap();
         assert!(words.contains(" more DROPPED: the service did not take them in time"), "{words}");
-        let wrong = traced.ask(&file, "select name, value from stats where severity = 'error' and value > 0");
+        let wrong = traced.tools.1.query(&file, "select name, value from stats where severity = 'error' and value > 0");
         assert_eq!(wrong, [] as [Value; 0]);
         let kept = traced.number(&file, EXCEPTIONS);
         let lost = "select sum(cast(substr(name, 1, instr(name, ' ') - 1) as int)) n from slice where name like '% packets lost: %'";
