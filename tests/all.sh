@@ -11,6 +11,8 @@ if ! tests/setup.sh; then
   echo "The set-up did not finish: tests that need what is missing will be SKIPPED." >&2
 fi
 
+# Most of them wait for another program most of the time.
+export RUST_TEST_THREADS=${RUST_TEST_THREADS-$((2 * $(nproc)))}
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 outcome=0

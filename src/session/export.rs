@@ -81,11 +81,7 @@ pub fn export(paths: &[PathBuf], options: &Options, destination: &Destination, g
             write(recordings, options, &mut out, go_on)?.map_err(ExportError::Stdout)
         }
         Destination::File(path) => {
-            let (output, file) = OutputFile::create(path).map_err(|error| match error {
-                // What an export left is no recording that could be made whole.
-                OutputError::Unfinished(partial) => OutputError::Exists(partial),
-                error => error,
-            })?;
+            let (output, file) = OutputFile::create(path).map_err(OutputError::without_salvage)?;
             let mut out = BufWriter::with_capacity(256 * 1024, &file);
             let written = match write(recordings, options, &mut out, go_on) {
                 Ok(written) => written,

@@ -57,6 +57,14 @@ impl OutputError {
         }
     }
 
+    /// The same of a file that is not in the nettrace format: nothing makes a whole one of what was cut off.
+    pub(super) fn without_salvage(self) -> Self {
+        match self {
+            Self::Unfinished(partial) => Self::Exists(partial),
+            error => error,
+        }
+    }
+
     /// Whether it is a matter of rights.
     pub fn is_denied(&self) -> bool {
         matches!(self, Self::Denied { .. })

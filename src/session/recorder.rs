@@ -49,7 +49,8 @@ impl Recorder {
     /// When the file cannot be made or the runtime does not open the session.
     pub async fn start(client: Client, plan: Plan) -> Result<Self, StartError> {
         let begun = Instant::now();
-        let (output, file) = OutputFile::create(&plan.file)?;
+        let created = OutputFile::create(&plan.file);
+        let (output, file) = created.map_err(|error| if plan.scheduling.is_some() { error.without_salvage() } else { error })?;
         let progress = Arc::new(Progress::new(plan.lens.clone()));
         let keep = plan.keep.map(|keep| (keep, output.partial().to_owned()));
         let counting = Counting { analysed: plan.analysed, stop_on: plan.stop_on.clone(), keep };

@@ -19,7 +19,7 @@ use dn_top::nettrace::{
 pub(crate) type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub(crate) const TARGETS: [Target; 11] = [
+pub(crate) const TARGETS: [Target; 12] = [
     ("stream", stream),
     ("blocks", blocks),
     ("payloads", payloads),
@@ -29,6 +29,7 @@ pub(crate) const TARGETS: [Target; 11] = [
     ("findings", findings),
     ("flight", others::flight),
     ("protocol", others::protocol),
+    ("service", others::service),
     ("machine", others::machine),
     ("words", others::words),
 ];

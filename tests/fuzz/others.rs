@@ -14,6 +14,10 @@ use dn_top::model::{escape_json, format_size, newest_lines, parse_keep, parse_si
 use dn_top::net::discovery::{Scanner, Sources};
 use dn_top::net::endpoint::SocketName;
 use dn_top::nettrace::{Decoder, Keep, Limits, Recent, Refusal, Shelf};
+use dn_top::perfetto::consumer::ServiceState;
+use dn_top::perfetto::ipc::{Body, Frame, FrameReader};
+use dn_top::perfetto::producer::{self, Initialized};
+use dn_top::perfetto::recording::{Packets, disabled, enable, flush, losses};
 
 /// The bytes are what a runtime, or a client of ours, sends: a message, an advertisement, an environment block, a message of the protocol before.
 /// What is read is written the same way, and read again.
@@ -57,6 +61,35 @@ pub(crate) fn protocol(bytes: &[u8]) {
             is_safe(&sanitise(&value));
         }
     }
+}
+
+/// The bytes are what a tracing service of Perfetto sends, and what is in its frames. A frame is written the same way, and read again.
+pub(crate) fn service(bytes: &[u8]) {
+    let mut frames = FrameReader::default();
+    for piece in bytes.chunks(1 + bytes.len() / 3) {
+        frames.push(piece);
+        while let Ok(Some(frame)) = frames.frame() {
+            if let Body::InvokeReply { reply, .. } = &frame.body {
+                service_message(reply);
+            }
+            if frame.body != Body::Unknown
+                && let Ok(again) = frame.encode()
+            {
+                let mut frames = FrameReader::default();
+                frames.push(&again);
+                assert_eq!(frames.frame(), Ok(Some(frame)));
+            }
+        }
+    }
+    service_message(bytes);
+}
+
+fn service_message(bytes: &[u8]) {
+    let _ = (producer::Command::decode(bytes), Initialized::decode(bytes), disabled(bytes), losses(bytes));
+    let _ = ServiceState::default().add(bytes);
+    let (mut packets, mut trace) = (Packets::default(), Vec::new());
+    let _ = packets.add(bytes, &mut trace);
+    assert!(trace.len() <= 2 * bytes.len(), "more is written than came");
 }
 
 /// Whether a terminal can be shown this.
@@ -235,6 +268,26 @@ pub(crate) fn seeds(target: &str) -> Vec<Vec<u8>> {
                     advertise.encode(),
                 ])
                 .collect()
+        }
+        "service" => {
+            let frame = |request, body| Frame { request, body }.encode().expect("short enough");
+            let reply = |reply| Body::InvokeReply { success: true, has_more: false, reply };
+            let methods = vec![(1, "EnableTracing".to_owned()), (2, "ReadBuffers".to_owned())];
+            // ReadBuffersResponse: a slice of two bytes that ends its packet.
+            let slice = [0x12, 6, 0x0a, 2, 8, 1, 0x10, 1];
+            // GetTraceStatsResponse: bytes that were overwritten, and chunks that were discarded.
+            let stats = [0x0a, 7, 0x0a, 5, 0x68, 9, 0x90, 1, 3];
+            // GetAsyncCommandResponse: an instance is to be stopped.
+            let stop = [0x12, 2, 8, 7];
+            vec![
+                frame(1, Body::Bind("ConsumerPort".to_owned())),
+                frame(1, Body::BindReply { success: true, service: 1, methods }),
+                [frame(2, reply(slice.to_vec())), frame(3, reply(stats.to_vec()))].concat(),
+                frame(4, reply(stop.to_vec())),
+                frame(5, Body::RequestError("no such port".to_owned())),
+                frame(6, Body::Invoke { service: 1, method: 1, arguments: enable("dotnet"), drop_reply: false }),
+                flush(1000),
+            ]
         }
         "machine" => vec![
             files(&[], "dotnet-diagnostic-77-256818-socket"),

@@ -230,6 +230,8 @@ async fn nobody_need_wait_for_a_service_that_does_not_end() {
     assert_eq!((outcome(&recording).complete, &outcome(&recording).file), (false, &Some(service.partial())));
     timeout(PATIENCE, service.consumer.until(|seen| seen.recordings == 0)).await.unwrap();
     assert!(service.service.path().exists());
+    let refused = service.try_start().await.unwrap_err().to_string();
+    assert!(refused.contains("a.perfetto-trace.partial exists already") && !refused.contains("salvage"), "{refused}");
 }
 
 #[tokio::test]
