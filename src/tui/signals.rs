@@ -5,8 +5,8 @@
 use std::io;
 use std::sync::Arc;
 
-use rustix::process::{self, getpgrp, getpid, getsid, kill_process};
-use signal_hook::low_level::emulate_default_handler;
+use rustix::process::{self, getpgrp, getsid};
+use signal_hook::low_level::{emulate_default_handler, raise};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::terminal::Device;
@@ -74,8 +74,8 @@ pub(super) fn suspend(prepare: impl FnOnce()) {
     // A shell gives each job a process group of its own. The session leader's group has nobody above it in the session.
     if getsid(None).is_ok_and(|session| session != getpgrp()) {
         prepare();
-        // Sending a signal to oneself does not fail.
-        let _ = kill_process(getpid(), process::Signal::STOP);
+        // To this thread, not to the process: another thread would take it, and this one go on for a moment. It does not fail.
+        let _ = raise(process::Signal::STOP.as_raw());
     }
 }
 

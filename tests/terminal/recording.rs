@@ -203,9 +203,9 @@ fn the_trace_form_records_and_copies_its_command_line() {
 fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
     let mut screen = sorted(&[]);
     press(&screen, ENTER, "Esc back");
-    // From the profiles back over the buttons, tracepoints and the file to what is kept.
+    // From the profiles back over the buttons, tracepoints, scheduling and the file to what is kept.
     press(&screen, "O", "Record · OrderService (1200)");
-    screen.keys(&BACK_TAB.repeat(4));
+    screen.keys(&BACK_TAB.repeat(5));
     press(&screen, "64MB", "--flight 64MB");
     press(&screen, BACK_TAB, "PROVIDER/EVENT");
     press(&screen, "Microsoft-Windows-DotNETRuntime/ExceptionThrown", "--stop-on");
@@ -215,7 +215,7 @@ fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
     assert_only_whole(&screen, 1);
     // The form has it still; without the event it goes on until it is stopped.
     press(&screen, "O", "--flight 64MB");
-    screen.keys(&BACK_TAB.repeat(5));
+    screen.keys(&BACK_TAB.repeat(6));
     screen.keys(&ctrl('u'));
     screen.wait_gone("--stop-on");
     screen.keys(ENTER);
