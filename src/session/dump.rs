@@ -118,11 +118,12 @@ async fn stalled(path: &Path) {
     }
 }
 
+/// What may be done. A dump program that is killed while it attaches to a thread leaves the process stopped, which the second signal undoes.
 fn advice_on_stall(process: &Process, writer: Option<u32>) -> String {
-    let name = &process.name;
-    let advice = writer.map_or_else(String::new, |pid| {
+    let (name, pid) = (&process.name, process.key.pid);
+    let advice = writer.map_or_else(String::new, |writer| {
         format!(
-            ": process {pid}, which writes it, may still be reading the memory, or be stuck; `kill -9 {pid}` ends it, and {name} goes on"
+            ": process {writer}, which writes it, may still be reading the memory, or be stuck; `kill -9 {writer}; kill -CONT {pid}` ends it, and {name} goes on"
         )
     });
     format!("no part of the dump of {name} has been written for {} s{advice}", STALL.as_secs())

@@ -313,9 +313,13 @@ fn a_dump_program_that_is_stuck_can_be_ended() {
         let dump = Invocation::new(["dump", &program.pid().to_string(), "-o", path.to_str().unwrap()]).start();
         let writer = poll(PATIENCE, || children(program.pid()).trim().parse::<u32>().ok()).expect("no dump program");
         send(writer, Signal::STOP);
-        let advice = format!("`kill -9 {writer}` ends it, and work goes on");
+        let advice = format!("`kill -9 {writer}; kill -CONT {}` ends it, and work goes on", program.pid());
         assert!(poll(PATIENCE, || dump.stderr().contains(&advice).then_some(())).is_some(), "{runtime}: {}", dump.stderr());
         send(writer, Signal::KILL);
+        let stat = format!("/proc/{writer}/stat");
+        let has_ended = || fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z ")).then_some(());
+        poll(PATIENCE, has_ended).expect("the dump program goes on");
+        send(program.pid(), Signal::CONT);
         let output = dump.wait();
         assert_eq!(output.code, 1, "{runtime}: {output:?}");
         assert!(program.is_alive() && program.answers(), "{runtime}: {output:?}");
