@@ -63,7 +63,7 @@ impl Tracked {
         matches!(self.value.phase, Phase::Starting | Phase::Recording)
     }
 
-    /// The file that its stream is in, and whether more of it comes. `None` where there is none, or no byte has come yet; a trace of Perfetto has no stream.
+    /// The file that its stream is in, and whether it still grows. `None` without a file, before the first byte, and for a Perfetto trace, which has no stream.
     pub fn written(&self) -> Option<(PathBuf, bool)> {
         let Recording { file, phase, bytes, scheduling, .. } = &self.value;
         if scheduling.is_some() {

@@ -63,7 +63,7 @@ pub static TABLE: &[Entry] = &[
         Action::Export,
         &[char('E')],
         "export",
-        "Write the recording for Perfetto, speedscope, pprof and others, also while it goes on. Asks for the format.",
+        "Write the recording for Perfetto, speedscope, pprof and others, also while it goes on.",
         PANES,
         66,
     ),
@@ -77,10 +77,9 @@ pub static TABLE: &[Entry] = &[
     )
     .changing(),
     acts(Action::WatchAll, &[char('W')], "watch all", "Watch all shown processes that can be; once all are, none.", PANES, 66).changing(),
-    acts(Action::Dump, &[char('d')], "dump", "Have the process write a dump. Asks first.", PANES, 80).changing(),
-    acts(Action::PerfMap, &[char('p')], "perf map", "Turn the perf map on or off. Asks first.", PANES, 70).changing(),
-    acts(Action::Resume, &[char('R')], "resume", "Let a process run that is suspended at start-up, or all of them. Asks first.", PANES, 92)
-        .changing(),
+    acts(Action::Dump, &[char('d')], "dump", "Write a core dump.", PANES, 80).changing(),
+    acts(Action::PerfMap, &[char('p')], "perf map", "Turn the perf map on or off.", PANES, 70).changing(),
+    acts(Action::Resume, &[char('R')], "resume", "Resume a runtime that is suspended at start-up, or all of them.", PANES, 92).changing(),
     acts(
         Action::Act,
         &[char('a')],
@@ -89,11 +88,11 @@ pub static TABLE: &[Entry] = &[
         PANES,
         65,
     ),
-    acts(Action::SetVariable, &[], "set variable", "Set an environment variable of the process. Asks first.", PANES, 0).changing(),
-    acts(Action::UnsetVariable, &[], "unset variable", "Unset an environment variable of the process. Asks first.", PANES, 0).changing(),
-    acts(Action::StartupHook, &[], "start-up hook", "Have the process run a start-up hook. Asks first.", PANES, 0).changing(),
-    acts(Action::AttachProfiler, &[], "profiler", "Have the process load a CLR profiler. Asks first.", PANES, 0).changing(),
-    acts(Action::StartupProfiler, &[], "start profiler", "Have a suspended process load a CLR profiler. Asks first.", PANES, 0).changing(),
+    acts(Action::SetVariable, &[], "set variable", "Set an environment variable of the process.", PANES, 0).changing(),
+    acts(Action::UnsetVariable, &[], "unset variable", "Unset an environment variable of the process.", PANES, 0).changing(),
+    acts(Action::StartupHook, &[], "start-up hook", "Have the process run a start-up hook.", PANES, 0).changing(),
+    acts(Action::AttachProfiler, &[], "profiler", "Have the process load a CLR profiler.", PANES, 0).changing(),
+    acts(Action::StartupProfiler, &[], "start profiler", "Have a suspended process load a CLR profiler.", PANES, 0).changing(),
     acts(Action::Launch, &[], "run", "Start a program and record it from its start.", PANES, 0).changing(),
     acts(
         Action::Port,
@@ -191,7 +190,7 @@ pub static TABLE: &[Entry] = &[
     program(Action::Quit, &[char('q')], "quit", "Leave; asks while something is being recorded.", LIST, 30),
     program(Action::Interrupt, &[Key::Ctrl('c')], "quit", "Leave, from wherever; asks while something is being recorded.", EVERYWHERE, 0),
     program(Action::Suspend, &[Key::Ctrl('z')], "suspend", "Stop the program; the shell's fg brings it back.", EVERYWHERE, 0),
-    program(Action::Redraw, &[Key::Ctrl('l')], "redraw", "Draw everything anew.", EVERYWHERE, 0),
+    program(Action::Redraw, &[Key::Ctrl('l')], "redraw", "Redraw the screen.", EVERYWHERE, 0),
     // Dialogs, lists and lines of text.
     dialogs(Action::Accept, &[ENTER], "choose", "Do what is selected.", PICK.and(FORM).and(FORM_TEXT).and(PALETTE), 90),
     dialogs(Action::Accept, &[ENTER], "keep", "Keep the filter and go back to the table.", LINE, 90),
