@@ -88,7 +88,7 @@ impl Subject<'_> {
 
 fn listed(subject: &Subject<'_>) {
     let rows = Invocation::new(["ps", "--json"]).run().json();
-    let row = rows.as_array().unwrap().iter().find(|row| row["pid"] == subject.program.pid()).unwrap();
+    let row = rows.as_array().unwrap().iter().find(|row| row["pid"] == subject.program.pid() && row["contact"] != "stale").unwrap();
     let socket = subject.program.socket();
     for (field, value) in [
         ("ns_pid", json!(subject.program.pid())),
