@@ -19,7 +19,9 @@ const KEPT: usize = 2 << 20;
 #[derive(Debug)]
 pub(super) struct Pending {
     held: Held,
-    /// Whether the entries are in order.
+    /// Timestamp and place of every entry that has not been handed over.
+    order: Vec<(i64, u32)>,
+    /// Whether they are in the order of time.
     in_order: bool,
     /// How many came since the last were handed over.
     added: usize,
@@ -27,38 +29,30 @@ pub(super) struct Pending {
     newest: i64,
     /// No event to come is older, as the stream says.
     safe: i64,
-    /// The order of the entries; and memory for those that stay. Both are kept for their memory.
-    order: Vec<(i64, u32)>,
+    /// Kept for its memory.
     spare: Held,
 }
 
-/// What is held back, in as little memory as it takes: there can be much of it.
+/// Entries as they came, those that were handed over since the last were moved among them.
 #[derive(Debug, Default)]
 struct Held {
     entries: Vec<Entry>,
     payloads: Vec<u8>,
-    /// Activity and related activity, of events that have them.
-    activities: Vec<[[u8; 16]; 2]>,
     losses: Vec<Loss>,
+    /// What all of them take.
+    bytes: usize,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Default)]
 struct Entry {
-    timestamp: i64,
+    /// Of a loss, only its timestamp.
+    header: Header,
     thread: ThreadId,
     capture_thread: ThreadId,
     /// Index of its metadata record, [`LOSS`] for a loss.
     record: u32,
     /// Where its payload lies; of a loss, its index.
     start: u32,
-    length: u32,
-    sequence: u32,
-    processor: u32,
-    stack: u32,
-    labels: u32,
-    /// One more than the index of its activities, 0 where it has none.
-    activities: u32,
-    sorted: bool,
 }
 
 /// Stands for a record: the entry is a loss. There are never so many records.
@@ -74,130 +68,80 @@ impl Default for Pending {
     fn default() -> Self {
         Self {
             held: Held::default(),
+            order: Vec::new(),
             in_order: true,
             added: 0,
             oldest: i64::MAX,
             newest: i64::MIN,
             safe: i64::MIN,
-            order: Vec::new(),
             spare: Held::default(),
         }
     }
 }
 
-impl Held {
+impl Entry {
+    /// Memory that it takes, about.
     fn bytes(&self) -> usize {
-        size_of_val(&*self.entries) + self.payloads.len() + size_of_val(&*self.activities) + size_of_val(&*self.losses)
+        size_of::<Self>() + self.header.payload_size as usize
     }
+}
 
+impl Held {
     fn capacity(&self) -> usize {
-        let [entry, activities, loss] = [size_of::<Entry>(), size_of::<[[u8; 16]; 2]>(), size_of::<Loss>()];
-        let other = self.activities.capacity() * activities + self.losses.capacity() * loss;
-        self.entries.capacity() * entry + self.payloads.capacity() + other
+        self.entries.capacity() * size_of::<Entry>() + self.payloads.capacity() + self.losses.capacity() * size_of::<Loss>()
     }
 
+    #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        let Header { sequence, processor, stack, labels, sorted, activity, related_activity, .. } = *event.header;
-        let activities = if [activity, related_activity] == [[0; 16]; 2] {
-            0
-        } else {
-            self.activities.push([activity, related_activity]);
-            self.activities.len() as u32
-        };
-        let (start, length) = (self.payloads.len() as u32, event.payload.len() as u32);
-        self.payloads.extend_from_slice(event.payload);
-        let (timestamp, record) = (event.timestamp(), event.metadata.index);
-        let Event { thread, capture_thread, .. } = *event;
-        self.entries.push(Entry {
-            timestamp,
-            thread,
-            capture_thread,
-            record,
-            start,
-            length,
-            sequence,
-            processor,
-            stack,
-            labels,
-            activities,
-            sorted,
-        });
+        let Event { metadata, payload, thread, capture_thread, header, .. } = *event;
+        let header = Header { payload_size: payload.len() as u32, ..header.clone() };
+        self.push(Entry { header, thread, capture_thread, record: metadata.index, start: 0 }, payload);
+    }
+
+    #[inline]
+    fn push(&mut self, entry: Entry, payload: &[u8]) {
+        let start = self.payloads.len() as u32;
+        self.payloads.extend_from_slice(payload);
+        self.entries.push(Entry { start, ..entry });
+        self.bytes += size_of::<Entry>() + payload.len();
     }
 
     fn loss(&mut self, loss: Loss) {
-        let Loss { timestamp, capture_thread, .. } = loss;
-        let start = self.losses.len() as u32;
+        let header = Header { timestamp: loss.timestamp as u64, ..Header::default() };
+        self.entries.push(Entry { header, record: LOSS, start: self.losses.len() as u32, ..Entry::default() });
         self.losses.push(loss);
-        self.entries.push(Entry {
-            timestamp,
-            thread: capture_thread,
-            capture_thread,
-            record: LOSS,
-            start,
-            length: 0,
-            sequence: 0,
-            processor: 0,
-            stack: 0,
-            labels: 0,
-            activities: 0,
-            sorted: false,
-        });
+        self.bytes += size_of::<Entry>() + size_of::<Loss>();
     }
 
     fn payload(&self, entry: &Entry) -> &[u8] {
-        &self.payloads[entry.start as usize..][..entry.length as usize]
-    }
-
-    fn activities(&self, entry: &Entry) -> [[u8; 16]; 2] {
-        entry.activities.checked_sub(1).map_or([[0; 16]; 2], |index| self.activities[index as usize])
+        &self.payloads[entry.start as usize..][..entry.header.payload_size as usize]
     }
 
     /// Takes an entry of another.
-    fn take(&mut self, mut entry: Entry, other: &Self) {
-        if entry.record == LOSS {
-            let loss = other.losses[entry.start as usize];
-            entry.start = self.losses.len() as u32;
-            self.losses.push(loss);
-        } else {
-            let (payload, activities) = (other.payload(&entry), other.activities(&entry));
-            entry.start = self.payloads.len() as u32;
-            self.payloads.extend_from_slice(payload);
-            if entry.activities > 0 {
-                self.activities.push(activities);
-                entry.activities = self.activities.len() as u32;
-            }
+    fn take(&mut self, entry: &Entry, other: &Self) {
+        match entry.record {
+            LOSS => self.loss(other.losses[entry.start as usize]),
+            _ => self.push(entry.clone(), other.payload(entry)),
         }
-        self.entries.push(entry);
     }
 
+    #[inline]
     fn hand_over(&self, entry: &Entry, to: &mut Receiver<'_, impl Sink>) {
         if entry.record == LOSS {
             to.sink.ordered_loss(&self.losses[entry.start as usize]);
             return;
         }
-        let Entry { timestamp, thread, capture_thread, record, length, sequence, processor, stack, labels, sorted, .. } = *entry;
-        let [activity, related_activity] = self.activities(entry);
-        let header = &Header {
-            sequence,
-            processor,
-            stack,
-            labels,
-            sorted,
-            activity,
-            related_activity,
-            timestamp: timestamp as u64,
-            payload_size: length,
-            ..Header::default()
-        };
-        let (metadata, payload) = (to.context.metadata.record(record), self.payload(entry));
+        let Entry { header, thread, capture_thread, record, .. } = entry;
+        let (metadata, payload) = (to.context.metadata.record(*record), self.payload(entry));
+        let (thread, capture_thread) = (*thread, *capture_thread);
         to.sink.ordered_event(&Event { metadata, payload, thread, capture_thread, header, context: to.context });
     }
 
     fn clear(&mut self) {
         self.entries.clear();
         self.payloads.clear();
-        self.activities.clear();
         self.losses.clear();
+        self.bytes = 0;
     }
 }
 
@@ -215,7 +159,9 @@ impl Pending {
         self.note(loss.timestamp);
     }
 
+    #[inline]
     fn note(&mut self, timestamp: i64) {
+        self.order.push((timestamp, self.held.entries.len() as u32 - 1));
         self.in_order &= timestamp >= self.newest;
         self.newest = self.newest.max(timestamp);
         self.oldest = self.oldest.min(timestamp);
@@ -231,7 +177,7 @@ impl Pending {
     /// Whether more is held back than there is room for.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.held.bytes() > HELD
+        self.held.bytes > HELD
     }
 
     /// Hands over what is safe, once many have come.
@@ -244,7 +190,7 @@ impl Pending {
     /// Hands over what is safe, where that is worth putting the rest in order.
     pub(super) fn settle(&mut self, to: &mut Receiver<'_, impl Sink>) {
         // Each time costs what is held back: there must be as many new.
-        let count = self.held.entries.len();
+        let count = self.order.len();
         let is_due = count <= BATCH || 2 * self.added >= count;
         if self.added > 0 && self.oldest <= self.safe && is_due {
             self.hand_over(self.safe, 0, to);
@@ -253,7 +199,7 @@ impl Pending {
 
     /// Makes room: hands over the older half at least. Whether that was more than was safe.
     pub(super) fn make_room(&mut self, to: &mut Receiver<'_, impl Sink>) -> bool {
-        self.hand_over(self.safe, self.held.entries.len() / 2, to)
+        self.hand_over(self.safe, self.order.len() / 2, to)
     }
 
     /// Hands everything over.
@@ -263,45 +209,32 @@ impl Pending {
 
     /// Hands over what is not newer than `until`, and so many of the oldest at least; whether those were more.
     fn hand_over(&mut self, until: i64, least: usize, to: &mut Receiver<'_, impl Sink>) -> bool {
-        let all = self.held.entries.len();
-        if all == 0 {
+        if self.order.is_empty() {
             return false;
         }
-        self.order.clear();
         if !self.in_order {
-            self.order.extend(self.held.entries.iter().zip(0..).map(|(entry, place)| (entry.timestamp, place)));
             // Equals stay as they came.
             self.order.sort_by_key(|(timestamp, _)| *timestamp);
         }
-        let (held, order) = (&self.held, &self.order);
-        let at = |place: usize| &held.entries[order.get(place).map_or(place, |(_, place)| *place as usize)];
-        let safe = if self.newest <= until { all } else { partition(all, |place| at(place).timestamp <= until) };
+        let held = &self.held;
+        let at = |place: u32| &held.entries[place as usize];
+        let safe = self.order.partition_point(|(timestamp, _)| *timestamp <= until);
         let count = safe.max(least);
-        for place in 0..count {
-            held.hand_over(at(place), to);
+        self.order.drain(..count).for_each(|(_, place)| held.hand_over(at(place), to));
+        let left: usize = self.order.iter().map(|(_, place)| at(*place).bytes()).sum();
+        // What stays is only moved once it is the smaller part, or there has to be room.
+        if 2 * left <= held.bytes || least > 0 {
+            self.order.iter().for_each(|(_, place)| self.spare.take(at(*place), held));
+            self.order.iter_mut().zip(0..).for_each(|((_, place), moved_to)| *place = moved_to);
+            std::mem::swap(&mut self.held, &mut self.spare);
+            self.spare.clear();
+            if self.spare.capacity() > KEPT {
+                self.spare = Held::default();
+            }
         }
-        let mut left = std::mem::take(&mut self.spare);
-        for place in count..all {
-            left.take(*at(place), held);
-        }
-        self.held.clear();
-        std::mem::swap(&mut self.held, &mut left);
-        if left.capacity() <= KEPT {
-            self.spare = left;
-        }
-        self.oldest = self.held.entries.first().map_or(i64::MAX, |entry| entry.timestamp);
-        self.newest = self.held.entries.last().map_or(i64::MIN, |entry| entry.timestamp);
+        self.oldest = self.order.first().map_or(i64::MAX, |(timestamp, _)| *timestamp);
+        self.newest = self.order.last().map_or(i64::MIN, |(timestamp, _)| *timestamp);
         (self.in_order, self.added) = (true, 0);
         count > safe
     }
-}
-
-/// The first of so many places for which this does not hold; it holds for none behind that.
-fn partition(count: usize, holds: impl Fn(usize) -> bool) -> usize {
-    let (mut low, mut high) = (0, count);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if holds(middle) { low = middle + 1 } else { high = middle }
-    }
-    low
 }

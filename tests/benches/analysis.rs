@@ -226,7 +226,6 @@ fn memory<S: Counts>(name: &str, file: &Path, sink: impl Fn() -> S) {
 fn speed<S: Counts>(name: &str, bytes: &[u8], sink: impl Fn() -> S) {
     let (mut rounds, mut events) = (Vec::new(), 0);
     let start = Instant::now();
-    // The time of a thread is told in steps of some milliseconds: a round takes many of them.
     let times = (100_000_000 / bytes.len()).max(1);
     while start.elapsed() < TIME || rounds.len() < 3 {
         let before = time();
@@ -267,6 +266,6 @@ fn decode(bytes: &[u8], sink: &mut impl Sink) {
 
 /// What this thread has used of a processor.
 fn time() -> Duration {
-    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
-    Duration::from_nanos(stat.split(' ').next().and_then(|ns| ns.parse().ok()).expect("nanoseconds"))
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -18,7 +18,9 @@ fn quickest(times: u32, words: &[&str]) -> (serde_json::Value, Duration) {
 fn the_list_waits_a_tenth_of_a_second_where_all_answer_and_little_more_where_some_do_not() {
     let programs: Vec<_> = runtimes::all().iter().map(|runtime| runtime.any().start()).collect();
     let Some((stopped, running)) = programs.split_last() else { return };
-    let row = |rows: &serde_json::Value, pid: u32| rows.as_array().unwrap().iter().find(|row| row["pid"] == pid && row["contact"] != "stale").unwrap().clone();
+    let row = |rows: &serde_json::Value, pid: u32| {
+        rows.as_array().unwrap().iter().find(|row| row["pid"] == pid && row["contact"] != "stale").unwrap().clone()
+    };
 
     // Others on the machine may be slow, which takes longer.
     let (rows, took) = quickest(10, &["ps", "--json"]);
