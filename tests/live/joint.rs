@@ -5,20 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::perfetto::{Traced, each, sockets};
+use crate::perfetto::{EXCEPTIONS, NAMED_SAMPLES, Traced, each, on_sockets};
 use crate::support::runtimes;
 use crate::support::screen::{BACK_TAB, ENTER, RIGHT};
 use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
 
-/// dn-top on the sockets of this service.
-fn dn_top(traced: &Traced, arguments: &[&str]) -> Invocation {
-    let invocation = Invocation::new(arguments);
-    sockets(traced.place()).into_iter().fold(invocation, |invocation, (name, path)| invocation.env(name, path))
-}
-
 fn trace(traced: &Traced, program: &Program, file: &Path, arguments: &[&str]) -> Running {
     let (pid, file) = (program.pid().to_string(), file.to_str().unwrap());
-    dn_top(traced, &[&["trace", &pid, "--kernel", "-o", file, "--json"], arguments].concat()).start()
+    traced.dn_top(&[&["trace", &pid, "--kernel", "-o", file, "--json"], arguments].concat()).start()
 }
 
 /// Waits until both halves are recorded: what has come is in the file.
@@ -41,7 +35,7 @@ fn stop(running: Running) -> Value {
 }
 
 fn sessions(traced: &Traced) -> usize {
-    dn_top(traced, &["perfetto", "--json"]).run().json()["sessions"].as_array().unwrap().len()
+    traced.dn_top(&["perfetto", "--json"]).run().json()["sessions"].as_array().unwrap().len()
 }
 
 const RECORDED: &str = "Kernel: scheduling is recorded";
@@ -67,22 +61,8 @@ fn scheduling_and_events_are_in_one_file() {
         assert_eq!((&said["complete"], &said["kernel"]["recorded"], &said["dropped"]), (&true.into(), &true.into(), &0.into()), "{said}");
         assert_eq!(said["bytes"].as_u64().unwrap(), file.metadata().unwrap().len());
         traced.assert_no_errors(&file);
-        let number = |sql: &str| traced.number(&file, sql);
-        assert_eq!(number(&format!("select count(*) n from process where pid = {pid}")), 1.0, "one row for a process");
-        assert!(number("select count(*) n from sched") > 100.0);
-        let pauses = "select count(*) n from slice join track on slice.track_id = track.id where track.name = 'Pauses'";
-        assert!(number(pauses) >= 5.0);
-        let outside = " and (slice.ts < (select start_ts from trace_bounds) or slice.ts + slice.dur > (select end_ts from trace_bounds))";
-        assert_eq!(number(&format!("{pauses}{outside}")), 0.0);
-        let window = "select min(s.ts) a, max(s.ts) b, utid u, count(*) c from slice s join thread_track t on s.track_id = t.id where category = 'exception'";
-        assert_eq!(number(&format!("select c n from ({window})")), 2.0);
-        // A thread that works is not asleep beneath its slices: it runs, or waits for a processor where others take them.
-        let share = number(&format!(
-            "with spent as ({window}) select sum(case when t.state in ('Running', 'R', 'R+') then min(t.ts + t.dur, b) - max(t.ts, a) else 0 end) * 1.0 \
-             / max(b - a) n from spent join thread_state t on t.utid = u and t.ts < b and t.ts + t.dur > a"
-        ));
-        let span = "select (select max(ts + dur) from sched) - (select b from ({window})) n".replace("{window}", window);
-        assert!(share > 0.9, "{share}; the kernel's events go on for {} ns after the last slice; {said}", number(&span));
+        traced.assert_pauses_and_exceptions(&file, pid, true);
+        assert!(traced.number(&file, "select count(*) n from sched") > 100.0);
         assert_eq!(sessions(&traced), 0);
         assert!(program.is_alive() && program.answers());
     });
@@ -100,10 +80,7 @@ fn samples_have_names_beside_the_kernels_events() {
         program.carry_out("spend 500");
         stop(running);
         traced.assert_no_errors(&file);
-        let named = "select count(*) n from perf_sample s join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_callsite p on \
-             p.id in (c.id, c.parent_id) join stack_profile_frame f on p.frame_id = f.id join stack_profile_symbol y on y.symbol_set_id = f.symbol_set_id \
-             where y.name like 'Known.%'";
-        assert!(traced.number(&file, named) > 20.0, "methods have no names");
+        assert!(traced.number(&file, NAMED_SAMPLES) > 20.0, "methods have no names");
     });
 }
 
@@ -124,7 +101,7 @@ fn what_is_cut_off_can_be_read_and_no_session_stays() {
         poll(PATIENCE, || (sessions(&traced) == 0).then_some(())).unwrap();
         assert!(!file.exists());
         traced.assert_no_errors(&partial(&file));
-        assert!(traced.number(&partial(&file), "select count(*) n from slice where category = 'exception'") > 0.0);
+        assert!(traced.number(&partial(&file), EXCEPTIONS) > 0.0);
         if with_kernel {
             assert!(traced.number(&partial(&file), "select count(*) n from sched") > 0.0);
         }
@@ -151,7 +128,7 @@ fn without_the_kernels_half_the_other_is_recorded_and_it_is_said() {
         assert_eq!((&said["complete"], &said["kernel"]["recorded"]), (&true.into(), &false.into()), "{said}");
         assert!(said["kernel"]["missing"].as_str().unwrap().contains("linux.ftrace"), "{said}");
         traced.assert_no_errors(&file);
-        assert_eq!(traced.number(&file, "select count(*) n from slice where category = 'exception'"), 3.0);
+        assert_eq!(traced.number(&file, EXCEPTIONS), 3.0);
     });
 }
 
@@ -183,7 +160,7 @@ fn the_target_or_the_service_may_be_killed() {
         assert_eq!((&said["stopped_by"], &said["complete"]), (&"target-exit".into(), &false.into()), "{said}");
         let file = PathBuf::from(said["file"].as_str().unwrap());
         traced.assert_no_errors(&file);
-        assert_eq!(traced.number(&file, "select count(*) n from slice where category = 'exception'"), 3.0);
+        assert_eq!(traced.number(&file, EXCEPTIONS), 3.0);
         assert_eq!(sessions(&traced), 0);
     });
 }
@@ -196,11 +173,7 @@ fn what_cannot_be_had_is_refused_in_a_sentence_and_leaves_no_file() {
         let pid = program.pid().to_string();
         let file = place.path().join(format!("{pid}.perfetto-trace"));
         let arguments = ["trace", &pid, "--kernel", "-o", file.to_str().unwrap()];
-        let run = |path: &Path| {
-            let sockets = sockets(path);
-            sockets.into_iter().fold(Invocation::new(arguments), |invocation, (name, path)| invocation.env(name, path)).run()
-        };
-        let output = run(place.path());
+        let output = on_sockets(place.path(), &arguments).run();
         output.assert_refused(1, "no service listens there; install and start it");
         assert!(output.stderr.contains("Without the kernel's scheduling the events of .NET can be recorded"), "{}", output.stderr);
         let elsewhere = Invocation::new(arguments).env("PERFETTO_CONSUMER_SOCK_NAME", "host:1").run();
@@ -215,7 +188,7 @@ fn the_dashboard_records_both_from_its_form() {
         let Some(mut traced) = Traced::start() else { return };
         let with_kernel = traced.with_probes();
         let mut program = runtime.program("known").start();
-        let screen = dn_top(&traced, &["--filter", &program.pid().to_string()]).screen(120, 40);
+        let screen = traced.dn_top(&["--filter", &program.pid().to_string()]).screen(120, 40);
         screen.wait_for(&format!(".NET {}", runtime.version));
         screen.wait_for(&format!("{} {}", runtime.name_of("known"), program.pid()));
         screen.keys("O");
@@ -234,7 +207,7 @@ fn the_dashboard_records_both_from_its_form() {
         let find = || fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path()).find(is_trace);
         let file = poll(PATIENCE, find).unwrap_or_else(|| panic!("nothing was recorded:\n{}", screen.contents()));
         traced.assert_no_errors(&file);
-        assert_eq!(traced.number(&file, "select count(*) n from slice where category = 'exception'"), 3.0);
+        assert_eq!(traced.number(&file, EXCEPTIONS), 3.0);
         if with_kernel {
             assert!(traced.number(&file, "select count(*) n from sched") > 0.0);
         }

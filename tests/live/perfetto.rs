@@ -20,6 +20,12 @@ fn tools() -> Option<(PathBuf, Engine)> {
     Some((runtimes::extra("perfetto-56.0")?, Engine::newest()?))
 }
 
+pub(crate) const EXCEPTIONS: &str = "select count(*) n from slice where category = 'exception'";
+/// Samples in methods of the program whose names are known.
+pub(crate) const NAMED_SAMPLES: &str = "select count(*) n from perf_sample s join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_callsite p on \
+    p.id in (c.id, c.parent_id) join stack_profile_frame f on p.frame_id = f.id join stack_profile_symbol y on y.symbol_set_id = f.symbol_set_id \
+    where y.name like 'Known.%'";
+
 /// A running service on sockets of its own.
 pub(crate) struct Traced {
     tools: (PathBuf, Engine),
@@ -69,11 +75,14 @@ impl Traced {
         command
     }
 
+    /// dn-top on the sockets of this service.
+    pub(crate) fn dn_top(&self, arguments: &[&str]) -> Invocation {
+        on_sockets(self.place(), arguments)
+    }
+
     /// dn-top, once the service knows its data source.
     fn serve(&self, arguments: &[&str]) -> Running {
-        let invocation = Invocation::new([&["perfetto", "serve"], arguments].concat());
-        let running =
-            sockets(self.place.path()).into_iter().fold(invocation, |invocation, (name, path)| invocation.env(name, path)).start();
+        let running = self.dn_top(&[&["perfetto", "serve"], arguments].concat()).start();
         poll(PATIENCE, || self.query().contains("dotnet ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
         running
     }
@@ -93,6 +102,35 @@ impl Traced {
 
     pub(crate) fn assert_no_errors(&self, file: &Path) {
         self.tools.1.assert_right(file, "");
+    }
+
+    /// Ends a recording; its file must have no errors.
+    fn finish(&self, recording: Child, file: &Path) {
+        send(recording.id(), Signal::INT);
+        ended(recording);
+        self.assert_no_errors(file);
+    }
+
+    /// The file is of five collections, and of two exceptions around a second of work.
+    pub(crate) fn assert_pauses_and_exceptions(&self, file: &Path, pid: u32, with_kernel: bool) {
+        let number = |sql: &str| self.number(file, sql);
+        assert_eq!(number(&format!("select count(*) n from process where pid = {pid}")), 1.0, "one row for a process");
+        let pauses = "select count(*) n from slice join track on slice.track_id = track.id where track.name = 'Pauses'";
+        assert!(number(pauses) >= 5.0);
+        let outside = " and (slice.ts < (select start_ts from trace_bounds) or slice.ts + slice.dur > (select end_ts from trace_bounds))";
+        assert_eq!(number(&format!("{pauses}{outside}")), 0.0);
+        let window = "select min(s.ts) a, max(s.ts) b, utid u, count(*) c from slice s join thread_track t on s.track_id = t.id where category = 'exception'";
+        assert_eq!(number(&format!("select c n from ({window})")), 2.0);
+        if !with_kernel {
+            return;
+        }
+        // A thread that works is not asleep beneath its slices: it runs, or waits for a processor where others take them.
+        let share = number(&format!(
+            "with spent as ({window}) select sum(case when t.state in ('Running', 'R', 'R+') then min(t.ts + t.dur, b) - max(t.ts, a) else 0 end) * 1.0 \
+             / max(b - a) n from spent join thread_state t on t.utid = u and t.ts < b and t.ts + t.dur > a"
+        ));
+        let span = number(&format!("select (select max(ts + dur) from sched) - (select b from ({window})) n"));
+        assert!(share > 0.9, "{share}; the kernel's events go on for {span} ns after the last slice");
     }
 
     pub(crate) fn restart(&mut self) {
@@ -116,6 +154,11 @@ fn spawn(tools: &Path, place: &Path) -> Child {
     let listens = || sockets(place).iter().all(|(_, path)| std::os::unix::net::UnixStream::connect(path).is_ok()).then_some(());
     poll(PATIENCE, listens).unwrap();
     service
+}
+
+/// dn-top on the sockets of a service in this folder.
+pub(crate) fn on_sockets(place: &Path, arguments: &[&str]) -> Invocation {
+    sockets(place).into_iter().fold(Invocation::new(arguments), |invocation, (name, path)| invocation.env(name, path))
 }
 
 pub(crate) fn sockets(place: &Path) -> [(&'static str, PathBuf); 2] {
@@ -153,8 +196,7 @@ fn kernel_and_runtime_are_in_one_trace() {
         let mut program = runtime.program("known").start();
         let pid = program.pid();
         let running = traced.serve(&[&pid.to_string()]);
-        let (name, path) = sockets(traced.place.path())[1].clone();
-        let state = Invocation::new(["perfetto", "--json"]).env(name, path).run().json();
+        let state = traced.dn_top(&["perfetto", "--json"]).run().json();
         let producers = state["producers"].as_array().unwrap();
         let served = producers.iter().find(|producer| producer["name"] == "dn-top").unwrap();
         assert_eq!((&served["pid"], &served["data_sources"]), (&serde_json::json!(running.pid()), &serde_json::json!(["dotnet"])));
@@ -172,38 +214,17 @@ fn kernel_and_runtime_are_in_one_trace() {
         program.carry_out("throw 1");
         program.carry_out("spend 1000");
         program.carry_out("throw 1");
-        send(recording.id(), Signal::INT);
-        ended(recording);
-        traced.assert_no_errors(&file);
-        let number = |sql: &str| traced.number(&file, sql);
-        assert_eq!(number(&format!("select count(*) n from process where pid = {pid}")), 1.0, "one row for a process");
-        let pauses = "select count(*) n from slice join track on slice.track_id = track.id where track.name = 'Pauses'";
-        assert!(number(pauses) >= 5.0);
-        let outside = " and (slice.ts < (select start_ts from trace_bounds) or slice.ts + slice.dur > (select end_ts from trace_bounds))";
-        assert_eq!(number(&format!("{pauses}{outside}")), 0.0);
-        let window = "select min(s.ts) a, max(s.ts) b, utid u, count(*) c from slice s join thread_track t on s.track_id = t.id where category = 'exception'";
-        assert_eq!(number(&format!("select c n from ({window})")), 2.0);
-        if with_kernel {
-            // A thread that works is not asleep beneath its slices: it runs, or waits for a processor where others take them.
-            let share = number(&format!(
-                "with spent as ({window}) select sum(case when t.state in ('Running', 'R', 'R+') then min(t.ts + t.dur, b) - max(t.ts, a) else 0 end) * 1.0 \
-                 / max(b - a) n from spent join thread_state t on t.utid = u and t.ts < b and t.ts + t.dur > a"
-            ));
-            assert!(share > 0.9, "{share}");
-        } else {
+        traced.finish(recording, &file);
+        traced.assert_pauses_and_exceptions(&file, pid, with_kernel);
+        if !with_kernel {
             runtimes::skip("the kernel's tracing cannot be had here, so that its half of the trace is not looked at");
         }
         // Methods have names, though they come last.
         let (recording, file) = traced.record("samples", &(buffer(65_536) + &source("") + "duration_ms: 60000\n"));
         began(&running, 2);
         program.carry_out("spend 500");
-        send(recording.id(), Signal::INT);
-        ended(recording);
-        traced.assert_no_errors(&file);
-        let named = "select count(*) n from perf_sample s join stack_profile_callsite c on s.callsite_id = c.id join stack_profile_callsite p on \
-             p.id in (c.id, c.parent_id) join stack_profile_frame f on p.frame_id = f.id join stack_profile_symbol y on y.symbol_set_id = f.symbol_set_id \
-             where y.name like 'Known.%'";
-        assert!(traced.number(&file, named) > 20.0, "methods have no names");
+        traced.finish(recording, &file);
+        assert!(traced.number(&file, NAMED_SAMPLES) > 20.0, "methods have no names");
         drop(running);
     });
 }
@@ -222,10 +243,8 @@ fn a_service_may_end_stand_still_and_come_back() {
         program.carry_out("spend 1000");
         send(traced.service.id(), Signal::CONT);
         program.carry_out("throw 5");
-        send(recording.id(), Signal::INT);
-        ended(recording);
-        traced.assert_no_errors(&file);
-        assert_eq!(traced.number(&file, "select count(*) n from slice where category = 'exception'"), 5.0);
+        traced.finish(recording, &file);
+        assert_eq!(traced.number(&file, EXCEPTIONS), 5.0);
         // Killed, and started again.
         let (mut recording, _) = traced.record("killed", &config);
         began(&running, 2);
@@ -235,10 +254,8 @@ fn a_service_may_end_stand_still_and_come_back() {
         let (recording, file) = traced.record("again", &config);
         began(&running, 3);
         program.carry_out("throw 7");
-        send(recording.id(), Signal::INT);
-        ended(recording);
-        traced.assert_no_errors(&file);
-        assert_eq!(traced.number(&file, "select count(*) n from slice where category = 'exception'"), 7.0);
+        traced.finish(recording, &file);
+        assert_eq!(traced.number(&file, EXCEPTIONS), 7.0);
         assert!(running.stderr().contains("the connection was closed; trying again"), "{}", running.stderr());
         assert!(program.is_alive() && program.answers());
     });
@@ -257,10 +274,8 @@ fn a_target_may_be_killed() {
         program.carry_out("spend 500");
         program.signal(Signal::KILL);
         program.wait();
-        send(recording.id(), Signal::INT);
-        ended(recording);
-        traced.assert_no_errors(&file);
-        assert_eq!(traced.number(&file, "select count(*) n from slice where category = 'exception'"), 3.0);
+        traced.finish(recording, &file);
+        assert_eq!(traced.number(&file, EXCEPTIONS), 3.0);
         let said = traced.number(&file, "select count(*) n from slice where name like 'The process ended%'");
         assert_eq!(said, 1.0, "the trace does not say that the process ended");
     });
@@ -276,8 +291,7 @@ fn two_recordings_at_once_have_what_each_wants() {
         let (first, with) = traced.record("exceptions", &config("clr-events=exception"));
         let (second, without) = traced.record("collections", &config("clr-events=gc"));
         began(&running, 2);
-        let (name, path) = sockets(traced.place.path())[1].clone();
-        let state = Invocation::new(["perfetto"]).env(name, path).run().stdout;
+        let state = traced.dn_top(&["perfetto"]).run().stdout;
         assert_eq!(state.matches(": STARTED, ").count(), 2, "{state}");
         assert!(state.contains("lost data: the service reports it only to the consumer that started a session"), "{state}");
         program.carry_out("throw 4");
@@ -309,9 +323,7 @@ fn what_is_left_in_a_ring_buffer_can_be_read() {
         program.carry_out("spend 1000");
         program.carry_out("throw 3000");
         program.carry_out("spend 1000");
-        send(recording.id(), Signal::INT);
-        ended(recording);
-        traced.assert_no_errors(&file);
+        traced.finish(recording, &file);
         let overwritten = "select sum(value) n from stats where name = 'traced_buf_bytes_overwritten'";
         assert!(traced.number(&file, overwritten) > 0.0, "the ring was not full");
         assert!(traced.number(&file, "select count(*) n from perf_sample where callsite_id is not null") > 0.0);
@@ -319,8 +331,6 @@ fn what_is_left_in_a_ring_buffer_can_be_read() {
         assert!(traced.number(&file, named) > 0.0);
     });
 }
-
-const EXCEPTIONS: &str = "select count(*) n from slice where category = 'exception'";
 
 /// M8: the stream of events is read on while the service takes nothing: what there is no room for is dropped, counted, and shown where it is missing.
 #[test]
@@ -401,13 +411,10 @@ fn dn_top_may_be_killed() {
         };
         poll(PATIENCE, ends).expect("the target still has a session");
         assert!(!traced.query().contains("dotnet "));
-        send(recording.id(), Signal::INT);
-        ended(recording);
-        traced.assert_no_errors(&file);
+        traced.finish(recording, &file);
         // The last of them may not have been sent yet.
         assert!(traced.number(&file, EXCEPTIONS) >= 1.0);
-        let (name, path) = sockets(traced.place.path())[1].clone();
-        let state = Invocation::new(["perfetto", "--json"]).env(name, path).run().json();
+        let state = traced.dn_top(&["perfetto", "--json"]).run().json();
         assert_eq!(state["sessions"], serde_json::json!([]));
         assert!(program.is_alive() && program.answers());
     });
@@ -419,11 +426,7 @@ fn the_dashboard_serves_as_well() {
     each(|runtime| {
         let Some(traced) = Traced::start() else { return };
         let mut program = runtime.program("known").start();
-        let start = |arguments: &[&str]| {
-            let invocation = Invocation::new(arguments.to_vec());
-            let [producer, consumer] = sockets(traced.place.path());
-            invocation.env(producer.0, producer.1).env(consumer.0, consumer.1).screen(120, 40)
-        };
+        let start = |arguments: &[&str]| traced.dn_top(arguments).screen(120, 40);
         let refused = start(&["--readonly"]);
         refused.wait_for("COMMAND");
         refused.keys("F");
@@ -452,9 +455,7 @@ fn the_dashboard_serves_as_well() {
         screen.keys("q");
         assert!(screen.wait_exit().success());
         assert!(!traced.query().contains("dotnet "));
-        send(recording.id(), Signal::INT);
-        ended(recording);
-        traced.assert_no_errors(&file);
+        traced.finish(recording, &file);
         let named = "select count(*) n from stack_profile_symbol where name like 'Known.%'";
         assert!(traced.number(&file, named) > 0.0);
     });
