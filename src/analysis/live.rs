@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::clr::EventKind;
-use crate::nettrace::{Event, Loss, Metadata, Problem, SequencePoint, Sink, Thread, TraceHeader};
+use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, TraceHeader, forward_sink};
 
 use super::activities::Activities;
 use super::assemblies::Assemblies;
@@ -293,6 +293,8 @@ impl Live {
 }
 
 impl Sink for Live {
+    forward_sink!(self => [self.throughput]: stacks thread problem);
+
     fn trace(&mut self, header: &TraceHeader) {
         Sink::trace(&mut self.throughput, header);
         self.clock = Clock::new(header);
@@ -356,14 +358,6 @@ impl Sink for Live {
         }
     }
 
-    fn stacks(&mut self, count: u32) {
-        self.throughput.stacks(count);
-    }
-
-    fn thread(&mut self, thread: &Thread) {
-        self.throughput.thread(thread);
-    }
-
     fn loss(&mut self, loss: &Loss) {
         let at = self.clock.nanoseconds(loss.timestamp);
         if self.window.contains(&at) {
@@ -383,9 +377,5 @@ impl Sink for Live {
     fn sequence_point(&mut self, point: &SequencePoint) {
         self.throughput.sequence_point(point);
         self.methods.forget_stacks();
-    }
-
-    fn problem(&mut self, problem: &Problem) {
-        self.throughput.problem(problem);
     }
 }

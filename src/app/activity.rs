@@ -45,10 +45,10 @@ impl Activity<'_> {
     pub fn asked(&self) -> String {
         let (what, with) = match self {
             Self::Recording(Tracked { value: Recording { what, kernel: Some(kernel), .. }, .. }) => {
-                return sanitise(&format!("trace {what} to {kernel}"));
+                return sanitise(&format!("trace {} to {kernel}", what.join(" + ")));
             }
-            Self::Recording(tracked) => ("trace", tracked.value.what.as_str()),
-            Self::Job(job) => (job.what.title(), job.what.with()),
+            Self::Recording(tracked) => ("trace", tracked.value.what.join(" + ")),
+            Self::Job(job) => (job.what.title(), job.what.with().to_owned()),
         };
         sanitise(format!("{what} {with}").trim_end())
     }

@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::Offset;
 
 use crate::analysis::CountersSnapshot;
 use crate::model::{FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, Variable};
@@ -24,6 +27,12 @@ impl Now {
     pub fn second_of_day(self) -> u64 {
         let local = (self.unix_ms / 1000) as i64 + i64::from(self.utc_offset);
         local.rem_euclid(86_400) as u64
+    }
+
+    /// Date and time on the local clock.
+    pub fn local(self) -> DateTime {
+        let time = Timestamp::from_millisecond(self.unix_ms as i64).unwrap_or_default();
+        Offset::from_seconds(self.utc_offset).unwrap_or(Offset::UTC).to_datetime(time)
     }
 }
 

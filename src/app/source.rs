@@ -102,10 +102,10 @@ impl Source {
 
     /// Whether a recording of these profiles, as [`Recording::what`](crate::model::Recording::what) has them, can hold it; `None` where it is not
     /// made of profiles alone.
-    pub fn is_in(self, what: &str) -> Option<bool> {
+    pub fn is_in(self, what: &[String]) -> Option<bool> {
         let (name, keyword, level) = self.needs();
         let mut found = false;
-        for word in what.split(" + ") {
+        for word in what {
             let asks = |provider: &crate::ipc::Provider| {
                 let all = keyword == 0 || provider.keywords() & keyword != 0;
                 provider.name() == name && all && provider.level().number() >= level
@@ -123,15 +123,15 @@ mod tests {
     #[test]
     fn every_source_names_a_profile_that_holds_it() {
         for source in Source::ALL {
-            assert_eq!(source.is_in(source.profile()), Some(true), "{source:?}");
+            assert_eq!(source.is_in(&[source.profile().to_owned()]), Some(true), "{source:?}");
         }
     }
 
     #[test]
     fn what_a_recording_cannot_hold_is_known() {
-        let usual = "dotnet-common + dotnet-sampled-thread-time";
-        let held = Source::ALL.map(|source| source.is_in(usual).unwrap());
+        let usual = ["dotnet-common", "dotnet-sampled-thread-time"].map(str::to_owned);
+        let held = Source::ALL.map(|source| source.is_in(&usual).unwrap());
         assert_eq!(held, [true, false, true, false, true, true, false, false, true, false, true]);
-        assert_eq!(Source::Collections.is_in("dotnet-common + My-Own:1:5"), None);
+        assert_eq!(Source::Collections.is_in(&["dotnet-common", "My-Own:1:5"].map(str::to_owned)), None);
     }
 }

@@ -123,7 +123,7 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
         key: ProcessKey { pid: 4242, started: 42_420 },
         name: "OrderService".to_owned(),
         file: PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace"),
-        what: "dotnet-common + dotnet-sampled-thread-time".to_owned(),
+        what: ["dotnet-common", "dotnet-sampled-thread-time"].map(str::to_owned).to_vec(),
         notes: Vec::new(),
         phase,
         elapsed: Duration::from_secs(seconds),

@@ -14,7 +14,7 @@ use crate::ipc::Guid;
 use crate::session::RESUME_ORPHANS;
 
 pub(super) use export::Export;
-pub(super) use record::{Record, Run, Trace};
+pub(super) use record::{Events, Record, Run, Trace};
 pub(super) use salvage::Salvage;
 
 /// A terminal dashboard for .NET processes: see, inspect, trace, dump and perf-map them, without .NET, agent or restart.
@@ -380,8 +380,8 @@ mod tests {
             "B",
         ]);
         let Some(Command::Trace(Trace { record: trace, .. })) = arguments.command else { panic!("not trace") };
-        assert_eq!((trace.duration, trace.max_size), (Some(Duration::from_secs(90)), Some(64_000_000)));
-        assert_eq!(trace.provider, ["A:1", "B"]);
+        assert_eq!((trace.events.duration, trace.max_size), (Some(Duration::from_secs(90)), Some(64_000_000)));
+        assert_eq!(trace.events.provider, ["A:1", "B"]);
         for wrong in [
             vec!["dn-top", "--refresh", "1ms"],
             vec!["dn-top", "trace"],

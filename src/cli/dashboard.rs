@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::panic::resume_unwind;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -13,6 +14,7 @@ use crate::app::Options;
 use crate::model::TraceFile;
 use crate::net::discovery::Sources;
 use crate::net::port::{self, Port};
+use crate::session::trace_file;
 use crate::tui;
 use crate::ui::Theme;
 
@@ -40,8 +42,9 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
     left
 }
 
-/// Shows recorded files.
-pub(super) fn over_files(options: &Dashboard, files: Vec<TraceFile>) -> Result<Exit, Failure> {
+/// `open FILE..`: the dashboard over recorded files.
+pub(super) fn open(paths: &[PathBuf], options: &Dashboard) -> Result<Exit, Failure> {
+    let files: Vec<TraceFile> = paths.iter().map(|path| trace_file(path)).collect::<Result<_, _>>().map_err(Failure::usage)?;
     let (theme, runtime) = prepare(options)?;
     let filter = options.filter.clone().unwrap_or_default();
     let app = Options { files, filter, readonly: options.readonly, ..Options::default() };

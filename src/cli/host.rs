@@ -1,10 +1,12 @@
 //! Whose processes are meant, and what may be done to them: the options `--demo` and `--readonly`.
 
+use std::path::Path;
+
 use anyhow::Context;
 use tempfile::TempDir;
 
 use super::args::Dashboard;
-use super::exit::Failure;
+use super::exit::{Exit, Failure};
 use crate::net::discovery::Sources;
 use crate::net::{Access, Directory};
 use crate::sim::Fleet;
@@ -45,4 +47,12 @@ impl Demo {
         let fleet = fleet.with_context(|| format!("the demo's runtimes cannot be started in {}", dir.path().display()))?;
         Ok(Self { _fleet: fleet, dir })
     }
+}
+
+/// `sim COUNT DIR`: simulated runtimes for measuring, until killed.
+pub(super) async fn simulate(count: usize, dir: &Path) -> Result<Exit, Failure> {
+    let fleet = Fleet::uniform(dir, count).with_context(|| format!("no simulated runtimes can be started below {}", dir.display()))?;
+    println!("{} runtimes in {}", fleet.alive(), dir.display());
+    tokio::signal::ctrl_c().await.context("signals cannot be waited for")?;
+    Ok(Exit::Done)
 }

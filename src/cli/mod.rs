@@ -16,7 +16,6 @@ mod gcdump;
 mod heap;
 mod host;
 mod manual;
-mod open;
 mod options;
 mod perfetto;
 mod print;
@@ -26,11 +25,9 @@ mod record;
 mod report;
 mod run;
 mod salvage;
-mod sim;
 mod stacks;
 mod stats;
 mod target;
-mod trace;
 mod user_events;
 
 use std::process::ExitCode;
@@ -70,7 +67,7 @@ fn run() -> Result<Exit, Failure> {
             on_processes(options, async |host| perfetto::serve_processes(host, serve).await)
         }
         Command::Perfetto(Perfetto { command: None, output }) => runtime()?.block_on(perfetto::show_service(output.json)),
-        Command::Open { files } => open::run(&files, options),
+        Command::Open { files } => dashboard::open(&files, options),
         Command::Salvage(salvage) => on_processes(options, async |host| salvage::run(host, &salvage).await),
         Command::Counters(counters) => on_processes(options, async |host| counters::run(host, counters).await),
         Command::Stacks { target, output } => on_processes(options, async |host| stacks::run(host, &target.target, output.json).await),
@@ -81,7 +78,7 @@ fn run() -> Result<Exit, Failure> {
         Command::Env { target, reveal, output } => {
             on_processes(options, async |host| env::run(host, &target.target, reveal, output.json).await)
         }
-        Command::Trace(trace) => on_processes(options, async |host| trace::run(host, trace).await),
+        Command::Trace(trace) => on_processes(options, async |host| record::trace(host, trace).await),
         Command::Run(run) => runtime()?.block_on(run::run(run)),
         Command::Resume { target } => on_processes(options, async |host| control::resume(host, &target.target).await),
         Command::SetEnv { target, assignment, unset } => {
@@ -101,7 +98,7 @@ fn run() -> Result<Exit, Failure> {
             runtime()?.block_on(session::resume_orphans(&folder)).map_err(anyhow::Error::from)?;
             Ok(Exit::Done)
         }
-        Command::Sim { count, dir } => runtime()?.block_on(sim::run(count, &dir)),
+        Command::Sim { count, dir } => runtime()?.block_on(host::simulate(count, &dir)),
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::watch;
 
+use super::args::Events;
 use super::args::perfetto::ServePerfetto;
 use super::exit::{Exit, Failure};
 use super::host::Host;
@@ -106,7 +107,7 @@ fn document(socket: String, state: ServiceState) -> ServiceDocument {
 
 /// Serves until Ctrl-C, or for a time.
 pub(super) async fn serve_processes(host: &Host, arguments: ServePerfetto) -> Result<Exit, Failure> {
-    let ServePerfetto { targets, profile, provider, clr_events, duration } = arguments;
+    let ServePerfetto { targets, events: Events { profile, provider, clr_events, duration } } = arguments;
     let settings = Settings { targets, profiles: profile, providers: provider, clr_events };
     let selected = settings.select().map_err(Failure::usage)?;
     selected.warnings.iter().for_each(print::say);

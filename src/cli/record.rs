@@ -1,23 +1,23 @@
-//! A recording at the command line, for `trace` and `run`: what is wanted, the line on stderr, the result.
+//! A recording at the command line, for `trace` and `run`: its options, the line on stderr, the result.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args;
-use super::exit::Failure;
+use super::exit::{Exit, Failure};
+use super::host::Host;
 use super::print;
-use super::target::not_started;
-use crate::clr::Selected;
+use super::target::{called, connect, connect_legacy, not_started};
+use super::user_events;
 use crate::model::{
     self, ByteRate, Bytes, Count, CountRate, Kept, Outcome, Phase, ProcessKey, Recording, Scheduling, StoppedBy, Stopwatch,
 };
 use crate::net::client::Client;
-use crate::net::perfetto::Sockets;
-use crate::session::{Plan, Recorder, new_file};
+use crate::session::{Plan, Recorder};
 
 /// How often the line on stderr is written anew.
 const PROGRESS: Duration = Duration::from_millis(500);
@@ -58,7 +58,6 @@ impl KernelDocument {
 
 /// A recording that is wanted: what to ask the runtime for, and the options of the command line.
 pub(super) struct Order {
-    selected: Selected,
     wanted: model::Order,
     json: bool,
 }
@@ -72,24 +71,13 @@ impl Order {
         if wanted.block {
             print::say("the target waits whenever events come faster than they are taken in");
         }
-        Ok(Self { selected, wanted, json: options.output.json })
+        Ok(Self { wanted, json: options.output.json })
     }
 
     /// Begins to record the process.
     pub(super) async fn begin(&self, client: Client, key: ProcessKey, name: &str, notes: Vec<String>) -> Result<Recorder, Failure> {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let default_file = || new_file(Path::new(""), name, key.pid, now.as_millis() as u64, self.wanted.extension());
-        let file = self.wanted.file.clone().unwrap_or_else(default_file);
-        let plan = Plan {
-            what: self.selected.what.clone(),
-            notes,
-            duration: self.wanted.duration,
-            max_bytes: self.wanted.max_size,
-            stop_on: self.wanted.stop_on.clone(),
-            keep: self.wanted.flight,
-            scheduling: if self.wanted.scheduling { Some(Sockets::of_machine().map_err(Failure::failed)?) } else { None },
-            ..Plan::new(key, name.to_owned(), self.selected.config.clone(), file)
-        };
+        let plan = Plan::of(&self.wanted, key, name.to_owned(), Path::new("")).map_err(anyhow::Error::msg)?;
+        let plan = Plan { notes, ..plan };
         let recorder = Recorder::start(client, plan).await.map_err(not_started)?;
         recorder.progress().borrow().notes.iter().for_each(print::say);
         Ok(recorder)
@@ -132,11 +120,11 @@ impl Followed {
 
 /// What the options say.
 pub(super) fn wanted(options: &args::Record) -> model::Order {
-    let args::Record { output_file, profile, provider, clr_events, duration, max_size, buffer_mb, rundown, no_stacks, .. } = options;
+    let args::Record { output_file, events, max_size, buffer_mb, rundown, no_stacks, .. } = options;
     model::Order {
-        profiles: profile.clone(),
-        providers: provider.clone(),
-        clr_events: clr_events.clone(),
+        profiles: events.profile.clone(),
+        providers: events.provider.clone(),
+        clr_events: events.clr_events.clone(),
         event_ids: options.event_ids.clone(),
         buffer_mb: Some(*buffer_mb),
         rundown: rundown.clone(),
@@ -146,10 +134,29 @@ pub(super) fn wanted(options: &args::Record) -> model::Order {
         stop_on: options.stop_on.clone(),
         scheduling: options.kernel,
         flight: options.flight,
-        duration: *duration,
+        duration: events.duration,
         max_size: *max_size,
         file: output_file.clone(),
     }
+}
+
+/// `trace`: records until the duration, the size, Ctrl-C or the target's end.
+pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, Failure> {
+    if !arguments.user_events.is_empty() {
+        return user_events::run(host, arguments).await;
+    }
+    let order = Order::new(arguments.record)?;
+    let target = &arguments.target.target;
+    let (process, client) = if arguments.legacy { connect_legacy(host, target).await? } else { connect(host, target).await? };
+    let mut interrupts = Interrupts::new()?;
+    let recorder = order.begin(client, process.key, &process.name, Vec::new()).await?;
+    print::say(format_args!("recording {}; Ctrl-C stops it", called(&process)));
+    let followed = order.follow(recorder, &mut interrupts).await?;
+    Ok(match followed {
+        _ if followed.interrupted => Exit::Interrupted,
+        _ if followed.failed() => Exit::Failed,
+        _ => Exit::Done,
+    })
 }
 
 /// Signals that ask for the end.

@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::time::Duration;
 
 use tokio::sync::oneshot::error::RecvError;
 use tokio::time::timeout;
@@ -12,10 +11,7 @@ use super::exit::{Exit, Failure};
 use super::print;
 use super::record::{Interrupts, Order};
 use crate::model::{StoppedBy, sanitise};
-use crate::session::{Launch, Launched, Orphans, Passage};
-
-/// After this time without a runtime it is said that there is none.
-const USUAL_START: Duration = Duration::from_secs(10);
+use crate::session::{Launch, Launched, Orphans, Passage, USUAL_START};
 
 pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
     let passage = match (arguments.show_output, arguments.record.output.json) {
@@ -94,17 +90,15 @@ async fn late(mut connected: impl Future<Output = Result<Launched, RecvError>> +
 /// Records a runtime: one that waits to be resumed from its first instruction. Gives what ended the recording, and whether that was a failure.
 async fn record(order: &Order, launched: Launched, program: &Path, interrupts: &mut Interrupts) -> Result<(StoppedBy, bool), Failure> {
     let (client, key) = (launched.client.clone(), launched.key);
-    let info = client.process_info().await.map_err(super::target::refused)?;
-    let name = info.and_then(|info| info.entry_assembly).or_else(|| launched.name.clone()).filter(|name| !name.is_empty());
-    let name = name.unwrap_or_else(|| program.file_stem().unwrap_or_default().to_string_lossy().into_owned());
-    let recorder = order.begin(client, key, &sanitise(&name), launched.note().into_iter().collect()).await?;
+    let name = launched.name(program).await.map_err(super::target::refused)?;
+    let recorder = order.begin(client, key, &name, launched.note().into_iter().collect()).await?;
     if let Err(error) = launched.resume().await {
         recorder.abandon();
         recorder.finished().await;
         return Err(super::target::refused(error));
     }
     let from = if launched.missed.is_some() { "" } else { " from its start" };
-    print::say(format_args!("recording process {} ({}){from}; Ctrl-C stops it", key.pid, sanitise(&name)));
+    print::say(format_args!("recording process {} ({}){from}; Ctrl-C stops it", key.pid, name));
     let followed = order.follow(recorder, interrupts).await?;
     Ok((followed.outcome.stopped_by, followed.failed()))
 }

@@ -15,7 +15,7 @@ use crate::analysis::{Live, SampleFilter, StackGroup};
 use crate::clr::{EventKind, select};
 use crate::ipc::Rundown;
 use crate::model::{NativeAotGap, Process, sanitise};
-use crate::nettrace::{Event, Loss, Metadata, Problem, SequencePoint, Sink, Thread, ThreadId, TraceHeader};
+use crate::nettrace::{Event, Metadata, Sink, ThreadId, forward_sink};
 use crate::session::{Listener, StopLimit, Unfinished};
 
 /// Names of methods and modules are all that is needed of a rundown.
@@ -146,23 +146,13 @@ struct FirstLook {
 }
 
 impl Sink for FirstLook {
-    fn trace(&mut self, header: &TraceHeader) {
-        Sink::trace(&mut self.live, header);
-    }
+    forward_sink!(self => [self.live]: trace wants_order event stacks thread loss ordered_loss sequence_point problem);
 
     fn metadata(&mut self, metadata: &Metadata) {
         let index = metadata.index as usize;
         self.is_sample.resize(self.is_sample.len().max(index + 1), false);
         self.is_sample[index] = EventKind::of(metadata) == EventKind::ThreadSample;
         self.live.metadata(metadata);
-    }
-
-    fn wants_order(&self, metadata: &Metadata) -> bool {
-        self.live.wants_order(metadata)
-    }
-
-    fn event(&mut self, event: &Event<'_>) {
-        self.live.event(event);
     }
 
     fn ordered_event(&mut self, event: &Event<'_>) {
@@ -174,36 +164,12 @@ impl Sink for FirstLook {
         }
         self.live.ordered_event(event);
     }
-
-    fn stacks(&mut self, count: u32) {
-        Sink::stacks(&mut self.live, count);
-    }
-
-    fn thread(&mut self, thread: &Thread) {
-        self.live.thread(thread);
-    }
-
-    fn loss(&mut self, loss: &Loss) {
-        self.live.loss(loss);
-    }
-
-    fn ordered_loss(&mut self, loss: &Loss) {
-        self.live.ordered_loss(loss);
-    }
-
-    fn sequence_point(&mut self, point: &SequencePoint) {
-        self.live.sequence_point(point);
-    }
-
-    fn problem(&mut self, problem: &Problem) {
-        self.live.problem(problem);
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nettrace::{Decoder, Encoder, Limits, NewEvent};
+    use crate::nettrace::{Decoder, Encoder, Limits, NewEvent, TraceHeader};
 
     #[test]
     fn every_thread_is_looked_at_once() {

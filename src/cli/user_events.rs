@@ -35,7 +35,7 @@ pub(super) async fn run(host: &Host, arguments: args::Trace) -> Result<Exit, Fai
     let begun = Instant::now();
     let mut session = KernelSession::start(client, events, &data).await.map_err(not_started)?;
     let session_id = session.id().to_string();
-    print::say(format_args!("{} writes {} to {kernel}; Ctrl-C stops it", called(&process), selected.what));
+    print::say(format_args!("{} writes {} to {kernel}; Ctrl-C stops it", called(&process), selected.what.join(" + ")));
     let stopped_by = session.hold(interrupts.next(), order.duration).await;
     tokio::select! {
         ended = session.end() => ended.map_err(|why| anyhow::anyhow!("{}: {why}", called(&process)))?,

@@ -16,8 +16,8 @@ pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread
 pub struct Selected {
     /// The session: buffer, stacks and rundown as the profiles have them, for the caller to change.
     pub config: SessionConfig,
-    /// What was asked for, in words: `dotnet-common + dotnet-sampled-thread-time`.
-    pub what: String,
+    /// The names of the profiles, then the providers and keywords that were given by themselves.
+    pub what: Vec<String>,
     /// Sentences for a person: what the file may hold, what was left out.
     pub warnings: Vec<String>,
 }
@@ -100,7 +100,7 @@ pub fn select(
     if explicit.is_empty() && runtime_keywords.is_none() {
         config.rundown = enough_rundown(&chosen);
     }
-    Ok(Selected { config, what: what.join(" + "), warnings })
+    Ok(Selected { config, what, warnings })
 }
 
 /// Says that profiles ask for more of a provider than was specified, and what comes of both.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::civil::DateTime;
+
 use super::Process;
 
 /// What stands before a path of the target's to reach it from here: `/proc/PID/root` where it has a file system of its own.
@@ -32,6 +34,24 @@ pub fn temporary_folder(process: &Process) -> PathBuf {
     }
 }
 
+/// `NAME_PID_yyyymmdd_hhmmss.EXTENSION`, as a file of a process is called unless a person says otherwise.
+///
+/// The name of a process is outside text: what is not a letter, a digit, `.`, `-` or `_` is left out.
+pub fn default_file_name(name: &str, pid: u32, local: DateTime, extension: &str) -> String {
+    format!("{}_{pid}_{}.{extension}", file_stem(name), file_stamp(local))
+}
+
+/// Date and time as in names of files, `yyyymmdd_hhmmss`.
+pub fn file_stamp(local: DateTime) -> String {
+    local.strftime("%Y%m%d_%H%M%S").to_string()
+}
+
+/// The part of a name from outside that can be a part of a file's name.
+pub fn file_stem(name: &str) -> String {
+    let clean: String = name.chars().filter(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_')).take(64).collect();
+    Some(clean.trim_start_matches(['.', '-'])).filter(|clean| !clean.is_empty()).unwrap_or("dotnet").to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -39,6 +59,22 @@ mod tests {
 
     fn process(socket: &str) -> Process {
         Process { socket: Some(socket.into()), ..Process::new(ProcessKey { pid: 7, started: 1 }) }
+    }
+
+    #[test]
+    fn names_from_outside_become_plain_file_names() {
+        let cases = [
+            ("Order.Service", "Order.Service"),
+            ("../../etc/passwd", "etcpasswd"),
+            ("\u{1b}[31m", "31m"),
+            ("", "dotnet"),
+            ("..", "dotnet"),
+        ];
+        let local = jiff::civil::date(2023, 11, 14).at(22, 13, 20, 0);
+        for (name, stem) in cases {
+            assert_eq!(default_file_name(name, 7, local, "dmp"), format!("{stem}_7_20231114_221320.dmp"));
+        }
+        assert!(file_stem(&"x".repeat(5000)).len() < 100);
     }
 
     #[test]

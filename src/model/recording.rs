@@ -23,7 +23,7 @@ pub struct Recording {
     /// Where the whole file will be, or is. While recording the bytes are in the same path with `.partial` behind it. Empty where there is none.
     pub file: PathBuf,
     /// Profiles and providers in words, such as `dotnet-common + sampled-thread-time`.
-    pub what: String,
+    pub what: Vec<String>,
     /// What was requested and the runtime cannot do, a sentence each.
     pub notes: Vec<String>,
     /// Where in its life it is.
@@ -61,7 +61,7 @@ impl Recording {
     pub const STEP: Duration = Duration::from_millis(500);
 
     /// How it looks before anything has happened.
-    pub fn starting(id: RecordingId, key: ProcessKey, name: String, what: String, file: PathBuf) -> Self {
+    pub fn starting(id: RecordingId, key: ProcessKey, name: String, what: Vec<String>, file: PathBuf) -> Self {
         Self {
             id,
             key,

@@ -27,6 +27,7 @@ mod threads;
 mod time;
 mod trace;
 
+pub use crate::forward_sink;
 pub use append::{Appended, Tail, TailError};
 pub use counts::{Counts, Cut, Cutter, KindCount};
 pub use decoder::{Decoder, Ending, Limits, Repair};

@@ -57,120 +57,73 @@ pub trait Sink {
     fn problem(&mut self, _problem: &Problem) {}
 }
 
+/// Implements methods of [`Sink`](crate::nettrace::Sink) by calling them on other sinks, in this order, as in `forward_sink!(self => [self.0, self.1]: trace event)`.
+/// A kind of event comes in the order of time where one of them asks for that; counts are for one sink only.
+#[macro_export]
+macro_rules! forward_sink {
+    ($this:ident => $to:tt: $($method:ident)+) => {
+        $($crate::forward_sink!(@$method $this $to);)+
+    };
+    (@trace $this:ident $to:tt) => {
+        $crate::forward_sink!(@call $this $to trace(header: &$crate::nettrace::TraceHeader));
+    };
+    (@metadata $this:ident $to:tt) => {
+        $crate::forward_sink!(@call $this $to metadata(metadata: &$crate::nettrace::Metadata));
+    };
+    (@wants_order $this:ident [$($to:expr),+]) => {
+        fn wants_order(&$this, metadata: &$crate::nettrace::Metadata) -> bool {
+            false $(| $crate::nettrace::Sink::wants_order(&$to, metadata))+
+        }
+    };
+    (@event $this:ident $to:tt) => {
+        $crate::forward_sink!(@call $this $to event(event: &$crate::nettrace::Event<'_>));
+    };
+    (@ordered_event $this:ident $to:tt) => {
+        $crate::forward_sink!(@call $this $to ordered_event(event: &$crate::nettrace::Event<'_>));
+    };
+    (@takes_counts $this:ident [$to:expr]) => {
+        fn takes_counts(&$this) -> bool {
+            $crate::nettrace::Sink::takes_counts(&$to)
+        }
+    };
+    (@counted $this:ident [$to:expr]) => {
+        fn counted(&mut $this, counts: &$crate::nettrace::Counts<'_>) -> bool {
+            $crate::nettrace::Sink::counted(&mut $to, counts)
+        }
+    };
+    (@stacks $this:ident $to:tt) => {
+        $crate::forward_sink!(@call $this $to stacks(count: u32));
+    };
+    (@thread $this:ident $to:tt) => {
+        $crate::forward_sink!(@call $this $to thread(thread: &$crate::nettrace::Thread));
+    };
+    (@loss $this:ident $to:tt) => {
+        $crate::forward_sink!(@call $this $to loss(loss: &$crate::nettrace::Loss));
+    };
+    (@ordered_loss $this:ident $to:tt) => {
+        $crate::forward_sink!(@call $this $to ordered_loss(loss: &$crate::nettrace::Loss));
+    };
+    (@sequence_point $this:ident $to:tt) => {
+        $crate::forward_sink!(@call $this $to sequence_point(point: &$crate::nettrace::SequencePoint));
+    };
+    (@problem $this:ident $to:tt) => {
+        $crate::forward_sink!(@call $this $to problem(problem: &$crate::nettrace::Problem));
+    };
+    (@call $this:ident [$($to:expr),+] $method:ident($value:ident: $type:ty)) => {
+        #[inline]
+        fn $method(&mut $this, $value: $type) {
+            $($crate::nettrace::Sink::$method(&mut $to, $value);)+
+        }
+    };
+}
+
 impl<S: Sink + ?Sized> Sink for &mut S {
-    fn trace(&mut self, header: &TraceHeader) {
-        (**self).trace(header);
-    }
-
-    fn metadata(&mut self, metadata: &Metadata) {
-        (**self).metadata(metadata);
-    }
-
-    fn wants_order(&self, metadata: &Metadata) -> bool {
-        (**self).wants_order(metadata)
-    }
-
-    #[inline]
-    fn event(&mut self, event: &Event<'_>) {
-        (**self).event(event);
-    }
-
-    #[inline]
-    fn ordered_event(&mut self, event: &Event<'_>) {
-        (**self).ordered_event(event);
-    }
-
-    fn takes_counts(&self) -> bool {
-        (**self).takes_counts()
-    }
-
-    fn counted(&mut self, counts: &Counts<'_>) -> bool {
-        (**self).counted(counts)
-    }
-
-    fn stacks(&mut self, count: u32) {
-        (**self).stacks(count);
-    }
-
-    fn thread(&mut self, thread: &Thread) {
-        (**self).thread(thread);
-    }
-
-    fn loss(&mut self, loss: &Loss) {
-        (**self).loss(loss);
-    }
-
-    fn ordered_loss(&mut self, loss: &Loss) {
-        (**self).ordered_loss(loss);
-    }
-
-    fn sequence_point(&mut self, point: &SequencePoint) {
-        (**self).sequence_point(point);
-    }
-
-    fn problem(&mut self, problem: &Problem) {
-        (**self).problem(problem);
-    }
+    forward_sink!(self => [**self]: trace metadata wants_order event ordered_event takes_counts counted stacks thread loss ordered_loss sequence_point problem);
 }
 
 /// Both get everything, the first one first.
 impl<A: Sink, B: Sink> Sink for (A, B) {
-    fn trace(&mut self, header: &TraceHeader) {
-        self.0.trace(header);
-        self.1.trace(header);
-    }
-
-    fn metadata(&mut self, metadata: &Metadata) {
-        self.0.metadata(metadata);
-        self.1.metadata(metadata);
-    }
-
-    fn wants_order(&self, metadata: &Metadata) -> bool {
-        self.0.wants_order(metadata) | self.1.wants_order(metadata)
-    }
-
-    #[inline]
-    fn event(&mut self, event: &Event<'_>) {
-        self.0.event(event);
-        self.1.event(event);
-    }
-
-    /// One that did not ask for it may get it, too.
-    #[inline]
-    fn ordered_event(&mut self, event: &Event<'_>) {
-        self.0.ordered_event(event);
-        self.1.ordered_event(event);
-    }
-
-    fn stacks(&mut self, count: u32) {
-        self.0.stacks(count);
-        self.1.stacks(count);
-    }
-
-    fn thread(&mut self, thread: &Thread) {
-        self.0.thread(thread);
-        self.1.thread(thread);
-    }
-
-    fn loss(&mut self, loss: &Loss) {
-        self.0.loss(loss);
-        self.1.loss(loss);
-    }
-
-    fn ordered_loss(&mut self, loss: &Loss) {
-        self.0.ordered_loss(loss);
-        self.1.ordered_loss(loss);
-    }
-
-    fn sequence_point(&mut self, point: &SequencePoint) {
-        self.0.sequence_point(point);
-        self.1.sequence_point(point);
-    }
-
-    fn problem(&mut self, problem: &Problem) {
-        self.0.problem(problem);
-        self.1.problem(problem);
-    }
+    forward_sink!(self => [self.0, self.1]: trace metadata wants_order event ordered_event stacks thread loss ordered_loss sequence_point problem);
 }
 
 /// Events that the runtime dropped: it numbers the events of each capture thread, and numbers are missing.

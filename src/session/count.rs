@@ -17,7 +17,7 @@ use super::segments::Segments;
 use crate::analysis::{EventFilter, Live, Throughput, Watch};
 use crate::clr::Trigger;
 use crate::model::Kept;
-use crate::nettrace::{DecodeError, Event, Keep, Loss, Metadata, Problem, Recent, SequencePoint, Sink, Thread, TraceHeader};
+use crate::nettrace::{DecodeError, Event, Keep, Loss, Metadata, Recent, Sink, TraceHeader, forward_sink};
 
 /// While more bytes than these wait that are in the file, too, events are only counted.
 const BEHIND: u64 = 32 << 20;
@@ -109,10 +109,6 @@ impl Analysed {
 }
 
 impl Sink for Analysed {
-    fn wants_order(&self, metadata: &Metadata) -> bool {
-        self.live.wants_order(metadata)
-    }
-
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         if !self.is_behind() {
@@ -133,37 +129,7 @@ impl Sink for Analysed {
         }
     }
 
-    fn trace(&mut self, header: &TraceHeader) {
-        Sink::trace(&mut self.live, header);
-    }
-
-    fn metadata(&mut self, metadata: &Metadata) {
-        self.live.metadata(metadata);
-    }
-
-    fn stacks(&mut self, count: u32) {
-        Sink::stacks(&mut self.live, count);
-    }
-
-    fn thread(&mut self, thread: &Thread) {
-        self.live.thread(thread);
-    }
-
-    fn loss(&mut self, loss: &Loss) {
-        self.live.loss(loss);
-    }
-
-    fn ordered_loss(&mut self, loss: &Loss) {
-        self.live.ordered_loss(loss);
-    }
-
-    fn sequence_point(&mut self, point: &SequencePoint) {
-        self.live.sequence_point(point);
-    }
-
-    fn problem(&mut self, problem: &Problem) {
-        self.live.problem(problem);
-    }
+    forward_sink!(self => [self.live]: trace metadata wants_order stacks thread loss ordered_loss sequence_point problem);
 }
 
 /// What is left of a stream that has ended.
@@ -233,7 +199,7 @@ impl Counter {
                     live.add_symbols(&symbols);
                     observer.hurry();
                 }
-                if let Some(filter) = progress.lens.take() {
+                if let Some(filter) = progress.event_filter.take() {
                     live.set_event_filter(EventFilter::new(&filter));
                 }
                 if let Some(findings) = observer.look(live, over) {

@@ -32,6 +32,8 @@ use crate::net::client::Client;
 use crate::net::discovery::Sources;
 use crate::net::port::{Guest, Port, PortError};
 
+/// After this time without a runtime that connects there is probably none in the program.
+pub const USUAL_START: Duration = Duration::from_secs(10);
 /// How long a program may take to end when it is asked to, before it is made to.
 const GRACE: Duration = Duration::from_secs(5);
 /// A folder whose path is longer may leave no room for a socket's name.
@@ -97,15 +99,15 @@ pub struct Launched {
     pub client: Client,
     /// Which process it is.
     pub key: ProcessKey,
-    /// What /proc says that it runs, where the runtime is too old to say.
-    pub name: Option<String>,
+    /// What it runs according to /proc, where the runtime is too old for the question.
+    pub assembly: Option<String>,
     /// How long after its start it was found, where it does not wait to be resumed.
     pub missed: Option<Duration>,
 }
 
 impl Launched {
     fn waiting(guest: Guest) -> Self {
-        Self { key: guest.key(), client: guest.client, name: None, missed: None }
+        Self { key: guest.key(), client: guest.client, assembly: None, missed: None }
     }
 
     /// Lets it run, if it waits for that.
@@ -114,6 +116,16 @@ impl Launched {
     /// [`ExchangeError`].
     pub async fn resume(&self) -> Result<(), ExchangeError> {
         if self.missed.is_some() { Ok(()) } else { self.client.run(&ipc::Command::ResumeRuntime).await }
+    }
+
+    /// The name of its entry assembly; of the program where there is none.
+    ///
+    /// # Errors
+    /// [`ExchangeError`].
+    pub async fn name(&self, program: &Path) -> Result<String, ExchangeError> {
+        let info = self.client.process_info().await?;
+        let name = info.and_then(|info| info.entry_assembly).or_else(|| self.assembly.clone()).filter(|name| !name.is_empty());
+        Ok(sanitise(&name.unwrap_or_else(|| program.file_stem().unwrap_or_default().to_string_lossy().into_owned())))
     }
 
     /// What is not in its recording, as a sentence.

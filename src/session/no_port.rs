@@ -26,7 +26,7 @@ pub(super) async fn find(sources: Sources, pid: u32, begun: Instant) -> Option<L
             && let Ok(info) = client.process_info().await
         {
             // One that can say what it is, is new enough for ports.
-            let launched = Launched { client, key: process.key, name: Some(process.name), missed: Some(begun.elapsed()) };
+            let launched = Launched { client, key: process.key, assembly: Some(process.name), missed: Some(begun.elapsed()) };
             return info.is_none().then_some(launched);
         }
         sleep(if look < QUICK { LOOK } else { SLOW_LOOK }).await;

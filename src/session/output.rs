@@ -11,6 +11,8 @@ use jiff::tz::TimeZone;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use thiserror::Error;
 
+use crate::model::default_file_name;
+
 /// Why a recording's file could not be made or named.
 #[derive(Debug, Error)]
 pub enum OutputError {
@@ -164,7 +166,7 @@ impl OutputFile {
 
 /// The file that a recording gets when none is asked for: `NAME_PID_yyyymmdd_hhmmss.EXTENSION` in `folder`, in local time, with a number behind it
 /// where that is taken. Two recordings of a process may begin in one second.
-pub fn new_file(folder: &Path, name: &str, pid: u32, now_unix_ms: u64, extension: &str) -> PathBuf {
+pub(super) fn new_file(folder: &Path, name: &str, pid: u32, now_unix_ms: u64, extension: &str) -> PathBuf {
     let first = folder.join(stamped_name(name, pid, now_unix_ms, extension));
     let numbered = |n: u32| PathBuf::from(format!("{}_{n}.{extension}", first.with_extension("").display()));
     let is_free = |file: &PathBuf| [file, &partial(file)].iter().all(|path| path.symlink_metadata().is_err());
@@ -178,14 +180,10 @@ fn partial(path: &Path) -> PathBuf {
     partial.into()
 }
 
-/// `NAME_PID_yyyymmdd_hhmmss.EXTENSION`, in local time.
-///
-/// The name of a process is outside text: what is not a letter, a digit, `.`, `-` or `_` is left out.
+/// Its default name, in local time.
 pub(super) fn stamped_name(name: &str, pid: u32, now_unix_ms: u64, extension: &str) -> String {
-    let clean: String = name.chars().filter(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_')).take(64).collect();
-    let clean = Some(clean.trim_start_matches(['.', '-'])).filter(|clean| !clean.is_empty()).unwrap_or("dotnet");
     let now = Timestamp::from_millisecond(now_unix_ms as i64).unwrap_or_default().to_zoned(TimeZone::system());
-    format!("{clean}_{pid}_{}.{extension}", now.strftime("%Y%m%d_%H%M%S"))
+    default_file_name(name, pid, now.datetime(), extension)
 }
 
 fn folder(path: &Path) -> &Path {
@@ -278,22 +276,5 @@ mod tests {
         assert_eq!(next(), second);
         std::fs::write(&second, "").unwrap();
         assert!(next().to_str().unwrap().ends_with("_3.nettrace"));
-    }
-
-    #[test]
-    fn names_from_outside_become_plain_file_names() {
-        let cases = [
-            ("Order.Service", "Order.Service_"),
-            ("../../etc/passwd", "etcpasswd_"),
-            ("\u{1b}[31m", "31m_"),
-            ("", "dotnet_"),
-            ("..", "dotnet_"),
-        ];
-        for (name, start) in cases {
-            let made = stamped_name(name, 7, 1_700_000_000_000, "nettrace");
-            assert!(made.starts_with(&format!("{start}7_20231")), "{made}");
-            assert!(made.ends_with(".nettrace") && !made.contains('/'), "{made}");
-        }
-        assert!(stamped_name(&"x".repeat(5000), 7, 0, "nettrace").len() < 120);
     }
 }

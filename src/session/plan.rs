@@ -1,17 +1,17 @@
 //! What a recording is to be, and why it may not begin.
 
 use std::io;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use thiserror::Error;
 
-use super::lens::Lens;
-use super::output::OutputError;
+use super::output::{OutputError, new_file};
+use super::progress::Slot;
 use super::trace_session::StopLimit;
-use crate::clr::Trigger;
+use crate::clr::{Selected, Trigger};
 use crate::ipc::SessionConfig;
-use crate::model::{ProcessKey, Recording, RecordingId, Scheduling};
+use crate::model::{Order, ProcessKey, Recording, RecordingId, Scheduling};
 use crate::net::ExchangeError;
 use crate::net::perfetto::{PerfettoError, Sockets};
 use crate::nettrace::Keep;
@@ -25,8 +25,8 @@ pub struct Plan {
     pub key: ProcessKey,
     /// Its name.
     pub name: String,
-    /// Profiles and providers in words.
-    pub what: String,
+    /// Names of profiles, and providers.
+    pub what: Vec<String>,
     /// The session to ask for.
     pub config: SessionConfig,
     /// What is known not to be in it, a sentence each.
@@ -47,8 +47,8 @@ pub struct Plan {
     pub stop_limit: StopLimit,
     /// Whether what comes is analysed, for somebody who looks at it meanwhile.
     pub analysed: bool,
-    /// Which single events are kept for them to look at.
-    pub lens: Lens,
+    /// The filter of single events that are kept to be shown; it can be replaced while the recording runs.
+    pub event_filter: Slot<String>,
 }
 
 impl Plan {
@@ -58,7 +58,7 @@ impl Plan {
             id: RecordingId(0),
             key,
             name,
-            what: String::new(),
+            what: Vec::new(),
             config,
             notes: Vec::new(),
             file,
@@ -69,8 +69,28 @@ impl Plan {
             scheduling: None,
             stop_limit: StopLimit::RUNDOWN,
             analysed: false,
-            lens: Lens::default(),
+            event_filter: Slot::default(),
         }
+    }
+
+    /// Records what was ordered. A relative path, and the default file, are of this folder.
+    ///
+    /// # Errors
+    /// A sentence: what is wrong with the order, or why the kernel's scheduling cannot be recorded.
+    pub fn of(order: &Order, key: ProcessKey, name: String, folder: &Path) -> Result<Self, String> {
+        let Selected { what, config, .. } = order.select()?;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let default_file = || new_file(folder, &name, key.pid, now.as_millis() as u64, order.extension());
+        let file = order.file.as_ref().map_or_else(default_file, |file| folder.join(file));
+        Ok(Self {
+            what,
+            duration: order.duration,
+            max_bytes: order.max_size,
+            stop_on: order.stop_on.clone(),
+            keep: order.flight,
+            scheduling: if order.scheduling { Some(Sockets::of_machine().map_err(|cause| cause.to_string())?) } else { None },
+            ..Self::new(key, name, config, file)
+        })
     }
 
     /// How the recording looks before anything has happened.

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, watch};
 
-use super::lens::Lens;
 use crate::analysis::Symbols;
 use crate::model::{Findings, Kept, Scheduling};
 
@@ -18,9 +17,9 @@ pub(super) struct Progress {
     /// What is in the stream, where it is analysed. The newest wins.
     pub(super) findings: watch::Sender<Option<Arc<Findings>>>,
     /// Names of methods that were found elsewhere.
-    pub(super) names: Letterbox,
-    /// Which single events somebody wants to see.
-    pub(super) lens: Lens,
+    pub(super) names: Slot<Symbols>,
+    /// The filter of single events that are kept to be shown.
+    pub(super) event_filter: Slot<String>,
     /// What is kept of the stream, where not all is.
     pub(super) kept: watch::Sender<Option<Kept>>,
     /// How it is with the kernel's half, where it is recorded.
@@ -46,8 +45,8 @@ pub(super) struct Totals {
 }
 
 impl Progress {
-    pub(super) fn new(lens: Lens) -> Self {
-        Self { lens, ..Self::default() }
+    pub(super) fn new(event_filter: Slot<String>) -> Self {
+        Self { event_filter, ..Self::default() }
     }
 
     pub(super) fn totals(&self) -> Totals {
@@ -56,17 +55,30 @@ impl Progress {
     }
 }
 
-/// Where names that came wait for whoever counts.
-#[derive(Debug, Default)]
-pub(super) struct Letterbox(Mutex<Option<Symbols>>);
+/// The newest value for a thread that polls for it. Clones share it.
+#[derive(Debug)]
+pub struct Slot<T>(Arc<Mutex<Option<T>>>);
 
-impl Letterbox {
-    pub(super) fn put(&self, symbols: Symbols) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(symbols);
+impl<T> Slot<T> {
+    /// Replaces what was not taken yet.
+    pub fn put(&self, value: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
     }
 
-    /// What came since this was last asked.
-    pub(super) fn take(&self) -> Option<Symbols> {
+    /// What was put since this was last called.
+    pub(super) fn take(&self) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl<T> Default for Slot<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<T> Clone for Slot<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
     }
 }

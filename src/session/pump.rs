@@ -41,7 +41,7 @@ pub(super) struct Pump {
 
 impl Pump {
     /// Blocks until the end of the stream.
-    pub(super) fn run(mut self, mut stream: EventStream<BlockingStream>) -> Pumped {
+    pub(super) fn run(mut self, stream: EventStream<BlockingStream>) -> Pumped {
         let all = self.counting.keep.is_none();
         let session = self.session.clone();
         let undecodable = move |error| session.cut(Cut::Undecodable(error));
@@ -50,34 +50,22 @@ impl Pump {
         let mut trouble = Trouble::default();
         let mut written = true;
         let mut announced = false;
-        loop {
-            let mut buffer = counter.buffer(CHUNK);
-            let count = match stream.read(&mut buffer) {
-                Ok(0) => break,
-                Err(error) => {
-                    trouble.note(|| format!("the stream from the runtime broke off: {error}"));
-                    break;
-                }
-                Ok(count) => count,
-            };
+        read_all(stream, &counter, &mut trouble, |bytes, trouble| {
             let mut kept = 0;
             if !all {
-                kept = count;
-            } else if written && let Err(error) = write(&mut self.file, &buffer[..count], &mut kept) {
+                kept = bytes.len();
+            } else if written && let Err(error) = write(&mut self.file, bytes, &mut kept) {
                 written = false;
                 trouble.note(|| refused(&error));
             }
             self.progress.bytes.fetch_add(kept as u64, Ordering::Relaxed);
-            // What is not in the file does not count.
-            counter.count(buffer, kept);
             let full = self.max_bytes.is_some_and(|most| self.progress.totals().bytes >= most);
             if !announced && (full || !written) {
                 announced = true;
                 self.progress.enough.notify_one();
             }
-        }
-        // The session is over, whatever there is still to count.
-        drop(stream);
+            kept
+        });
         let Counted { mut complete, trouble: uncounted, recent } = counter.finish();
         if let Some(words) = uncounted {
             trouble.note(|| words);
@@ -130,6 +118,29 @@ impl Pump {
         };
         self.progress.bytes.store(total, Ordering::Relaxed);
         (complete, saved)
+    }
+}
+
+/// Reads a stream to its end, which is the end of its session. `take` gets each chunk and returns how many of its bytes were kept: only those are counted.
+pub(super) fn read_all(
+    mut stream: EventStream<BlockingStream>,
+    counter: &Counter,
+    trouble: &mut Trouble,
+    mut take: impl FnMut(&[u8], &mut Trouble) -> usize,
+) {
+    loop {
+        let mut buffer = counter.buffer(CHUNK);
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => {
+                let kept = take(&buffer[..count], trouble);
+                counter.count(buffer, kept);
+            }
+            Err(error) => {
+                trouble.note(|| format!("the stream from the runtime broke off: {error}"));
+                break;
+            }
+        }
     }
 }
 

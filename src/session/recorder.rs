@@ -51,7 +51,7 @@ impl Recorder {
         let begun = Instant::now();
         let created = OutputFile::create(&plan.file);
         let (output, file) = created.map_err(|error| if plan.scheduling.is_some() { error.without_salvage() } else { error })?;
-        let progress = Arc::new(Progress::new(plan.lens.clone()));
+        let progress = Arc::new(Progress::new(plan.event_filter.clone()));
         let keep = plan.keep.map(|keep| (keep, output.partial().to_owned()));
         let counting = Counting { analysed: plan.analysed, stop_on: plan.stop_on.clone(), keep };
         let (session, joint, pump) = match begin(&client, &plan, file, counting, &progress).await {

@@ -161,7 +161,7 @@ async fn names_of_older_methods_come_while_it_goes_on() {
 async fn single_events_are_those_that_were_asked_for() {
     let bench = bench(spec());
     let plan = bench.plan();
-    let lens = plan.lens.clone();
+    let filter = plan.event_filter.clone();
     let recorder = bench.start(plan).await;
     let mut progress = recorder.progress();
     let kinds = |recording: &Recording| {
@@ -169,7 +169,7 @@ async fn single_events_are_those_that_were_asked_for() {
         events.iter().map(|(event, _)| event.kind.provider.clone()).collect::<std::collections::BTreeSet<_>>()
     };
     timeout(Duration::from_secs(60), progress.wait_for(|recording| kinds(recording).len() > 1)).await.unwrap().unwrap();
-    lens.set("demo-web item".to_owned());
+    filter.put("demo-web item".to_owned());
     let chosen = |recording: &Recording| kinds(recording).into_iter().eq(["Demo-Web".to_owned()]);
     let recording = timeout(Duration::from_secs(60), progress.wait_for(chosen)).await.unwrap().unwrap().clone();
     let (event, stack) = &recording.findings.as_ref().unwrap().recent.events[0];

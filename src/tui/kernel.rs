@@ -91,7 +91,7 @@ mod tests {
         let client = Client::new(Endpoint { key, socket });
         let order = Order { tracepoints: vec!["all".to_owned()], ..Order::default() };
         let (events, kernel) = order.user_events().unwrap().unwrap();
-        let start = Recording::starting(RecordingId(1), key, "Web".to_owned(), "gc".to_owned(), Default::default());
+        let start = Recording::starting(RecordingId(1), key, "Web".to_owned(), vec!["gc".to_owned()], Default::default());
         let data = data.map(|()| UserEventsData::pretended(folder.path()));
         let wanted = Wanted { recording: Recording { kernel: Some(kernel), ..start }, events, data, duration };
         let (sender, inbox) = mpsc::channel(9);

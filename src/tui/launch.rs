@@ -9,14 +9,10 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
-use super::plan::plan;
 use super::tail::Tail;
 use crate::app::{JobResult, Msg, Ticket};
 use crate::model::{Order, RecordingId, sanitise};
-use crate::session::{Launch, Launched, Orphans, Passage, Plan};
-
-/// After this time without a runtime there is none in it.
-const USUAL_START: Duration = Duration::from_secs(10);
+use crate::session::{Launch, Launched, Orphans, Passage, Plan, USUAL_START};
 
 /// Time between two looks at what it has written.
 const LOOK: Duration = Duration::from_millis(200);
@@ -81,7 +77,7 @@ async fn follow(
     };
     if launched.is_none() {
         launch.hold(false);
-        let why = "no .NET runtime in it has connected in 10 s: it runs unrecorded";
+        let why = format!("no .NET runtime in it has connected in {} s: it runs unrecorded", USUAL_START.as_secs());
         drop(inbox.send(Msg::Failed(format!("{program}: {why}"))).await);
         launched = tokio::select! {
             launched = connected.as_mut() => Some(launched),
@@ -98,12 +94,11 @@ async fn follow(
     ended(launch.wait().await, "")
 }
 
-/// Asks a runtime who it is, and plans its recording.
+/// Plans the recording of a program that was started.
 async fn introduce(launched: &Launched, program: &str, id: RecordingId, order: Order) -> Result<Plan, String> {
-    let info = launched.client.process_info().await.map_err(|error| error.to_string())?;
-    let name = info.and_then(|info| info.entry_assembly).or_else(|| launched.name.clone()).filter(|name| !name.is_empty());
-    let name = name.unwrap_or_else(|| Path::new(program).file_stem().unwrap_or_default().to_string_lossy().into_owned());
-    Ok(Plan { notes: launched.note().into_iter().collect(), ..plan(order, id, launched.key, sanitise(&name))? })
+    let name = launched.name(Path::new(program)).await.map_err(|error| error.to_string())?;
+    let plan = Plan::of(&order, launched.key, name, &std::env::current_dir().unwrap_or_default())?;
+    Ok(Plan { id, notes: launched.note().into_iter().collect(), analysed: true, ..plan })
 }
 
 /// A new file, never over another, and a look at its end.

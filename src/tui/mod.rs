@@ -15,7 +15,6 @@ mod input_parser;
 mod kernel;
 mod launch;
 mod panic;
-mod plan;
 mod producer;
 mod recordings;
 mod runner;

@@ -14,7 +14,7 @@ use super::signals::Signals;
 use crate::app::Msg;
 use crate::model::{Phase, Recording, RecordingId};
 use crate::net::client::Client;
-use crate::session::{Launched, Lens, Plan, Recorder};
+use crate::session::{Launched, Plan, Recorder, Slot};
 
 /// What somebody wants of a recording. Later wishes replace earlier ones, and may come before it has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ const LAST_WAIT: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(super) struct Recordings {
     wishes: BTreeMap<RecordingId, watch::Sender<Wish>>,
-    lenses: BTreeMap<RecordingId, Lens>,
+    event_filters: BTreeMap<RecordingId, Slot<String>>,
     tasks: JoinSet<Option<Recording>>,
     /// Those that are over, until somebody is told.
     over: Vec<Recording>,
@@ -41,7 +41,7 @@ impl Recordings {
     /// Begins one; how it goes is told to `inbox`.
     pub(super) fn start(&mut self, client: Client, plan: Plan, inbox: mpsc::Sender<Msg>) {
         let wishes = self.begin(plan.id);
-        self.lenses.insert(plan.id, plan.lens.clone());
+        self.event_filters.insert(plan.id, plan.event_filter.clone());
         self.tasks.spawn(record(client, plan, wishes, inbox, None));
     }
 
@@ -68,7 +68,7 @@ impl Recordings {
     fn begin(&mut self, id: RecordingId) -> watch::Receiver<Wish> {
         self.active();
         self.wishes.retain(|_, wish| !wish.is_closed());
-        self.lenses.retain(|id, _| self.wishes.contains_key(id));
+        self.event_filters.retain(|id, _| self.wishes.contains_key(id));
         let (wish, wishes) = watch::channel(Wish::GoOn);
         self.wishes.insert(id, wish);
         wishes
@@ -84,8 +84,8 @@ impl Recordings {
 
     /// Says which single events are to be kept for a look.
     pub(super) fn filter_events(&self, id: RecordingId, filter: String) {
-        if let Some(lens) = self.lenses.get(&id) {
-            lens.set(filter);
+        if let Some(shared) = self.event_filters.get(&id) {
+            shared.put(filter);
         }
     }
 

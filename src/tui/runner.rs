@@ -12,7 +12,6 @@ use super::exports;
 use super::files::Files;
 use super::kernel;
 use super::launch::{self, Wanted};
-use super::plan::plan;
 use super::producer::Producer;
 use super::recordings::Recordings;
 use super::watches::Watches;
@@ -23,7 +22,7 @@ use crate::net::client::Client;
 use crate::net::port;
 use crate::net::user_events::Kernel;
 use crate::net::{Clients, Directory};
-use crate::session::{self, Serve, Settings, Watch};
+use crate::session::{self, Plan, Serve, Settings, Watch};
 
 /// The shortest time between two values of a watched process: more often costs it more and says no more.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -211,7 +210,8 @@ impl Runner {
     fn start_trace(&mut self, id: RecordingId, key: ProcessKey, order: Order) -> Result<(), String> {
         let (client, process) = self.reach(key)?;
         let Some((events, kernel)) = order.user_events()? else {
-            let plan = plan(order, id, key, process.name)?;
+            let plan = Plan::of(&order, key, process.name, &std::env::current_dir().unwrap_or_default())?;
+            let plan = Plan { id, analysed: true, ..plan };
             self.recordings.start(client, plan, self.inbox.clone());
             return Ok(());
         };

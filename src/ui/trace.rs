@@ -85,7 +85,7 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
         area.width,
         &[(sign, style), (" ", style), (word, style), ("  ", style), (&clock, theme.strong), (&which, theme.dim)],
     );
-    canvas.right(area.x + used + 2, y, area.width.saturating_sub(used + 2), &recording.what, theme.dim);
+    canvas.right(area.x + used + 2, y, area.width.saturating_sub(used + 2), &recording.what.join(" + "), theme.dim);
     y += 1;
 
     let below = Rect { y, ..area };

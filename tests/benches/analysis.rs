@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use allocation_counter::measure;
 use captures::{read, time};
 use dn_top::analysis::{Live, SampleFilter, Throughput};
-use dn_top::nettrace::{Decoder, Event, Limits, Loss, Metadata, Problem, SequencePoint, Sink, Thread, TraceHeader};
+use dn_top::nettrace::{Decoder, Event, Limits, Loss, Metadata, Sink, forward_sink};
 
 /// How long each line is measured.
 const TIME: Duration = Duration::from_secs(3);
@@ -71,9 +71,7 @@ struct FileOrder {
 }
 
 impl Sink for FileOrder {
-    fn trace(&mut self, header: &TraceHeader) {
-        Sink::trace(&mut self.live, header);
-    }
+    forward_sink!(self => [self.live]: trace stacks thread sequence_point problem);
 
     fn metadata(&mut self, metadata: &Metadata) {
         self.live.metadata(metadata);
@@ -88,25 +86,9 @@ impl Sink for FileOrder {
         }
     }
 
-    fn stacks(&mut self, count: u32) {
-        Sink::stacks(&mut self.live, count);
-    }
-
-    fn thread(&mut self, thread: &Thread) {
-        self.live.thread(thread);
-    }
-
     fn loss(&mut self, loss: &Loss) {
         self.live.loss(loss);
         self.live.ordered_loss(loss);
-    }
-
-    fn sequence_point(&mut self, point: &SequencePoint) {
-        self.live.sequence_point(point);
-    }
-
-    fn problem(&mut self, problem: &Problem) {
-        self.live.problem(problem);
     }
 }
 

@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
-use jiff::tz::Offset;
-
 use crate::app::Now;
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, TargetPath};
-use crate::model::{Age, Bytes, Process, is_elsewhere, seen_here, temporary_folder};
+use crate::model::{Age, Bytes, Process, default_file_name, is_elsewhere, seen_here, temporary_folder};
 
 use super::{Form, Purpose, Question, Subject};
 
@@ -53,7 +50,7 @@ impl Form {
             elsewhere: is_elsewhere(process).then(|| Box::new(process.clone())),
         };
         let subject = Subject { key: process.key, name: process.name.clone() };
-        let path = temporary_folder(process).join(format!("{}_{}_{}.dmp", file_name(&process.name), process.key.pid, stamp(now)));
+        let path = temporary_folder(process).join(default_file_name(&process.name, process.key.pid, now.local(), "dmp"));
         let needs = process.capabilities().missing(CommandCode::GenerateCoreDump2);
         let questions = vec![
             Question::choice("Type", OPTIONS, 1),
@@ -103,30 +100,5 @@ impl Dump {
                 format!("It writes the file itself, as {}, where it sees this path{place}: {size}.", self.user),
             ])
             .collect()
-    }
-}
-
-/// A name from outside, as a part of a file's name.
-pub(in crate::app) fn file_name(name: &str) -> String {
-    name.chars().map(|c| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' }).take(64).collect()
-}
-
-/// Local date and time as in file names, `yyyymmdd_hhmmss`.
-pub(in crate::app) fn stamp(now: Now) -> String {
-    let time = Timestamp::from_millisecond(now.unix_ms as i64).unwrap_or_default();
-    let offset = Offset::from_seconds(now.utc_offset).unwrap_or(Offset::UTC);
-    offset.to_datetime(time).strftime("%Y%m%d_%H%M%S").to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stamps_are_local() {
-        let stamp = |unix_s: u64, utc_offset| stamp(Now { unix_ms: unix_s * 1000, utc_offset, ..Now::default() });
-        assert_eq!(stamp(0, 0), "19700101_000000");
-        assert_eq!(stamp(1_709_251_199, 0), "20240229_235959");
-        assert_eq!(stamp(1_709_251_199, 3600), "20240301_005959");
     }
 }

@@ -31,7 +31,6 @@ pub use chooser::Chooser;
 pub(super) use chooser::Chosen;
 pub use control::Change;
 pub(super) use control::Wanted;
-pub(super) use dump::{file_name, stamp};
 pub(super) use export::ExportRequest;
 pub use form::{Choice, Field, Form, Purpose, Question, Reply};
 pub(super) use launch::Program;

@@ -85,7 +85,7 @@ pub(super) fn read(state: &mut State, ticket: Ticket, result: Result<FileContent
         key: file.key,
         name: file.process().name,
         file: path,
-        what: String::new(),
+        what: Vec::new(),
         notes: Vec::new(),
         phase: Phase::Done(outcome),
         elapsed: duration,

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::app::dialog::{Change, ExportRequest, Form, Overlay, Program, Served, Subject, Wanted, file_name, stamp};
+use crate::app::dialog::{Change, ExportRequest, Form, Overlay, Program, Served, Subject, Wanted};
 use crate::app::list::Row;
 use crate::app::toast::Level;
 use crate::app::{Effect, Job, JobKind, OutputView, Producer, State, Tab, Ticket};
 use crate::ipc::{DumpRequest, PerfMapKind};
-use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, RunState, Scheduling, sanitise, shown_command_line};
+use crate::model::{
+    Order, Process, ProcessKey, Recording, RecordingId, RunState, Scheduling, file_stamp, file_stem, sanitise, shown_command_line,
+};
 
 /// Stops the recording of the selected process, or starts one.
 pub(super) fn toggle_trace(state: &mut State) -> Vec<Effect> {
@@ -27,7 +29,7 @@ pub(super) fn toggle_trace(state: &mut State) -> Vec<Effect> {
 /// Starts to record a process.
 pub(super) fn start_trace(state: &mut State, subject: Subject, order: Order) -> Vec<Effect> {
     let id = state.recordings.next_id();
-    let what = order.profiles.iter().chain(&order.providers).cloned().collect::<Vec<_>>().join(" + ");
+    let what = order.profiles.iter().chain(&order.providers).cloned().collect();
     let kernel = order.user_events().ok().flatten().map(|(_, kernel)| kernel);
     let scheduling = order.scheduling.then_some(Scheduling::Waiting);
     let recording = Recording { kernel, scheduling, ..Recording::starting(id, subject.key, subject.name, what, PathBuf::new()) };
@@ -117,7 +119,7 @@ pub(super) fn launch(state: &mut State, program: Program) -> Vec<Effect> {
     let Program { words, order, output } = program;
     let name = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default().to_owned();
     let subject = Subject { key: ProcessKey { pid: 0, started: 0 }, name: name.clone() };
-    let output = output.unwrap_or_else(|| format!("{}_{}.out", file_name(&name), stamp(state.now)).into());
+    let output = output.unwrap_or_else(|| format!("{}_{}.out", file_stem(&name), file_stamp(state.now.local())).into());
     let ticket = begin(state, subject, JobKind::Launch { line: shown_command_line(&words.join(" ")), output: output.clone() });
     let id = state.recordings.next_id();
     state.last_profiles.clone_from(&order.profiles);

@@ -92,7 +92,7 @@ pub(super) fn environment(state: &mut State, ticket: Ticket, mut result: Result<
 /// How a recording stands.
 pub(super) fn recording(state: &mut State, mut recording: Recording) -> Vec<Effect> {
     clean(&mut recording.name);
-    clean(&mut recording.what);
+    recording.what.iter_mut().for_each(clean);
     if let Phase::Done(Outcome { trouble: Some(trouble), .. }) = &mut recording.phase {
         clean(trouble);
     }

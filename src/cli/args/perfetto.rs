@@ -1,10 +1,9 @@
 //! Perfetto's tracing service.
 
-use std::time::Duration;
-
 use clap::{Args, Subcommand};
 
 use super::Output;
+use super::record::Events;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -29,16 +28,6 @@ pub(in crate::cli) struct ServePerfetto {
     /// Pids, names of entry assemblies or diagnostic sockets [default: all processes that run when a recording begins]
     #[arg(value_name = "TARGET")]
     pub(in crate::cli) targets: Vec<String>,
-    /// A trace profile; `dn-top profiles` lists them
-    #[arg(long, value_name = "NAME")]
-    pub(in crate::cli) profile: Vec<String>,
-    /// A provider to turn on
-    #[arg(long, value_name = "NAME[:KEYWORDS[:LEVEL[:ARGS]]]")]
-    pub(in crate::cli) provider: Vec<String>,
-    /// Keywords of the runtime's own provider, such as gc+exception
-    #[arg(long, value_name = "NAME+NAME")]
-    pub(in crate::cli) clr_events: Option<String>,
-    /// Stop after this time, such as 1h
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub(in crate::cli) duration: Option<Duration>,
+    #[command(flatten)]
+    pub(in crate::cli) events: Events,
 }

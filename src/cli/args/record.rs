@@ -45,13 +45,9 @@ pub(in crate::cli) struct Run {
     pub(in crate::cli) command: Vec<OsString>,
 }
 
-/// What to record, and until when.
+/// Which events to record, and for how long.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Record {
-    /// The file to record into; made with mode 0600, never over another [default: NAME_PID_yyyymmdd_hhmmss.nettrace, or .perfetto-trace with
-    /// --kernel]
-    #[arg(short, value_name = "FILE")]
-    pub(in crate::cli) output_file: Option<PathBuf>,
+pub(in crate::cli) struct Events {
     /// A trace profile; `dn-top profiles` lists them
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) profile: Vec<String>,
@@ -61,12 +57,23 @@ pub(in crate::cli) struct Record {
     /// Keywords of the runtime's own provider, such as gc+exception
     #[arg(long, value_name = "NAME+NAME")]
     pub(in crate::cli) clr_events: Option<String>,
-    /// Only these events of a provider, or, with ^, all but these (.NET 10)
-    #[arg(long, value_name = "PROVIDER/[^]ID,ID")]
-    pub(in crate::cli) event_ids: Vec<String>,
     /// Stop after this time, such as 30s
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(in crate::cli) duration: Option<Duration>,
+}
+
+/// What to record, and until when.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Record {
+    /// The file to record into; made with mode 0600, never over another [default: NAME_PID_yyyymmdd_hhmmss.nettrace, or .perfetto-trace with
+    /// --kernel]
+    #[arg(short, value_name = "FILE")]
+    pub(in crate::cli) output_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::cli) events: Events,
+    /// Only these events of a provider, or, with ^, all but these (.NET 10)
+    #[arg(long, value_name = "PROVIDER/[^]ID,ID")]
+    pub(in crate::cli) event_ids: Vec<String>,
     /// Stop when this event comes, by its number or name; with TEXT, when its payload holds it
     #[arg(long, value_name = "PROVIDER/EVENT[:TEXT]", value_parser = Trigger::parse)]
     pub(in crate::cli) stop_on: Option<Trigger>,

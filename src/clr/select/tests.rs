@@ -14,7 +14,7 @@ fn chosen(profiles: &[&str], providers: &[&str], runtime_keywords: Option<&str>)
 #[test]
 fn nothing_asked_for_is_the_two_defaults() {
     let selected = chosen(&[], &[], None);
-    assert_eq!(selected.what, "dotnet-common + dotnet-sampled-thread-time");
+    assert_eq!(selected.what, ["dotnet-common", "dotnet-sampled-thread-time"]);
     assert_eq!(
         turned_on(&selected),
         [
@@ -77,11 +77,11 @@ fn rules() {
 #[test]
 fn what_it_is_called_and_warned_of() {
     let selected = chosen(&["HTTP", "database"], &["P"], Some("gc"));
-    assert_eq!(selected.what, "http + database + P:0xffffffffffffffff:informational + gc");
+    assert_eq!(selected.what, ["http", "database", "P:0xffffffffffffffff:informational", "gc"]);
     assert_eq!(selected.warnings.len(), 2);
     assert!(selected.warnings[1].starts_with("database: SQL text"));
     let selected = chosen(&["contention"], &[], Some("gc+jit"));
-    assert_eq!(selected.what, "contention");
+    assert_eq!(selected.what, ["contention"]);
     assert_eq!(
         selected.warnings,
         ["the runtime events gc+jit are left out: a provider or profile turns Microsoft-Windows-DotNETRuntime on already"]

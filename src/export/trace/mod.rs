@@ -25,7 +25,7 @@ mod writer;
 use std::io::{self, Write};
 
 use crate::model::TraceFormat;
-use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader};
+use crate::nettrace::{Metadata, Sink, forward_sink};
 
 use chromium::Chromium;
 use csv::Csv;
@@ -105,42 +105,12 @@ impl<'w> Export<'w> {
 }
 
 impl Sink for Export<'_> {
-    fn trace(&mut self, header: &TraceHeader) {
-        self.sink().trace(header);
-    }
-
-    fn metadata(&mut self, metadata: &Metadata) {
-        self.sink().metadata(metadata);
-    }
+    forward_sink!(self => [*self.sink()]: trace metadata event ordered_event thread loss ordered_loss sequence_point);
 
     fn wants_order(&self, metadata: &Metadata) -> bool {
         match &self.0 {
             Pass::Walk(walk) => walk.wants_order(metadata),
             Pass::Events(csv) => csv.wants_order(metadata),
         }
-    }
-
-    fn event(&mut self, event: &Event<'_>) {
-        self.sink().event(event);
-    }
-
-    fn ordered_event(&mut self, event: &Event<'_>) {
-        self.sink().ordered_event(event);
-    }
-
-    fn thread(&mut self, thread: &Thread) {
-        self.sink().thread(thread);
-    }
-
-    fn loss(&mut self, loss: &Loss) {
-        self.sink().loss(loss);
-    }
-
-    fn ordered_loss(&mut self, loss: &Loss) {
-        self.sink().ordered_loss(loss);
-    }
-
-    fn sequence_point(&mut self, point: &SequencePoint) {
-        self.sink().sequence_point(point);
     }
 }

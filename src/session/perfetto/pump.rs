@@ -8,8 +8,8 @@ use crate::export::LiveProcess;
 use crate::model::Count;
 use crate::session::count::{Counted, Counter, Counting};
 use crate::session::progress::Progress;
-use crate::session::pump::{Pumped, Trouble};
-use crate::session::trace_session::{BlockingStream, CHUNK, Cut, EventStream, TraceSession};
+use crate::session::pump::{Pumped, Trouble, read_all};
+use crate::session::trace_session::{BlockingStream, Cut, EventStream, TraceSession};
 
 /// Reads until the stream ends, and makes packets of all that comes.
 pub(in crate::session) struct ServicePump {
@@ -23,7 +23,7 @@ pub(in crate::session) struct ServicePump {
 
 impl ServicePump {
     /// Blocks until the end of the stream.
-    pub(in crate::session) fn run(self, mut stream: EventStream<BlockingStream>) -> Pumped {
+    pub(in crate::session) fn run(self, stream: EventStream<BlockingStream>) -> Pumped {
         let Self { session, process, names, inlet, counting, progress } = self;
         let undecodable = {
             let session = session.clone();
@@ -32,22 +32,11 @@ impl ServicePump {
         let counter = Counter::start(progress, counting, None, undecodable);
         let mut converter = Converter::new(process, names, inlet);
         let (mut trouble, mut decoded) = (Trouble::default(), true);
-        loop {
-            let mut buffer = counter.buffer(CHUNK);
-            let count = match stream.read(&mut buffer) {
-                Ok(0) => break,
-                Err(error) => {
-                    trouble.note(|| format!("the stream from the runtime broke off: {error}"));
-                    break;
-                }
-                Ok(count) => count,
-            };
+        read_all(stream, &counter, &mut trouble, |bytes, _| {
             // Why bytes cannot be decoded is said where they are counted.
-            decoded = decoded && converter.feed(&buffer[..count]).is_ok();
-            counter.count(buffer, count);
-        }
-        // The session is over, whatever there is still to convert and to count.
-        drop(stream);
+            decoded = decoded && converter.feed(bytes).is_ok();
+            bytes.len()
+        });
         let packets = converter.finish(&session);
         let Counted { complete, trouble: uncounted, .. } = counter.finish();
         if let Some(words) = uncounted {

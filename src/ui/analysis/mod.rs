@@ -106,7 +106,7 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect
         (problems.as_str(), theme.warn),
     ];
     let used = canvas.pieces(area.x, area.y, area.width, &pieces);
-    canvas.right(area.x + used + 2, area.y, area.width.saturating_sub(used + 2), &recording.what, theme.dim);
+    canvas.right(area.x + used + 2, area.y, area.width.saturating_sub(used + 2), &recording.what.join(" + "), theme.dim);
 }
 
 /// Writes what asks for a look, a line each, no more than `most`. Says how many lines it took.

@@ -281,7 +281,7 @@ fn tracing(width: u16, height: u16, seconds: u64, phase: Phase) -> World {
 
 fn analysed(width: u16, height: u16, keys: &str) -> World {
     let mut world = tracing(width, height, 42, Phase::Recording);
-    let what = "dotnet-common + dotnet-sampled-thread-time + gc-verbose + contention".to_owned();
+    let what = ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "contention"].map(str::to_owned).to_vec();
     world.send(Msg::Recording(Box::new(Recording {
         findings: Some(scripted()),
         what,

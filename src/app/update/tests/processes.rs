@@ -156,7 +156,7 @@ fn live_and_end(world: &mut World, pids: std::ops::Range<u32>) {
                 }
                 Effect::StartTrace { id, .. } => {
                     let outcome = Outcome { stopped_by: StoppedBy::TargetExit, complete: false, file: None, trouble: None };
-                    let starting = Recording::starting(id, process.key, process.name.clone(), "gc".to_owned(), "/x".into());
+                    let starting = Recording::starting(id, process.key, process.name.clone(), vec!["gc".to_owned()], "/x".into());
                     world.send(Msg::Recording(Box::new(Recording { phase: Phase::Done(outcome), ..starting })));
                 }
                 Effect::Dump { ticket, .. } => world.send(Msg::JobDone { ticket, result: Err(format!("{pid} has ended")) }),

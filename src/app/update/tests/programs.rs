@@ -40,7 +40,7 @@ fn what_a_program_writes_is_followed_until_somebody_reads_further_up() {
     world.press("⇥⇥⇥y");
     let effects = world.take_effects();
     let [Effect::Launch { output, ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
-    assert_eq!(output.to_str(), Some("a_b_20261121_083021.out"), "a file of its own, whatever its name is");
+    assert_eq!(output.to_str(), Some("ab_20261121_083021.out"), "a file of its own, whatever its name is");
     let ticket = *ticket;
     let write = |world: &mut World, lines: usize| {
         let lines = (1..=lines).map(|line| format!("line {line}")).collect();
