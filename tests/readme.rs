@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
+use dn_top::analysis::Filter;
 use dn_top::app::action::Group;
 use dn_top::app::help::{HelpLine, help};
 
@@ -16,7 +17,7 @@ const SHOWN: [Group; 4] = [Group::Process, Group::Table, Group::Files, Group::Pr
 fn the_keys_are_those_of_the_action_table() {
     let mut keys = vec![["Key".to_owned(), "What it does".to_owned()]];
     let mut shown = false;
-    for line in help("") {
+    for line in help(&Filter::default()) {
         match line {
             HelpLine::Heading(title) => {
                 shown = SHOWN.iter().any(|group| group.title() == title);
@@ -85,7 +86,7 @@ fn every_command_is_listed_with_what_the_help_says_of_it() {
 #[test]
 fn the_manual_page_and_the_completions_have_every_command() {
     let page = printed(&["man"]);
-    let entries = help("").into_iter().filter(|line| matches!(line, HelpLine::Entry(_))).count();
+    let entries = help(&Filter::default()).into_iter().filter(|line| matches!(line, HelpLine::Entry(_))).count();
     // Exit codes are written the same way.
     assert!(page.matches(".TP").count() > entries);
     for [name, _] in commands() {

@@ -14,9 +14,9 @@ mod contention;
 mod counters;
 mod diagnostic_source;
 mod distribution;
-mod event_filter;
 mod event_text;
 mod exceptions;
+mod filter;
 mod gc;
 mod heap;
 mod http;
@@ -50,9 +50,9 @@ pub use counters::{
     HistogramReading, Instrument, MeterLimits, MeterNotice, Spread, Vitals, told_once,
 };
 pub use distribution::Distribution;
-pub use event_filter::EventFilter;
 pub use event_text::{Described, describe};
 pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
+pub use filter::{EventFilter, Field, Filter};
 pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, GcSnapshot, Heap, PauseSnapshot};
 pub use heap::{HeapProblem, HeapSnapshot, HeapType};
 pub use http::{Layer, Outcome};

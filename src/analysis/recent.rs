@@ -9,8 +9,8 @@ use crate::clr::events;
 use crate::nettrace::{Event, Metadata, ThreadId};
 
 use super::Symbols;
-use super::event_filter::EventFilter;
 use super::event_text::{Described, describe};
+use super::filter::EventFilter;
 
 /// How many are kept.
 const KEPT: usize = 500;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use tui_input::Input;
-
+use crate::analysis::{Field, Filter};
 use crate::model::{ProcessKey, Variable};
 
 use super::Ticket;
@@ -64,13 +63,18 @@ pub struct Details {
 #[derive(Debug, Default)]
 pub struct Variables {
     /// What is searched for.
-    pub search: Input,
+    pub search: Filter,
     /// The selected line.
     pub cursor: Cursor,
     /// Indexes of the variables that match the search.
     pub matches: Vec<usize>,
     /// Which secret values are shown, by index.
     pub(super) revealed: Vec<bool>,
+}
+
+impl Variables {
+    /// The columns of the list.
+    pub const COLUMNS: [&str; 2] = ["NAME", "VALUE"];
 }
 
 impl Details {
@@ -113,10 +117,11 @@ impl Details {
 
     /// Finds the variables that match the search: in names, and in values that may be seen. A masked value is not given away by a match.
     pub(super) fn search(&mut self) {
-        let wanted = self.variables.search.value().trim().to_lowercase();
         let all = self.environment.get().map(Vec::as_slice).unwrap_or_default();
         let matches = all.iter().enumerate().filter(|(index, variable)| {
-            variable.name.to_lowercase().contains(&wanted) || self.is_readable(*index) && variable.value.to_lowercase().contains(&wanted)
+            let [name, value] = Variables::COLUMNS;
+            let readable = if self.is_readable(*index) { variable.value.as_str() } else { "" };
+            self.variables.search.passes(&[Field::text(name, &variable.name), Field::text(value, readable)])
         });
         let matches = matches.map(|(index, _)| index).collect();
         self.variables.matches = matches;

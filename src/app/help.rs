@@ -1,6 +1,7 @@
 //! The help text: the action table, by headings.
 
 use super::action::{Entry, Group, TABLE};
+use crate::analysis::{Field, Filter};
 
 /// A line of the help.
 #[derive(Debug, Clone, Copy)]
@@ -22,10 +23,14 @@ const NOTES: [&str; 4] = [
     "States: ● running  ◎ watched  ◐ suspended  ◉ recording  ! trouble",
 ];
 
-/// The lines of the help in which the text occurs, in keys or words.
-pub fn help(search: &str) -> Vec<HelpLine> {
-    let wanted = search.trim().to_lowercase();
-    let occurs = |text: &str| text.to_lowercase().contains(&wanted);
+/// The columns of the help.
+pub const COLUMNS: [&str; 2] = ["KEY", "TEXT"];
+
+/// The lines of the help that the filter lets through.
+pub fn help(search: &Filter) -> Vec<HelpLine> {
+    let passes = |keys: &str, label: &str, text: &str| {
+        search.passes(&[Field::text(COLUMNS[0], keys), Field::text(COLUMNS[1], label), Field::text(COLUMNS[1], text)])
+    };
     let mut lines = Vec::new();
     let mut section = |title: &'static str, body: Vec<HelpLine>| {
         if !body.is_empty() {
@@ -42,10 +47,11 @@ pub fn help(search: &str) -> Vec<HelpLine> {
         let entries = TABLE.iter().enumerate().filter(|(at, entry)| entry.group == group && !entry.keys.is_empty() && !again(*at, entry));
         let entries = entries.map(|(_, entry)| entry);
         let found = entries.filter(|entry| {
-            occurs(entry.label) || occurs(entry.help) || entry.keys.iter().any(|key| occurs(&key.name(true)) || occurs(&key.name(false)))
+            let keys: Vec<_> = entry.keys.iter().flat_map(|key| [key.name(true), key.name(false)]).collect();
+            passes(&keys.join(" "), entry.label, entry.help)
         });
         section(group.title(), found.map(HelpLine::Entry).collect());
     }
-    section("Good to know", NOTES.into_iter().filter(|note| occurs(note)).map(HelpLine::Note).collect());
+    section("Good to know", NOTES.into_iter().filter(|note| passes("", "", note)).map(HelpLine::Note).collect());
     lines
 }

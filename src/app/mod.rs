@@ -56,7 +56,7 @@ pub use flame::{FlameBox, FlameGraph};
 pub use hints::Hint;
 pub use jobs::{Job, JobKind, Jobs};
 pub use lints::{Ailment, Lint, ailment, lints};
-pub use list::{Column, Filter, Marks, ProcessList, Row, Sort, Trend};
+pub use list::{Column, ProcessList, Row, Sort, Trend};
 pub use message::{Clipboard, JobResult, Msg, Now, Ticket};
 pub use output::OutputView;
 pub use pane::{Content, Focus, Tab};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::jobs::Job;
 use super::text::fold;
 use super::{Reader, Ticket};
+use crate::analysis::Field;
 
 /// The pane.
 #[derive(Debug)]
@@ -25,8 +26,7 @@ impl OutputView {
 
     /// All lines that are searched for, folded to so many columns.
     pub fn rows(&self, columns: u16) -> Vec<String> {
-        let wanted = self.reader.search.value().trim().to_lowercase();
-        let lines = self.lines.iter().filter(|line| line.to_lowercase().contains(&wanted));
+        let lines = self.lines.iter().filter(|line| self.reader.search.passes(&[Field::text("TEXT", line)]));
         lines.flat_map(|line| fold(line, columns)).collect()
     }
 

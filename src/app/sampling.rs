@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::flame::Flame;
 use super::pane::Tab;
 use super::state::State;
-use crate::analysis::{CallNode, Counts, MethodCount, Profile, ProfileFrame, SampleCount, SampleFilter, ThreadId, ThreadSamples};
+use crate::analysis::{CallNode, Counts, Field, MethodCount, Profile, ProfileFrame, SampleCount, SampleFilter, ThreadId, ThreadSamples};
 use crate::model::{RecordingId, ThreadUse};
 
 /// How samples are looked at.
@@ -53,6 +53,9 @@ pub struct ThreadRow<'a> {
 }
 
 impl Sampling {
+    /// The columns in which a filter looks for words.
+    pub const COLUMNS: [&str; 2] = ["METHOD", "MODULE"];
+
     /// The time of the samples that count, nanoseconds: shares are shares of it.
     pub fn counted(&self, samples: SampleCount) -> u64 {
         if self.waiting { samples.all_ns() } else { samples.running_ns }
@@ -114,8 +117,7 @@ impl State {
         let (Some(counts), sampling) = (self.samples(), &self.views.sampling) else { return Vec::new() };
         let profile = counts.profile();
         let frames = counts.by_method().into_iter().filter_map(|method| Some((method, profile.frame_at(method.frame)?)));
-        let shown =
-            |(method, frame): &(MethodCount, &ProfileFrame)| sampling.number(method.total) > 0 && self.passes([&frame.name, &frame.module]);
+        let shown = |(method, frame): &(MethodCount, &ProfileFrame)| sampling.number(method.total) > 0 && self.finds(frame);
         let mut methods: Vec<_> = frames.filter(shown).collect();
         methods.sort_unstable_by(|(a, first), (b, second)| {
             let weight = |method: &MethodCount| {
@@ -126,6 +128,12 @@ impl State {
         });
         methods.truncate(METHODS);
         methods
+    }
+
+    /// Whether the filter of methods lets one through.
+    pub fn finds(&self, frame: &ProfileFrame) -> bool {
+        let [method, module] = Sampling::COLUMNS;
+        self.views.filter(Tab::Methods).passes(&[Field::text(method, &frame.name), Field::text(module, &frame.module)])
     }
 
     /// The call tree, heaviest first.

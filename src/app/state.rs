@@ -217,12 +217,13 @@ impl State {
                 (Focus::Detail, Tab::Info) => Context::Info,
                 (Focus::Detail, Tab::Environment) => Context::Environment,
                 (Focus::Detail, Tab::Trace) => Context::Trace,
-                (Focus::Detail, Tab::Gc | Tab::Exceptions | Tab::Threads) => Context::Analysis,
                 (Focus::Detail, Tab::Methods) if self.is_flame() => Context::Flame,
                 (Focus::Detail, Tab::Methods) => Context::Methods,
                 (Focus::Detail, Tab::Events) => Context::Events,
                 (Focus::Detail, Tab::Counters) => Context::Counters,
-                (Focus::Detail, Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies) => Context::Rows,
+                (Focus::Detail, Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies) => {
+                    Context::Rows
+                }
                 (Focus::Detail, Tab::Operations) => Context::Operations,
             },
         }

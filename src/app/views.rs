@@ -1,20 +1,19 @@
 //! How the recordings are looked at: what is selected, filtered and sorted in the tabs that show what is in them.
 
-use tui_input::Input;
-
 use super::counters::CounterView;
 use super::cursor::{Cursor, Step};
 use super::pane::Tab;
 use super::sampling::Sampling;
 use super::state::State;
 use super::tabs::{EventsView, View};
+use crate::analysis::Filter;
 use crate::model::{Findings, sanitise};
 
 /// How the recordings are looked at.
 #[derive(Debug, Default)]
 pub struct Views {
     /// What is filtered for, by tab.
-    filters: [Input; Tab::ALL.len()],
+    filters: [Filter; Tab::ALL.len()],
     /// How samples are looked at.
     pub sampling: Sampling,
     /// How events are looked at.
@@ -35,11 +34,11 @@ pub(super) struct Pick {
 
 impl Views {
     /// What a tab's list is filtered for.
-    pub fn filter(&self, tab: Tab) -> &Input {
+    pub fn filter(&self, tab: Tab) -> &Filter {
         &self.filters[tab as usize]
     }
 
-    pub(super) fn set_filter(&mut self, tab: Tab, filter: Input) {
+    pub(super) fn set_filter(&mut self, tab: Tab, filter: Filter) {
         self.filters[tab as usize] = filter;
     }
 
@@ -72,12 +71,6 @@ impl State {
     /// What is in the shown recording, as far as it was looked at.
     pub fn findings(&self) -> Option<&Findings> {
         self.shown_recording()?.value.findings.as_deref()
-    }
-
-    /// Whether every word of the filter is in one of the texts.
-    pub fn passes(&self, texts: [&str; 2]) -> bool {
-        let wanted = self.views.filter(self.tab).value().to_lowercase();
-        wanted.split_whitespace().all(|word| texts.iter().any(|text| text.to_lowercase().contains(word)))
     }
 
     /// The selected row of a tab's list, wherever it is by now.

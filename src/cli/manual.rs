@@ -10,6 +10,7 @@ use roff::{Roff, bold, roman};
 use super::args::Arguments;
 use super::exit::{Exit, Failure};
 use super::print;
+use crate::analysis::Filter;
 use crate::app::help::{HelpLine, help};
 
 const EXIT_CODES: [(&str, &str); 6] = [
@@ -49,7 +50,7 @@ pub(super) fn page() -> Result<Exit, Failure> {
 fn keys(out: &mut dyn Write) -> io::Result<()> {
     let mut page = Roff::new();
     page.control("SH", ["KEYS OF THE DASHBOARD"]);
-    for line in help("") {
+    for line in help(&Filter::default()) {
         match line {
             HelpLine::Blank => &mut page,
             HelpLine::Heading(title) => page.control("SS", [title]),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
+use std::ops::Range;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -98,24 +99,34 @@ impl<'a> Canvas<'a> {
         used
     }
 
-    /// Writes text in which some graphemes, by number, are marked.
-    pub(super) fn marked(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style, marks: &[u32]) -> u16 {
+    /// Writes text of a target that was made safe, and marks what a filter matched in it.
+    pub(super) fn filtered(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style, marks: &[Range<usize>]) -> u16 {
         let used = self.text(x, y, room, text, style);
-        if !marks.is_empty() {
-            let matched = self.theme.matched;
-            let mut at = x;
-            for (index, grapheme) in Span::raw(text).styled_graphemes(Style::new()).enumerate() {
-                let columns = width(grapheme.symbol);
-                if at.saturating_add(columns) > x + used {
-                    break;
-                }
-                if marks.binary_search(&(index as u32)).is_ok() {
-                    self.style(Rect::new(at, y, columns, 1), matched);
-                }
-                at += columns;
-            }
-        }
+        self.mark(x, y, used, text, marks);
         used
+    }
+
+    /// Marks ranges of a text that was written into so many columns. Where it was cut before the end of a range, the sign of the cut is marked.
+    pub(super) fn mark(&mut self, x: u16, y: u16, columns: u16, text: &str, marks: &[Range<usize>]) {
+        let Some(last) = marks.iter().map(|range| range.end).max() else { return };
+        let (matched, end) = (self.theme.matched, x + columns);
+        let mut at = x;
+        for grapheme in Span::raw(text).styled_graphemes(Style::new()) {
+            let start = grapheme.symbol.as_ptr() as usize - text.as_ptr() as usize;
+            let columns = width(grapheme.symbol);
+            let is_cut =
+                at.saturating_add(columns) > end || at.saturating_add(columns) == end && start + grapheme.symbol.len() < text.len();
+            if start >= last || is_cut {
+                if is_cut && start < last && at < end {
+                    self.style(Rect::new(end - 1, y, 1, 1), matched);
+                }
+                return;
+            }
+            if marks.iter().any(|range| range.start < start + grapheme.symbol.len() && start < range.end) {
+                self.style(Rect::new(at, y, columns, 1), matched);
+            }
+            at += columns;
+        }
     }
 
     /// Writes text over several lines, broken between words, as far as there is room. Says how many lines it took.
@@ -213,6 +224,30 @@ impl<'a> Canvas<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_matched_is_marked_as_far_as_it_is_visible() {
+        let theme = Theme::dark();
+        // The mark is where the letters are; a cut stands for what is behind it.
+        for (text, room, range, marked) in [
+            ("abcdef", 6, 2..4, "  ##  "),
+            ("abcdef", 4, 1..2, " #    "),
+            ("abcdef", 4, 2..5, "  ##  "),
+            ("abcdef", 4, 4..5, "   #  "),
+            ("abcd", 4, 3..4, "   #  "),
+            ("日本語", 6, 3..6, "  ##  "),
+            ("日本語", 4, 6..9, "  #   "),
+            ("", 4, 0..0, "      "),
+        ] {
+            let mut buffer = Buffer::empty(Rect::new(0, 0, 6, 1));
+            Canvas::new(&mut buffer, &theme).filtered(0, 0, room, text, Style::new(), std::slice::from_ref(&range));
+            let is_marked = |cell: &ratatui::buffer::Cell| {
+                cell.style().fg == theme.matched.fg && cell.style().add_modifier == theme.matched.add_modifier
+            };
+            let line: String = buffer.content().iter().map(|cell| if is_marked(cell) { '#' } else { ' ' }).collect();
+            assert_eq!(line, marked, "{text} {room} {range:?}");
+        }
+    }
 
     #[test]
     fn text_that_does_not_fit_is_cut_and_marked_and_nothing_leaves_its_room() {

@@ -2,8 +2,9 @@
 
 use ratatui::layout::Rect;
 
+use crate::analysis::Field;
 use crate::app::action::{Action, Status};
-use crate::app::{Answer, Focus, State, Typing};
+use crate::app::{Answer, Focus, State, Typing, Variables};
 use crate::model::Variable;
 
 use super::canvas::Canvas;
@@ -34,13 +35,16 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
     let names = u16::try_from(names).unwrap_or(u16::MAX).min(room * 2 / 5).max(8);
     for ((place, index), y) in view.matches.iter().enumerate().skip(window.start).zip(lines.y..lines.bottom()) {
         let Some(variable) = variables.get(*index) else { continue };
-        canvas.text(body.x + 1, y, names, &variable.name, theme.accent);
+        let [name, value] = Variables::COLUMNS;
+        let marks = view.search.marks(Field::text(name, &variable.name));
+        canvas.filtered(body.x + 1, y, names, &variable.name, theme.accent, &marks);
         let x = body.x + 1 + names + 2;
         let width = room.saturating_sub(names + 2);
         if !state.details.is_readable(*index) {
             canvas.text(x, y, width, theme.glyphs.mask, theme.dim);
         } else {
-            canvas.text(x, y, width, &variable.value, if variable.is_secret() { theme.warn } else { theme.text });
+            let marks = view.search.marks(Field::text(value, &variable.value));
+            canvas.filtered(x, y, width, &variable.value, if variable.is_secret() { theme.warn } else { theme.text }, &marks);
         }
         if place == view.cursor.at {
             let style = if state.focus == Focus::Detail { theme.selected } else { theme.shadowed };
@@ -67,12 +71,12 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, variables: &[Variable], body:
     }
     let x = body.x + 1;
     let used = canvas.text(x, body.y, body.width.saturating_sub(2), &count, theme.dim);
-    if search.value().is_empty() && typing.is_none() {
+    if search.as_str().is_empty() && typing.is_none() {
         return None;
     }
     let start = x + used + 2;
     let end =
-        start + canvas.value(start, body.y, body.right().saturating_sub(start + 1), format_args!(" /{} ", search.value()), theme.chip);
+        start + canvas.value(start, body.y, body.right().saturating_sub(start + 1), format_args!(" /{} ", search.as_str()), theme.chip);
     let line = typing?;
     let before = u16::try_from(line.input.visual_cursor()).unwrap_or(u16::MAX);
     Some((start.saturating_add(2).saturating_add(before).min(end.saturating_sub(1)), body.y))

@@ -118,7 +118,7 @@ pub(super) fn palette(canvas: &mut Canvas<'_>, state: &State, palette: &Palette,
     let cursor = (inside.x.saturating_add(used).saturating_add(before).min(inside.right()), inside.y);
     let body = Rect { y: inside.y + 1, height: inside.height.saturating_sub(1), ..inside };
     if palette.found.is_empty() {
-        canvas.text(body.x, body.y, body.width, "Nothing by that name.", theme.dim);
+        canvas.wrapped(body, palette.complaint.as_deref().unwrap_or("No action or process matches."), theme.dim);
     }
     list(canvas, body, palette.cursor, palette.found.len(), |canvas, index, row| match palette.found.get(index) {
         Some(Found::Action(entry)) => {

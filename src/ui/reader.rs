@@ -2,7 +2,8 @@
 
 use ratatui::layout::Rect;
 
-use crate::app::help::{HelpLine, help};
+use crate::analysis::Field;
+use crate::app::help::{COLUMNS, HelpLine, help};
 use crate::app::layout::Layout;
 use crate::app::{Level, OutputView, Reader, State, Toast, Typing};
 use crate::model::{Stopwatch, sanitise};
@@ -17,7 +18,7 @@ const KEYS: u16 = 14;
 pub(super) fn keys(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, layout: &Layout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let inside = canvas.dialog(layout.reader(), "Keys", theme.focus);
-    let lines = help(reader.search.value());
+    let lines = help(&reader.search);
     let height = usize::from(inside.height);
     let skip = reader.scroll.min(lines.len().saturating_sub(height));
     for (line, y) in lines.iter().skip(skip).zip(inside.y..inside.bottom()) {
@@ -38,7 +39,7 @@ pub(super) fn keys(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, layo
         }
     }
     if lines.is_empty() {
-        canvas.text(inside.x, inside.y, inside.width, "No key has to do with that.", theme.dim);
+        nothing(canvas, reader, &COLUMNS, inside, "No key matches.");
     }
     scroll(canvas, inside, skip, lines.len());
     search(canvas, state, reader, layout.reader())
@@ -48,10 +49,11 @@ pub(super) fn keys(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, layo
 pub(super) fn messages(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, layout: &Layout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let inside = canvas.dialog(layout.reader(), "Messages", theme.focus);
-    let wanted = reader.search.value().trim().to_lowercase();
-    let all: Vec<&Toast> = state.toasts.history().filter(|toast| toast.text.to_lowercase().contains(&wanted)).collect();
+    let passes = |toast: &&Toast| reader.search.passes(&[Field::text("TEXT", &toast.text)]);
+    let all: Vec<&Toast> = state.toasts.history().filter(passes).collect();
     if all.is_empty() {
-        canvas.text(inside.x, inside.y, inside.width, "Nothing was said.", theme.dim);
+        let text = if reader.search.is_empty() { "No messages yet." } else { "No message matches." };
+        nothing(canvas, reader, &["TEXT"], inside, text);
     }
     let skip = reader.scroll.min(all.len().saturating_sub(1));
     let mut y = inside.y;
@@ -86,8 +88,8 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
         canvas.text(inside.x, y, inside.width, row, theme.text);
     }
     if rows.is_empty() {
-        let text = if view.lines.is_empty() { "It has written nothing." } else { "No line has that in it." };
-        canvas.text(body.x, body.y, body.width, text, theme.dim);
+        let text = if view.lines.is_empty() { "No output yet." } else { "No line matches." };
+        nothing(canvas, &view.reader, &["TEXT"], body, text);
     }
     // Above, where no message covers it.
     let (sign, style, stands) = match &job.ended {
@@ -100,6 +102,12 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
     let track = Rect { x: inside.right() + 1, width: 1, ..body };
     canvas.scroll_mark(track, skip, height, rows.len());
     search(canvas, state, &view.reader, layout.reader())
+}
+
+/// What stands in place of an empty text.
+fn nothing(canvas: &mut Canvas<'_>, reader: &Reader, columns: &[&str], area: Rect, text: &str) {
+    let complaint = reader.search.unknown_column(columns);
+    canvas.wrapped(area, complaint.as_deref().unwrap_or(text), canvas.theme.dim);
 }
 
 /// A sign and a colour for how a message is meant.
@@ -121,7 +129,7 @@ fn scroll(canvas: &mut Canvas<'_>, inside: Rect, skip: usize, len: usize) {
 fn search(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, area: Rect) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let typing = state.line.as_ref().filter(|line| line.purpose == Typing::Reader);
-    let text = typing.map_or(reader.search.value(), |line| line.input.value());
+    let text = typing.map_or(reader.search.as_str(), |line| line.input.value());
     if text.is_empty() && typing.is_none() {
         return None;
     }

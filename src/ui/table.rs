@@ -6,6 +6,7 @@ use std::time::Duration;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::analysis::Field;
 use crate::app::layout::{ListLayout, Slot};
 use crate::app::{Ailment, Column, Focus, Row, State, Trend, Typing};
 use crate::model::{Age, Bytes, Contact, Count, Process, RunState};
@@ -61,7 +62,7 @@ fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<
     };
     let heading = if state.shows_files() { " Files " } else { " Processes " };
     let used = canvas.pieces(x, y, room, &[(heading, style), (&count, theme.dim), (&stale, theme.dim)]);
-    let text = typing.map_or(list.filter().text(), |line| line.input.value());
+    let text = typing.map_or(list.filter().as_str(), |line| line.input.value());
     if text.is_empty() && typing.is_none() {
         return None;
     }
@@ -109,14 +110,18 @@ fn cell(canvas: &mut Canvas<'_>, state: &State, row: &Row, slot: Slot, y: u16) {
     let style = row_style(theme, row);
     let Slot { column, x, width: room } = slot;
     match column {
-        Column::Pid => canvas.number(x, y, room, process.key.pid, style),
+        Column::Pid => {
+            let pid = process.key.pid.to_string();
+            let blank = room.saturating_sub(width(&pid));
+            written(canvas, state, Slot { x: x + blank, width: room - blank, ..slot }, y, &pid, style);
+        }
         Column::Name => {
             let style = if style == theme.text { theme.strong } else { style };
-            canvas.marked(x, y, room, &process.name, style, &row.marks.name);
+            written(canvas, state, slot, y, &process.name, style);
         }
         Column::Runtime => {
             let text = runtime(process).unwrap_or(theme.glyphs.none.into());
-            canvas.text(x, y, room, &text, if process.runtime.is_some() { style } else { theme.dim });
+            written(canvas, state, slot, y, &text, if process.runtime.is_some() { style } else { theme.dim });
         }
         Column::Cpu => match process.usage.cpu_percent {
             Some(percent) => {
@@ -135,7 +140,7 @@ fn cell(canvas: &mut Canvas<'_>, state: &State, row: &Row, slot: Slot, y: u16) {
         Column::Threads => canvas.number(x, y, room, process.usage.threads, style),
         Column::User => {
             match &process.user {
-                Some(user) => canvas.text(x, y, room, user, style),
+                Some(user) => written(canvas, state, slot, y, user, style),
                 None => canvas.value(x, y, room, process.uid, style),
             };
         }
@@ -143,10 +148,11 @@ fn cell(canvas: &mut Canvas<'_>, state: &State, row: &Row, slot: Slot, y: u16) {
         Column::State => {
             let [sign, second, word] = file_condition(theme, state, row).unwrap_or_else(|| condition(theme, row));
             let word = if room < 8 { ("", word.1) } else { word };
-            canvas.pieces(x, y, room, &[sign, second, (" ", word.1), word]);
+            let used = canvas.pieces(x, y, room, &[sign, second, (" ", word.1)]);
+            written(canvas, state, Slot { x: x + used, width: room - used, ..slot }, y, word.0, word.1);
         }
         Column::Container => {
-            canvas.text(x, y, room, process.container.as_deref().unwrap_or_default(), style);
+            written(canvas, state, slot, y, process.container.as_deref().unwrap_or_default(), style);
         }
         Column::Command => match process.contact.reason() {
             // What is the matter stands where it can be seen, not only in a log.
@@ -154,10 +160,16 @@ fn cell(canvas: &mut Canvas<'_>, state: &State, row: &Row, slot: Slot, y: u16) {
                 canvas.text(x, y, room, reason, theme.warn);
             }
             None => {
-                canvas.marked(x, y, room, &process.command_line, theme.dim, &row.marks.command);
+                written(canvas, state, slot, y, &process.command_line, theme.dim);
             }
         },
     }
+}
+
+/// Writes a text of a column, and marks what the filter matched in it.
+fn written(canvas: &mut Canvas<'_>, state: &State, slot: Slot, y: u16, text: &str, style: Style) -> u16 {
+    let marks = state.list.filter().marks(Field::text(slot.column.title(), text));
+    canvas.filtered(slot.x, y, slot.width, text, style, &marks)
 }
 
 /// A figure of a watched process; in the colour of a warning where it is what is wrong with it.
@@ -254,7 +266,12 @@ fn empty(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) {
     if !state.list.is_loaded() {
         lines.push(("Looking for .NET processes …".to_owned(), theme.dim));
     } else if !state.list.filter().is_empty() {
-        lines.push((format!("No process matches \"{}\".", state.list.filter().text()), theme.text));
+        let columns = Column::FILTERED.map(Column::title);
+        let complaint = state.list.filter().unknown_column(&columns);
+        lines.push(complaint.map_or_else(
+            || (format!("No process matches \"{}\".", state.list.filter().as_str()), theme.text),
+            |complaint| (complaint, theme.warn),
+        ));
         lines.push(("Esc clears the filter.".to_owned(), theme.dim));
     } else {
         let user = if state.options.user.is_empty() { "you".to_owned() } else { state.options.user.clone() };

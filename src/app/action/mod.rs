@@ -169,8 +169,6 @@ pub enum Context {
     Environment,
     /// Its recordings.
     Trace,
-    /// What is in a recording: collections, exceptions, threads.
-    Analysis,
     /// Where threads spend their time.
     Methods,
     /// The same as a flame graph, in which arrows move.
@@ -179,7 +177,7 @@ pub enum Context {
     Events,
     /// What is published.
     Counters,
-    /// A list of what is in a recording: requests, log messages, compiled methods, assemblies.
+    /// A list of what is in a recording: collections, exceptions, threads, requests, log messages, compiled methods, assemblies.
     Rows,
     /// What was and is being done.
     Operations,
@@ -204,8 +202,8 @@ pub enum Context {
 impl Context {
     /// Whether the keys go to one of the two panes.
     pub fn is_pane(self) -> bool {
-        use Context::{Analysis, Counters, Environment, Events, Flame, Info, List, Methods, Operations, Rows, Trace};
-        matches!(self, List | Info | Environment | Trace | Analysis | Methods | Flame | Events | Counters | Rows | Operations)
+        use Context::{Counters, Environment, Events, Flame, Info, List, Methods, Operations, Rows, Trace};
+        matches!(self, List | Info | Environment | Trace | Methods | Flame | Events | Counters | Rows | Operations)
     }
 
     /// Whether letters are text here, not keys.

@@ -121,7 +121,7 @@ impl Action {
             Self::SortLeft | Self::SortRight if state.context() == Context::Flame => Status::Idle,
             Self::Back if state.context() == Context::List => {
                 let errors = state.toasts.shown(state.now.elapsed).any(|toast| toast.level == Level::Error);
-                ready_if(!state.list.filter().text().is_empty() || errors)
+                ready_if(!state.list.filter().as_str().is_empty() || errors)
             }
             _ => Status::Ready,
         }
@@ -224,7 +224,7 @@ impl State {
             Context::Events => self.findings().is_some(),
             Context::Counters => is_watched(self) || self.counters().is_some_and(|snapshot| !snapshot.counters.is_empty()),
             Context::Rows => {
-                self.view_of(self.tab).is_some_and(|view| !view.list.is_empty() || !self.views.filter(self.tab).value().is_empty())
+                self.view_of(self.tab).is_some_and(|view| !view.list.is_empty() || !self.views.filter(self.tab).as_str().is_empty())
             }
             _ => true,
         }

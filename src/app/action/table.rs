@@ -15,15 +15,14 @@ const METHODS: Places = Places::of(&[Context::Methods]).and(FLAME);
 const EVENTS: Places = Places::of(&[Context::Events]);
 const COUNTERS: Places = Places::of(&[Context::Counters]);
 const ROWS: Places = Places::of(&[Context::Rows]);
-const ANALYSES: Places = Places::of(&[Context::Analysis, Context::Methods]).and(EVENTS).and(COUNTERS).and(ROWS);
+const ANALYSES: Places = Places::of(&[Context::Methods]).and(EVENTS).and(COUNTERS).and(ROWS);
 /// Where arrows to the sides are for nothing else.
 const PLAIN_DETAIL: Places = INFO.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(OPERATIONS);
 const DETAIL: Places = PLAIN_DETAIL.and(FLAME);
 const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
 const PANES: Places = LIST.and(DETAIL);
 /// Methods have another use for its key.
-const WATCH: Places =
-    LIST.and(INFO).and(ENVIRONMENT).and(TRACE).and(Places::of(&[Context::Analysis])).and(EVENTS).and(COUNTERS).and(ROWS).and(OPERATIONS);
+const WATCH: Places = LIST.and(INFO).and(ENVIRONMENT).and(TRACE).and(EVENTS).and(COUNTERS).and(ROWS).and(OPERATIONS);
 const LINE: Places = Places::of(&[Context::Line]);
 const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
 const PICK_MANY: Places = Places::of(&[Context::PickMany]);
@@ -48,6 +47,9 @@ const PAGE_UP: Key = Key::Plain(KeyCode::PageUp);
 const PAGE_DOWN: Key = Key::Plain(KeyCode::PageDown);
 const HOME: Key = Key::Plain(KeyCode::Home);
 const END: Key = Key::Plain(KeyCode::End);
+
+/// The grammar of every filter.
+const FILTER: &str = "Filter: all words must match, !word must not; column:word only there.";
 
 /// Every action. An action may stand here more than once, with other words in another place.
 pub static TABLE: &[Entry] = &[
@@ -116,7 +118,7 @@ pub static TABLE: &[Entry] = &[
     acts(Action::Copy, &[char('y')], "copy", "Copy the pid, command line, a path or a value.", PANES, 45),
     // The process table.
     table(Action::Open, &[ENTER], "details", "Give the keys to the details of the selected process.", LIST, 85),
-    table(Action::Filter, &[char('/')], "filter", "Filter; words must all match, !word must not.", LIST, 75),
+    table(Action::Filter, &[char('/')], "filter", FILTER, LIST, 75),
     table(Action::Back, &[ESC], "clear", "Clear the filter, or put away an error.", LIST, 0),
     table(Action::SortRight, &[char('>')], "sort", "Sort by the next column.", LIST, 40),
     table(Action::SortLeft, &[char('<')], "sort", "Sort by the previous column.", LIST, 0),
@@ -130,15 +132,15 @@ pub static TABLE: &[Entry] = &[
     details(Action::NextTab, &[TAB], "tabs", "Next tab.", FLAME, 84),
     details(Action::PreviousTab, &[BACK_TAB], "tabs", "Previous tab.", FLAME, 0),
     details(Action::Digit, &[Key::Digit], "tab", "The tab counted from the left.", DETAIL, 0),
-    details(Action::Search, &[char('/')], "search", "Search names and values that are shown.", ENVIRONMENT, 80),
+    details(Action::Search, &[char('/')], "search", FILTER, ENVIRONMENT, 80),
     details(Action::Reveal, &[char('v')], "reveal", "Show or hide the selected secret value.", ENVIRONMENT, 82),
-    details(Action::Search, &[char('/')], "filter", "Filter what is listed by name.", METHODS.and(EVENTS).and(COUNTERS).and(ROWS), 80),
+    details(Action::Search, &[char('/')], "filter", FILTER, METHODS.and(EVENTS).and(COUNTERS).and(ROWS), 80),
     details(
         Action::Filter,
         &[char('/')],
         "processes",
         "Filter the process table, from tabs that list nothing by name.",
-        INFO.and(TRACE).and(Places::of(&[Context::Analysis])).and(OPERATIONS),
+        INFO.and(TRACE).and(OPERATIONS),
         0,
     ),
     details(Action::Waiting, &[char('w')], "waiting", "Count threads that wait, too, or only those that run.", METHODS, 82),
@@ -208,7 +210,7 @@ pub static TABLE: &[Entry] = &[
     dialogs(Action::Right, &[RIGHT, char('l')], "change", "Option or button to the right.", FORM, 0),
     dialogs(Action::Yes, &[char('y')], "yes", "Do it.", FORM, 80),
     dialogs(Action::No, &[char('n')], "no", "Do nothing and close.", FORM, 0),
-    dialogs(Action::Search, &[char('/')], "search", "Search in this text.", READER, 80),
+    dialogs(Action::Search, &[char('/')], "search", FILTER, READER, 80),
     dialogs(Action::Abandon, &[char('x')], "leave now", "Do not wait for the rest; the files stay readable.", ENDING, 90),
 ];
 

@@ -3,12 +3,11 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::*;
 use crate::app::world::World;
 
-const CONTEXTS: [Context; 19] = [
+const CONTEXTS: [Context; 18] = [
     Context::List,
     Context::Info,
     Context::Environment,
     Context::Trace,
-    Context::Analysis,
     Context::Methods,
     Context::Flame,
     Context::Events,

@@ -22,8 +22,7 @@ mod words;
 
 use std::fmt;
 
-use tui_input::Input;
-
+use crate::analysis::Filter;
 use crate::app::OutputView;
 use crate::model::ProcessKey;
 
@@ -90,7 +89,7 @@ pub struct Reader {
     /// How many lines are above the first one shown.
     pub scroll: usize,
     /// What is searched for: lines without it are left out.
-    pub search: Input,
+    pub search: Filter,
 }
 
 impl Overlay {

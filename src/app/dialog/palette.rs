@@ -1,12 +1,11 @@
 //! The palette: an action or a process, found by name.
 
 use super::Subject;
+use crate::analysis::{Field, Filter};
 use crate::app::action::{Action, Entry, Status, TABLE};
 use crate::app::cursor::Cursor;
 use crate::app::list::Row;
 use crate::app::state::State;
-use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
-use nucleo_matcher::{Config, Matcher, Utf32Str};
 use tui_input::Input;
 
 /// An action or a process, found by name.
@@ -16,8 +15,10 @@ pub struct Palette {
     pub input: Input,
     /// The selected line.
     pub cursor: Cursor,
-    /// What was found, best first.
+    /// What was found: actions by their names, processes, then actions by what they do.
     pub found: Vec<Found>,
+    /// The complaint about a column that there is not.
+    pub complaint: Option<String>,
 }
 
 /// Something that was found.
@@ -30,26 +31,35 @@ pub enum Found {
 }
 
 impl Palette {
+    /// The columns in which a word can match.
+    pub const COLUMNS: [&str; 3] = ["ACTION", "HELP", "PROCESS"];
+
     /// Searches among the lines of the action table that `offers` takes, and among the processes.
     pub(in crate::app) fn search(&mut self, offers: impl Fn(usize) -> bool, rows: &[Row]) {
-        let mut matcher = Matcher::new(Config::DEFAULT);
-        let pattern = Pattern::parse(self.input.value(), CaseMatching::Ignore, Normalization::Smart);
-        let mut chars = Vec::new();
-        let mut score = |text: &str| pattern.score(Utf32Str::new(text, &mut chars), &mut matcher);
-        let mut found: Vec<(u32, Found)> = Vec::new();
+        let filter = Filter::new(self.input.value());
+        let passes = |fields: &[(&'static str, &str)]| {
+            filter.passes(&fields.iter().map(|(column, text)| Field::text(column, text)).collect::<Vec<_>>())
+        };
+        let [action, help, process] = Self::COLUMNS;
+        let (mut named, mut described) = (Vec::new(), Vec::new());
         for (index, entry) in TABLE.iter().enumerate().filter(|(index, _)| offers(*index)) {
-            let best = score(entry.label).max(score(entry.help).map(|score| score / 2));
-            found.extend(best.map(|best| (best, Found::Action(index))));
-        }
-        // Processes come in once something is typed: there may be very many.
-        if !self.input.value().is_empty() {
-            for row in rows {
-                let subject = Subject { key: row.process.key, name: row.process.name.clone() };
-                found.extend(score(&subject.to_string()).map(|score| (score, Found::Process(subject))));
+            if passes(&[(action, entry.label)]) {
+                named.push(Found::Action(index));
+            } else if passes(&[(action, entry.label), (help, entry.help)]) {
+                described.push(Found::Action(index));
             }
         }
-        found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-        self.found = found.into_iter().map(|(_, found)| found).collect();
+        // What begins so is meant before what only has it.
+        let begins = |found: &Found| matches!(found, Found::Action(index) if TABLE[*index].label.starts_with(filter.as_str()));
+        named.sort_by_key(|found| !begins(found));
+        // Processes come in once something is typed: there may be very many.
+        if !filter.is_empty() {
+            let subjects = rows.iter().map(|row| Subject { key: row.process.key, name: row.process.name.clone() });
+            named.extend(subjects.filter(|subject| passes(&[(process, &subject.to_string())])).map(Found::Process));
+        }
+        named.append(&mut described);
+        self.found = named;
+        self.complaint = filter.unknown_column(&Self::COLUMNS);
         self.cursor = Cursor::default();
     }
 }

@@ -65,6 +65,9 @@ impl Column {
         Self::Command,
     ];
 
+    /// The columns in which a filter looks for words.
+    pub const FILTERED: [Self; 7] = [Self::Pid, Self::Name, Self::Runtime, Self::User, Self::State, Self::Container, Self::Command];
+
     /// What stands in the header.
     pub fn title(self) -> &'static str {
         match self {
@@ -133,6 +136,19 @@ impl Column {
     /// Whether it is about watched processes only.
     pub fn is_watched(self) -> bool {
         matches!(self, Self::Heap | Self::Allocation | Self::GcTime | Self::Exceptions | Self::Queue)
+    }
+
+    /// The text that stands in it, where that is text.
+    pub fn text(self, row: &Row) -> Option<&str> {
+        match self {
+            Self::Name => Some(&row.process.name),
+            Self::Runtime => row.process.runtime.as_ref().map(|version| version.as_str()),
+            Self::User => row.process.user.as_deref(),
+            Self::State => Some(row.word()),
+            Self::Container => row.process.container.as_deref(),
+            Self::Command => Some(&row.process.command_line),
+            _ => None,
+        }
     }
 
     /// The figure of a watched process that stands in it.

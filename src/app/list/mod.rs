@@ -4,19 +4,19 @@
 //! neighbour only when the process leaves the table. Order and marks are worked out when something changes, never while drawing.
 
 mod column;
-mod filter;
 mod trend;
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::time::Duration;
 
 pub use column::Column;
-pub use filter::{Filter, Marks};
 pub use trend::Trend;
 
 use super::lints::Ailment;
 use super::watches::Pulse;
+use crate::analysis::{Field, Filter};
 use crate::model::{Contact, Process, ProcessKey, RunState};
 
 /// How long a new row is marked.
@@ -39,8 +39,6 @@ pub struct Row {
     pub gone_at: Option<Duration>,
     /// Its processor time over the last looks.
     pub trend: Trend,
-    /// What the filter matched.
-    pub marks: Marks,
 }
 
 impl Row {
@@ -48,6 +46,20 @@ impl Row {
     pub fn ailment(&self) -> Option<Ailment> {
         let is_well_met = self.gone_at.is_none() && self.process.contact == Contact::Ok && self.process.run_state == RunState::Running;
         self.pulse.filter(|_| is_well_met)?.ailment
+    }
+
+    fn passes(&self, filter: &Filter, scratch: &mut String) -> bool {
+        if filter.is_empty() {
+            return true;
+        }
+        scratch.clear();
+        let _: std::fmt::Result = write!(scratch, "{}", self.process.key.pid);
+        let text = |column: Column| Field::text(column.title(), column.text(self).unwrap_or_default());
+        // A recording is found whatever the state says instead.
+        let recording = Field::text(Column::State.title(), if self.recording { "recording" } else { "" });
+        let [pid, others @ ..] = Column::FILTERED;
+        let [a, b, c, d, e, f] = others.map(text);
+        filter.passes(&[Field::text(pid.title(), scratch), a, b, c, d, e, f, recording])
     }
 
     /// How the process is, in a word. Who records the sick one still wants to see why it is sick.
@@ -94,18 +106,16 @@ pub struct ProcessList {
 impl ProcessList {
     /// An empty table with this filter.
     pub fn new(filter: &str) -> Self {
-        let mut list = Self {
+        Self {
             rows: Vec::new(),
             order: Vec::new(),
             selected: None,
             pinned: false,
             offset: 0,
             sort: Sort { column: Column::Cpu, descending: true },
-            filter: Filter::default(),
+            filter: Filter::new(filter),
             loaded: false,
-        };
-        list.filter.set(filter);
-        list
+        }
     }
 
     /// Whether the processes were looked at yet.
@@ -205,7 +215,6 @@ impl ProcessList {
             pulse: None,
             new_until,
             gone_at: None,
-            marks: Marks::default(),
         }));
         self.loaded = true;
         if changed {
@@ -268,7 +277,7 @@ impl ProcessList {
 
     /// Takes a new filter.
     pub(super) fn set_filter(&mut self, text: &str) {
-        self.filter.set(text);
+        self.filter = Filter::new(text);
         self.rebuild();
     }
 
@@ -322,7 +331,8 @@ impl ProcessList {
     fn rebuild(&mut self) {
         let Self { rows, order, filter, sort, .. } = self;
         order.clear();
-        order.extend(rows.iter_mut().enumerate().filter_map(|(index, row)| filter.matches(row).then_some(index)));
+        let mut scratch = String::new();
+        order.extend(rows.iter().enumerate().filter_map(|(index, row)| row.passes(filter, &mut scratch).then_some(index)));
         order.sort_unstable_by(|&a, &b| sort.compare(&rows[a], &rows[b]));
         let place = self.selected.filter(|_| self.pinned).map_or(0, |(key, place)| {
             let same = self.order.iter().position(|&index| self.rows[index].process.key == key);

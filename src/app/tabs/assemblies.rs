@@ -1,6 +1,6 @@
 //! Assemblies that are loaded, and those that were searched for and not found.
 
-use super::list::{Cell, Fit, Table};
+use super::list::{Cell, Fit, Placed, Table};
 use super::logs::at;
 use super::look::Look;
 use super::view::{Figure, Head, Role, Side, View};
@@ -12,7 +12,7 @@ use crate::model::Count;
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let snapshot = &look.findings.snapshot.assemblies;
     // Those that were loaded during the recording first, the latest before the others.
-    let mut assemblies: Vec<&Assembly> = snapshot.loaded.iter().filter(|assembly| look.state.passes([&assembly.full_name, ""])).collect();
+    let mut assemblies: Vec<&Assembly> = snapshot.loaded.iter().collect();
     assemblies.sort_by_key(|assembly| std::cmp::Reverse(assembly.at));
 
     let is_known = !snapshot.loaded.is_empty() || snapshot.searches > 0;
@@ -29,7 +29,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         figures.push(Figure::new("failed", Count(snapshot.failures), if snapshot.failures > 0 { Role::Warning } else { Role::Text }));
     }
 
-    let list = Table::new(assemblies.clone(), |assembly| assembly.full_name.clone())
+    let Placed { list, cursor, selected } = Table::new(assemblies, |assembly| assembly.full_name.clone())
         .column("LOADED", 7, Fit::Right, |assembly| match assembly.at {
             Some(moment) => Cell::new(at(moment), Role::Text),
             None => Cell::new("before", Role::Dim),
@@ -37,14 +37,13 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         .column("ASSEMBLY", 0, Fit::Left, |assembly| Cell::new(parts(assembly).0, Role::Text))
         .column("VERSION", 14, Fit::Left, |assembly| Cell::new(parts(assembly).1, Role::Dim))
         .column("", 8, Fit::Left, |assembly| Cell::new(if assembly.is_dynamic { "dynamic" } else { "" }, Role::Dim))
-        .finish();
+        .place(look, Tab::Assemblies);
     let missing = Table::new(snapshot.missing.iter().collect(), |missing: &&crate::analysis::MissingAssembly| missing.name.clone())
         .column("AT", 7, Fit::Right, |missing| Cell::new(at(missing.at), Role::Dim))
         .column("NOT FOUND", 0, Fit::Left, |missing| Cell::new(&missing.name, Role::Warning))
         .column("REQUESTED BY", 40, Fit::Left, |missing| Cell::new(&missing.requested_by, Role::Dim))
         .finish();
 
-    let cursor = look.cursor(Tab::Assemblies, list.as_ref());
     View {
         head: vec![Head::Figures(figures)],
         empty: match look.empty(snapshot.loaded.is_empty(), Source::Assemblies, "No assembly matches the filter.") {
@@ -54,7 +53,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
             other => other,
         },
         side: (!snapshot.missing.is_empty()).then_some(Side::list(missing)),
-        copy: assemblies.get(cursor.at).map(|assembly| ("assembly", assembly.full_name.clone())),
+        copy: selected.map(|assembly| ("assembly", assembly.full_name.clone())),
         ..View::new(list, cursor, "")
     }
 }

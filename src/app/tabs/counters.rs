@@ -2,7 +2,7 @@
 
 use super::list::{Cell, Fit, Rows, Table};
 use super::view::{Line, Plot, Role, Side, View};
-use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, HistogramReading, Spread, told_once};
+use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, Field, HistogramReading, Spread, told_once};
 use crate::app::counters::{CounterLine, CounterOrder, CounterOrigin, change};
 use crate::app::lints::ailment;
 use crate::app::pane::Tab;
@@ -13,6 +13,9 @@ use crate::model::{Bytes, Count, Number};
 
 /// Columns of tags that are shown with their keys in the list; of longer ones only the values are.
 const TAGS: u16 = 40;
+
+/// The columns in which a filter looks for words; a provider has a line of its own.
+const COLUMNS: [&str; 2] = ["COUNTER", "PROVIDER"];
 
 /// `None` where there is neither a watch nor a recording with counters.
 pub(super) fn view(state: &State) -> Option<View<'_>> {
@@ -27,12 +30,16 @@ pub(super) fn view(state: &State) -> Option<View<'_>> {
         Some(CounterLine::Counter(counter)) => Some(*counter),
         _ => None,
     };
-    let empty = match state.views.filter(Tab::Counters).value() {
+    let empty = match state.views.filter(Tab::Counters).as_str() {
         "" => "Waiting for the first values …",
         _ => "No counter matches the filter.",
     };
-    let view =
-        View { side: selected.map(about), copy: selected.map(|counter| ("counter", whole(counter))), ..View::new(list, cursor, empty) };
+    let view = View {
+        side: selected.map(about),
+        copy: selected.map(|counter| ("counter", whole(counter))),
+        filtered: COLUMNS.to_vec(),
+        ..View::new(list, cursor, empty)
+    };
     Some(match origin {
         CounterOrigin::Watch(watch) => View {
             heading: Some(heading(state, watch)),
@@ -70,7 +77,7 @@ fn heading(state: &State, watch: &Watch) -> Vec<Line> {
 
 fn rows(lines: Vec<CounterLine<'_>>) -> Rows<'_> {
     Table::new(lines, |line: &CounterLine<'_>| line.name())
-        .column("COUNTER", 0, Fit::Left, |line| match line {
+        .column(COLUMNS[0], 0, Fit::Left, |line| match line {
             CounterLine::Group { name, count, folded } => {
                 Cell::new(format!("{} {name} ({count})", if *folded { "+" } else { "-" }), Role::Accent)
             }
@@ -224,9 +231,12 @@ impl State {
     /// The lines of the list: what the filter lets through, below the name of its provider.
     pub fn counter_lines(&self) -> Vec<CounterLine<'_>> {
         let all = self.counters().map(|snapshot| snapshot.counters.as_slice()).unwrap_or_default();
+        let filter = self.views.filter(Tab::Counters);
         let passes = |counter: &&CounterSnapshot| {
             let CounterSnapshot { name, display_name, tags, group, .. } = counter;
-            self.passes([&format!("{name} {display_name} {tags}"), group])
+            let counter = [name, display_name, tags].map(|text| Field::text(COLUMNS[0], text));
+            let [name, display_name, tags] = counter;
+            filter.passes(&[name, display_name, tags, Field::text(COLUMNS[1], group)])
         };
         let mut shown: Vec<_> = told_once(all).filter(passes).collect();
         shown.sort_by(|a, b| a.group.cmp(&b.group).then_with(|| self.views.counters.order.compare(a, b)));

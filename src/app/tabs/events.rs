@@ -3,7 +3,7 @@
 use super::list::{Cell, Fit, Rows, Table};
 use super::look::Look;
 use super::view::{Figure, Head, Line, Role, Side, View};
-use crate::analysis::{EventFilter, SingleEvent};
+use crate::analysis::{EventFilter, Field, Filter, SingleEvent};
 use crate::app::effect::Effect;
 use crate::app::pane::Tab;
 use crate::app::state::State;
@@ -11,7 +11,6 @@ use crate::app::text::width;
 use crate::model::RecordingId;
 use crate::model::{Bytes, Count, CountRate, EventRate, Percent, Stopwatch};
 use std::sync::Arc;
-use tui_input::Input;
 
 /// How events are looked at.
 #[derive(Debug, Default)]
@@ -31,7 +30,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let view = if look.state.views.events.single { single(look) } else { kinds(look) };
     let mut head = vec![Head::Figures(figures(look))];
     head.extend(view.head);
-    View { head, ..view }
+    View { head, filtered: EventFilter::COLUMNS.to_vec(), ..view }
 }
 
 fn figures(look: Look<'_>) -> Vec<Figure> {
@@ -82,7 +81,7 @@ fn kinds(look: Look<'_>) -> View<'_> {
 fn single(look: Look<'_>) -> View<'_> {
     let recent = &look.findings.recent;
     let events = look.state.single_events();
-    let is_filtered = !look.state.views.filter(Tab::Events).value().trim().is_empty();
+    let is_filtered = !look.state.views.filter(Tab::Events).is_empty();
     let list = rows(&events);
     let cursor = look.cursor(Tab::Events, list.as_ref());
     let empty = match (is_filtered, look.over()) {
@@ -168,13 +167,18 @@ impl State {
     /// The kinds of events that the filter lets through, the most frequent first.
     pub fn events(&self) -> Vec<&EventRate> {
         let all = self.findings().map(|findings| findings.events.as_slice()).unwrap_or_default();
-        all.iter().filter(|rate| self.passes([&rate.event.provider, &rate.event.name])).collect()
+        let [event, provider] = EventFilter::COLUMNS;
+        let filter = self.views.filter(Tab::Events);
+        let passes = |EventRate { event: kind, .. }: &&EventRate| {
+            filter.passes(&[Field::text(event, &kind.name), Field::text(provider, &kind.provider)])
+        };
+        all.iter().filter(passes).collect()
     }
 
     /// The single events that the filter lets through with their stacks, the latest first.
     pub fn single_events(&self) -> Vec<&Traced> {
         let all = self.findings().map(|findings| findings.recent.events.as_slice()).unwrap_or_default();
-        let filter = EventFilter::new(self.views.filter(Tab::Events).value());
+        let filter = EventFilter::new(self.views.filter(Tab::Events).as_str());
         all.iter().filter(|(event, _)| filter.passes(&event.kind.provider, &event.kind.name)).collect()
     }
 
@@ -195,7 +199,7 @@ impl State {
             .get(at)
             .map(|rate| if rate.event.name.is_empty() { rate.event.provider.clone() } else { rate.event.name.clone() });
         if let Some(name) = name {
-            self.views.set_filter(Tab::Events, Input::new(name));
+            self.views.set_filter(Tab::Events, Filter::new(&Filter::literal(&name)));
             self.show_single_events(true);
         }
     }
@@ -209,7 +213,7 @@ impl State {
     /// Passes the filter of single events to the recorder, where it has another.
     pub(in crate::app) fn publish_filter(&mut self) -> Option<Effect> {
         let tracked = self.shown_recording().filter(|tracked| self.tab == Tab::Events && tracked.is_active())?;
-        let (id, filter) = (tracked.value.id, self.views.filter(Tab::Events).value());
+        let (id, filter) = (tracked.value.id, self.views.filter(Tab::Events).as_str());
         let published = self.views.events.published.as_ref().filter(|(other, _)| *other == id).map_or("", |(_, filter)| filter);
         if published == filter {
             return None;

@@ -1,6 +1,6 @@
 //! Exceptions by type, and the latest of the selected type with its stack.
 
-use super::list::{Cell, Fit, Table};
+use super::list::{Cell, Fit, Placed, Table};
 use super::logs::at;
 use super::look::Look;
 use super::view::{Figure, Head, Line, Role, Side, View};
@@ -22,7 +22,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     if exceptions.others > 0 {
         figures.push(Figure::new("other types", Count(exceptions.others), Role::Text));
     }
-    let list = Table::new(exceptions.types.iter().collect(), |kind: &&ExceptionType| kind.name.clone())
+    let Placed { list, cursor, selected } = Table::new(exceptions.types.iter().collect(), |kind: &&ExceptionType| kind.name.clone())
         .column("COUNT", 6, Fit::Right, |kind| Cell::new(Count(kind.count), Role::Strong))
         .column("RATE", 7, Fit::Right, move |kind| {
             let rate = look.rate(kind.count, kind.rate);
@@ -30,12 +30,11 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         })
         .column("TYPE", 0, Fit::Name, |kind| Cell::new(&kind.name, Role::Text))
         .column("LAST", 7, Fit::Right, |kind| Cell::new(at(kind.last.at), Role::Dim))
-        .finish();
-    let cursor = look.cursor(Tab::Exceptions, list.as_ref());
-    let latest = exceptions.types.get(cursor.at).map(|kind| &kind.last);
+        .place(look, Tab::Exceptions);
+    let latest = selected.map(|kind| &kind.last);
     View {
         head: vec![Head::Figures(figures)],
-        empty: look.missing(Source::Exceptions),
+        empty: look.empty(exceptions.types.is_empty(), Source::Exceptions, "No exception type matches the filter."),
         side: latest.map(|latest| side(look, latest, &exceptions.recent)),
         copy: latest.map(|latest| ("exception with its stack", whole(latest))),
         ..View::new(list, cursor, "")

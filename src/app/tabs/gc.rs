@@ -1,6 +1,6 @@
 //! Garbage collection: pauses, the size of the heap, and what is allocated.
 
-use super::list::{Cell, Fit, Rows, Table};
+use super::list::{Cell, Fit, Placed, Rows, Table};
 use super::logs::at;
 use super::look::Look;
 use super::view::{Chart, Figure, Head, Role, Side, View};
@@ -14,10 +14,10 @@ const HIGH_SHARE: f64 = 0.1;
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let gc = &look.findings.snapshot.gc;
-    let list = collections(gc);
-    let cursor = look.cursor(Tab::Gc, list.as_ref());
+    let Placed { list, cursor, .. } = collections(gc).place(look, Tab::Gc);
     let is_missing = gc.collections.iter().sum::<u64>() == 0 && gc.pauses.count == 0 && gc.allocations.is_none();
-    let view = View { empty: look.empty(is_missing, Source::Collections, "No collection has ended yet."), ..View::new(list, cursor, "") };
+    let unmatched = if gc.recent.is_empty() { "No collection has ended yet." } else { "No collection matches the filter." };
+    let view = View { empty: look.empty(is_missing, Source::Collections, unmatched), ..View::new(list, cursor, "") };
     if is_missing {
         return view;
     }
@@ -102,7 +102,7 @@ fn parts<'a>(look: Look<'a>, gc: &'a GcSnapshot) -> Option<Rows<'a>> {
 }
 
 /// The latest collections.
-fn collections(gc: &GcSnapshot) -> Rows<'_> {
+fn collections(gc: &GcSnapshot) -> Table<'_, &Collection> {
     let (before, promoted) = (gc.recent.iter().any(|gc| gc.heap_before.is_some()), gc.recent.iter().any(|gc| gc.promoted.is_some()));
     Table::new(gc.recent.iter().collect(), |collection: &&Collection| collection.number.to_string())
         .column("AT", 7, Fit::Right, |collection| Cell::new(at(collection.start), Role::Dim))
@@ -117,7 +117,6 @@ fn collections(gc: &GcSnapshot) -> Rows<'_> {
         })
         .column_if(promoted, "PROMOTED", 8, Fit::Right, |collection| Cell::known(collection.promoted.map(Bytes), Role::Text))
         .column("TYPE", 10, Fit::Left, |collection| Cell::new(collection.kind.name(), Role::Dim))
-        .finish()
 }
 
 /// What is allocated, or where that is not known, why collections happen.

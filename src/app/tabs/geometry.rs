@@ -94,7 +94,7 @@ impl State {
 
     /// Whether the list of a tab is filtered, or its filter is being typed.
     fn is_filtered(&self, tab: Tab) -> bool {
-        !self.views.filter(tab).value().is_empty() || self.line.is_some()
+        !self.views.filter(tab).as_str().is_empty() || self.line.is_some()
     }
 }
 

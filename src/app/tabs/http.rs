@@ -1,6 +1,6 @@
 //! Requests and other operations that start and stop: DNS, TLS, sockets, commands to a database.
 
-use super::list::{Cell, Fit, Table};
+use super::list::{Cell, Fit, Placed, Table};
 use super::look::Look;
 use super::view::{Figure, Head, Role, Side, View};
 use crate::analysis::{ActivitySubject, OperationSnapshot, Outcome};
@@ -10,8 +10,7 @@ use crate::model::{Count, CountRate, Nanoseconds};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let activities = &look.findings.snapshot.activities;
-    let mut operations: Vec<&OperationSnapshot> =
-        activities.operations.iter().filter(|operation| look.state.passes([&operation.provider, &operation.name])).collect();
+    let mut operations: Vec<&OperationSnapshot> = activities.operations.iter().collect();
     let time = |operation: &OperationSnapshot| operation.mean_ns.unwrap_or(0.0) * operation.ended as f64;
     operations.sort_by(|a, b| time(b).total_cmp(&time(a)).then(b.started.cmp(&a.started)));
 
@@ -33,7 +32,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let duration = |quantile: usize| {
         move |operation: &&OperationSnapshot| Cell::known(operation.quantiles_ns.map(|all| Nanoseconds(all[quantile])), Role::Text)
     };
-    let list = Table::new(operations.clone(), |operation| format!("{} {}", operation.provider, operation.name))
+    let Placed { list, cursor, selected } = Table::new(operations, |operation| format!("{} {}", operation.provider, operation.name))
         .column("OPERATION", 0, Fit::Left, move |operation| {
             let short = operation.provider.rsplit(['.', '-']).next().unwrap_or_default();
             let name = if is_shared(&operation.name) { format!("{} ({short})", operation.name) } else { operation.name.clone() };
@@ -54,15 +53,13 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
             Cell::known(operation.quantiles_ns.map(|_| Nanoseconds(operation.longest_ns)), Role::Strong)
         })
         .column("PROVIDER", 30, Fit::Left, |operation| Cell::new(&operation.provider, Role::Dim))
-        .finish();
+        .place(look, Tab::Http);
 
-    let cursor = look.cursor(Tab::Http, list.as_ref());
-    let operation = operations.get(cursor.at).copied();
     View {
         head: vec![Head::Figures(figures)],
         empty: look.empty(activities.operations.is_empty(), Source::Activities, "No operation matches the filter."),
-        side: operation.map(subjects),
-        copy: operation.map(|operation| ("operation", operation.name.clone())),
+        side: selected.map(subjects),
+        copy: selected.map(|operation| ("operation", operation.name.clone())),
         ..View::new(list, cursor, "")
     }
 }

@@ -1,6 +1,6 @@
 //! Methods that are compiled while the program runs: how many, into which tier, and how long it takes.
 
-use super::list::{Cell, Fit, Table};
+use super::list::{Cell, Fit, Placed, Table};
 use super::logs::at;
 use super::look::Look;
 use super::view::{Chart, Figure, Head, Role, Side, View};
@@ -12,15 +12,15 @@ use crate::model::{Bytes, Count, CountRate, Nanoseconds};
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let jit = &look.findings.snapshot.jit;
     let slowest = jit.time.as_ref().map(|time| time.slowest.as_slice()).unwrap_or_default();
-    let methods: Vec<&SlowMethod> = slowest.iter().filter(|method| look.state.passes([&method.name, ""])).collect();
+    let methods: Vec<&SlowMethod> = slowest.iter().collect();
 
-    let list = Table::new(methods.clone(), |method| format!("{} {}", method.name, method.at))
+    let Placed { list, cursor, selected } = Table::new(methods, |method| format!("{} {}", method.name, method.at))
         .column("TIME", 7, Fit::Right, |method| Cell::new(Nanoseconds(method.time_ns), Role::Strong))
         .column("SLOWEST TO COMPILE", 0, Fit::Name, |method| Cell::new(&method.name, Role::Text))
         .column("IL", 7, Fit::Right, |method| Cell::new(Bytes(method.il_size.into()), Role::Text))
         .column("TIER", 8, Fit::Left, |method| Cell::new(method.tier.name(), Role::Dim))
         .column("AT", 7, Fit::Right, |method| Cell::new(at(method.at), Role::Dim))
-        .finish();
+        .place(look, Tab::Jit);
     let tiers = Table::new(jit.by_tier.iter().collect(), |(tier, _)| tier.name().to_owned())
         .column("COUNT", 6, Fit::Right, |(_, compiled)| Cell::new(Count(compiled.bodies), Role::Strong))
         .column("CODE", 7, Fit::Right, |(_, compiled)| Cell::new(Bytes(compiled.code_bytes), Role::Bytes))
@@ -41,7 +41,6 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         line: &time.over_time,
         keeps_value: false,
     });
-    let cursor = look.cursor(Tab::Jit, list.as_ref());
     let unmatched = match &jit.time {
         None => format!("Profile {} (T) records how long compilation takes.", Source::CompileTime.profile()),
         Some(_) => "No method matches the filter.".to_owned(),
@@ -51,7 +50,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         charts: if jit.bodies > 0 { [Some(compiled), time].into_iter().flatten().collect() } else { Vec::new() },
         empty: look.empty(jit.bodies == 0, Source::Compilation, &unmatched),
         side: (jit.bodies > 0).then_some(Side::list(tiers)),
-        copy: methods.get(cursor.at).map(|method| ("method", method.name.clone())),
+        copy: selected.map(|method| ("method", method.name.clone())),
         ..View::new(list, cursor, "")
     }
 }

@@ -1,6 +1,10 @@
 //! A list: rows with an identity, and columns that each say how a row looks in them.
 
+use super::look::Look;
 use super::view::{Line, Role};
+use crate::analysis::{Field, Filter};
+use crate::app::cursor::Cursor;
+use crate::app::pane::Tab;
 
 /// How text stands in a column, and what is left of it where it does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +40,15 @@ impl Cell {
         Self::Text(value.to_string(), role)
     }
 
+    /// Its text, as far as it is one.
+    pub fn into_text(self) -> String {
+        match self {
+            Self::Text(text, _) | Self::Node(_, text, _) => text,
+            Self::Pieces(pieces) => pieces.into_iter().map(|(text, _)| text).collect(),
+            Self::Meter(_) | Self::Bars(..) => String::new(),
+        }
+    }
+
     /// A value that may be unknown.
     pub(super) fn known<T: ToString>(value: Option<T>, role: Role) -> Self {
         value.map_or(Self::EMPTY, |value| Self::new(value, role))
@@ -53,6 +66,13 @@ pub struct Column {
     pub fit: Fit,
     /// Whether the list is sorted by it.
     pub is_sorted: bool,
+}
+
+impl Column {
+    /// A text in it, for a filter.
+    pub fn field<'a>(&self, text: &'a str) -> Field<'a> {
+        if self.fit == Fit::Right { Field::number(self.title, text) } else { Field::text(self.title, text) }
+    }
 }
 
 /// A list that can be drawn, whatever its rows are.
@@ -110,6 +130,35 @@ impl<'a, T: 'a> Table<'a, T> {
     pub(super) fn finish(self) -> Rows<'a> {
         Box::new(self)
     }
+
+    /// Leaves only the rows that the tab's filter lets through, and finds the selected one among them.
+    pub(super) fn place(mut self, look: Look<'a>, tab: Tab) -> Placed<'a, T>
+    where
+        T: Clone,
+    {
+        self.filter(look.state.views.filter(tab));
+        let cursor = look.cursor(tab, &self);
+        Placed { selected: self.rows.get(cursor.at).cloned(), list: self.finish(), cursor }
+    }
+
+    fn filter(&mut self, filter: &Filter) {
+        if filter.is_empty() {
+            return;
+        }
+        let columns = &self.columns;
+        self.rows.retain(|row| {
+            let texts: Vec<_> = columns.iter().map(|(column, cell)| (column, cell(row).into_text())).collect();
+            filter.passes(&texts.iter().map(|(column, text)| column.field(text)).collect::<Vec<_>>())
+        });
+    }
+}
+
+/// The list of a tab, filtered.
+pub(super) struct Placed<'a, T> {
+    pub(super) list: Rows<'a>,
+    pub(super) cursor: Cursor,
+    /// The selected row.
+    pub(super) selected: Option<T>,
 }
 
 impl<T> List for Table<'_, T> {

@@ -1,6 +1,6 @@
 //! Messages of `ILogger`: the latest, newest first.
 
-use super::list::{Cell, Fit, Table};
+use super::list::{Cell, Fit, Placed, Table};
 use super::look::Look;
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{LEVELS, LogMessage};
@@ -11,7 +11,7 @@ use crate::model::{Count, CountRate, Stopwatch};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let logs = &look.findings.snapshot.logs;
-    let messages: Vec<&LogMessage> = logs.recent.iter().filter(|message| look.state.passes([&message.logger, &message.text])).collect();
+    let messages: Vec<&LogMessage> = logs.recent.iter().collect();
     let count: u64 = logs.by_level.iter().sum();
     let mut figures = Vec::new();
     if count > 0 {
@@ -22,22 +22,20 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
 
     let longest = messages.iter().map(|message| width(&message.logger)).max().unwrap_or(0).clamp(6, 32);
-    let list = Table::new(messages.clone(), |message| format!("{} {} {}", message.at, message.thread, message.text))
+    let Placed { list, cursor, selected } = Table::new(messages, |message| format!("{} {} {}", message.at, message.thread, message.text))
         .column("AT", 7, Fit::Right, |message| Cell::new(at(message.at), Role::Dim))
         .column("LEVEL", 8, Fit::Left, |message| Cell::new(LEVELS.get(message.level).copied().unwrap_or_default(), role(message.level)))
         .column("MESSAGE", 0, Fit::Left, |message| {
             Cell::new(&message.text, if message.level > 2 { role(message.level) } else { Role::Text })
         })
         .column("LOGGER", longest, Fit::Name, |message| Cell::new(&message.logger, Role::Dim))
-        .finish();
+        .place(look, Tab::Logs);
 
-    let cursor = look.cursor(Tab::Logs, list.as_ref());
-    let message = messages.get(cursor.at).copied();
     View {
         head: vec![Head::Figures(figures)],
         empty: look.empty(count == 0, Source::Logs, "No message that was kept matches the filter."),
-        side: message.map(|message| Side::text(whole(message))),
-        copy: message.map(|message| ("message", format!("{}: {}\n{}", message.logger, message.text, message.exception))),
+        side: selected.map(|message| Side::text(whole(message))),
+        copy: selected.map(|message| ("message", format!("{}: {}\n{}", message.logger, message.text, message.exception))),
         ..View::new(list, cursor, "")
     }
 }

@@ -6,7 +6,7 @@ use super::threads::sampled;
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{CallNode, Counts, MethodCount, ProfileFrame, SampleCount};
 use crate::app::pane::Tab;
-use crate::app::sampling::Shape;
+use crate::app::sampling::{Sampling, Shape};
 use crate::app::source::Source;
 use crate::model::{Count, Nanoseconds, Percent};
 
@@ -23,10 +23,10 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let list = match sampling.shape {
         Shape::List | Shape::Flame => methods(look, shown.clone()),
         Shape::Tree => tree(look),
-        Shape::Threads => sampled(look, look.state.thread_rows()),
+        Shape::Threads => sampled(look, look.state.thread_rows()).finish(),
     };
     let cursor = look.cursor(Tab::Methods, list.as_ref());
-    let empty = match (look.state.views.filter(Tab::Methods).value().is_empty(), counts.samples().all()) {
+    let empty = match (look.state.views.filter(Tab::Methods).is_empty(), counts.samples().all()) {
         (false, _) => "No method matches the filter.",
         (true, 0) => "This thread has no sample here. Backspace: all threads.",
         (true, _) => "All threads wait: w shows where.",
@@ -36,6 +36,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         head,
         side: selected.map(|(_, frame)| Side { wide: u16::MAX, ..Side::text(vec![about(frame)]) }),
         copy: look.state.shown_frame(cursor.at),
+        filtered: Sampling::COLUMNS.to_vec(),
         ..View::new(list, cursor, empty)
     }
 }
@@ -88,25 +89,21 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
 fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Rows<'a> {
     let by_total = look.state.views.sampling.by_total;
     shares(look, Table::new(rows, |(_, frame)| frame.full_name()), |(method, _)| (method.own, method.total))
-        .column("METHOD", 0, Fit::Name, move |(_, frame)| match frame.is_known() {
+        .column(Sampling::COLUMNS[0], 0, Fit::Name, move |(_, frame)| match frame.is_known() {
             true => Cell::new(&frame.name, Role::Text),
             false => Cell::new(format!("{} {}", frame.name, look.unresolved()), Role::Dim),
         })
-        .column("MODULE", 22, Fit::Left, |(_, frame)| Cell::new(&frame.module, Role::Dim))
+        .column(Sampling::COLUMNS[1], 22, Fit::Left, |(_, frame)| Cell::new(&frame.module, Role::Dim))
         .column("TIER", 8, Fit::Left, |(_, frame)| Cell::known(frame.tiers.last().map(|tier| tier.name()), Role::Dim))
         .sorted_by(if by_total { "TOTAL" } else { "SELF" })
         .finish()
 }
 
 fn tree(look: Look<'_>) -> Rows<'_> {
-    let is_filtered = !look.state.views.filter(Tab::Methods).value().trim().is_empty();
     // A method can be at many places of the tree.
     let nodes: Vec<(usize, CallNode)> = look.state.call_tree().into_iter().enumerate().collect();
     shares(look, Table::new(nodes, |(index, node)| format!("{index} {}", node.name)), |(_, node)| (node.own, node.total))
-        .column("CALL TREE", 0, Fit::Name, move |(_, node)| {
-            let is_found = is_filtered && look.state.passes([&node.name, ""]);
-            Cell::Node(node.depth, node.name.clone(), if is_found { Role::Match } else { Role::Text })
-        })
+        .column("METHOD (CALL TREE)", 0, Fit::Name, |(_, node)| Cell::Node(node.depth, node.name.clone(), Role::Text))
         .finish()
 }
 

@@ -30,6 +30,14 @@ use super::state::State;
 impl State {
     /// What a tab shows of a recording; `None` for a tab that draws itself, and where nothing is known of a recording.
     pub fn view_of(&self, tab: Tab) -> Option<View<'_>> {
+        let mut view = self.described(tab)?;
+        if let Some(complaint) = self.views.filter(tab).unknown_column(&view.filtered) {
+            view.empty = (complaint, Role::Warning);
+        }
+        Some(view)
+    }
+
+    fn described(&self, tab: Tab) -> Option<View<'_>> {
         if tab == Tab::Counters
             && let Some(view) = counters::view(self)
         {

@@ -1,6 +1,6 @@
 //! The thread pool, lock contention, and where neither was recorded the threads that were sampled.
 
-use super::list::{Cell, Fit, Rows, Table};
+use super::list::{Cell, Fit, Placed, Rows, Table};
 use super::logs::at;
 use super::look::Look;
 use super::view::{Chart, Figure, Head, Role, Side, View};
@@ -18,8 +18,9 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         if is_pool_known { Head::Figures(pool_figures(pool)) } else { missing(look, "thread pool", Source::ThreadPool) },
         if locks.count > 0 { Head::Figures(lock_figures(look, locks)) } else { missing(look, "locks", Source::Contention) },
     ];
-    let list = if locks.count > 0 {
-        sites(look, locks)
+    let (list, cursor, site) = if locks.count > 0 {
+        let Placed { list, cursor, selected } = sites(look, locks).place(look, Tab::Threads);
+        (list, cursor, selected)
     } else {
         let rows = look.state.thread_rows().into_iter().skip(1).collect::<Vec<_>>();
         if !rows.is_empty() {
@@ -28,7 +29,8 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
             let methods = Tab::Methods.key(look.state.shows_files());
             head.push(Head::text(format!("thread time{cpu}.  {methods} and s: the methods of one thread"), Role::Dim));
         }
-        sampled(look, rows)
+        let Placed { list, cursor, .. } = sampled(look, rows).place(look, Tab::Threads);
+        (list, cursor, None)
     };
     let workers = Chart {
         title: "pool workers",
@@ -44,14 +46,14 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         line: &locks.count_over_time,
         keeps_value: false,
     };
-    let cursor = look.cursor(Tab::Threads, list.as_ref());
+    let is_filtered = !look.state.views.filter(Tab::Threads).is_empty();
     View {
         head,
         // What was not recorded is not drawn as zero.
         charts: [pool.workers.map(|_| workers), (locks.count > 0).then_some(waits)].into_iter().flatten().collect(),
         side: (!pool.recent.is_empty()).then(|| Side { wide: 90, ..Side::list(adjustments(pool)) }),
-        copy: locks.sites.get(cursor.at).map(|site| ("method", site.method.clone())),
-        ..View::new(list, cursor, "")
+        copy: site.map(|site| ("method", site.method.clone())),
+        ..View::new(list, cursor, if is_filtered { "Nothing matches the filter." } else { "" })
     }
 }
 
@@ -108,7 +110,7 @@ fn lock_figures(look: Look<'_>, locks: &ContentionSnapshot) -> Vec<Figure> {
 }
 
 /// Where threads wait for locks.
-fn sites<'a>(look: Look<'a>, locks: &'a ContentionSnapshot) -> Rows<'a> {
+fn sites<'a>(look: Look<'a>, locks: &'a ContentionSnapshot) -> Table<'a, &'a ContentionSite> {
     Table::new(locks.sites.iter().collect(), |site: &&ContentionSite| site.method.clone())
         .column("WAITED", 7, Fit::Right, |site| Cell::new(Nanoseconds(site.wait_ns), Role::Strong))
         .column("WAITS", 6, Fit::Right, |site| Cell::new(Count(site.count), Role::Events))
@@ -121,7 +123,6 @@ fn sites<'a>(look: Look<'a>, locks: &'a ContentionSnapshot) -> Rows<'a> {
             name if name.starts_with("0x") => Cell::new(format!("{name} {}", look.unresolved()), Role::Dim),
             name => Cell::new(name, Role::Text),
         })
-        .finish()
 }
 
 /// The latest adjustments of the number of workers.
@@ -138,7 +139,7 @@ fn adjustments(pool: &ThreadPoolSnapshot) -> Rows<'_> {
 }
 
 /// Threads with the time of their samples and what they took of the processors.
-pub(super) fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Rows<'a> {
+pub(super) fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<'a>> {
     let most = rows.iter().filter(|row| row.thread.is_some()).map(|row| row.samples.all_ns()).max().unwrap_or(1).max(1) as f64;
     let shown = look.state.shown_thread();
     // Threads have the numbers of their processes before theirs where there are several.
@@ -167,5 +168,4 @@ pub(super) fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Rows<'a> 
             Some(ThreadId::OTHERS) => Cell::new("threads beyond the limit, together", Role::Dim),
             Some(_) => Cell::new(row.name, Role::Text),
         })
-        .finish()
 }

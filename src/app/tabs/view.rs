@@ -138,6 +138,8 @@ pub struct View<'a> {
     pub charts: Vec<Chart<'a>>,
     /// The list that the cursor moves in.
     pub list: Rows<'a>,
+    /// The titles of the columns in which a filter can look for words.
+    pub filtered: Vec<&'static str>,
     /// The selected row, and how far the list is scrolled.
     pub cursor: Cursor,
     /// What is said in place of an empty list.
@@ -157,6 +159,7 @@ impl<'a> View<'a> {
             head: Vec::new(),
             summary: None,
             charts: Vec::new(),
+            filtered: list.columns().iter().map(|column| column.title).filter(|title| !title.is_empty()).collect(),
             list,
             cursor,
             empty: (empty.into(), Role::Dim),

@@ -2,6 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
+use crate::analysis::Filter;
 use crate::app::action::{self, Action, Context, Entry, Status, TABLE};
 use crate::app::dialog::Overlay;
 use crate::app::state::Typing;
@@ -109,17 +110,17 @@ fn apply(state: &mut State, purpose: Typing, input: tui_input::Input) {
     match purpose {
         Typing::Filter => state.list.set_filter(input.value()),
         Typing::Environment => {
-            state.details.variables.search = input;
+            state.details.variables.search = Filter::new(input.value());
             state.details.search();
         }
         Typing::Analysis => {
-            state.views.set_filter(state.tab, input);
+            state.views.set_filter(state.tab, Filter::new(input.value()));
             state.views.events.open = false;
         }
         Typing::Reader => {
             if let Some(reader) = state.overlay.as_mut().and_then(Overlay::reader) {
                 reader.scroll = 0;
-                reader.search = input;
+                reader.search = Filter::new(input.value());
             }
         }
     }

@@ -28,7 +28,7 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
         }
         Action::Search => {
             if let Some(reader) = state.overlay.as_mut().and_then(Overlay::reader) {
-                state.line = Some(Line { purpose: Typing::Reader, input: Input::new(reader.search.value().to_owned()) });
+                state.line = Some(Line { purpose: Typing::Reader, input: Input::new(reader.search.as_str().to_owned()) });
             }
             return Vec::new();
         }
@@ -118,7 +118,7 @@ fn scroll(state: &mut State, step: Step) {
     let history = state.toasts.history().len();
     match &mut state.overlay {
         Some(Overlay::Help(reader)) => {
-            let last = help(reader.search.value()).len().saturating_sub(page);
+            let last = help(&reader.search).len().saturating_sub(page);
             scroll_reader(reader, step.lines(page), last);
         }
         Some(Overlay::Messages(reader)) => scroll_reader(reader, step.lines(page), history.saturating_sub(1)),

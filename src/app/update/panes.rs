@@ -28,10 +28,10 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
         Action::Filter => {
             // What is filtered is to be seen, and moved in.
             state.focus = Focus::List;
-            type_line(state, Typing::Filter, Input::new(state.list.filter().text().to_owned()));
+            type_line(state, Typing::Filter, state.list.filter().as_str().to_owned());
         }
-        Action::Search if state.tab.is_analysis() => type_line(state, Typing::Analysis, state.views.filter(state.tab).clone()),
-        Action::Search => type_line(state, Typing::Environment, state.details.variables.search.clone()),
+        Action::Search if state.tab.is_analysis() => type_line(state, Typing::Analysis, state.views.filter(state.tab).as_str().to_owned()),
+        Action::Search => type_line(state, Typing::Environment, state.details.variables.search.as_str().to_owned()),
         Action::SortLeft | Action::SortRight if state.context() == Context::Counters => state.order_counters(action == Action::SortRight),
         Action::SortLeft | Action::SortRight if state.context() == Context::Methods => {
             state.views.sampling.by_total = !state.views.sampling.by_total
@@ -295,8 +295,8 @@ fn sort_beside(state: &mut State, right: bool) {
     }
 }
 
-fn type_line(state: &mut State, purpose: Typing, input: Input) {
-    state.line = Some(Line { purpose, input });
+fn type_line(state: &mut State, purpose: Typing, text: String) {
+    state.line = Some(Line { purpose, input: Input::new(text) });
 }
 
 /// Freezes what is shown, or shows what has come meanwhile.

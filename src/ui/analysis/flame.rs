@@ -62,10 +62,10 @@ fn style(canvas: &Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place: Fl
     let Some(frame) = graph.counts.profile().frame_of(place.node) else {
         return if place.node == graph.selected { flames.chosen } else { flames.library[line] };
     };
-    let wanted = !look.state.views.filter(Tab::Methods).value().trim().is_empty();
+    let wanted = !look.state.views.filter(Tab::Methods).is_empty();
     if place.node == graph.selected {
         flames.chosen
-    } else if wanted && look.state.passes([&frame.name, &frame.module]) {
+    } else if wanted && look.state.finds(frame) {
         flames.found
     } else if total.waiting_ns > total.running_ns && look.state.views.sampling.waiting {
         flames.waits
@@ -133,7 +133,7 @@ fn legend(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect) {
     if look.state.views.sampling.waiting {
         signs.push((" waits ", flames.waits));
     }
-    if !look.state.views.filter(Tab::Methods).value().trim().is_empty() {
+    if !look.state.views.filter(Tab::Methods).is_empty() {
         signs.push((" found ", flames.found));
     }
     let mut used = 0;
@@ -148,7 +148,7 @@ fn legend(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect) {
 
 /// The share of the samples that have what is searched for anywhere in their stacks.
 fn found_share(look: &Look<'_>, graph: &FlameGraph<'_>) -> Option<f64> {
-    if look.state.views.filter(Tab::Methods).value().trim().is_empty() {
+    if look.state.views.filter(Tab::Methods).is_empty() {
         return None;
     }
     let (counts, profile) = (&graph.counts, graph.counts.profile());
@@ -156,7 +156,7 @@ fn found_share(look: &Look<'_>, graph: &FlameGraph<'_>) -> Option<f64> {
     let (mut sum, mut walk) = (0, vec![0]);
     while let Some(node) = walk.pop() {
         match profile.frame_of(node) {
-            Some(frame) if look.state.passes([&frame.name, &frame.module]) => sum += counted(node),
+            Some(frame) if look.state.finds(frame) => sum += counted(node),
             _ => walk.extend(profile.children(node).filter(|child| counted(*child) > 0)),
         }
     }

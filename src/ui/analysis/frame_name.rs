@@ -1,5 +1,8 @@
 //! Names of methods: as much of one as there is room for, and what to say where there is none.
 
+use std::ops::Range;
+
+use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::super::canvas::{Canvas, width};
@@ -31,14 +34,20 @@ fn after_first_dot(name: &str) -> Option<&str> {
 }
 
 /// Writes a method's name, without its beginning where there is no room for it.
-pub(super) fn write(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, name: &str, style: Style) -> u16 {
-    let short = short_name(name, room);
-    if short.len() == name.len() {
-        return canvas.foreign(x, y, room, name, style);
+pub(super) fn write(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, name: &str, style: Style, marks: &[Range<usize>]) {
+    if short_name(name, room).len() == name.len() {
+        canvas.filtered(x, y, room, name, style, marks);
+        return;
     }
     let short = short_name(name, room.saturating_sub(1));
+    let skipped = name.len() - short.len();
     let used = canvas.text(x, y, room, canvas.theme.glyphs.more, canvas.theme.dim);
-    used + canvas.foreign(x + used, y, room.saturating_sub(used), short, style)
+    if marks.iter().any(|range| range.start < skipped) {
+        canvas.style(Rect::new(x, y, used, 1), canvas.theme.matched);
+    }
+    let left = marks.iter().filter(|range| range.end > skipped);
+    let left: Vec<_> = left.map(|range| range.start.saturating_sub(skipped)..range.end - skipped).collect();
+    canvas.filtered(x + used, y, room.saturating_sub(used), short, style, &left);
 }
 
 #[cfg(test)]

@@ -70,20 +70,13 @@ impl Grid {
         if column.right {
             canvas.right(x, y, room, text, style);
         } else {
-            canvas.foreign(x, y, room, text, style);
+            canvas.text(x, y, room, text, style);
         }
     }
 
     /// Where lines go.
     pub(super) fn lines(&self) -> Rect {
         super::below(self.area, 1)
-    }
-
-    /// Writes a text of a target into a column, or what there is room for.
-    pub(super) fn text(&self, canvas: &mut Canvas<'_>, title: &str, y: u16, text: &str, style: Style) {
-        if let Some((column, x)) = self.slot(title) {
-            self.put(canvas, column, x, y, text, style);
-        }
     }
 
     /// Where a column is: its left end and its width.

@@ -156,7 +156,7 @@ const FILTER: u16 = 32;
 /// belongs while it is typed.
 fn filter(canvas: &mut Canvas<'_>, state: &State, area: Rect) -> (Rect, Option<(u16, u16)>) {
     let line = state.line.as_ref().filter(|line| line.purpose == Typing::Analysis);
-    let text = state.views.filter(state.tab).value();
+    let text = state.views.filter(state.tab).as_str();
     if text.is_empty() && line.is_none() {
         return (area, None);
     }

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::analysis::Filter;
 use crate::app::tabs::{Cell, Chart, Column, Figure, Fit, Geometry, Head, Line, List, Look, Plot, Role, Side, View, last_piece};
 use crate::app::{Cursor, State, Tab};
 use crate::model::sanitise;
@@ -104,14 +105,14 @@ fn figures(canvas: &mut Canvas<'_>, area: Rect, all: &[Figure]) {
 /// Draws a list with its selected row.
 pub(super) fn selectable(canvas: &mut Canvas<'_>, state: &State, list: &dyn List, cursor: Cursor, area: Rect) {
     let grid = grid(canvas, list, area);
-    rows(canvas, &grid, list, grid.window(cursor, list.len()).start);
+    rows(canvas, &grid, list, grid.window(cursor, list.len()).start, state.views.filter(state.tab));
     grid.finish(canvas, state, cursor, list.len());
 }
 
 /// Draws a list in which nothing is selected.
 fn list(canvas: &mut Canvas<'_>, list: &dyn List, area: Rect) {
     let grid = grid(canvas, list, area);
-    rows(canvas, &grid, list, 0);
+    rows(canvas, &grid, list, 0, &Filter::default());
 }
 
 fn history<'a>(theme: &Theme, chart: &Chart<'a>) -> History<'a> {
@@ -136,19 +137,29 @@ fn grid(canvas: &mut Canvas<'_>, list: &dyn List, area: Rect) -> Grid {
 }
 
 /// Draws the rows from `first` on.
-fn rows(canvas: &mut Canvas<'_>, grid: &Grid, list: &dyn List, first: usize) {
+fn rows(canvas: &mut Canvas<'_>, grid: &Grid, list: &dyn List, first: usize, filter: &Filter) {
     let lines = grid.lines();
     let columns = list.columns();
     for (row, y) in (first..list.len()).zip(lines.y..lines.bottom()) {
         for (index, column) in columns.iter().enumerate() {
             let Some((x, room)) = grid.place(column.title) else { continue };
             match list.cell(row, index) {
-                Cell::Text(text, role) if column.fit == Fit::Name => {
-                    frame_name::write(canvas, x, y, room, &text, canvas.theme.role(role));
+                Cell::Text(text, role) => {
+                    let (text, style) = (sanitise(&text), canvas.theme.role(role));
+                    let marks = filter.marks(column.field(&text));
+                    match column.fit {
+                        Fit::Name => frame_name::write(canvas, x, y, room, &text, style, &marks),
+                        Fit::Left => _ = canvas.filtered(x, y, room, &text, style, &marks),
+                        Fit::Right => {
+                            let blank = room.saturating_sub(width(&text));
+                            canvas.filtered(x + blank, y, room - blank, &text, style, &marks);
+                        }
+                    }
                 }
-                Cell::Text(text, role) => grid.text(canvas, column.title, y, &text, canvas.theme.role(role)),
                 Cell::Pieces(line) => {
-                    pieces(canvas, Rect { x, y, width: room, height: 1 }, &line);
+                    let used = pieces(canvas, Rect { x, y, width: room, height: 1 }, &line);
+                    let text: String = line.iter().map(|(text, _)| sanitise(text)).collect();
+                    canvas.mark(x, y, used, &text, &filter.marks(column.field(&text)));
                 }
                 Cell::Meter(shares) => {
                     let shares: Vec<_> = shares.into_iter().map(|(share, role)| (share, canvas.theme.role(role))).collect();
@@ -157,7 +168,9 @@ fn rows(canvas: &mut Canvas<'_>, grid: &Grid, list: &dyn List, first: usize) {
                 Cell::Node(depth, name, role) => {
                     // Deep stacks go on where there is still room for a name.
                     let indent = (2 * depth).min(usize::from(room / 2)) as u16;
-                    frame_name::write(canvas, x + indent, y, room - indent, &name, canvas.theme.role(role));
+                    let name = sanitise(&name);
+                    let marks = filter.marks(column.field(&name));
+                    frame_name::write(canvas, x + indent, y, room - indent, &name, canvas.theme.role(role), &marks);
                 }
                 Cell::Bars(values, role) => bars(canvas, Rect { x, y, width: room, height: 1 }, &values, canvas.theme.role(role)),
             }
@@ -179,11 +192,13 @@ fn bars(canvas: &mut Canvas<'_>, area: Rect, values: &[f64], style: Style) {
     }
 }
 
-fn pieces(canvas: &mut Canvas<'_>, area: Rect, line: &[(String, Role)]) {
+/// Writes pieces of text. Returns how many columns they took.
+fn pieces(canvas: &mut Canvas<'_>, area: Rect, line: &[(String, Role)]) -> u16 {
     let mut x = area.x;
     for (text, role) in line {
         x += canvas.foreign(x, area.y, area.right().saturating_sub(x), text, canvas.theme.role(*role));
     }
+    x - area.x
 }
 
 /// Writes text. Returns how many lines it took.

@@ -105,6 +105,6 @@ fn the_selected_counter_stays_selected_and_is_copied() {
 fn counters_can_be_filtered_before_the_first_values_come() {
     let mut world = World::populated(120, 40);
     world.press("w⏎9/told⏎");
-    assert_eq!(world.state.views.filter(Tab::Counters).value(), "told");
+    assert_eq!(world.state.views.filter(Tab::Counters).as_str(), "told");
     assert_eq!(world.state.recordings.active(), 0, "what is typed is no command");
 }

@@ -63,7 +63,7 @@ fn what_a_program_writes_is_followed_until_somebody_reads_further_up() {
     world.press("G");
     assert_eq!(shown(&world), (200, 0), "and goes on from the end");
     world.press("/line␣1⏎");
-    assert_eq!(shown(&world).0, 111);
+    assert_eq!(shown(&world).0, 119, "both words");
     // It goes on without being looked at, and can be looked at again, when it has ended, too.
     world.press("⎋");
     write(&mut world, 300);

@@ -138,7 +138,7 @@ fn operations_lead_to_their_process() {
     world.press("↓ dy");
     world.press("/web⏎ ⏎0 ↓⏎");
     assert_eq!((world.selected_name().as_str(), world.state.tab), ("OrderService", Tab::Trace));
-    assert_eq!(world.state.list.filter().text(), "", "the filter hid it");
+    assert_eq!(world.state.list.filter().as_str(), "", "the filter hid it");
     world.press("0g⏎");
     assert_eq!((world.selected_name().as_str(), world.state.tab), ("Search.Indexer", Tab::Operations));
 }

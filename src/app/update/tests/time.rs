@@ -84,7 +84,7 @@ fn messages_go_and_errors_stay_until_someone_is_there() {
     world.press("/a⏎");
     world.state.say(Level::Error, "another");
     world.press("⎋");
-    assert_eq!((world.said().len(), world.state.list.filter().text()), (0, "a"));
+    assert_eq!((world.said().len(), world.state.list.filter().as_str()), (0, "a"));
     // So does looking at all of them.
     world.state.say(Level::Error, "third");
     world.press("!⎋");

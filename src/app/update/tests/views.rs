@@ -86,7 +86,7 @@ fn a_filter_is_typed_in_every_tab_even_where_nothing_is_to_be_filtered() {
 #[test]
 fn a_filter_is_hinted_where_there_is_something_to_filter() {
     let filters = |world: &World| world.state.hints(200).iter().any(|hint| hint.key == "/");
-    for (tab, recorded) in [("2", false), ("7", true), ("8", true), ("9", false), ("9⇥", true), ("0⇤", true)] {
+    for (tab, recorded) in [("2", false), ("5", true), ("7", true), ("8", true), ("9", false), ("9⇥", true), ("0⇤", true)] {
         let mut world = World::populated(200, 40);
         world.press(&format!("⏎{tab}"));
         assert!(!filters(&world), "not recorded: {tab}");
@@ -114,6 +114,31 @@ fn methods_are_counted_sorted_and_filtered_as_asked() {
     for shape in [Shape::Tree, Shape::Flame, Shape::List] {
         world.press("f");
         assert_eq!(world.state.views.sampling.shape, shape);
+    }
+}
+
+/// A filter is the same everywhere, and a column that a list does not have is complained about, with those it has.
+#[test]
+fn every_list_is_filtered_by_column() {
+    for (tab, filter, column) in [
+        ("4", "reason:small", "REASON"),
+        ("5", "type:timeout", "TYPE"),
+        ("7", "method:price", "METHOD"),
+        ("8", "provider:runtime", "PROVIDER"),
+        ("9⇥⇥", "level:warn", "LEVEL"),
+    ] {
+        let mut world = analysed(tab);
+        let len = |world: &World| world.state.view_of(world.state.tab).unwrap().list.len();
+        let all = len(&world);
+        world.press(&format!("/{filter}"));
+        assert!((1..=all).contains(&len(&world)), "{tab}: {} of {all}", len(&world));
+        world.press("⌃unowhere:x");
+        let view = world.state.view_of(world.state.tab).unwrap();
+        assert!(
+            view.list.is_empty() && view.empty.0.starts_with("No column \"nowhere\"") && view.empty.0.contains(column),
+            "{tab}: {:?}",
+            view.empty
+        );
     }
 }
 

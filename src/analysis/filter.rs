@@ -1,0 +1,319 @@
+//! The filter of every list: what is typed behind `/`.
+//!
+//! Words are separated by blanks, and all must match; `!word` must not. `column:word` matches only in the columns whose titles begin so; a word that
+//! has a colon itself is written with one in front. Case does not matter. A word matches where it stands as it is, or, from [`SCATTERED`] letters on,
+//! where its letters are in order between two blanks, over at most twice as many letters: short words would match nearly everything.
+//! What is excluded is excluded only where it stands as it is.
+
+use std::ops::Range;
+
+/// Shorter words match only as they are.
+const SCATTERED: usize = 4;
+
+/// A filter, parsed once and matched against many rows without allocation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    text: String,
+    words: Vec<Word>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Word {
+    /// Beginning of a column's title, in lower case; empty for any column.
+    column: String,
+    /// In lower case.
+    letters: Vec<char>,
+    excluded: bool,
+}
+
+/// A text in a column of a row.
+#[derive(Debug, Clone, Copy)]
+pub struct Field<'a> {
+    column: &'a str,
+    text: &'a str,
+    is_number: bool,
+}
+
+impl<'a> Field<'a> {
+    /// A text in the column of this title.
+    pub const fn text(column: &'a str, text: &'a str) -> Self {
+        Self { column, text, is_number: false }
+    }
+
+    /// A number, in which only words that name its column match.
+    pub const fn number(column: &'a str, text: &'a str) -> Self {
+        Self { column, text, is_number: true }
+    }
+}
+
+impl Filter {
+    /// Parses what was typed.
+    pub fn new(text: &str) -> Self {
+        let words = text.split_whitespace().map(Word::new).filter(|word| !word.letters.is_empty()).collect();
+        Self { text: text.to_owned(), words }
+    }
+
+    /// What has to be typed to find this text.
+    pub fn literal(text: &str) -> String {
+        let quoted = |word: &str| if word.contains(':') || word.starts_with('!') { format!(":{word}") } else { word.to_owned() };
+        text.split_whitespace().map(quoted).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The text as typed.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it lets everything through.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Whether some word has to match.
+    pub fn has_wanted(&self) -> bool {
+        self.words.iter().any(|word| !word.excluded)
+    }
+
+    /// Whether a row with these fields passes.
+    pub fn passes(&self, fields: &[Field<'_>]) -> bool {
+        self.words.iter().all(|word| {
+            let is_known = word.column.is_empty() || fields.iter().any(|field| word.names(field.column));
+            let is_found = fields.iter().any(|field| word.is_for(field) && word.matches(field.text));
+            is_known && is_found != word.excluded
+        })
+    }
+
+    /// What matched in a field, as ranges of bytes.
+    pub fn marks(&self, field: Field<'_>) -> Vec<Range<usize>> {
+        let mut marks = Vec::new();
+        for word in self.words.iter().filter(|word| !word.excluded && word.is_for(&field)) {
+            word.mark(field.text, |range| marks.push(range));
+        }
+        marks
+    }
+
+    /// The complaint about a column that a list does not have, given the titles of those it has.
+    pub fn unknown_column(&self, columns: &[&str]) -> Option<String> {
+        let word = self.words.iter().find(|word| !word.column.is_empty() && !columns.iter().any(|title| word.names(title)))?;
+        let (letters, columns) = (word.letters.iter().collect::<String>(), columns.join(", "));
+        Some(format!("No column \"{0}\" in this list. Columns: {columns}. To find the text with its colon: :{0}:{letters}", word.column))
+    }
+}
+
+impl Word {
+    fn new(word: &str) -> Self {
+        let wanted = word.trim_start_matches('!');
+        let (column, text) = wanted.split_once(':').unwrap_or(("", wanted));
+        let letters = text.chars().map(lower).collect();
+        Self { column: column.to_lowercase(), letters, excluded: wanted.len() < word.len() }
+    }
+
+    fn names(&self, title: &str) -> bool {
+        let mut title = title.chars();
+        self.column.chars().all(|letter| title.next().is_some_and(|other| lower(other) == letter))
+    }
+
+    fn is_for(&self, field: &Field<'_>) -> bool {
+        if self.column.is_empty() { !field.is_number } else { self.names(field.column) }
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        self.find(text).is_some() || self.scattered(text).is_some()
+    }
+
+    /// Where the word stands as it is.
+    fn find(&self, text: &str) -> Option<Range<usize>> {
+        text.char_indices().find_map(|(at, _)| {
+            let mut rest = text[at..].chars();
+            self.letters.iter().all(|letter| rest.next().is_some_and(|c| lower(c) == *letter)).then(|| at..text.len() - rest.as_str().len())
+        })
+    }
+
+    /// Where its letters begin to be scattered.
+    fn scattered(&self, text: &str) -> Option<usize> {
+        if self.excluded || self.letters.len() < SCATTERED {
+            return None;
+        }
+        text.char_indices().map(|(at, _)| at).find(|at| self.scatter(&text[*at..], |_| {}))
+    }
+
+    /// Whether its letters are scattered from the beginning of a text, and where each is.
+    fn scatter(&self, text: &str, mut mark: impl FnMut(Range<usize>)) -> bool {
+        let mut letters = self.letters.iter().peekable();
+        for (at, c) in text.char_indices().take(2 * self.letters.len()).take_while(|(_, c)| !c.is_whitespace()) {
+            match letters.next_if(|letter| **letter == lower(c)) {
+                Some(_) => mark(at..at + c.len_utf8()),
+                None if at == 0 => return false,
+                None => {}
+            }
+        }
+        letters.peek().is_none()
+    }
+
+    /// Marks every place where it stands as it is, or else the letters that are scattered.
+    fn mark(&self, text: &str, mut mark: impl FnMut(Range<usize>)) {
+        let mut from = 0;
+        while let Some(found) = self.find(&text[from..]) {
+            mark(from + found.start..from + found.end);
+            from += found.end;
+        }
+        if from == 0
+            && let Some(at) = self.scattered(text)
+        {
+            self.scatter(&text[at..], |range| mark(at + range.start..at + range.end));
+        }
+    }
+}
+
+/// One letter for one: ranges of bytes stay those of the text.
+fn lower(c: char) -> char {
+    if c.is_ascii() { c.to_ascii_lowercase() } else { c.to_lowercase().next().unwrap_or(c) }
+}
+
+/// Which single events are shown: by the names of providers and events.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventFilter(Filter);
+
+/// Events of which there are so many, and which say so little one by one, that they are shown only where they are asked for.
+const COMMON: [&str; 2] = ["Microsoft-DotNETCore-SampleProfiler", "Microsoft-Windows-DotNETRuntimeRundown"];
+
+impl EventFilter {
+    /// The columns in which a word can match.
+    pub const COLUMNS: [&str; 2] = ["EVENT", "PROVIDER"];
+
+    /// Parses what was typed.
+    pub fn new(text: &str) -> Self {
+        Self(Filter::new(text))
+    }
+
+    /// Whether an event of that name passes.
+    pub fn passes(&self, provider: &str, name: &str) -> bool {
+        let [event, of] = Self::COLUMNS;
+        (self.0.has_wanted() || !COMMON.contains(&provider)) && self.0.passes(&[Field::text(event, name), Field::text(of, provider)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ROW: [Field<'_>; 4] = [
+        Field::text("NAME", "OrderService"),
+        Field::text("COMMAND", "/usr/bin/dotnet /srv/OrderService.dll --urls http://*:8080"),
+        Field::text("RUNTIME", "9.0.7"),
+        Field::number("CPU%", "87.4"),
+    ];
+
+    #[test]
+    fn words_must_match_and_excluded_ones_must_not() {
+        for (text, passes) in [
+            ("", true),
+            ("  ", true),
+            ("order", true),
+            ("ORDER", true),
+            ("order dotnet", true),
+            ("order nothing", false),
+            ("!order", false),
+            ("!nothing", true),
+            ("order !dotnet", false),
+            ("!", true),
+            ("!!order", false),
+            // Letters in order, over at most twice as many, between blanks.
+            ("rdsvc", true),
+            ("odsc", false),
+            ("rdc", false),
+            ("!rdsvc", true),
+            ("netsrv", false),
+            // In a column, whose title may be cut; a number only there.
+            ("name:order", true),
+            ("na:order", true),
+            ("NAME:Order", true),
+            ("run:9.0", true),
+            ("name:9.0", false),
+            ("!name:9.0", true),
+            ("!run:9.0", false),
+            ("name:", true),
+            ("87.4", false),
+            ("cpu:87.4", true),
+            ("cpu%:87", true),
+            // No such column: nothing passes, whichever way it is asked.
+            ("http://*", false),
+            ("!nowhere:x", false),
+            (":http://*:8080", true),
+            ("!:http://", false),
+        ] {
+            assert_eq!(Filter::new(text).passes(&ROW), passes, "{text:?}");
+        }
+        assert!(Filter::new("İ").passes(&[Field::text("A", "xİy")]));
+    }
+
+    #[test]
+    fn what_matched_is_marked_and_only_where_it_counts() {
+        for (text, marked) in [
+            ("er", vec!["er", "er"]),
+            ("rdsvc", vec!["r", "d", "S", "v", "c"]),
+            ("name:order", vec!["Order"]),
+            ("command:order", vec![]),
+            ("!order", vec![]),
+            ("serv ord", vec!["Serv", "Ord"]),
+        ] {
+            let marks = Filter::new(text).marks(ROW[0]);
+            assert_eq!(marks.into_iter().map(|range| &"OrderService"[range]).collect::<Vec<_>>(), marked, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_column_is_named_with_those_there_are() {
+        let complaint = Filter::new("order nowhere:X").unknown_column(&["NAME", "PID"]).unwrap_or_default();
+        assert!(complaint.starts_with("No column \"nowhere\" in this list. Columns: NAME, PID."), "{complaint}");
+        assert_eq!(Filter::new("n:a pi:1 :x:y").unknown_column(&["NAME", "PID"]), None);
+    }
+
+    #[test]
+    fn a_literal_finds_its_text() {
+        for text in ["GCStart", "a:b", "!x", "Two words: one"] {
+            assert!(Filter::new(&Filter::literal(text)).passes(&[Field::text("EVENT", text)]), "{text}");
+        }
+    }
+
+    #[test]
+    fn all_words_count_and_the_commonest_events_are_left_out_unless_asked_for() {
+        let runtime = "Microsoft-Windows-DotNETRuntime";
+        for (text, provider, name, passes) in [
+            ("", runtime, "GCStart", true),
+            ("gc start", runtime, "GCStart", true),
+            ("GC stop", runtime, "GCStart", false),
+            ("dotnet !gc", runtime, "GCStart", false),
+            ("dotnet !gc", runtime, "ExceptionThrown", true),
+            ("event:dotnet", runtime, "GCStart", false),
+            ("!", runtime, "GCStart", true),
+            ("", COMMON[0], "ThreadSample", false),
+            ("!gc", COMMON[0], "ThreadSample", false),
+            ("sample", COMMON[0], "ThreadSample", true),
+            ("rundown", COMMON[1], "MethodDCEndVerbose", true),
+        ] {
+            assert_eq!(EventFilter::new(text).passes(provider, name), passes, "{text} {provider} {name}");
+        }
+    }
+
+    proptest! {
+        /// A filter never panics, a text matches itself, and marks are pieces of the text that are there exactly where a wanted word matches.
+        #[test]
+        fn filters_are_total_and_marks_lie_in_the_text(typed in ".{0,24}", text in ".{0,40}", word in "[a-zÀ-ž]{1,8}") {
+            let field = [Field::text("NAME", &text)];
+            let filter = Filter::new(&typed);
+            let _ = (filter.passes(&field), filter.unknown_column(&["NAME"]));
+            for range in filter.marks(field[0]) {
+                prop_assert!(text.get(range).is_some_and(|piece| !piece.is_empty()));
+            }
+            prop_assert!(Filter::new(&Filter::literal(&text)).passes(&field));
+            let filter = Filter::new(&word);
+            prop_assert_eq!(filter.passes(&field), !filter.marks(field[0]).is_empty());
+            if !text.contains(['!', ':']) && Filter::new(&format!("!{word}")).passes(&field) && word.chars().count() < SCATTERED {
+                prop_assert!(!filter.passes(&field));
+            }
+        }
+    }
+}
