@@ -22,6 +22,7 @@ mod lane;
 mod legacy;
 mod meters;
 mod peer;
+pub mod perf;
 pub mod perfetto;
 pub mod port;
 mod proc;

@@ -17,6 +17,7 @@ mod changes;
 mod commands_analysis;
 mod comparison;
 mod container;
+mod cpu;
 mod dashboard;
 mod exports;
 mod fatal_requests;

@@ -1,5 +1,6 @@
 //! What /proc shows of the process that a client talks to.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::HashMap;
@@ -22,6 +23,11 @@ impl Client {
     /// another process.
     pub(super) fn own_proc(&self) -> Option<&Proc> {
         self.proc.as_deref().filter(|proc| proc.shows(self.endpoint.key))
+    }
+
+    /// The same, to keep.
+    pub(in crate::net) fn shared_proc(&self) -> Option<Arc<Proc>> {
+        self.proc.as_ref().filter(|proc| proc.shows(self.endpoint.key)).map(Arc::clone)
     }
 
     /// The pid that the process has in its own pid namespace; `None` where nothing shows it.

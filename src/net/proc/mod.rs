@@ -137,7 +137,7 @@ impl Proc {
     }
 
     /// Who a process or one of its threads is, by its folder and its number here.
-    fn identity_of(&self, folder: &str, pid: u32) -> io::Result<Identity> {
+    pub(crate) fn identity_of(&self, folder: &str, pid: u32) -> io::Result<Identity> {
         let bytes = self.read(&format!("{folder}/status"), 16_384)?;
         let field = |name: &[u8]| bytes.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name));
         // "Uid:  real effective saved file-system"; "NSpid:  outermost .. innermost", absent without pid namespaces.
@@ -208,14 +208,34 @@ impl Proc {
         let mut names = Vec::new();
         self.each_thread(&tasks, |tid, folder| {
             // A thread that ended meanwhile has no name any more.
-            if let Ok(comm) = self.read(&format!("{folder}/comm"), 64)
+            if let Ok(name) = self.thread_name(folder)
                 && let Ok(Identity { ns_pid, .. }) = self.identity_of(folder, tid)
             {
-                names.push((ns_pid.into(), comm.trim_ascii_end().to_vec()));
+                names.push((ns_pid.into(), name));
             }
             names.len() < MOST_THREADS
         })?;
         Ok(names)
+    }
+
+    /// The numbers that its threads have here, no more than `most`.
+    pub(crate) fn thread_ids(&self, pid: u32, most: usize) -> io::Result<Vec<u32>> {
+        let mut threads = Vec::new();
+        self.each_thread(&format!("{pid}/task"), |tid, _| {
+            threads.push(tid);
+            threads.len() < most
+        })?;
+        Ok(threads)
+    }
+
+    /// The name of the thread of a folder.
+    pub(crate) fn thread_name(&self, folder: &str) -> io::Result<Vec<u8>> {
+        self.read(&format!("{folder}/comm"), 64).map(|name| name.trim_ascii_end().to_vec())
+    }
+
+    /// A setting of the kernel that is a number, such as `sys/kernel/perf_event_paranoid`.
+    pub(crate) fn setting(&self, file: &str) -> Option<i64> {
+        parse(self.read(file, 64).ok()?.trim_ascii())
     }
 
     /// Names of threads and the time that each has had on a processor, by the number that they have in the innermost pid namespace.

@@ -1,0 +1,42 @@
+//! How large the ring buffers of the threads may be: the kernel locks them in memory, and limits how much of that a user has.
+
+use procfs::page_size;
+
+/// The largest of a thread, bytes. Samples of 40 frames fill it in 0.3 s at 999 Hz.
+const LARGEST: u64 = 128 << 10;
+/// The smallest that holds some of the longest samples, bytes.
+const SMALLEST: u64 = 8 << 10;
+/// What all threads may take, whatever the limits are.
+const MOST: u64 = 64 << 20;
+
+/// What a user may lock, bytes: `perf_event_mlock_kb` for each processor, and the memory that a process may lock (`perf_event_open(2)`).
+pub(super) fn lockable(mlock_kb: u64, processors: u64, locked_limit: Option<u64>) -> u64 {
+    let limit = mlock_kb.saturating_mul(1024).saturating_mul(processors);
+    locked_limit.map_or(MOST, |more| limit.saturating_add(more)).min(MOST)
+}
+
+/// Bytes for the ring buffer of each thread, where so much may be locked. Half is kept for threads that come later.
+pub(super) fn bytes_for_each(lockable: u64, threads: usize) -> usize {
+    // Each has a page of control data besides.
+    let share = (lockable / 2 / (threads as u64).max(1)).saturating_sub(page_size());
+    let power = 1 << share.max(1).ilog2();
+    power.clamp(SMALLEST, LARGEST) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_fit_what_may_be_locked() {
+        // The defaults of a kernel with two processors.
+        let lockable = lockable(516, 2, Some(8 << 20));
+        for threads in [1, 20, 64, 200] {
+            let bytes = bytes_for_each(lockable, threads) as u64;
+            assert!(bytes.is_power_of_two() && (bytes + page_size()) * threads as u64 <= lockable, "{threads}: {bytes}");
+        }
+        assert_eq!((bytes_for_each(lockable, 0), bytes_for_each(lockable, 5000)), (128 << 10, 8 << 10));
+        assert_eq!(super::lockable(u64::MAX, 2, None), MOST);
+        assert_eq!(super::lockable(u64::MAX, 2, Some(u64::MAX)), MOST);
+    }
+}

@@ -1,0 +1,13 @@
+//! Samples of what the threads of a process execute, taken by the kernel (`perf_event_open(2)`): the only place that opens perf events.
+//!
+//! Nothing is done to the process: the kernel interrupts the processor that a thread runs on, notes its call chain by frame pointers, and goes on.
+
+mod buffer;
+mod chain;
+mod error;
+mod frequency;
+mod sampler;
+
+pub use error::PerfError;
+pub use frequency::{Frequency, FrequencyError};
+pub use sampler::{CpuSample, CpuSampler, CpuThread, SampleLoss};

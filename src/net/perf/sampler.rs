@@ -1,0 +1,311 @@
+//! One perf event for each thread of a process, and their ring buffers.
+//!
+//! An event that new threads inherit would need a ring buffer for each processor besides (the kernel maps no other), and so many times the locked memory
+//! and the open files. So new threads are found by the records that the events of their creators get, and by listing all threads now and then.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use perf_event::data::Record;
+use perf_event::events::Software;
+use perf_event::{Builder, Clock, ReadFormat, SampleFlag, Sampler};
+use rustix::io::Errno;
+use rustix::process::{Resource, geteuid, getrlimit};
+
+use super::buffer::{bytes_for_each, lockable};
+use super::chain::Chain;
+use super::error::Subject;
+use super::{Frequency, PerfError};
+use crate::model::{ProcessKey, sanitise_bytes};
+use crate::net::client::Client;
+use crate::net::proc::Proc;
+
+/// How often all threads are listed.
+const LIST_PACE: Duration = Duration::from_millis(100);
+/// Most threads that are sampled at a time, and that are remembered.
+const MOST: (usize, usize) = (8192, 65_536);
+/// Most records that are read of a thread before the others have their turn.
+const TURN: usize = 4096;
+/// Frames after which the kernel cuts chains off, where it does not say it (`kernel.perf_event_max_stack`).
+const DEFAULT_DEPTH: usize = 127;
+/// Where the kernel has its settings of perf events.
+const SETTINGS: &str = "sys/kernel/perf_event_";
+
+/// What a thread executed at a moment.
+#[derive(Debug, Clone, Copy)]
+pub struct CpuSample<'a> {
+    /// The thread, as its process numbers it.
+    pub thread: u64,
+    /// When, nanoseconds on the clock CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// Frames in the kernel, innermost first; empty where it did not run in the kernel, or that may not be seen.
+    pub kernel: &'a [u64],
+    /// Frames of the program, innermost first: the instruction pointer, and return addresses. They are as good as its frame pointers.
+    pub user: &'a [u64],
+    /// Whether the kernel cut the outermost frames off.
+    pub cut: bool,
+}
+
+/// A thread that is sampled, or was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CpuThread {
+    /// The thread, as its process numbers it.
+    pub thread: u64,
+    /// Its latest name.
+    pub name: String,
+    /// Time on a processor since the sampling began, in the program and in the kernel.
+    pub cpu: Duration,
+}
+
+/// What there are no samples of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SampleLoss {
+    /// Records that had no room in a ring buffer.
+    pub lost: u64,
+    /// Times that the kernel stopped taking samples for a while, because they came too fast.
+    pub throttled: u64,
+    /// Records that could not be read.
+    pub unreadable: u64,
+    /// Threads that could not be sampled.
+    pub threads: u64,
+}
+
+/// Samples all threads of a process, until it is dropped.
+///
+/// Its buffers are to be [drained](Self::drain) many times a second.
+pub struct CpuSampler {
+    proc: Arc<Proc>,
+    key: ProcessKey,
+    frequency: Frequency,
+    sees_kernel: bool,
+    buffer_bytes: usize,
+    depth: usize,
+    /// By the number that we know them by.
+    threads: BTreeMap<u32, Sampled>,
+    ended: Vec<CpuThread>,
+    loss: SampleLoss,
+    next_list: Instant,
+}
+
+struct Sampled {
+    sampler: Sampler,
+    /// As its process numbers it.
+    inner: u64,
+    name: Vec<u8>,
+}
+
+/// What a thread's buffer says of threads.
+enum News {
+    Started(u32),
+    Ended,
+    Named(u32, Vec<u8>),
+}
+
+impl Client {
+    /// Samples the threads of the process from now on.
+    ///
+    /// # Errors
+    /// [`PerfError`] says why the kernel does not allow it, and what to do.
+    pub fn sample_cpu(&self, frequency: Frequency) -> Result<CpuSampler, PerfError> {
+        let key = self.endpoint().key;
+        let proc = self.shared_proc().filter(|proc| proc.is_of_kernel()).ok_or(PerfError::NotShown(key.pid))?;
+        CpuSampler::start(proc, key, frequency)
+    }
+}
+
+impl CpuSampler {
+    fn start(proc: Arc<Proc>, key: ProcessKey, frequency: Frequency) -> Result<Self, PerfError> {
+        let threads = proc.thread_ids(key.pid, MOST.0).map_err(|_| PerfError::Ended(key.pid))?;
+        let setting = |name: &str| proc.setting(&format!("{SETTINGS}{name}"));
+        let locked_limit = if geteuid().is_root() { None } else { Some(getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX)) };
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+        let room = lockable(setting("mlock_kb").map_or(516, |kb: i64| kb.unsigned_abs()), processors, locked_limit);
+        let mut this = Self {
+            key,
+            frequency,
+            sees_kernel: true,
+            buffer_bytes: bytes_for_each(room, threads.len()),
+            depth: setting("max_stack").and_then(|depth| usize::try_from(depth).ok()).unwrap_or(DEFAULT_DEPTH),
+            threads: BTreeMap::new(),
+            ended: Vec::new(),
+            loss: SampleLoss::default(),
+            next_list: Instant::now() + LIST_PACE,
+            proc,
+        };
+        for thread in threads {
+            this.add(thread)?;
+        }
+        // A number that another process has got by now gives no samples: those tell their process.
+        if this.threads.is_empty() || !this.proc.shows(key) {
+            return Err(PerfError::Ended(key.pid));
+        }
+        Ok(this)
+    }
+
+    /// Begins with a thread. One that has ended is no error.
+    fn add(&mut self, thread: u32) -> Result<(), PerfError> {
+        if self.threads.contains_key(&thread) {
+            return Ok(());
+        }
+        let folder = format!("{}/task/{thread}", self.key.pid);
+        // It ended meanwhile where these cannot be read.
+        let Ok(identity) = self.proc.identity_of(&folder, thread) else { return Ok(()) };
+        let opened = match self.open(thread) {
+            // Events of the kernel take more rights than those of a program.
+            Err(error) if self.sees_kernel && matches!(Errno::from_io_error(&error), Some(Errno::ACCESS | Errno::PERM)) => {
+                self.sees_kernel = false;
+                self.open(thread)
+            }
+            opened => opened,
+        };
+        let counter = match opened {
+            Ok(counter) => counter,
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => return Ok(()),
+            Err(error) => return Err(PerfError::not_opened(self.subject(), error)),
+        };
+        let sampler = counter.sampled(self.buffer_bytes).map_err(|error| PerfError::not_mapped(self.subject(), error))?;
+        let name = self.proc.thread_name(&folder).unwrap_or_default();
+        self.threads.insert(thread, Sampled { sampler, inner: identity.ns_pid.into(), name });
+        Ok(())
+    }
+
+    fn open(&self, thread: u32) -> io::Result<perf_event::Counter> {
+        let thread = i32::try_from(thread).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let mut builder = Builder::new(Software::CPU_CLOCK);
+        builder
+            .observe_pid(thread)
+            .any_cpu()
+            .enabled(true)
+            .exclude_kernel(!self.sees_kernel)
+            .sample_period(self.frequency.period_ns())
+            .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN)
+            .read_format(ReadFormat::empty())
+            .clockid(Clock::MONOTONIC)
+            .task(true)
+            .comm(true);
+        builder.build()
+    }
+
+    fn subject(&self) -> Subject {
+        let owner = self.proc.identity(self.key.pid).ok().map(|identity| identity.uid);
+        let us = geteuid();
+        Subject {
+            pid: self.key.pid,
+            other_user: owner.filter(|owner| !us.is_root() && *owner != us.as_raw()),
+            threads: self.threads.len() + 1,
+            paranoid: self.proc.setting(&format!("{SETTINGS}paranoid")).and_then(|value| i32::try_from(value).ok()),
+        }
+    }
+
+    /// Hands over what the kernel has written, thread after thread, and follows threads that start and end.
+    pub fn drain(&mut self, mut each: impl FnMut(&CpuSample<'_>)) {
+        let mut news = Vec::new();
+        let mut ended = Vec::new();
+        for (thread, sampled) in &mut self.threads {
+            let before = news.len();
+            sampled.drain(self.key.pid, self.depth, &mut self.loss, &mut news, &mut each);
+            if news[before..].iter().any(|news| matches!(news, News::Ended)) {
+                ended.push(*thread);
+            }
+        }
+        for thread in ended {
+            if let Some(sampled) = self.threads.remove(&thread)
+                && self.ended.len() < MOST.1
+            {
+                self.ended.push(sampled.into_thread());
+            }
+        }
+        for news in news {
+            match news {
+                News::Started(thread) => self.follow(thread),
+                News::Named(thread, name) => {
+                    if let Some(sampled) = self.threads.get_mut(&thread) {
+                        sampled.name = name;
+                    }
+                }
+                News::Ended => {}
+            }
+        }
+        let now = Instant::now();
+        if now >= self.next_list {
+            self.next_list = now + LIST_PACE;
+            // It has ended where they cannot be listed.
+            for thread in self.proc.thread_ids(self.key.pid, MOST.0).unwrap_or_default() {
+                self.follow(thread);
+            }
+        }
+    }
+
+    fn follow(&mut self, thread: u32) {
+        if self.threads.len() >= MOST.0 || self.add(thread).is_err() {
+            self.loss.threads += 1;
+        }
+    }
+
+    /// Whether it is still the process that the sampling began with.
+    pub fn is_alive(&self) -> bool {
+        self.proc.shows(self.key)
+    }
+
+    /// Whether samples show what runs in the kernel. Where they do not, there are none of it, and it is missing from the sum of the samples.
+    pub fn sees_kernel(&self) -> bool {
+        self.sees_kernel
+    }
+
+    /// What there are no samples of.
+    pub fn loss(&self) -> SampleLoss {
+        self.loss
+    }
+
+    /// The processor time that a sample stands for, nanoseconds.
+    pub fn period_ns(&self) -> u64 {
+        self.frequency.period_ns()
+    }
+
+    /// All threads since the sampling began; each with its processor time so far.
+    pub fn threads(&mut self) -> Vec<CpuThread> {
+        let alive = self.threads.values_mut().map(Sampled::thread);
+        self.ended.iter().cloned().chain(alive).collect()
+    }
+}
+
+impl std::fmt::Debug for CpuSampler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CpuSampler").field("key", &self.key).field("threads", &self.threads.len()).finish_non_exhaustive()
+    }
+}
+
+impl Sampled {
+    fn drain(&mut self, pid: u32, depth: usize, loss: &mut SampleLoss, news: &mut Vec<News>, each: &mut impl FnMut(&CpuSample<'_>)) {
+        for _ in 0..TURN {
+            let Some(record) = self.sampler.next_record() else { return };
+            match record.parse_record() {
+                Ok(Record::Sample(sample)) if sample.pid() == Some(pid) => {
+                    let Chain { kernel, user } = Chain::new(sample.callchain().unwrap_or_default());
+                    let cut = kernel.len() + user.len() >= depth;
+                    each(&CpuSample { thread: self.inner, time_ns: sample.time().unwrap_or_default(), kernel, user, cut });
+                }
+                Ok(Record::Fork(fork)) if fork.pid == pid => news.push(News::Started(fork.tid)),
+                Ok(Record::Exit(exit)) if exit.pid == pid => news.push(News::Ended),
+                Ok(Record::Comm(comm)) if comm.pid == pid => news.push(News::Named(comm.tid, comm.comm.to_vec())),
+                Ok(Record::Lost(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
+                Ok(Record::LostSamples(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
+                Ok(Record::Throttle(_)) => loss.throttled += 1,
+                Ok(_) => {}
+                Err(_) => loss.unreadable += 1,
+            }
+        }
+    }
+
+    fn thread(&mut self) -> CpuThread {
+        // The count of this event is the time that the thread ran, in nanoseconds.
+        let cpu = Duration::from_nanos(self.sampler.read().unwrap_or_default());
+        CpuThread { thread: self.inner, name: sanitise_bytes(&self.name), cpu }
+    }
+
+    fn into_thread(mut self) -> CpuThread {
+        self.thread()
+    }
+}
