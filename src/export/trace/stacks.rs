@@ -9,6 +9,8 @@ use crate::nettrace::Event;
 const NODES: usize = 1 << 16;
 /// Most frames of a stack, counted from the leaf. Runtimes write 100.
 const DEPTH: usize = 256;
+/// Most addresses whose frame is remembered.
+const KNOWN: usize = 1 << 15;
 /// Most stack numbers whose node is remembered.
 const REMEMBERED: usize = 1 << 16;
 
@@ -41,6 +43,8 @@ pub(super) struct Stacks {
     images: Images,
     frames: Vec<Frame>,
     frame_ids: HashMap<Frame, FrameId>,
+    /// By process and address of code.
+    known: HashMap<(u32, u64), FrameId>,
     nodes: Vec<Node>,
     children: HashMap<(NodeId, FrameId), NodeId>,
     /// By the number that a stack has in the stream, the process that it is of and its node and one; 0 where it is not known.
@@ -55,6 +59,7 @@ impl Stacks {
             images,
             frames: Vec::new(),
             frame_ids: HashMap::default(),
+            known: HashMap::default(),
             nodes: vec![Node { parent: 0, frame: 0 }],
             children: HashMap::default(),
             remembered: Vec::new(),
@@ -74,7 +79,7 @@ impl Stacks {
             let address = if depth == 0 { address } else { address.wrapping_sub(1) };
             let frame = self.frame(process, address);
             // Code that the runtime makes to call native code and to be called by it belongs to its caller.
-            if !matches!(frame, Frame::Method(method) if self.symbols.is_stub(method)) {
+            if !matches!(self.frames[frame as usize], Frame::Method(method) if self.symbols.is_stub(method)) {
                 node = self.child(node, frame);
             }
         }
@@ -87,24 +92,31 @@ impl Stacks {
         node
     }
 
-    fn frame(&self, process: u32, address: u64) -> Frame {
-        if let Some(method) = self.symbols.find(address) {
-            return Frame::Method(method);
+    fn frame(&mut self, process: u32, address: u64) -> FrameId {
+        if let Some(known) = self.known.get(&(process, address)) {
+            return *known;
         }
-        self.images.find(process, address).map_or(Frame::Address(address), Frame::Native)
+        let frame = match self.symbols.find(address) {
+            Some(method) => Frame::Method(method),
+            None => self.images.find(process, address).map_or(Frame::Address(address), Frame::Native),
+        };
+        let next = self.frames.len() as FrameId;
+        let id = *self.frame_ids.entry(frame).or_insert(next);
+        if id == next {
+            self.frames.push(frame);
+        }
+        if self.known.len() < KNOWN {
+            self.known.insert((process, address), id);
+        }
+        id
     }
 
     /// The node of a frame that a node calls.
-    fn child(&mut self, parent: NodeId, frame: Frame) -> NodeId {
-        let next = self.frames.len() as FrameId;
-        let frame_id = *self.frame_ids.entry(frame).or_insert(next);
-        if frame_id == next {
-            self.frames.push(frame);
-        }
+    fn child(&mut self, parent: NodeId, frame: FrameId) -> NodeId {
         let next = self.nodes.len() as NodeId;
-        let node = *self.children.entry((parent, frame_id)).or_insert(next);
+        let node = *self.children.entry((parent, frame)).or_insert(next);
         if node == next {
-            self.nodes.push(Node { parent, frame: frame_id });
+            self.nodes.push(Node { parent, frame });
         }
         node
     }
@@ -123,6 +135,7 @@ impl Stacks {
     pub(super) fn clear(&mut self) {
         self.frames.clear();
         self.frame_ids.clear();
+        self.known.clear();
         self.nodes.truncate(1);
         self.children.clear();
         self.remembered.clear();

@@ -308,7 +308,8 @@ impl<'w> Walk<'w> {
 /// Replaces a text by the start of another, in the same memory.
 pub(super) fn set(text: &mut String, from: Utf16<'_>, most: usize) {
     text.clear();
-    text.extend(from.chars().take(most));
+    // No text has more characters than units of two bytes.
+    if from.as_bytes().len() <= 2 * most { from.push_to(text) } else { text.extend(from.chars().take(most)) }
 }
 
 impl Sink for Walk<'_> {
