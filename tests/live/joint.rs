@@ -69,6 +69,31 @@ fn scheduling_and_events_are_in_one_file() {
 }
 
 #[test]
+fn a_program_is_recorded_from_its_start() {
+    each(|runtime| {
+        let Some(mut traced) = Traced::start() else { return };
+        let with_kernel = traced.with_probes();
+        let file = traced.place().join("run.perfetto-trace");
+        let program = runtime.program("known");
+        let words = program.words().iter().map(|word| word.to_str().unwrap());
+        let options = ["run", "--kernel", "-o", file.to_str().unwrap(), "--json", "--clr-events", "loader", "--"];
+        let run = program
+            .variables()
+            .iter()
+            .fold(traced.dn_top(&options.into_iter().chain(words).collect::<Vec<_>>()), |run, (name, value)| run.env(name, value));
+        // Its standard input is empty, so that it ends at once.
+        let output = run.run();
+        assert_eq!(output.code, 0, "{output:?}");
+        let said: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!((&said["complete"], &said["kernel"]["recorded"]), (&true.into(), &with_kernel.into()), "{said}");
+        traced.assert_no_errors(&file);
+        // The application's own assembly is loaded before anything of it runs.
+        assert!(traced.number(&file, "select count(*) n from slice where name = 'Load known'") > 0.0);
+        assert_eq!(sessions(&traced), 0);
+    });
+}
+
+#[test]
 fn samples_have_names_beside_the_kernels_events() {
     each(|runtime| {
         let Some(mut traced) = Traced::start() else { return };

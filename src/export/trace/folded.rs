@@ -10,7 +10,7 @@ use super::stacks::{NodeId, Stacks};
 use super::writer::{Sample, Writer};
 
 /// Most combinations of thread and stack that are counted before they are written. A stack can then stand on more than one line.
-const COUNTS: usize = 1 << 18;
+const COUNTS: usize = 1 << 15;
 
 /// Counts samples by thread and stack, and writes them at the end.
 pub(super) struct Folded<W> {

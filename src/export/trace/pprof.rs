@@ -13,7 +13,7 @@ use super::stacks::{FrameId, NodeId, Stacks};
 use super::writer::{Sample, Subject, Writer};
 
 /// Most combinations of thread and stack that are counted before they are written.
-const COUNTS: usize = 1 << 18;
+const COUNTS: usize = 1 << 15;
 
 /// Fields of `Profile`.
 mod profile {

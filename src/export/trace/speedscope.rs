@@ -4,6 +4,7 @@
 //! empty. What begins and ends is gathered by thread in a file of its own, since threads come mixed and the profile of each stands in one piece.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::rc::Rc;
 
 use foldhash::HashMap;
 
@@ -32,9 +33,9 @@ pub(super) struct Speedscope<'w, W> {
     scratch: Box<dyn Scratch + 'w>,
     subject: Subject,
     threads: HashMap<ThreadId, Thread>,
-    /// Names of frames by their number in the file.
-    frames: Vec<(String, String)>,
-    frame_ids: HashMap<(String, String), u32>,
+    /// Name and module of frames by their number in the file.
+    frames: Vec<Rc<(String, String)>>,
+    frame_ids: HashMap<Rc<(String, String)>, u32>,
     /// Number in the file by frame, and one; 0 where it has none yet.
     known: Vec<u32>,
 }
@@ -82,7 +83,7 @@ impl<'w, W: Write> Speedscope<'w, W> {
             self.known.resize(index + 1, 0);
         }
         if self.known[index] == 0 {
-            let name = (stacks.name(frame), stacks.module(frame).to_owned());
+            let name = Rc::new((stacks.name(frame), stacks.module(frame).to_owned()));
             let next = self.frames.len() as u32;
             let id = *self.frame_ids.entry(name.clone()).or_insert(next);
             if id == next {
@@ -163,7 +164,8 @@ impl<W: Write> Writer for Speedscope<'_, W> {
             self.profile(id, &thread)?;
         }
         self.out.write_all(b"],\"shared\":{\"frames\":[")?;
-        for (index, (name, module)) in self.frames.iter().enumerate() {
+        for (index, frame) in self.frames.iter().enumerate() {
+            let (name, module) = &**frame;
             self.out.write_all(if index == 0 { b"\n{\"name\":" } else { b",\n{\"name\":" })?;
             write_string(&mut self.out, name)?;
             if !module.is_empty() {
