@@ -104,7 +104,12 @@ impl TraceHeader {
     }
 
     /// The time from one timestamp to another in nanoseconds, negative where `to` is before `from`.
+    #[inline]
     pub fn nanoseconds_between(&self, from: i64, to: i64) -> i64 {
+        // The clock of Linux, without a division for each event.
+        if self.ticks_per_second == 1_000_000_000 {
+            return to.saturating_sub(from);
+        }
         saturate(self.nanoseconds(i128::from(to) - i128::from(from)))
     }
 
