@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use jiff::Timestamp;
-use jiff::civil::DateTime;
 use jiff::tz::Offset;
 
 use crate::analysis::CountersSnapshot;
-use crate::model::{FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, Variable};
+use crate::model::{FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, Variable};
 
 /// The time, as the runner reads it before each message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,10 +28,11 @@ impl Now {
         local.rem_euclid(86_400) as u64
     }
 
-    /// Date and time on the local clock.
-    pub fn local(self) -> DateTime {
+    /// Date and time on the local clock, as in names of files.
+    pub fn file_stamp(self) -> String {
         let time = Timestamp::from_millisecond(self.unix_ms as i64).unwrap_or_default();
-        Offset::from_seconds(self.utc_offset).unwrap_or(Offset::UTC).to_datetime(time)
+        let local = Offset::from_seconds(self.utc_offset).unwrap_or(Offset::UTC).to_datetime(time);
+        local.strftime(FILE_STAMP).to_string()
     }
 }
 

@@ -1,8 +1,7 @@
 //! Paths of a target, as it sees them and as they are reached from here.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
-
-use jiff::civil::DateTime;
 
 use super::Process;
 
@@ -34,19 +33,15 @@ pub fn temporary_folder(process: &Process) -> PathBuf {
     }
 }
 
-/// `NAME_PID_yyyymmdd_hhmmss.EXTENSION`, as a file of a process is called unless a person says otherwise.
-///
-/// The name of a process is outside text: what is not a letter, a digit, `.`, `-` or `_` is left out.
-pub fn default_file_name(name: &str, pid: u32, local: DateTime, extension: &str) -> String {
-    format!("{}_{pid}_{}.{extension}", file_stem(name), file_stamp(local))
+/// Local date and time in names of files, `yyyymmdd_hhmmss`, for `strftime`.
+pub const FILE_STAMP: &str = "%Y%m%d_%H%M%S";
+
+/// `NAME_PID_STAMP.EXTENSION`: the default name of a file about a process.
+pub fn default_file_name(name: &str, pid: u32, stamp: impl Display, extension: &str) -> String {
+    format!("{}_{pid}_{stamp}.{extension}", file_stem(name))
 }
 
-/// Date and time as in names of files, `yyyymmdd_hhmmss`.
-pub fn file_stamp(local: DateTime) -> String {
-    local.strftime("%Y%m%d_%H%M%S").to_string()
-}
-
-/// The part of a name from outside that can be a part of a file's name.
+/// The part of a name from outside that is safe in a file name: letters, digits, `.`, `-` and `_`.
 pub fn file_stem(name: &str) -> String {
     let clean: String = name.chars().filter(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_')).take(64).collect();
     Some(clean.trim_start_matches(['.', '-'])).filter(|clean| !clean.is_empty()).unwrap_or("dotnet").to_owned()
@@ -70,9 +65,8 @@ mod tests {
             ("", "dotnet"),
             ("..", "dotnet"),
         ];
-        let local = jiff::civil::date(2023, 11, 14).at(22, 13, 20, 0);
         for (name, stem) in cases {
-            assert_eq!(default_file_name(name, 7, local, "dmp"), format!("{stem}_7_20231114_221320.dmp"));
+            assert_eq!(default_file_name(name, 7, "20231114_221320", "dmp"), format!("{stem}_7_20231114_221320.dmp"));
         }
         assert!(file_stem(&"x".repeat(5000)).len() < 100);
     }

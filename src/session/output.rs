@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use thiserror::Error;
 
-use crate::model::default_file_name;
+use crate::model::{FILE_STAMP, default_file_name};
 
 /// Why a recording's file could not be made or named.
 #[derive(Debug, Error)]
@@ -183,7 +183,7 @@ fn partial(path: &Path) -> PathBuf {
 /// Its default name, in local time.
 pub(super) fn stamped_name(name: &str, pid: u32, now_unix_ms: u64, extension: &str) -> String {
     let now = Timestamp::from_millisecond(now_unix_ms as i64).unwrap_or_default().to_zoned(TimeZone::system());
-    default_file_name(name, pid, now.datetime(), extension)
+    default_file_name(name, pid, now.strftime(FILE_STAMP), extension)
 }
 
 fn folder(path: &Path) -> &Path {

@@ -50,7 +50,7 @@ impl Form {
             elsewhere: is_elsewhere(process).then(|| Box::new(process.clone())),
         };
         let subject = Subject { key: process.key, name: process.name.clone() };
-        let path = temporary_folder(process).join(default_file_name(&process.name, process.key.pid, now.local(), "dmp"));
+        let path = temporary_folder(process).join(default_file_name(&process.name, process.key.pid, now.file_stamp(), "dmp"));
         let needs = process.capabilities().missing(CommandCode::GenerateCoreDump2);
         let questions = vec![
             Question::choice("Type", OPTIONS, 1),

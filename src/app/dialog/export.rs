@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::app::Now;
-use crate::model::{Span, TraceFormat, export_stem, file_stamp};
+use crate::model::{Span, TraceFormat, export_stem};
 
 use super::{Field, Form, Purpose, Question, Subject};
 
@@ -50,7 +50,7 @@ impl Form {
     pub(in crate::app) fn export(subject: Subject, source: PathBuf, span: Option<Span>, grows: bool, now: Now) -> Self {
         let stem = export_stem(&source);
         // A recording in progress can be exported again later.
-        let stem = if grows { format!("{stem}_{}", file_stamp(now.local())) } else { stem };
+        let stem = if grows { format!("{stem}_{}", now.file_stamp()) } else { stem };
         let proposed = proposal(&stem, TraceFormat::ALL[0]);
         let questions = vec![
             Question::choice("Format", &OPTIONS, 0),

@@ -8,9 +8,7 @@ use crate::app::list::Row;
 use crate::app::toast::Level;
 use crate::app::{Effect, Job, JobKind, OutputView, Producer, State, Tab, Ticket};
 use crate::ipc::{DumpRequest, PerfMapKind};
-use crate::model::{
-    Order, Process, ProcessKey, Recording, RecordingId, RunState, Scheduling, file_stamp, file_stem, sanitise, shown_command_line,
-};
+use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, RunState, Scheduling, file_stem, sanitise, shown_command_line};
 
 /// Stops the recording of the selected process, or starts one.
 pub(super) fn toggle_trace(state: &mut State) -> Vec<Effect> {
@@ -119,7 +117,7 @@ pub(super) fn launch(state: &mut State, program: Program) -> Vec<Effect> {
     let Program { words, order, output } = program;
     let name = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default().to_owned();
     let subject = Subject { key: ProcessKey { pid: 0, started: 0 }, name: name.clone() };
-    let output = output.unwrap_or_else(|| format!("{}_{}.out", file_stem(&name), file_stamp(state.now.local())).into());
+    let output = output.unwrap_or_else(|| format!("{}_{}.out", file_stem(&name), state.now.file_stamp()).into());
     let ticket = begin(state, subject, JobKind::Launch { line: shown_command_line(&words.join(" ")), output: output.clone() });
     let id = state.recordings.next_id();
     state.last_profiles.clone_from(&order.profiles);
