@@ -264,7 +264,7 @@ async fn a_runtime_that_does_not_stop_can_be_left() {
     running.signal(Signal::TERM);
     let output = running.wait();
     assert_eq!(output.code, 130);
-    assert!(output.stderr.contains("abandoned before the rundown was whole"), "{}", output.stderr);
+    assert!(output.stderr.contains("stopped before the rundown was complete"), "{}", output.stderr);
 }
 
 #[test]

@@ -10,7 +10,9 @@ mod v6;
 use std::time::Duration;
 
 use dn_top::analysis::{CounterSnapshot, Live, SampleFilter, told_once};
-use dn_top::nettrace::{Decoder, Encoder, Field, FieldType, Keep, Limits, Metadata, NewEvent, Recent, Refusal, Shelf, Sink, TraceHeader};
+use dn_top::nettrace::{
+    Decoder, Encoder, Field, FieldType, Keep, Limits, Metadata, NewEvent, Recent, Refusal, SegmentStore, Sink, TraceHeader,
+};
 use dn_top::wire::Put;
 use v6::{Kind, Row, V6, field};
 
@@ -165,7 +167,7 @@ fn a_flight_recording_costs_what_its_bytes_do() {
 #[derive(Debug)]
 struct Nowhere;
 
-impl Shelf for Nowhere {
+impl SegmentStore for Nowhere {
     fn put(&mut self, _segment: &[u8]) -> Result<(), Refusal> {
         Ok(())
     }

@@ -30,34 +30,34 @@ pub(super) struct Arguments {
 /// Options of the dashboard, which opens when no command is given. Before a command each is honoured or refused: `options` decides.
 #[derive(Debug, Args)]
 pub(super) struct Dashboard {
-    /// Show a small fleet of simulated runtimes instead of this machine's processes; before a command as well
+    /// Show simulated runtimes instead of the processes of this machine; also before a command
     #[arg(long)]
     pub(super) demo: bool,
     /// Show the processes of `dn-top sim COUNT DIR`
     #[arg(long, value_name = "DIR", hide = true, conflicts_with = "demo")]
     pub(super) sim: Option<PathBuf>,
-    /// Allow nothing that changes a process; before a command as well
+    /// Refuse everything that changes a process; also before a command
     #[arg(long)]
     pub(super) readonly: bool,
-    /// Serve a diagnostic port as well: list the runtimes that connect to it
+    /// Also serve a diagnostic port, and list the runtimes that connect to it
     #[arg(long, value_name = "PATH")]
     pub(super) port: Option<PathBuf>,
-    /// Time between two looks at the processes
+    /// Time between two refreshes of the process list
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_refresh)]
     pub(super) refresh: Duration,
-    /// Begin with this filter
+    /// Initial filter of the process list
     #[arg(long, value_name = "TEXT")]
     pub(super) filter: Option<String>,
-    /// Colours of the dashboard
+    /// Color theme
     #[arg(long, value_name = "NAME", default_value = "dark")]
     pub(super) theme: String,
-    /// When to use colours; NO_COLOR in the environment means never
+    /// When to use colors; NO_COLOR in the environment means never
     #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
     pub(super) color: Color,
     /// Draw with ASCII characters only
     #[arg(long)]
     pub(super) ascii: bool,
-    /// Leave the mouse to the terminal
+    /// Disable mouse support
     #[arg(long)]
     pub(super) no_mouse: bool,
 }
@@ -71,33 +71,33 @@ pub(super) enum Color {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// List every .NET process that can be seen, attachable or not, and why not; CPU% is that of 0.1 s
+    /// List all visible .NET processes, attachable or not, and why not; CPU% is measured over 0.1 s
     Ps {
         #[command(flatten)]
         output: Output,
     },
-    /// Show all facts of a process and what its runtime can do
+    /// Show details and capabilities of a process
     Info {
         #[command(flatten)]
         target: Target,
         #[command(flatten)]
         output: Output,
     },
-    /// Show the environment of a process; secret-looking values are masked
+    /// Show the environment of a process; values that look like secrets are masked
     Env {
         #[command(flatten)]
         target: Target,
-        /// Show the values of secret-looking names as well
+        /// Also show the values of names that look like secrets
         #[arg(long)]
         reveal: bool,
         #[command(flatten)]
         output: Output,
     },
-    /// Record a trace until the duration, the size, Ctrl-C or the target's end
+    /// Record a trace until the duration, the size, Ctrl-C or the exit of the target
     Trace(Trace),
-    /// Start a program, record it from its first instruction, and end with its code
+    /// Start a program, record it from its first instruction, and exit with its exit code
     Run(Run),
-    /// Let a process run that is suspended at start-up
+    /// Resume a process suspended at startup
     Resume {
         #[command(flatten)]
         target: Target,
@@ -113,69 +113,69 @@ pub(super) enum Command {
         #[arg(long, value_name = "NAME")]
         unset: Option<String>,
     },
-    /// Have a process load a startup hook
+    /// Load a startup hook into a process
     StartupHook {
         #[command(flatten)]
         target: Target,
-        /// The hook's assembly, as the target sees paths
+        /// Assembly of the hook, as a path in the target
         path: PathBuf,
     },
-    /// Have a runtime load a CLR profiler
+    /// Load a CLR profiler into a process
     #[command(subcommand)]
     Profiler(Profiler),
-    /// Show counters and meters as they are published, until the duration or Ctrl-C
+    /// Show counters and meters until the duration or Ctrl-C
     Counters(Counters),
-    /// Show what every thread is doing at one moment, those with the same stack together
+    /// Show the managed stack of every thread, equal stacks grouped
     Stacks {
         #[command(flatten)]
         target: Target,
         #[command(flatten)]
         output: Output,
     },
-    /// Show the live objects by type; forces a full collection
+    /// Show the live objects by type; forces a full GC
     Heap(Heap),
-    /// Have the runtime write a core dump
+    /// Write a core dump
     Dump(Dump),
-    /// Turn perf maps on or off
+    /// Enable or disable perf maps
     Perfmap {
         #[command(flatten)]
         target: Target,
-        /// What to do
+        /// Enable or disable
         #[arg(value_enum)]
         switch: Switch,
-        /// Which files the runtime writes
+        /// Kind of files
         #[arg(long, value_enum, default_value = "perfmap")]
         kind: PerfMapKind,
         #[command(flatten)]
         output: Output,
     },
-    /// List the trace profiles and what each turns on
+    /// List the trace profiles and the providers of each
     Profiles {
         #[command(flatten)]
         output: Output,
     },
-    /// Show what is in a nettrace file
+    /// Show the contents of a nettrace file
     Stats {
         /// The file
         file: PathBuf,
         #[command(flatten)]
         output: Output,
     },
-    /// Show the methods of a nettrace file that threads spend their time in
+    /// Show the top methods of a nettrace file
     Report(Report),
-    /// Write nettrace files in the format of another tool
+    /// Convert nettrace files to other formats
     Export(Export),
-    /// Show what Perfetto's tracing service has and records, or give it the events of .NET processes
+    /// Show the state of Perfetto's tracing service, or serve events of .NET processes to it
     Perfetto(perfetto::Perfetto),
-    /// Open the dashboard over nettrace files
+    /// Open nettrace files in the dashboard
     Open {
-        /// The files; those that were cut off, too
+        /// The files; truncated ones as well
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
-    /// Make a whole, readable file out of one that was cut off, or out of the segments that a killed flight recorder left
+    /// Repair a truncated nettrace file, or join the segments of a killed flight recorder
     Salvage(Salvage),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions {
         /// The shell
         #[arg(value_enum)]
@@ -183,7 +183,7 @@ pub(super) enum Command {
     },
     /// Print the manual page
     Man,
-    /// Resume what waits for the port in FOLDER once standard input has ended
+    /// Resume the runtimes suspended on the port in FOLDER once standard input has ended
     #[command(name = RESUME_ORPHANS, hide = true)]
     ResumeOrphans {
         /// Removed at the end
@@ -192,9 +192,9 @@ pub(super) enum Command {
     /// Serve COUNT simulated runtimes below DIR until killed
     #[command(hide = true)]
     Sim {
-        /// How many
+        /// Number of runtimes
         count: usize,
-        /// Where their sockets and facts go
+        /// Directory of their sockets
         dir: PathBuf,
     },
 }
@@ -215,18 +215,18 @@ pub(super) struct Target {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Profiler {
-    /// Load it into a process that runs
+    /// Load it into a running process
     Attach {
         #[command(flatten)]
         library: ProfilerLibrary,
-        /// A file whose bytes the profiler is handed
+        /// File with client data for the profiler
         #[arg(long, value_name = "FILE")]
         data: Option<PathBuf>,
-        /// How long the target may take to load it
+        /// Timeout for loading it
         #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
         timeout: Duration,
     },
-    /// Load it into a process that is suspended at start-up
+    /// Load it into a process suspended at startup
     Startup {
         #[command(flatten)]
         library: ProfilerLibrary,
@@ -237,10 +237,10 @@ pub(super) enum Profiler {
 pub(super) struct ProfilerLibrary {
     #[command(flatten)]
     pub(super) target: Target,
-    /// The profiler's class: 8-4-4-4-12 hexadecimal digits
+    /// CLSID of the profiler: 8-4-4-4-12 hexadecimal digits
     #[arg(long, value_name = "GUID")]
     pub(super) guid: Guid,
-    /// Its library, as the target sees paths
+    /// Library of the profiler, as a path in the target
     #[arg(long, value_name = "PATH")]
     pub(super) path: PathBuf,
 }
@@ -249,16 +249,16 @@ pub(super) struct ProfilerLibrary {
 pub(super) struct Dump {
     #[command(flatten)]
     pub(super) target: Target,
-    /// Where the target is to write it, as the target sees paths [default: /tmp/NAME_PID_yyyymmdd_hhmmss.dmp]
+    /// Output file, as a path in the target [default: /tmp/NAME_PID_yyyymmdd_hhmmss.dmp]
     #[arg(short, value_name = "PATH")]
     pub(super) output_path: Option<String>,
-    /// How much of the process
+    /// Kind of dump
     #[arg(long = "type", value_enum, default_value = "full")]
     pub(super) kind: DumpKind,
-    /// Have createdump write a crash report as well (.NET 6)
+    /// Also write a crash report (.NET 6)
     #[arg(long)]
     pub(super) crash_report: bool,
-    /// Have createdump log what it does on the target's console
+    /// Enable the diagnostic log of createdump, on the console of the target
     #[arg(long)]
     pub(super) diag: bool,
     #[command(flatten)]
@@ -269,7 +269,7 @@ pub(super) struct Dump {
 pub(super) struct Counters {
     #[command(flatten)]
     pub(super) target: Target,
-    /// Providers and meters, each with the counters that are wanted of it, or all
+    /// Providers and meters, each with a list of counters, or all of them
     #[arg(long, value_name = "NAME[COUNTER,..],NAME", default_value = "System.Runtime")]
     pub(super) counters: String,
     /// Time between two values
@@ -278,7 +278,7 @@ pub(super) struct Counters {
     /// Stop after this time, such as 30s
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(super) duration: Option<Duration>,
-    /// How values are written; json is one object a line
+    /// Output format; json is one object a line
     #[arg(long, value_enum, default_value = "text")]
     pub(super) format: CounterFormat,
 }
@@ -294,13 +294,13 @@ pub(super) enum CounterFormat {
 pub(super) struct Heap {
     #[command(flatten)]
     pub(super) target: Target,
-    /// How many types, at most 1000
+    /// Number of types, at most 1000
     #[arg(short = 'n', value_name = "N", default_value = "20")]
     pub(super) count: usize,
-    /// Write the objects and their references into this file as well: as dotnet-gcdump does, or for ui.perfetto.dev where its name ends in .perfetto-trace; made with mode 0600, never over another
+    /// Also write the object graph to this file: a .gcdump, or a trace for ui.perfetto.dev if its name ends in .perfetto-trace; created with mode 0600, never overwritten
     #[arg(short = 'o', value_name = "FILE")]
     pub(super) graph_file: Option<PathBuf>,
-    /// Do not ask: the full collection that this forces is all right
+    /// Do not ask before the full GC
     #[arg(long)]
     pub(super) yes: bool,
     #[command(flatten)]
@@ -311,13 +311,13 @@ pub(super) struct Heap {
 pub(super) struct Report {
     /// The file
     pub(super) file: PathBuf,
-    /// How many methods
+    /// Number of methods
     #[arg(short = 'n', value_name = "N", default_value = "20")]
     pub(super) count: usize,
-    /// Sort by the time in a method and in everything that it calls
+    /// Sort by inclusive time
     #[arg(long)]
     pub(super) inclusive: bool,
-    /// Count threads that wait as well
+    /// Include waiting threads
     #[arg(long)]
     pub(super) waiting: bool,
     #[command(flatten)]

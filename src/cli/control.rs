@@ -43,7 +43,7 @@ pub(super) async fn set_env(host: &Host, target: &str, assignment: Option<&str>,
         |_| Ok(command),
         |process| match process.run_state {
             RunState::Suspended => done,
-            RunState::Running => format!("{done}; what the program has read before it does not read again"),
+            RunState::Running => format!("{done}; values the program has already read do not change"),
         },
     )
     .await
@@ -52,9 +52,9 @@ pub(super) async fn set_env(host: &Host, target: &str, assignment: Option<&str>,
 pub(super) async fn startup_hook(host: &Host, target: &str, path: &Path) -> Result<Exit, Failure> {
     let command = |process: &Process| Ok(Command::ApplyStartupHook { path: target_path(process, path)? });
     change(host, target, command, |process| match process.run_state {
-        RunState::Suspended => "has the startup hook and runs it when it is resumed".to_owned(),
+        RunState::Suspended => "startup hook set; it runs when the process is resumed".to_owned(),
         // A program may be published without support for hooks, and its runtime says the same.
-        RunState::Running => "accepted the startup hook; a program that is built with StartupHookSupport=false ignores it".to_owned(),
+        RunState::Running => "startup hook accepted; a program built with StartupHookSupport=false ignores it".to_owned(),
     })
     .await
 }
@@ -66,18 +66,18 @@ pub(super) async fn profiler(host: &Host, profiler: Profiler) -> Result<Exit, Fa
             let timeout_ms = u32::try_from(timeout.as_millis()).map_err(|_| Failure::usage("--timeout is 49 days at most"))?;
             let command =
                 |process: &Process| Ok(Command::AttachProfiler { timeout_ms, profiler: guid, path: target_path(process, &path)?, data });
-            change(host, &target.target, command, |_| "has loaded the profiler".to_owned()).await
+            change(host, &target.target, command, |_| "profiler loaded".to_owned()).await
         }
         Profiler::Startup { library: ProfilerLibrary { target, guid, path } } => {
             let command = |process: &Process| {
                 if process.run_state == RunState::Running {
                     // Runtimes say "done" to this and do nothing.
-                    let why = "is not suspended at start-up: a profiler can only be attached to it now (`dn-top profiler attach`)";
+                    let why = "is not suspended at startup: attach the profiler instead (`dn-top profiler attach`)";
                     return Err(anyhow::anyhow!("{} {why}", called(process)).into());
                 }
                 Ok(Command::StartupProfiler { profiler: guid, path: target_path(process, &path)? })
             };
-            change(host, &target.target, command, |_| "loads the profiler when it is resumed".to_owned()).await
+            change(host, &target.target, command, |_| "profiler set; it is loaded when the process is resumed".to_owned()).await
         }
     }
 }

@@ -40,7 +40,7 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
     };
     let flags = DumpFlags { crash_report: arguments.crash_report, log: arguments.diag, ..DumpFlags::default() };
     let path = TargetPath::new(path.to_string_lossy()).map_err(Failure::usage)?;
-    print::say(format_args!("{} stands still while it writes {}", called(&process), path.as_str()));
+    print::say(format_args!("{} is paused while it writes {}", called(&process), path.as_str()));
     let request = DumpRequest { path, kind, flags };
     let dumped = session::dump(&client, &process, &request, print::say).await.map_err(|error| {
         let exit = if let DumpError::Exchange { error, .. } = &error { exit_of(error) } else { Exit::Failed };
@@ -92,7 +92,7 @@ pub(super) async fn perf_map(
     }
     print::say(format_args!("perf maps of {} are {}", called(&process), if enabled { "on" } else { "off" }));
     if enabled && files.is_empty() {
-        print::say("no file is to be seen from here yet; DOTNET_PerfMapJitDumpPath of the target may point elsewhere");
+        print::say("no file is visible from here yet; DOTNET_PerfMapJitDumpPath of the target may point elsewhere");
     }
     print::text(|out| files.iter().try_for_each(|file| writeln!(out, "{}", sanitise(file))))?;
     Ok(Exit::Done)

@@ -33,9 +33,10 @@ impl GraphFile {
     pub(super) fn write(mut self, graph: HeapGraph, heap: &HeapSnapshot, process: &Process) -> Result<Option<PathBuf>, Failure> {
         // The types of some objects may not have been told: that leaves them without a name.
         if !heap.is_finished || !heap.problems.iter().all(|problem| matches!(problem, HeapProblem::TypesUnknown(_))) {
-            return Err(
-                anyhow::anyhow!("no file is written: parts of the walk are missing, and references would lead to wrong objects").into()
-            );
+            return Err(anyhow::anyhow!(
+                "no file was written: parts of the heap walk are missing, and references would point to wrong objects"
+            )
+            .into());
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let facts = Facts { process_id: process.key.pid, process_name: process.name.clone(), collected_unix_ms: now.as_millis() as i64 };

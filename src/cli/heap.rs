@@ -71,12 +71,12 @@ struct Others {
 pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Failure> {
     let asks = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !arguments.yes && !asks {
-        let why = "walking the heap forces a full collection, during which the program stands still: --yes allows that";
+        let why = "walking the heap forces a full GC, which pauses the program: confirm with --yes";
         return Err(Failure::usage(why));
     }
     let (process, client) = connect_managed(host, &arguments.target.target, NativeAotGap::Heap).await?;
     if !arguments.yes && !is_allowed(&process)? {
-        print::say("nothing was asked of it");
+        print::say("canceled; no request was sent");
         return Ok(Exit::Done);
     }
     let file = arguments.graph_file.as_deref().map(GraphFile::create).transpose()?;
@@ -94,8 +94,8 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     // Figures of what was lost may have come last.
     let Some(heap) = live.heap().or(heap) else {
         return Err(match ended {
-            Err(why @ Unfinished::Cut(_)) => anyhow::anyhow!("{} told of no object: {why}", called(&process)),
-            _ => anyhow::anyhow!("{} told of no object within {} s", called(&process), SILENCE.as_secs()),
+            Err(why @ Unfinished::Cut(_)) => anyhow::anyhow!("{}: no object was reported: {why}", called(&process)),
+            _ => anyhow::anyhow!("{}: no object was reported within {} s", called(&process), SILENCE.as_secs()),
         }
         .into());
     };
@@ -126,8 +126,7 @@ fn session(major: u32) -> Result<SessionConfig, Invalid> {
 /// Asks the person.
 fn is_allowed(process: &Process) -> anyhow::Result<bool> {
     let (name, size) = (called(process), Bytes(process.usage.rss_bytes));
-    let question =
-        format!("{name} has {size} of memory. Walking its heap forces a full collection, and it stands still meanwhile. Go on? [y/N] ");
+    let question = format!("{name} uses {size} of memory. Walking its heap forces a full GC, which pauses it. Continue? [y/N] ");
     print::rewrite_line(sanitise(&question));
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
@@ -184,10 +183,10 @@ fn report(heap: &HeapSnapshot, file: Option<String>, arguments: &args::Heap) -> 
         print::say(problem);
     }
     if let Some(file) = &document.file {
-        print::say(format_args!("the graph of the objects is in {file}"));
+        print::say(format_args!("object graph: {file}"));
     }
     if !document.complete {
-        print::say("the walk broke off: the figures are of what was told up to there");
+        print::say("the heap walk was interrupted: the figures are incomplete");
     }
     Ok(if document.complete { Exit::Done } else { Exit::Failed })
 }
@@ -219,12 +218,12 @@ fn type_of(named: &HeapType) -> Type {
 fn problem(problem: &HeapProblem) -> String {
     match problem {
         HeapProblem::ReferencesDoNotAddUp { promised, told } => {
-            format!("the figures do not add up: objects hold {promised} references, and {told} were told")
+            format!("the figures do not add up: objects hold {promised} references, and {told} were reported")
         }
         HeapProblem::EventsMissing(count) => format!("{count} events are missing: there are more objects than these"),
         HeapProblem::EventsLost(count) => format!("the runtime dropped {count} events: there may be more objects than these"),
         HeapProblem::TypesUnknown(count) => {
-            format!("the types of {count} objects were not told: another session may have asked for them before")
+            format!("the types of {count} objects are missing: an earlier session may have received them")
         }
     }
 }
@@ -235,7 +234,7 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
     writeln!(out, "{:>12} {:>10}  TYPE", "BYTES", "OBJECTS")?;
     for Type { name, module, objects, bytes } in types {
         let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
-        writeln!(out, "{bytes:>12} {objects:>10}  {}{module}", if name.is_empty() { "(not told)" } else { name })?;
+        writeln!(out, "{bytes:>12} {objects:>10}  {}{module}", if name.is_empty() { "(unknown type)" } else { name })?;
     }
     if others.types > 0 {
         writeln!(out, "{:>12} {:>10}  in {} other types", others.bytes, others.objects, others.types)?;
@@ -274,7 +273,7 @@ mod tests {
         let document = document(&heap, 1);
         assert_eq!((document.others.types, document.others.objects, document.others.bytes), (4, 11, 60));
         assert_eq!(document.types[0].name, "A\u{fffd}[2J");
-        assert_eq!(document.problems, ["the figures do not add up: objects hold 4 references, and 3 were told"]);
+        assert_eq!(document.problems, ["the figures do not add up: objects hold 4 references, and 3 were reported"]);
         assert_eq!(super::document(&heap, 99).types.len(), 3);
     }
 }

@@ -131,7 +131,7 @@ pub(super) async fn serve_processes(host: &Host, arguments: ServePerfetto) -> Re
 fn say(report: ProducerReport) {
     match report {
         ProducerReport::Progress { .. } => {}
-        ProducerReport::Connected(_) => print::say(format!("{report}; recordings of the data source `dotnet` are served until Ctrl-C")),
+        ProducerReport::Connected(_) => print::say(format!("{report}; serving the data source `dotnet` until Ctrl-C")),
         report => print::say(report),
     }
 }

@@ -69,7 +69,7 @@ impl Order {
         let selected = wanted.select().map_err(Failure::usage)?;
         selected.warnings.iter().for_each(print::say);
         if wanted.block {
-            print::say("the target waits whenever events come faster than they are taken in");
+            print::say("the target blocks whenever events arrive faster than they are read");
         }
         Ok(Self { wanted, json: options.output.json })
     }
@@ -90,7 +90,7 @@ impl Order {
         let recording = recorder.finished().await;
         let reported = report(&recording, session_id, self.json);
         let Phase::Done(outcome) = recording.phase else {
-            return Err(anyhow::anyhow!("the recording came to no end").into());
+            return Err(anyhow::anyhow!("the recording did not finish").into());
         };
         if !interrupted {
             // What closed the terminal may have been what interrupted: then nobody is left to report to.
@@ -203,7 +203,7 @@ async fn watch(recorder: &Recorder, interrupts: &mut Interrupts) -> bool {
                     if line {
                         print::rewrite_line("");
                     }
-                    print::say("stopping: the runtime sends its rundown; a second Ctrl-C does without");
+                    print::say("stopping: waiting for the rundown; press Ctrl-C again to skip it");
                 }
                 asked = true;
             }
@@ -266,7 +266,7 @@ fn report(recording: &Recording, session_id: String, json: bool) -> anyhow::Resu
     match file {
         Some(file) => print::text(|out| writeln!(out, "{file}")),
         None => {
-            print::say("not a byte came, so no file was kept");
+            print::say("no data received, so no file was kept");
             Ok(())
         }
     }

@@ -11,17 +11,17 @@ use super::exit::{Exit, Failure};
 use super::print;
 use super::record::{Interrupts, Order};
 use crate::model::{StoppedBy, sanitise};
-use crate::session::{Launch, Launched, Orphans, Passage, USUAL_START};
+use crate::session::{ChildOutput, Launch, Launched, Orphans, USUAL_START};
 
 pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
-    let passage = match (arguments.show_output, arguments.record.output.json) {
-        (false, _) => Passage::Dropped,
-        (true, false) => Passage::Passed,
-        (true, true) => Passage::Aside,
+    let output = match (arguments.show_output, arguments.record.output.json) {
+        (false, _) => ChildOutput::Discarded,
+        (true, false) => ChildOutput::Inherited,
+        (true, true) => ChildOutput::Stderr,
     };
     let order = Order::new(arguments.record)?;
     let mut interrupts = Interrupts::new()?;
-    let (mut launch, connected) = Launch::start(&arguments.command, passage, Orphans::Resume).map_err(anyhow::Error::from)?;
+    let (mut launch, connected) = Launch::start(&arguments.command, output, Orphans::Resume).map_err(anyhow::Error::from)?;
     let path = Path::new(arguments.command.first().map_or(OsStr::new(""), OsString::as_os_str));
     let program = format!("{} ({})", sanitise(&path.to_string_lossy()), launch.pid());
 
@@ -29,12 +29,12 @@ pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
     let launched = tokio::select! {
         launched = late(connected.as_mut(), &program) => launched,
         code = launch.wait() => {
-            print::say(format_args!("{program} ended with {code}, and nothing was recorded: no .NET runtime in it connected{}", others(&launch)));
+            print::say(format_args!("{program} exited with {code}, and nothing was recorded: no .NET runtime connected{}", others(&launch)));
             return Ok(Exit::Child(code));
         }
         () = interrupts.next() => {
             launch.end().await;
-            print::say(format_args!("{program} was ended, and nothing was recorded"));
+            print::say(format_args!("{program} was terminated, and nothing was recorded"));
             return Ok(Exit::Interrupted);
         }
     };
@@ -52,13 +52,13 @@ pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
         return Ok(if failed { Exit::Failed } else { Exit::Done });
     }
     if stopped_by != StoppedBy::TargetExit {
-        print::say(format_args!("{program} goes on; dn-top ends with it"));
+        print::say(format_args!("{program} keeps running; dn-top exits with it"));
     }
     tokio::select! {
         code = launch.wait() => Ok(Exit::Child(code)),
         () = interrupts.next() => {
             if arguments.keep_running {
-                print::say(format_args!("{program} goes on alone"));
+                print::say(format_args!("{program} keeps running"));
             } else {
                 launch.end().await;
             }
@@ -73,7 +73,7 @@ async fn late(mut connected: impl Future<Output = Result<Launched, RecvError>> +
         Ok(launched) => launched,
         Err(_) => {
             print::say(format_args!(
-                "{program} runs unrecorded: in {} s no .NET runtime in it has connected. It is no .NET program, or its diagnostics are \
+                "{program} is not recorded: no .NET runtime connected within {} s. It is not a .NET program, or its diagnostics are \
                  switched off (DOTNET_EnableDiagnostics=0)",
                 USUAL_START.as_secs()
             ));
@@ -106,7 +106,7 @@ async fn record(order: &Order, launched: Launched, program: &Path, interrupts: &
 fn others(launch: &Launch) -> String {
     match launch.others() {
         0 => String::new(),
-        1 => "; a .NET program that it started ran unrecorded".to_owned(),
-        many => format!("; {many} .NET programs that it started ran unrecorded"),
+        1 => "; a .NET program it started was not recorded".to_owned(),
+        many => format!("; {many} .NET programs it started were not recorded"),
     }
 }

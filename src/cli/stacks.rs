@@ -71,8 +71,8 @@ pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, F
     let document = document(&process, ended.is_ok(), groups, &names);
     if document.threads == 0 {
         return Err(match &ended {
-            Err(why @ Unfinished::Cut(_)) => anyhow::anyhow!("{} showed no thread: {why}", called(&process)),
-            _ => anyhow::anyhow!("{} showed no thread within {} s", called(&process), LOOK.as_secs()),
+            Err(why @ Unfinished::Cut(_)) => anyhow::anyhow!("{}: no thread was sampled: {why}", called(&process)),
+            _ => anyhow::anyhow!("{}: no thread was sampled within {} s", called(&process), LOOK.as_secs()),
         }
         .into());
     }
@@ -82,7 +82,7 @@ pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, F
         print::text(|out| write_text(out, &document))?;
     }
     if let Err(why) = &ended {
-        print::say(format_args!("some names of methods may be missing, and are shown as addresses: {why}"));
+        print::say(format_args!("some method names may be missing and are shown as addresses: {why}"));
     }
     // One that ends is no failure.
     Ok(if matches!(ended, Ok(()) | Err(Unfinished::Closed)) { Exit::Done } else { Exit::Failed })
@@ -110,7 +110,7 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     writeln!(
         out,
-        "{name} ({pid}): {threads} thread{}, {} stack{}. Thread time: who waits is here as well.",
+        "{name} ({pid}): {threads} thread{}, {} stack{}. Waiting threads are included.",
         plural(*threads),
         stacks.len(),
         plural(stacks.len())
@@ -202,7 +202,8 @@ mod tests {
         let document = document(&process, true, groups, &names);
         let mut text = Vec::new();
         write_text(&mut text, &document).unwrap();
-        let expected = " (7): 3 threads, 2 stacks. Thread time: who waits is here as well.\n\n2 threads: 1, 3 Worker\n    0x10\n\n1 thread: 2\n    0x20\n";
+        let expected =
+            " (7): 3 threads, 2 stacks. Waiting threads are included.\n\n2 threads: 1, 3 Worker\n    0x10\n\n1 thread: 2\n    0x20\n";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 }

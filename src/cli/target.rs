@@ -44,7 +44,7 @@ pub(super) async fn connect(host: &Host, target: &str) -> Result<(Process, Clien
 fn checked(process: &Process, client: Option<Client>) -> Result<Client, Failure> {
     let name = called(process);
     if !process.contact.is_attachable() {
-        let reason = process.contact.reason().unwrap_or("it cannot be talked to");
+        let reason = process.contact.reason().unwrap_or("it cannot be reached");
         let exit = match process.contact {
             Contact::Trouble { kind: Trouble::Denied | Trouble::Unverified, .. } => Exit::Denied,
             Contact::Trouble { kind: Trouble::Stale, .. } => Exit::NoTarget,
@@ -63,12 +63,12 @@ pub(super) async fn connect_legacy(host: &Host, target: &str) -> Result<(Process
     Ok((process, client.legacy()))
 }
 
-/// The process that is meant, if its program runs: one that is suspended at start-up sends nothing.
+/// The process that is meant, if its program runs: one that is suspended at startup sends nothing.
 pub(super) async fn connect_running(host: &Host, target: &str) -> Result<(Process, Client), Failure> {
     let (process, client) = connect(host, target).await?;
     if process.run_state == RunState::Suspended {
         let name = called(&process);
-        return Err(anyhow::anyhow!("{name} is suspended at start-up and sends nothing until it is resumed (`dn-top resume`)").into());
+        return Err(anyhow::anyhow!("{name} is suspended at startup and sends no events until it is resumed (`dn-top resume`)").into());
     }
     Ok((process, client))
 }

@@ -162,7 +162,7 @@ commands! {
         /// What it is handed.
         data: ClientData,
     };
-    /// Loads a profiler into a process that is suspended at start-up. Runtimes were seen to say "done" and do nothing when it runs already.
+    /// Loads a profiler into a process that is suspended at startup. Runtimes were seen to say "done" and do nothing when it runs already.
     0x0302 StartupProfiler since 6 {
         /// The profiler's class.
         profiler: Guid,
@@ -171,7 +171,7 @@ commands! {
     };
     /// Asks who the process is.
     0x0400 ProcessInfo since 5;
-    /// Lets a process that is suspended at start-up run. Nothing happens to one that runs.
+    /// Lets a process that is suspended at startup run. Nothing happens to one that runs.
     0x0401 ResumeRuntime since 5;
     /// Asks for the environment block, which follows the reply.
     0x0402 ProcessEnvironment since 5;
@@ -308,7 +308,7 @@ impl CommandCode {
         )
     }
 
-    /// Whether a runtime that is suspended at start-up survives it and does something sensible. A profiler can only be set up by `StartupProfiler`
+    /// Whether a runtime that is suspended at startup survives it and does something sensible. A profiler can only be set up by `StartupProfiler`
     /// then.
     pub fn may_be_sent_while_suspended(self) -> bool {
         !self.is_fatal_while_suspended() && self != Self::AttachProfiler

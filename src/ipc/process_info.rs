@@ -11,7 +11,7 @@ pub struct ProcessInfo {
     pub pid: u64,
     /// The runtime instance's random id.
     pub cookie: Cookie,
-    /// Executable and arguments with single spaces between them. While suspended at start-up, the executable alone.
+    /// Executable and arguments with single spaces between them. While suspended at startup, the executable alone.
     pub command_line: String,
     /// `Linux`, `Windows` or `macOS`.
     pub os: String,

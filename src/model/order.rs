@@ -21,7 +21,7 @@ pub struct Order {
     pub clr_events: Option<String>,
     /// Filters by event id, as `PROVIDER/80,81` or `PROVIDER/^80`.
     pub event_ids: Vec<String>,
-    /// The most memory the runtime may hold events in, in MB.
+    /// Event buffer in the runtime, in MB.
     pub buffer_mb: Option<u32>,
     /// `full`, `none` or `0xHEX`; without, what the profiles need.
     pub rundown: Option<String>,

@@ -19,11 +19,11 @@ use super::endpoint::Endpoint;
 use super::error::{Cause, ExchangeError};
 use super::gate::{Busy, Gate};
 use super::hook;
-use super::lane::Lane;
 use super::legacy;
 use super::meters::MeterSessions;
 use super::peer::{self, PeerError, VerifiedStream};
 use super::proc::Proc;
+use super::reverse_connection::ReverseConnection;
 use super::user_events::UserEventsData;
 use crate::ipc::{
     Attempt, Command, CommandCode, CommandSupport, Destination, DumpRequest, EnvironmentBlock, Failure, HEADER_BYTES, Hresult,
@@ -55,7 +55,7 @@ pub struct Client {
     /// Where to look at the process before a command that could harm it.
     proc: Option<Arc<Proc>>,
     /// Where connections come from, if it is the runtime that connects.
-    lane: Option<Lane>,
+    connection: Option<ReverseConnection>,
     /// When its sessions with meters may be stopped.
     meters: Arc<MeterSessions>,
     /// Which requests may be sent.
@@ -83,7 +83,7 @@ impl Client {
             gate: Arc::default(),
             support: Arc::default(),
             proc: None,
-            lane: None,
+            connection: None,
             meters: Arc::default(),
             access: Access::Full,
             legacy: false,
@@ -104,8 +104,8 @@ impl Client {
     }
 
     /// A client for a process that connects to us, to the port that is `endpoint`'s socket.
-    pub(super) fn called(endpoint: Endpoint, proc: Arc<Proc>, lane: Lane) -> Self {
-        Self { lane: Some(lane), ..Self::watched(endpoint, proc) }
+    pub(super) fn called(endpoint: Endpoint, proc: Arc<Proc>, connection: ReverseConnection) -> Self {
+        Self { connection: Some(connection), ..Self::watched(endpoint, proc) }
     }
 
     /// The same client, which learns together with others of the process.
@@ -352,8 +352,8 @@ impl Client {
     /// A connection for one command, whose other end is the process that this client is for. There is no other way to one.
     async fn connection(&self, code: CommandCode) -> Result<VerifiedStream, Cause> {
         self.access.check(code)?;
-        match &self.lane {
-            Some(lane) => lane.next().await.ok_or(Cause::Gone),
+        match &self.connection {
+            Some(connection) => connection.next().await.ok_or(Cause::Gone),
             None => peer::connect(&self.endpoint, self.proc.as_deref()).await,
         }
     }

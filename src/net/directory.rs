@@ -207,8 +207,8 @@ impl Directory {
     /// When the proc file system cannot be listed.
     pub async fn refresh(&mut self, patience: Duration) -> io::Result<Vec<Process>> {
         let mut rows = self.scan()?;
-        while let Some(heard) = self.questions.try_join_next() {
-            self.hear(heard);
+        while let Some(answered) = self.questions.try_join_next() {
+            self.apply(answered);
         }
         let listed: HashSet<_> = rows.iter().map(|row| self.subject(row.key)).collect();
         self.clients.keep(&rows.iter().map(|row| row.key).collect());
@@ -216,7 +216,7 @@ impl Directory {
         if self.ask(&rows) {
             self.listen(patience, None).await;
         }
-        rows.iter_mut().for_each(|row| self.tell(row));
+        rows.iter_mut().for_each(|row| self.publish(row));
         Ok(rows)
     }
 
@@ -244,10 +244,10 @@ impl Directory {
         if target::is_name(text) {
             self.ask(&rows);
             self.listen(NAMES.min(patience), None).await;
-            rows.iter_mut().for_each(|row| self.tell(row));
+            rows.iter_mut().for_each(|row| self.publish(row));
         }
         let row = self.pick(text, &rows).await?;
-        Ok(self.meet(row, patience).await)
+        Ok(self.complete(row, patience).await)
     }
 
     /// Which of the rows is meant, or what listens at a path that none of them has.
@@ -297,10 +297,10 @@ impl Directory {
     }
 
     /// Asks one process who it is.
-    async fn meet(&mut self, mut row: Process, patience: Duration) -> Process {
+    async fn complete(&mut self, mut row: Process, patience: Duration) -> Process {
         self.ask(std::slice::from_ref(&row));
         self.listen(patience, Some(row.key)).await;
-        self.tell(&mut row);
+        self.publish(&mut row);
         row
     }
 
@@ -309,18 +309,18 @@ impl Directory {
     pub(super) fn scan(&mut self) -> io::Result<Vec<Process>> {
         let mut rows = self.scanner.scan(std::time::Instant::now())?;
         self.leftovers = rows.iter().filter(|row| row.is_stale_socket()).map(|row| row.key).collect();
-        self.add_guests(&mut rows);
+        self.add_connected(&mut rows);
         Ok(rows)
     }
 
     /// Adds who is connected to our port. Most are listed already, for their own sockets.
-    fn add_guests(&self, rows: &mut Vec<Process>) {
+    fn add_connected(&self, rows: &mut Vec<Process>) {
         let port = self.clients.port();
         let Some(port) = &*port else { return };
-        for guest in port.guests() {
-            let key = guest.key();
+        for runtime in port.runtimes() {
+            let key = runtime.key();
             let at = rows.binary_search_by_key(&key, |row| row.key).unwrap_or_else(|at| {
-                rows.insert(at, self.unlisted(key, guest.ns_pid, 0));
+                rows.insert(at, self.unlisted(key, runtime.ns_pid, 0));
                 at
             });
             let row = &mut rows[at];
@@ -378,12 +378,12 @@ impl Directory {
         let to = to.map(|key| self.subject(key));
         let answers = async {
             while to.is_none_or(|subject| self.inquiries.get(&subject).is_some_and(Inquiry::is_open))
-                && let Some(heard) = self.questions.join_next().await
+                && let Some(answered) = self.questions.join_next().await
             {
-                self.hear(heard);
+                self.apply(answered);
             }
         };
-        // Who is late is heard at the next refresh.
+        // Who is late is answered at the next refresh.
         let _ = timeout(patience, answers).await;
     }
 
@@ -391,19 +391,19 @@ impl Directory {
         Subject { key, leftover: self.leftovers.contains(&key) }
     }
 
-    fn hear(&mut self, heard: Result<(Subject, Result<Option<ProcessInfo>, ExchangeError>), tokio::task::JoinError>) {
-        if let Ok((subject, answer)) = heard
+    fn apply(&mut self, answered: Result<(Subject, Result<Option<ProcessInfo>, ExchangeError>), tokio::task::JoinError>) {
+        if let Ok((subject, answer)) = answered
             && let Some(inquiry) = self.inquiries.get_mut(&subject)
         {
-            inquiry.hear(answer);
+            inquiry.apply(answer);
         }
     }
 
-    fn tell(&self, row: &mut Process) {
+    fn publish(&self, row: &mut Process) {
         if let Some(inquiry) = self.inquiries.get(&self.subject(row.key)) {
             let client = self.clients.of(row);
             row.support = client.as_ref().map(Client::support).unwrap_or_default();
-            inquiry.tell(row, client.and_then(|client| client.busy()), Instant::now());
+            inquiry.publish(row, client.and_then(|client| client.busy()), Instant::now());
         }
     }
 }

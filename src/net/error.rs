@@ -26,7 +26,7 @@ pub struct ExchangeError {
 #[derive(Debug, Error)]
 pub enum Cause {
     /// There is no socket, or nobody behind it.
-    #[error("nobody listens: the process has ended")]
+    #[error("no process listens on this socket: the process has ended")]
     Gone,
     /// The process ended while its answer was waited for.
     #[error("the process ended before it answered")]
@@ -79,7 +79,7 @@ pub enum Cause {
     #[error("{0}")]
     TooLong(#[from] TooLong),
     /// Not sent: the process waits at start-up for its resume.
-    #[error("not sent, because the process is suspended at start-up and might not survive it: resume it first")]
+    #[error("not sent, because the process is suspended at startup and might not survive it: resume it first")]
     Suspended,
     /// Not sent: it changes the target, and only looking is allowed.
     #[error("not sent, because it changes the process, which --readonly does not allow")]

@@ -76,7 +76,7 @@ impl Inquiry {
     }
 
     /// Takes the answer.
-    pub(super) fn hear(&mut self, answer: Result<Option<ProcessInfo>, ExchangeError>) {
+    pub(super) fn apply(&mut self, answer: Result<Option<ProcessInfo>, ExchangeError>) {
         self.open = false;
         let failed = answer.as_ref().err().and_then(|error| Some((error.trouble()?, error.reason())));
         self.failures = if failed.is_some() { self.failures + 1 } else { 0 };
@@ -91,7 +91,7 @@ impl Inquiry {
     }
 
     /// Adds to the row what is known, and how the process can be talked to.
-    pub(super) fn tell(&self, row: &mut Process, busy: Option<Busy>, now: Instant) {
+    pub(super) fn publish(&self, row: &mut Process, busy: Option<Busy>, now: Instant) {
         let is_known = if self.leftover { self.answer.is_some() } else { row.contact.is_attachable() };
         if !is_known {
             return;

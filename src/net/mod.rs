@@ -14,11 +14,12 @@ mod dump_writer;
 mod elf;
 pub mod endpoint;
 mod error;
+#[cfg(test)]
+mod fake_proc;
 mod file;
 mod gate;
 mod hook;
 mod inquiry;
-mod lane;
 mod legacy;
 mod meters;
 mod peer;
@@ -29,11 +30,10 @@ mod proc;
 mod process_exit;
 mod recorded;
 mod resolve;
+mod reverse_connection;
 mod target;
 mod tracing;
 pub mod user_events;
-#[cfg(test)]
-mod world;
 
 pub use access::Access;
 pub use directory::{Clients, Directory};

@@ -23,7 +23,7 @@ fn advice(scope: &str, status: &str) -> Option<&'static str> {
                 "kernel.yama.ptrace_scope is 2, and only root may trace: run `sudo sysctl kernel.yama.ptrace_scope=1` for the time of the dump",
             );
         }
-        "3" => return Some("kernel.yama.ptrace_scope is 3, and nobody may trace until the machine is started again with another value"),
+        "3" => return Some("kernel.yama.ptrace_scope is 3, which forbids tracing until the machine is restarted with another value"),
         _ => {}
     }
     let filtered = status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() != "0"));
@@ -52,7 +52,7 @@ mod tests {
             ("2\n", "Seccomp:\t2\n", Some("sudo sysctl kernel.yama.ptrace_scope=1")),
             ("2\n", "Seccomp:\t0\nCapEff:\t000001fffff7ffff\n", Some("sudo sysctl kernel.yama.ptrace_scope=1")),
             ("2\n", "Seccomp:\t0\nCapEff:\t000001ffffffffff\n", None),
-            ("3\n", "CapEff:\t000001ffffffffff\n", Some("started again")),
+            ("3\n", "CapEff:\t000001ffffffffff\n", Some("restarted")),
             ("1\n", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n", Some("--cap-add SYS_PTRACE")),
         ] {
             let found = advice(scope, status);

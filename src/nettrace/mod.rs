@@ -37,7 +37,7 @@ pub use event::Event;
 pub use fields::{Elements, Field, FieldType, Value, Values};
 pub use labels::{Label, Labels};
 pub use metadata::Metadata;
-pub use recent::{Keep, Pieces, Recent, Refusal, Shelf};
+pub use recent::{Keep, Pieces, Recent, Refusal, SegmentStore};
 pub use sink::{Loss, LossKind, SequencePoint, Sink};
 pub use stacks::Stack;
 pub use threads::{Thread, ThreadId};

@@ -2,17 +2,17 @@
 //!
 //! Blocks of a stream cannot simply be cut off at its front: later ones refer to the stacks and kinds of events in them, and readers would take
 //! the numbers of the events that are gone for losses. So events are written anew, by the encoder, into segments that can each be read alone;
-//! the oldest go as new ones come. Where those are kept that are closed is for others to say ([`Shelf`]); only the open one is here.
+//! the oldest go as new ones come. Where those are kept that are closed is for others to say ([`SegmentStore`]); only the open one is here.
 //! [`Recent::pieces`] makes one stream of those that are left.
 
-mod shelf;
+mod segment_store;
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use foldhash::HashMap;
 
-pub use shelf::{Refusal, Shelf};
+pub use segment_store::{Refusal, SegmentStore};
 
 use super::{Decoder, Encoder, Event, Limits, Loss, LossKind, Metadata, NewEvent, Sink, TraceHeader, UtcTime};
 
@@ -46,9 +46,9 @@ const FRAMES: usize = 256;
 pub struct Recent {
     keep: Keep,
     header: Option<TraceHeader>,
-    /// The closed ones, oldest first; their bytes are on the shelf.
+    /// The closed ones, oldest first; their bytes are on the store.
     segments: VecDeque<Segment>,
-    shelf: Box<dyn Shelf>,
+    store: Box<dyn SegmentStore>,
     trouble: Option<String>,
     /// Bytes of all segments but the open one.
     bytes: u64,
@@ -67,8 +67,8 @@ type Range = (i64, i64);
 
 impl Recent {
     /// Keeps so much, there.
-    pub fn new(keep: Keep, shelf: Box<dyn Shelf>) -> Self {
-        Self { keep, header: None, segments: VecDeque::new(), shelf, trouble: None, bytes: 0, open: None, frozen: false }
+    pub fn new(keep: Keep, store: Box<dyn SegmentStore>) -> Self {
+        Self { keep, header: None, segments: VecDeque::new(), store, trouble: None, bytes: 0, open: None, frozen: false }
     }
 
     /// From now on nothing goes: what comes belongs to the end of the stream.
@@ -90,7 +90,7 @@ impl Recent {
     pub fn pieces(mut self, whole: bool) -> Pieces {
         self.close();
         let writer = self.header.map(|header| Writer::new(beginning(header, &self.segments)));
-        Pieces { writer, segments: self.segments, shelf: self.shelf, trouble: self.trouble, whole }
+        Pieces { writer, segments: self.segments, store: self.store, trouble: self.trouble, whole }
     }
 
     fn writer(&mut self, timestamp: i64) -> Option<&mut Writer> {
@@ -128,7 +128,7 @@ impl Recent {
         if let Some((mut writer, range)) = self.open.take() {
             writer.encoder.end();
             let segment = writer.encoder.take();
-            while let Err(refusal) = self.shelf.put(&segment) {
+            while let Err(refusal) = self.store.put(&segment) {
                 // The newest is worth more than the oldest.
                 let again = matches!(refusal, Refusal::Full(_)) && self.drop_oldest();
                 let (Refusal::Full(words) | Refusal::Failed(words)) = refusal;
@@ -148,7 +148,7 @@ impl Recent {
         let oldest = self.segments.pop_front();
         if let Some(oldest) = &oldest {
             self.bytes -= oldest.bytes;
-            self.shelf.drop_oldest();
+            self.store.drop_oldest();
         }
         oldest.is_some()
     }
@@ -183,26 +183,26 @@ impl Sink for Recent {
     }
 }
 
-/// The pieces of one stream. A segment leaves its shelf when the piece after it is asked for.
+/// The pieces of one stream. A segment leaves its store when the piece after it is asked for.
 #[derive(Debug)]
 pub struct Pieces {
     writer: Option<Writer>,
     segments: VecDeque<Segment>,
-    shelf: Box<dyn Shelf>,
+    store: Box<dyn SegmentStore>,
     trouble: Option<String>,
     whole: bool,
 }
 
 impl Pieces {
-    /// One whole stream of segments of one recording, which a shelf hands out in this order. Of each the oldest and the newest timestamp are given.
-    pub fn join(header: TraceHeader, ranges: impl IntoIterator<Item = (i64, i64)>, shelf: Box<dyn Shelf>) -> Self {
+    /// One whole stream of segments of one recording, which a store hands out in this order. Of each the oldest and the newest timestamp are given.
+    pub fn join(header: TraceHeader, ranges: impl IntoIterator<Item = (i64, i64)>, store: Box<dyn SegmentStore>) -> Self {
         let segments = ranges.into_iter().map(|range| Segment { bytes: 0, range }).collect();
-        Self { writer: Some(Writer::new(beginning(header, &segments))), segments, shelf, trouble: None, whole: true }
+        Self { writer: Some(Writer::new(beginning(header, &segments))), segments, store, trouble: None, whole: true }
     }
 
     /// The segment that the last piece was made of is not needed any more.
     pub fn release(&mut self) {
-        self.shelf.release();
+        self.store.release();
     }
 
     /// The first reason why less was kept than was to be, in words.
@@ -215,7 +215,7 @@ impl Iterator for Pieces {
     type Item = Vec<u8>;
 
     fn next(&mut self) -> Option<Vec<u8>> {
-        self.shelf.release();
+        self.store.release();
         let Some(Segment { range, .. }) = self.segments.pop_front() else {
             let mut writer = self.writer.take()?;
             if self.whole {
@@ -226,7 +226,7 @@ impl Iterator for Pieces {
             return Some(writer.encoder.take());
         };
         let writer = self.writer.as_mut()?;
-        let bytes = self.shelf.take_oldest().unwrap_or_else(|words| {
+        let bytes = self.store.take_oldest().unwrap_or_else(|words| {
             self.trouble.get_or_insert(words);
             Vec::new()
         });

@@ -30,7 +30,7 @@ use crate::model::{ProcessKey, sanitise};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 use crate::net::discovery::Sources;
-use crate::net::port::{Guest, Port, PortError};
+use crate::net::port::{ConnectedRuntime, Port, PortError};
 
 /// After this time without a runtime that connects there is probably none in the program.
 pub const USUAL_START: Duration = Duration::from_secs(10);
@@ -45,15 +45,15 @@ pub(super) const PORT: &str = "port";
 
 /// Where a program's output goes.
 #[derive(Debug)]
-pub enum Passage {
+pub enum ChildOutput {
     /// Nowhere.
-    Dropped,
+    Discarded,
     /// Where ours goes.
-    Passed,
+    Inherited,
     /// All of it to our standard error: standard output is for a document.
-    Aside,
+    Stderr,
     /// All of it into a file.
-    Into(File),
+    File(File),
 }
 
 /// What becomes of what is suspended on the port when we are gone.
@@ -106,8 +106,8 @@ pub struct Launched {
 }
 
 impl Launched {
-    fn waiting(guest: Guest) -> Self {
-        Self { key: guest.key(), client: guest.client, assembly: None, missed: None }
+    fn waiting(runtime: ConnectedRuntime) -> Self {
+        Self { key: runtime.key(), client: runtime.client, assembly: None, missed: None }
     }
 
     /// Lets it run, if it waits for that.
@@ -145,7 +145,7 @@ pub struct Launch {
     others: Arc<AtomicUsize>,
     /// It may wait for somebody to let it go on, who would be gone.
     held: bool,
-    usher: JoinHandle<()>,
+    connecting: JoinHandle<()>,
     /// Goes last: the port's socket is in it. Without one it is removed by the process that resumes orphans.
     _folder: Option<TempDir>,
 }
@@ -156,7 +156,7 @@ impl Launch {
     ///
     /// # Errors
     /// [`LaunchError`].
-    pub fn start(words: &[OsString], passage: Passage, orphans: Orphans) -> Result<(Self, oneshot::Receiver<Launched>), LaunchError> {
+    pub fn start(words: &[OsString], output: ChildOutput, orphans: Orphans) -> Result<(Self, oneshot::Receiver<Launched>), LaunchError> {
         let parent = short_folder();
         let folder = tempfile::Builder::new().prefix("dn-top-").tempdir_in(&parent);
         let folder = folder.map_err(|reason| LaunchError::Folder { folder: parent, reason })?;
@@ -173,7 +173,7 @@ impl Launch {
         };
         let port = Port::serve(&path, &Sources::machine())?;
         let (program, arguments) = words.split_first().map_or((OsStr::new(""), words), |(program, rest)| (program, rest));
-        let (output, errors) = streams(passage);
+        let (output, errors) = streams(output);
         let begun = Instant::now();
         let child = Command::new(program)
             .args(arguments)
@@ -189,13 +189,13 @@ impl Launch {
         let others = Arc::new(AtomicUsize::new(0));
         let (connected, launched) = oneshot::channel();
         let without_port = no_port::find(Sources::machine(), pid, begun);
-        let serving = usher(port, Some(pid), without_port, connected, Arc::clone(&others));
-        let usher = tokio::spawn(async move {
+        let serving = resume_others(port, Some(pid), without_port, connected, Arc::clone(&others));
+        let connecting = tokio::spawn(async move {
             // Goes after the port, which the other process then serves.
             let _resumer = resumer;
             serving.await;
         });
-        Ok((Self { child, pid, others, held: false, usher, _folder: folder }, launched))
+        Ok((Self { child, pid, others, held: false, connecting, _folder: folder }, launched))
     }
 
     /// Whether it ends when this is dropped, as long as it may wait at its start.
@@ -243,12 +243,12 @@ impl Drop for Launch {
         if self.held {
             self.signal(Signal::KILL);
         }
-        self.usher.abort();
+        self.connecting.abort();
     }
 }
 
 /// Shows the first runtime of the program itself to whoever waits for it, and lets all others go on: all where there is no such program.
-pub(super) async fn usher(
+pub(super) async fn resume_others(
     port: Port,
     pid: Option<u32>,
     without_port: impl Future<Output = Option<Launched>>,
@@ -259,11 +259,11 @@ pub(super) async fn usher(
     let mut without_port = Some(Box::pin(without_port));
     let free = free_children(&ports(port.path(), "nosuspend"));
     loop {
-        for guest in port.guests() {
-            if !seen.insert((guest.key(), guest.cookie)) {
+        for runtime in port.runtimes() {
+            if !seen.insert((runtime.key(), runtime.cookie)) {
                 continue;
             }
-            let (free, own) = (free.clone(), if Some(guest.key().pid) == pid { connected.take() } else { None });
+            let (free, own) = (free.clone(), if Some(runtime.key().pid) == pid { connected.take() } else { None });
             if own.is_some() {
                 // It may have a connection to the same runtime, which answers nobody else until that is closed.
                 without_port = None;
@@ -274,12 +274,12 @@ pub(super) async fn usher(
             tokio::spawn(async move {
                 // .NET 5 cannot do this: what it starts is let go on here. One that has gone meanwhile needs neither this nor a resume.
                 if let Some(free) = free {
-                    let _ = guest.client.run(&free).await;
+                    let _ = runtime.client.run(&free).await;
                 }
                 match own {
                     // Who does not wait any more is about to end the program.
-                    Some(connected) => drop(connected.send(Launched::waiting(guest))),
-                    None => drop(guest.client.run(&ipc::Command::ResumeRuntime).await),
+                    Some(connected) => drop(connected.send(Launched::waiting(runtime))),
+                    None => drop(runtime.client.run(&ipc::Command::ResumeRuntime).await),
                 }
             });
         }
@@ -322,12 +322,12 @@ fn short_folder() -> PathBuf {
     if bytes.len() > LONGEST_FOLDER || bytes.iter().any(|byte| b",;".contains(byte)) { "/tmp".into() } else { usual }
 }
 
-fn streams(passage: Passage) -> (Stdio, Stdio) {
-    match passage {
-        Passage::Dropped => (Stdio::null(), Stdio::null()),
-        Passage::Into(file) => (file.try_clone().map_or_else(|_| Stdio::null(), Stdio::from), Stdio::from(file)),
-        Passage::Passed => (Stdio::inherit(), Stdio::inherit()),
-        Passage::Aside => (io::stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from), Stdio::inherit()),
+fn streams(output: ChildOutput) -> (Stdio, Stdio) {
+    match output {
+        ChildOutput::Discarded => (Stdio::null(), Stdio::null()),
+        ChildOutput::File(file) => (file.try_clone().map_or_else(|_| Stdio::null(), Stdio::from), Stdio::from(file)),
+        ChildOutput::Inherited => (Stdio::inherit(), Stdio::inherit()),
+        ChildOutput::Stderr => (io::stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from), Stdio::inherit()),
     }
 }
 
@@ -341,18 +341,18 @@ mod tests {
     use super::*;
 
     fn shell(script: &str) -> (Launch, oneshot::Receiver<Launched>) {
-        Launch::start(&["sh".into(), "-c".into(), script.into()], Passage::Dropped, Orphans::Leave).unwrap()
+        Launch::start(&["sh".into(), "-c".into(), script.into()], ChildOutput::Discarded, Orphans::Leave).unwrap()
     }
 
     #[tokio::test]
     async fn exit_codes_are_those_of_a_shell() {
         for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137)] {
-            let (mut launch, mut guest) = shell(script);
+            let (mut launch, mut runtime) = shell(script);
             assert_eq!((launch.wait().await, launch.others()), (code, 0), "{script}");
-            assert!(guest.try_recv().is_err(), "there is no runtime in it");
+            assert!(runtime.try_recv().is_err(), "there is no runtime in it");
             assert_eq!(launch.end().await, code, "who has ended is not ended again");
         }
-        let error = Launch::start(&["/no/such\u{1b}".into()], Passage::Dropped, Orphans::Leave).unwrap_err().to_string();
+        let error = Launch::start(&["/no/such\u{1b}".into()], ChildOutput::Discarded, Orphans::Leave).unwrap_err().to_string();
         assert!(error.starts_with("/no/such\u{fffd} cannot be started: No such file"), "{error}");
     }
 

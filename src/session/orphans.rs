@@ -14,7 +14,7 @@ use tokio::process::{ChildStdin, Command};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-use super::launch::{PORT, usher};
+use super::launch::{PORT, resume_others};
 use crate::net::discovery::Sources;
 use crate::net::port::{Port, PortError};
 
@@ -74,7 +74,7 @@ async fn serve(path: &Path) -> Result<(), PortError> {
     let sources = Sources::machine();
     let port = take_over(path, &sources).await?;
     let (none, _) = oneshot::channel();
-    let mut resuming = pin!(usher(port, None, std::future::pending(), none, Default::default()));
+    let mut resuming = pin!(resume_others(port, None, std::future::pending(), none, Default::default()));
     for look in 0_u32.. {
         tokio::select! {
             () = &mut resuming => break,

@@ -113,6 +113,6 @@ pub enum StartError {
     #[error("{0}. Without the kernel's scheduling the events of .NET can be recorded, into a .nettrace file")]
     Service(#[from] PerfettoError),
     /// This process has no file handles left.
-    #[error("no second handle to the stream could be had: {0}")]
+    #[error("cannot duplicate the handle of the stream: {0}")]
     Handle(io::Error),
 }

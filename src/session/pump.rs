@@ -78,7 +78,7 @@ impl Pump {
         // Some file systems report a full disk only here.
         if written && let Err(error) = self.file.sync_all() {
             written = false;
-            trouble.note(|| format!("the file could not be brought to the disk: {error}"));
+            trouble.note(|| format!("the file could not be flushed to disk: {error}"));
         }
         Pumped { complete: complete && written, broken: trouble.0.is_some(), trouble: trouble.0 }
     }
@@ -137,7 +137,7 @@ pub(super) fn read_all(
                 counter.count(buffer, kept);
             }
             Err(error) => {
-                trouble.note(|| format!("the stream from the runtime broke off: {error}"));
+                trouble.note(|| format!("reading the event stream failed: {error}"));
                 break;
             }
         }
@@ -173,8 +173,8 @@ fn is_full(error: &io::Error) -> bool {
 
 pub(super) fn refused(error: &io::Error) -> String {
     if is_full(error) {
-        format!("the disk is full ({error}); everything up to there is kept. Make room, or record elsewhere with -o")
+        format!("the disk is full ({error}); everything up to that point is kept. Free space, or choose another file with -o")
     } else {
-        format!("the file takes no more bytes: {error}")
+        format!("writing the file failed: {error}")
     }
 }

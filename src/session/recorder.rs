@@ -25,11 +25,14 @@ use crate::model::{Outcome, Phase, Rate, Recording, StoppedBy, sanitise, shown_c
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 
-/// What somebody wants of a running recording.
+/// Whether a recording is to end. Later requests replace earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wish {
-    GoOn,
+pub enum StopRequest {
+    /// It goes on.
+    None,
+    /// With its rundown.
     Stop,
+    /// At once, with what has come.
     Abandon,
 }
 
@@ -37,7 +40,7 @@ enum Wish {
 #[derive(Debug)]
 pub struct Recorder {
     session: SessionId,
-    wish: watch::Sender<Wish>,
+    request: watch::Sender<StopRequest>,
     progress: watch::Receiver<Recording>,
     task: JoinHandle<()>,
 }
@@ -62,7 +65,7 @@ impl Recorder {
             }
         };
 
-        let (wish, wishes) = watch::channel(Wish::GoOn);
+        let (request, requests) = watch::channel(StopRequest::None);
         let mut recording = plan.starting();
         recording.notes.extend(session.losses().iter().map(ToString::to_string));
         let (publish, published) = watch::channel(recording.clone());
@@ -76,7 +79,7 @@ impl Recorder {
             limits: Limits { duration: plan.duration, bytes: plan.max_bytes, stop: plan.stop_limit },
             progress,
             publish,
-            wishes,
+            requests,
             ticks,
             joint,
             threads: plan.analysed.then(Threads::default),
@@ -85,7 +88,7 @@ impl Recorder {
             stopping: None,
         };
         let task = tokio::spawn(driver.run(pump, output));
-        Ok(Self { session: session.id(), wish, progress: published, task })
+        Ok(Self { session: session.id(), request, progress: published, task })
     }
 
     /// The runtime's id of the session, unique while it lives.
@@ -100,10 +103,10 @@ impl Recorder {
 
     /// Asks for the stop: the runtime sends its rundown and ends the stream.
     pub fn stop(&self) {
-        self.wish.send_if_modified(|wish| {
-            let first = *wish == Wish::GoOn;
+        self.request.send_if_modified(|request| {
+            let first = *request == StopRequest::None;
             if first {
-                *wish = Wish::Stop;
+                *request = StopRequest::Stop;
             }
             first
         });
@@ -111,7 +114,7 @@ impl Recorder {
 
     /// Ends at once, without the rundown, and keeps what has come. The runtime frees the session when it next writes to it.
     pub fn abandon(&self) {
-        self.wish.send_replace(Wish::Abandon);
+        self.request.send_replace(StopRequest::Abandon);
     }
 
     /// Waits for the end.
@@ -174,7 +177,7 @@ struct Driver {
     /// The kernel's half, and the service that both halves go through.
     joint: Option<Joint>,
     publish: watch::Sender<Recording>,
-    wishes: watch::Receiver<Wish>,
+    requests: watch::Receiver<StopRequest>,
     ticks: Interval,
     /// Of whom somebody may want to know, where what comes is analysed.
     threads: Option<Threads>,
@@ -220,9 +223,9 @@ impl Driver {
                 () = session.ended() => return None,
                 _ = self.ticks.tick() => self.step(),
                 // New names, or samples without: neither waits for the next step.
-                Ok(()) = findings.changed() => self.tell(Instant::now(), self.progress.totals()),
-                Ok(()) = self.wishes.changed() => {
-                    self.heed();
+                Ok(()) = findings.changed() => self.publish(Instant::now(), self.progress.totals()),
+                Ok(()) = self.requests.changed() => {
+                    self.handle_request();
                     return Some(StoppedBy::Interrupt);
                 }
                 () = progress.enough.notified() => {
@@ -251,7 +254,7 @@ impl Driver {
             tokio::select! {
                 refusal = &mut stopped => return refusal,
                 _ = self.ticks.tick() => self.step(),
-                Ok(()) = self.wishes.changed() => self.heed(),
+                Ok(()) = self.requests.changed() => self.handle_request(),
             }
         }
     }
@@ -262,7 +265,7 @@ impl Driver {
             tokio::select! {
                 pumped = &mut pump => return pumped.unwrap_or_else(|_| Pumped::lost()),
                 _ = self.ticks.tick() => self.step(),
-                Ok(()) = self.wishes.changed() => self.heed(),
+                Ok(()) = self.requests.changed() => self.handle_request(),
             }
         }
     }
@@ -277,7 +280,7 @@ impl Driver {
             tokio::select! {
                 joined = joint.finish() => break joined,
                 _ = self.ticks.tick() => self.step(),
-                Ok(()) = self.wishes.changed() => self.heed(),
+                Ok(()) = self.requests.changed() => self.handle_request(),
             }
         };
         match joined {
@@ -288,16 +291,16 @@ impl Driver {
         pumped
     }
 
-    /// Does what the latest wish needs at once.
-    fn heed(&mut self) {
-        if *self.wishes.borrow_and_update() == Wish::Abandon {
+    /// Does what the latest request needs at once.
+    fn handle_request(&mut self) {
+        if *self.requests.borrow_and_update() == StopRequest::Abandon {
             self.session.cut(Cut::Abandoned);
             self.progress.abandoned.store(true, Ordering::Relaxed);
         }
     }
 
     fn is_abandoned(&self) -> bool {
-        *self.wishes.borrow() == Wish::Abandon
+        *self.requests.borrow() == StopRequest::Abandon
     }
 
     /// Brings the snapshot up to date and publishes it.
@@ -326,10 +329,10 @@ impl Driver {
         if let Some(threads) = &mut self.threads {
             self.recording.threads = threads.look(&self.client);
         }
-        self.tell(now, totals);
+        self.publish(now, totals);
     }
 
-    fn tell(&mut self, now: Instant, totals: Totals) {
+    fn publish(&mut self, now: Instant, totals: Totals) {
         if self.recording.phase == Phase::Starting && totals.bytes > 0 {
             self.recording.phase = Phase::Recording;
         }
@@ -357,7 +360,7 @@ impl Driver {
         if !pumped.complete && trouble.is_none() {
             trouble = Some(match self.session.unfinished(refusal) {
                 Unfinished::Closed | Unfinished::Cut(Cut::Time(_)) if totals.bytes == 0 && self.stopping.is_some() => {
-                    "the runtime sent nothing; one that is suspended at start-up sends nothing until it is resumed".to_owned()
+                    "no data received; a runtime that is suspended at startup sends nothing until it is resumed".to_owned()
                 }
                 why @ Unfinished::Closed => format!("{why}, before the recording was whole; every complete block is kept"),
                 why => why.to_string(),
@@ -385,6 +388,6 @@ impl Driver {
             }
         }
         self.recording.phase = Phase::Done(outcome);
-        self.tell(Instant::now(), totals);
+        self.publish(Instant::now(), totals);
     }
 }

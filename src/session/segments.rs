@@ -10,7 +10,7 @@ use rustix::fs::OFlags;
 
 use super::output::FileId;
 use crate::model::sanitise;
-use crate::nettrace::{Refusal, Shelf};
+use crate::nettrace::{Refusal, SegmentStore};
 
 /// Segments `PATH.0001` and on.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Segments {
     }
 }
 
-impl Shelf for Segments {
+impl SegmentStore for Segments {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         self.last += 1;
         let number = self.last;

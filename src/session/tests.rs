@@ -216,7 +216,7 @@ async fn a_session_that_does_not_stop_can_be_abandoned() {
     recorder.abandon();
     let recording = timeout(Duration::from_secs(2), recorder.finished()).await.unwrap();
     let Outcome { complete, file, trouble, .. } = outcome(&recording);
-    assert!(!complete && trouble.as_ref().unwrap().contains("abandoned"));
+    assert!(!complete && trouble.as_ref().unwrap().contains("stopped before the rundown"));
     assert_eq!(read(file.as_ref().unwrap()).1, recording.events);
 }
 

@@ -60,7 +60,7 @@ pub enum Cut {
     #[error("the runtime did not end the session within {} s; another client may occupy its diagnostic socket", .0.as_secs_f32())]
     Time(Duration),
     /// It sent too much after the stop.
-    #[error("the runtime went on sending after the stop, and the connection was closed after {} more", Bytes(*.0))]
+    #[error("the runtime kept sending after the stop, and the connection was closed after {} more", Bytes(*.0))]
     Rundown(u64),
     /// It sent more than the session can need.
     #[error("the runtime sent more than {}, and the connection was closed", Bytes(*.0))]
@@ -69,7 +69,7 @@ pub enum Cut {
     #[error("cannot decode the event stream: {0}")]
     Undecodable(DecodeError),
     /// A person or a signal wanted no more of it.
-    #[error("abandoned before the rundown was whole: method names may be missing")]
+    #[error("stopped before the rundown was complete: method names may be missing")]
     Abandoned,
 }
 

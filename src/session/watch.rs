@@ -83,7 +83,7 @@ pub async fn watch<F: Future<Output = ()>>(
             Err(error) => return Err(format!("cannot decode its event stream: {error}")),
         }
     }
-    Err("other sessions keep changing what they ask of the meters".to_owned())
+    Err("other sessions keep changing the meter settings".to_owned())
 }
 
 /// Takes in what comes, until there is a reason not to.

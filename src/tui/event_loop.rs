@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
 
-use super::farewell::{self, say};
+use super::exit_report::{self, say};
 use super::input;
 use super::runner::{ForTerminal, Runner};
 use super::signals::{self, Asked, Signals};
@@ -98,7 +98,7 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     watcher.abort();
     runner.watches().finish().await;
     runner.producer().stop();
-    runner.recordings().tell();
+    runner.recordings().print_outcomes();
     match left {
         Ok(Ok(Leave { keep_recording: true })) => keep_recording(&mut runner, &mut signals).await,
         _ => finish(&mut runner, &mut signals).await,
@@ -137,7 +137,7 @@ async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
     if active == 0 {
         return;
     }
-    say(format_args!("{} until Ctrl-C", farewell::go_on(active)));
+    say(format_args!("{} until Ctrl-C", exit_report::go_on(active)));
     tokio::select! {
         () = runner.recordings().all_over() => return,
         () = signals.end() => {}
@@ -149,7 +149,7 @@ async fn keep_recording(runner: &mut Runner, signals: &mut Signals) {
 async fn finish(runner: &mut Runner, signals: &mut Signals) {
     let active = runner.recordings().active();
     if active > 0 {
-        say(format_args!("finishing {}; Ctrl-C does without the last of the data", farewell::recordings(active)));
+        say(format_args!("finishing {}; Ctrl-C does without the last of the data", exit_report::recordings(active)));
     }
     runner.recordings().finish(signals).await;
 }

@@ -4,13 +4,12 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 
-use super::recordings::Wish;
 use crate::app::Msg;
 use crate::ipc::UserEvents;
 use crate::model::{Outcome, Phase, Recording, StoppedBy};
 use crate::net::client::Client;
 use crate::net::user_events::UserEventsData;
-use crate::session::KernelSession;
+use crate::session::{KernelSession, StopRequest};
 
 /// Such a session that is wanted.
 pub(super) struct Wanted {
@@ -25,24 +24,29 @@ pub(super) struct Wanted {
 }
 
 /// Has the process write, until somebody wants an end, the time is over, or it ends; gives how that was, if it began.
-pub(super) async fn hold(client: Client, wanted: Wanted, mut wishes: watch::Receiver<Wish>, inbox: mpsc::Sender<Msg>) -> Option<Recording> {
+pub(super) async fn hold(
+    client: Client,
+    wanted: Wanted,
+    mut requests: watch::Receiver<StopRequest>,
+    inbox: mpsc::Sender<Msg>,
+) -> Option<Recording> {
     let Wanted { mut recording, events, data, duration } = wanted;
     let id = recording.id;
     // Nobody may listen any more once the dashboard has gone.
-    let tell = async |msg| drop(inbox.send(msg).await);
+    let publish = async |msg| drop(inbox.send(msg).await);
     let begun = Instant::now();
     let started = match data {
         Ok(data) => tokio::select! {
             started = KernelSession::start(client, events, &data) => started.map_err(|error| error.to_string()),
             // The runtime finds the connection closed, and ends what it may have begun.
-            _ = wishes.wait_for(|wish| *wish != Wish::GoOn) => Err("It was stopped before the runtime had begun.".to_owned()),
+            _ = requests.wait_for(|request| *request != StopRequest::None) => Err("Stopped before the session started.".to_owned()),
         },
         Err(missing) => Err(missing),
     };
     let mut session = match started {
         Ok(session) => session,
         Err(reason) => {
-            tell(Msg::TraceFailed { id, reason }).await;
+            publish(Msg::TraceFailed { id, reason }).await;
             return None;
         }
     };
@@ -53,17 +57,17 @@ pub(super) async fn hold(client: Client, wanted: Wanted, mut wishes: watch::Rece
         recording.elapsed = begun.elapsed();
         recording.clone()
     };
-    tell(Msg::Recording(Box::new(step(Phase::Recording)))).await;
-    let asked = async { drop(wishes.wait_for(|wish| *wish != Wish::GoOn).await) };
+    publish(Msg::Recording(Box::new(step(Phase::Recording)))).await;
+    let asked = async { drop(requests.wait_for(|request| *request != StopRequest::None).await) };
     let stopped_by = session.hold(asked, duration).await;
-    tell(Msg::Recording(Box::new(step(Phase::Stopping { since: Duration::ZERO, bytes: 0 })))).await;
+    publish(Msg::Recording(Box::new(step(Phase::Stopping { since: Duration::ZERO, bytes: 0 })))).await;
     let ended = tokio::select! {
         ended = session.end() => ended.map_err(|error| error.to_string()),
-        _ = wishes.wait_for(|wish| *wish == Wish::Abandon) => Err("Nobody waited for the runtime to say that it has ended.".to_owned()),
+        _ = requests.wait_for(|request| *request == StopRequest::Abandon) => Err("Stopped without waiting for the end of the session.".to_owned()),
     };
     let complete = ended.is_ok() && stopped_by != StoppedBy::TargetExit;
     let over = step(Phase::Done(Outcome { stopped_by, complete, file: None, trouble: ended.err() }));
-    tell(Msg::Recording(Box::new(over.clone()))).await;
+    publish(Msg::Recording(Box::new(over.clone()))).await;
     Some(over)
 }
 
@@ -163,7 +167,7 @@ mod tests {
         // It was not given the time to.
         bench.recordings.stop(RecordingId(1));
         match bench.inbox.recv().await {
-            Some(Msg::TraceFailed { reason, .. }) => assert_eq!(reason, "It was stopped before the runtime had begun."),
+            Some(Msg::TraceFailed { reason, .. }) => assert_eq!(reason, "Stopped before the session started."),
             other => panic!("{other:?}"),
         }
     }

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::tail::Tail;
 use crate::app::{JobResult, Msg, Ticket};
 use crate::model::{Order, RecordingId, sanitise};
-use crate::session::{Launch, Launched, Orphans, Passage, Plan, USUAL_START};
+use crate::session::{ChildOutput, Launch, Launched, Orphans, Plan, USUAL_START};
 
 /// Time between two looks at what it has written.
 const LOOK: Duration = Duration::from_millis(200);
@@ -63,7 +63,7 @@ async fn follow(
     let Wanted { words, id, order, output, ticket } = wanted;
     let program = sanitise(words.first().map(String::as_str).unwrap_or_default());
     let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-    let (mut launch, connected) = Launch::start(&words, Passage::Into(file), Orphans::Resume).map_err(|error| error.to_string())?;
+    let (mut launch, connected) = Launch::start(&words, ChildOutput::File(file), Orphans::Resume).map_err(|error| error.to_string())?;
     let ended = |code: u8, more: &str| {
         let files = vec![sanitise(&output.to_string_lossy())];
         Ok(JobResult { files, bytes: None, note: Some(format!("It ended with {code}{more}")) })
@@ -77,7 +77,7 @@ async fn follow(
     };
     if launched.is_none() {
         launch.hold(false);
-        let why = format!("no .NET runtime in it has connected in {} s: it runs unrecorded", USUAL_START.as_secs());
+        let why = format!("no .NET runtime in it has connected in {} s: it is not recorded", USUAL_START.as_secs());
         drop(inbox.send(Msg::Failed(format!("{program}: {why}"))).await);
         launched = tokio::select! {
             launched = connected.as_mut() => Some(launched),

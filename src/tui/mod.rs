@@ -7,8 +7,8 @@
 
 mod clipboard;
 mod event_loop;
+mod exit_report;
 mod exports;
-mod farewell;
 mod files;
 mod input;
 mod input_parser;
@@ -26,5 +26,5 @@ mod watcher;
 mod watches;
 
 pub use event_loop::{Dashboard, Machine, run};
-pub use farewell::write_stderr;
+pub use exit_report::write_stderr;
 pub use input_parser::InputParser;

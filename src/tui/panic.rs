@@ -9,7 +9,7 @@ use std::thread;
 
 use tokio::sync::mpsc;
 
-use super::farewell::say;
+use super::exit_report::say;
 use super::terminal::Device;
 use crate::app::Msg;
 

@@ -6,7 +6,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::farewell::say;
+use super::exit_report::say;
 use super::signals::Signals;
 use crate::app::{JobResult, Msg, Ticket};
 use crate::session::{self, Serve};

@@ -8,21 +8,13 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::farewell;
+use super::exit_report;
 use super::kernel;
 use super::signals::Signals;
 use crate::app::Msg;
 use crate::model::{Phase, Recording, RecordingId};
 use crate::net::client::Client;
-use crate::session::{Launched, Plan, Recorder, Slot};
-
-/// What somebody wants of a recording. Later wishes replace earlier ones, and may come before it has begun.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
-    GoOn,
-    Stop,
-    Abandon,
-}
+use crate::session::{Launched, Plan, Recorder, Slot, StopRequest};
 
 /// How long recordings may take to finish after the dashboard has gone.
 const LAST_WAIT: Duration = Duration::from_secs(60);
@@ -30,7 +22,7 @@ const LAST_WAIT: Duration = Duration::from_secs(60);
 /// Recordings by their number.
 #[derive(Debug, Default)]
 pub(super) struct Recordings {
-    wishes: BTreeMap<RecordingId, watch::Sender<Wish>>,
+    requests: BTreeMap<RecordingId, watch::Sender<StopRequest>>,
     event_filters: BTreeMap<RecordingId, Slot<String>>,
     tasks: JoinSet<Option<Recording>>,
     /// Those that are over, until somebody is told.
@@ -40,46 +32,46 @@ pub(super) struct Recordings {
 impl Recordings {
     /// Begins one; how it goes is told to `inbox`.
     pub(super) fn start(&mut self, client: Client, plan: Plan, inbox: mpsc::Sender<Msg>) {
-        let wishes = self.begin(plan.id);
+        let requests = self.begin(plan.id);
         self.event_filters.insert(plan.id, plan.event_filter.clone());
-        self.tasks.spawn(record(client, plan, wishes, inbox, None));
+        self.tasks.spawn(record(client, plan, requests, inbox, None));
     }
 
     /// Begins one whose events go to the kernel.
     pub(super) fn start_in_kernel(&mut self, client: Client, wanted: kernel::Wanted, inbox: mpsc::Sender<Msg>) {
-        let wishes = self.begin(wanted.recording.id);
-        self.tasks.spawn(kernel::hold(client, wanted, wishes, inbox));
+        let requests = self.begin(wanted.recording.id);
+        self.tasks.spawn(kernel::hold(client, wanted, requests, inbox));
     }
 
     /// Begins one once it is known of what, and then lets that process run, which waits for it.
     pub(super) fn await_start(&mut self, id: RecordingId, start: oneshot::Receiver<(Launched, Plan)>, inbox: mpsc::Sender<Msg>) {
-        let mut wishes = self.begin(id);
+        let mut requests = self.begin(id);
         self.tasks.spawn(async move {
             let (launched, plan) = tokio::select! {
                 start = start => start.ok()?,
                 // Nobody wants it any more.
-                Ok(_) = wishes.wait_for(|wish| *wish != Wish::GoOn) => return None,
+                Ok(_) = requests.wait_for(|request| *request != StopRequest::None) => return None,
             };
-            record(launched.client.clone(), plan, wishes, inbox, Some(launched)).await
+            record(launched.client.clone(), plan, requests, inbox, Some(launched)).await
         });
     }
 
     /// Forgets those that have ended and makes room for another.
-    fn begin(&mut self, id: RecordingId) -> watch::Receiver<Wish> {
+    fn begin(&mut self, id: RecordingId) -> watch::Receiver<StopRequest> {
         self.active();
-        self.wishes.retain(|_, wish| !wish.is_closed());
-        self.event_filters.retain(|id, _| self.wishes.contains_key(id));
-        let (wish, wishes) = watch::channel(Wish::GoOn);
-        self.wishes.insert(id, wish);
-        wishes
+        self.requests.retain(|_, request| !request.is_closed());
+        self.event_filters.retain(|id, _| self.requests.contains_key(id));
+        let (request, requests) = watch::channel(StopRequest::None);
+        self.requests.insert(id, request);
+        requests
     }
 
     pub(super) fn stop(&self, id: RecordingId) {
-        self.wish(id, Wish::Stop);
+        self.request(id, StopRequest::Stop);
     }
 
     pub(super) fn abandon(&self, id: RecordingId) {
-        self.wish(id, Wish::Abandon);
+        self.request(id, StopRequest::Abandon);
     }
 
     /// Says which single events are to be kept for a look.
@@ -89,9 +81,9 @@ impl Recordings {
         }
     }
 
-    fn wish(&self, id: RecordingId, wanted: Wish) {
-        if let Some(wish) = self.wishes.get(&id) {
-            wish.send_replace(wanted);
+    fn request(&self, id: RecordingId, wanted: StopRequest) {
+        if let Some(request) = self.requests.get(&id) {
+            request.send_replace(wanted);
         }
     }
 
@@ -106,24 +98,24 @@ impl Recordings {
     }
 
     /// Says what became of those that are over, for when the dashboard has gone.
-    pub(super) fn tell(&mut self) {
+    pub(super) fn print_outcomes(&mut self) {
         self.active();
-        self.over.drain(..).for_each(|recording| farewell::tell(&recording));
+        self.over.drain(..).for_each(|recording| exit_report::print(&recording));
     }
 
     /// Waits until all are over, and says what became of each.
     pub(super) async fn all_over(&mut self) {
-        self.tell();
+        self.print_outcomes();
         while let Some(over) = self.tasks.join_next().await {
-            over.iter().flatten().for_each(farewell::tell);
+            over.iter().flatten().for_each(exit_report::print);
         }
     }
 
     /// Stops all and waits, but not for ever, and not against another signal: what does not end in time is abandoned, its file stays.
     pub(super) async fn finish(&mut self, signals: &mut Signals) {
-        for (wanted, limit) in [(Wish::Stop, LAST_WAIT), (Wish::Abandon, Duration::from_secs(2))] {
-            for wish in self.wishes.values() {
-                wish.send_replace(wanted);
+        for (wanted, limit) in [(StopRequest::Stop, LAST_WAIT), (StopRequest::Abandon, Duration::from_secs(2))] {
+            for request in self.requests.values() {
+                request.send_replace(wanted);
             }
             tokio::select! {
                 () = self.all_over() => return,
@@ -138,45 +130,45 @@ impl Recordings {
 async fn record(
     client: Client,
     plan: Plan,
-    mut wishes: watch::Receiver<Wish>,
+    mut requests: watch::Receiver<StopRequest>,
     inbox: mpsc::Sender<Msg>,
     waiting: Option<Launched>,
 ) -> Option<Recording> {
     let id = plan.id;
     // Nobody may listen any more once the dashboard has gone; the recording goes on all the same.
-    let tell = async |msg| drop(inbox.send(msg).await);
-    tell(Msg::Recording(Box::new(plan.starting()))).await;
+    let publish = async |msg| drop(inbox.send(msg).await);
+    publish(Msg::Recording(Box::new(plan.starting()))).await;
     let started = Recorder::start(client, plan).await;
     if let Some(launched) = &waiting
         && let Err(error) = launched.resume().await
     {
-        tell(Msg::Failed(format!("the program still waits at its start: {error}"))).await;
+        publish(Msg::Failed(format!("the program still waits at its start: {error}"))).await;
     }
     let recorder = match started {
         Ok(recorder) => recorder,
         Err(error) => {
-            tell(Msg::TraceFailed { id, reason: error.to_string() }).await;
+            publish(Msg::TraceFailed { id, reason: error.to_string() }).await;
             return None;
         }
     };
     let mut progress = recorder.progress();
     loop {
-        match *wishes.borrow_and_update() {
-            Wish::GoOn => {}
-            Wish::Stop => recorder.stop(),
-            Wish::Abandon => recorder.abandon(),
+        match *requests.borrow_and_update() {
+            StopRequest::None => {}
+            StopRequest::Stop => recorder.stop(),
+            StopRequest::Abandon => recorder.abandon(),
         }
         tokio::select! {
             changed = progress.changed() => {
                 let now = progress.borrow_and_update().clone();
                 let over = changed.is_err() || matches!(now.phase, Phase::Done(_));
-                tell(Msg::Recording(Box::new(now))).await;
+                publish(Msg::Recording(Box::new(now))).await;
                 if over {
                     break;
                 }
             }
             // The sender lives as long as the runner.
-            Ok(()) = wishes.changed() => {}
+            Ok(()) = requests.changed() => {}
         }
     }
     Some(recorder.finished().await)

@@ -18,7 +18,7 @@ pub(super) async fn watch(mut directory: Directory, ticks: Ticks, wake: Arc<Noti
     let (mut failed, mut stale) = (false, 0);
     // The first list is shown at once, with what /proc says; the second follows on its heels, with what the processes say.
     let mut patience = Duration::ZERO;
-    let mut guests = None;
+    let mut port_changes = None;
     loop {
         let msg = match directory.refresh(patience).await {
             Ok(mut rows) => {
@@ -48,25 +48,25 @@ pub(super) async fn watch(mut directory: Directory, ticks: Ticks, wake: Arc<Noti
             continue;
         }
         // A port may be served later.
-        if guests.is_none() {
-            guests = directory.changes();
+        if port_changes.is_none() {
+            port_changes = directory.changes();
         }
         tokio::select! {
             ticked = ticks.tick() => if ticked.is_err() { return },
             () = wake.notified() => {}
-            () = changed(&mut guests) => {}
+            () = changed(&mut port_changes) => {}
         }
     }
 }
 
 /// Waits until a runtime comes to our port, or leaves it.
-async fn changed(guests: &mut Option<watch::Receiver<()>>) {
-    if let Some(port) = guests {
+async fn changed(port_changes: &mut Option<watch::Receiver<()>>) {
+    if let Some(port) = port_changes {
         if port.changed().await.is_ok() {
             return;
         }
         // It was taken down; another one may be served.
-        *guests = None;
+        *port_changes = None;
     }
     std::future::pending().await
 }

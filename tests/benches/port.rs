@@ -54,8 +54,8 @@ fn resume_all(tasks: &tokio::runtime::Runtime, place: &Path, path: &Path, runtim
     tasks.block_on(async {
         let began = Instant::now();
         let port = Port::serve(path, &Sources::below(place)).unwrap();
-        while port.guests().len() < COUNT {
-            assert!(began.elapsed() < PATIENCE, "{} came", port.guests().len());
+        while port.runtimes().len() < COUNT {
+            assert!(began.elapsed() < PATIENCE, "{} came", port.runtimes().len());
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         println!("{COUNT} runtimes found a new port in {:.0} ms", began.elapsed().as_secs_f64() * 1e3);

@@ -13,7 +13,7 @@ use dn_top::ipc::{Advertise, Command, CommandCode, EnvironmentBlock, LegacyReque
 use dn_top::model::{escape_json, format_size, newest_lines, parse_keep, parse_size, sanitise, sanitise_bytes, shown_command_line};
 use dn_top::net::discovery::{Scanner, Sources};
 use dn_top::net::endpoint::SocketName;
-use dn_top::nettrace::{Decoder, Keep, Limits, Recent, Refusal, Shelf};
+use dn_top::nettrace::{Decoder, Keep, Limits, Recent, Refusal, SegmentStore};
 use dn_top::perfetto::consumer::ServiceState;
 use dn_top::perfetto::ipc::{Body, Frame, FrameReader};
 use dn_top::perfetto::producer::{self, Initialized};
@@ -226,7 +226,7 @@ pub(crate) fn flight(bytes: &[u8]) {
 #[derive(Debug, Default)]
 struct Kept(std::collections::VecDeque<Vec<u8>>);
 
-impl Shelf for Kept {
+impl SegmentStore for Kept {
     fn put(&mut self, segment: &[u8]) -> Result<(), Refusal> {
         self.0.push_back(segment.to_vec());
         Ok(())

@@ -187,7 +187,7 @@ fn an_answer_of_nothing_is_named() {
     // It has the form of a yes.
     in_turn(
         Fault::LongReply,
-        &[(&["trace", "-o", "a.nettrace"], 0, "not a byte came"), (&["env"], 1, "an environment of 1094795585 bytes")],
+        &[(&["trace", "-o", "a.nettrace"], 0, "no data received"), (&["env"], 1, "an environment of 1094795585 bytes")],
     );
 }
 
@@ -203,13 +203,14 @@ fn what_is_no_stream_ends_at_once() {
     in_turn(Fault::NoNettrace, &[(endless, 1, words), (COUNTERS, 1, words), (&["stacks"], 1, words), (HEAP, 1, words), (GRAPH, 1, words)]);
 }
 
-const CUT: &str = "the runtime went on sending after the stop, and the connection was closed";
+const CUT: &str = "the runtime kept sending after the stop, and the connection was closed";
 const BUDGET: &str = "the runtime sent more than";
 
 /// Bytes are limited, whether the stop is answered or not.
 #[test]
 fn a_stream_without_an_end_is_cut_off() {
-    let (no_thread, no_object) = ("showed no thread: the runtime sent more than", "told of no object: the runtime sent more than");
+    let (no_thread, no_object) =
+        ("no thread was sampled: the runtime sent more than", "no object was reported: the runtime sent more than");
     let rows: &[Row] = &[
         (TRACE, 1, CUT),
         (SMALL_FLIGHT, 1, CUT),
@@ -233,7 +234,7 @@ fn a_stream_that_would_take_much_memory_takes_little() {
 #[test]
 fn a_heap_without_an_end_takes_little_memory() {
     in_turn(Fault::Heap, &[(TRACE, 1, CUT), (HEAP, 1, BUDGET), (GRAPH, 1, BUDGET)]);
-    let no_object = "told of no object: the runtime";
+    let no_object = "no object was reported: the runtime";
     in_turn(Fault::Types, &[(TRACE, 1, CUT), (HEAP, 1, no_object), (GRAPH, 1, no_object)]);
 }
 
@@ -245,8 +246,8 @@ fn a_stream_that_is_closed_is_no_failure() {
         &[
             (TRACE, 0, cut),
             (COUNTERS, 0, "ended, or closed the session"),
-            (&["stacks"], 1, "showed no thread"),
-            (HEAP, 1, "told of no object"),
+            (&["stacks"], 1, "no thread was sampled"),
+            (HEAP, 1, "no object was reported"),
         ],
     );
 }
@@ -260,7 +261,7 @@ fn a_signal_does_not_wait_for_a_stop_that_is_not_answered() {
         hostile.wait_for_stop();
         case.running.signal(Signal::TERM);
         let ended = case.end();
-        ended.assert(130, if words == TRACE { "abandoned before the rundown was whole" } else { "" });
+        ended.assert(130, if words == TRACE { "stopped before the rundown was complete" } else { "" });
     }
 }
 
@@ -268,7 +269,7 @@ fn a_signal_does_not_wait_for_a_stop_that_is_not_answered() {
 #[test]
 fn a_program_that_means_harm_is_recorded_within_limits() {
     for (fault, code, words) in [
-        (Fault::Endless, 1, "the runtime went on sending after the stop"),
+        (Fault::Endless, 1, "the runtime kept sending after the stop"),
         (Fault::NoNettrace, 1, "cannot decode the event stream"),
         (Fault::AllSilent, 1, "no answer within 5 s"),
         (Fault::AllGarbage, 1, "what answers does not speak the .NET diagnostic protocol"),

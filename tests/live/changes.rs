@@ -75,18 +75,18 @@ fn a_suspended_program_is_given_a_profiler_a_hook_and_a_variable() {
             &program,
             &[&["profiler", "attach", "PID"], &library[..]].concat(),
             1,
-            "not sent, because the process is suspended at start-up",
+            "not sent, because the process is suspended at startup",
         );
-        refused(&program, &["perfmap", "PID", "on"], 1, "not sent, because the process is suspended at start-up");
+        refused(&program, &["perfmap", "PID", "on"], 1, "not sent, because the process is suspended at startup");
         refused(&program, &["startup-hook", "PID", "/no/such.dll"], 1, "does not exist as the process sees files");
         done(&program, &["set-env", "PID", "DN_TOP_SET=seen"], "DN_TOP_SET was set");
         done(&program, &["startup-hook", "PID", runtime.hook().to_str().unwrap()], "runs it when it is resumed");
-        done(&program, &[&["profiler", "startup", "PID"], &library[..]].concat(), "loads the profiler when it is resumed");
+        done(&program, &[&["profiler", "startup", "PID"], &library[..]].concat(), "profiler set; it is loaded when the process is resumed");
         assert!(!seen.exists() && !loaded.exists());
         done(&program, &["resume", "PID"], "was resumed");
         wait_for_text(&seen, "DN_TOP_SET=seen");
         wait_for_text(&loaded, "started");
-        refused(&program, &[&["profiler", "startup", "PID"], &library[..]].concat(), 1, "is not suspended at start-up");
+        refused(&program, &[&["profiler", "startup", "PID"], &library[..]].concat(), 1, "is not suspended at startup");
         done(&program, &["resume", "PID"], "was not suspended; nothing changed");
         assert!(program.is_alive() && program.answers());
     });
@@ -108,7 +108,7 @@ fn a_profiler_is_attached_to_every_runtime() {
             poll(PATIENCE, || Some(attach("/no/such.so", &program)).filter(|output| !output.stderr.contains("starting up"))).unwrap();
         assert!(missing.code == 1 && missing.stderr.contains("ERROR_MOD_NOT_FOUND (0x8007007e)"), "{runtime} {missing:?}");
         let output = attach(profiler.to_str().unwrap(), &program);
-        assert!(output.code == 0 && output.stderr.contains("has loaded the profiler"), "{runtime} {output:?}");
+        assert!(output.code == 0 && output.stderr.contains("profiler loaded"), "{runtime} {output:?}");
         wait_for_text(&attached, "attached");
         let again = attach(profiler.to_str().unwrap(), &program);
         assert!(again.code == 1 && again.stderr.contains("a profiler is in this process already"), "{runtime} {again:?}");

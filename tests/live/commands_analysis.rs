@@ -203,7 +203,7 @@ fn a_counter_that_nobody_publishes_is_said() {
     runtimes::each(runtimes::all(), |runtime| {
         let program = runtime.any().start();
         let running = start(&["counters"], &program, &["--counters", "No.Such", "--format", "json"]);
-        let said = || running.stderr().contains("publishes nothing of that name so far").then_some(());
+        let said = || running.stderr().contains("has published no such counter yet").then_some(());
         poll(PATIENCE, said).unwrap_or_else(|| panic!("{}", running.stderr()));
         running.signal(Signal::INT);
         let output = running.wait();
@@ -311,7 +311,7 @@ fn a_suspended_program_is_not_waited_for() {
     runtimes::each(runtimes::since(5, runtimes::all()), |runtime| {
         let program = runtime.any().env("DOTNET_DefaultDiagnosticPortSuspend", "1").start();
         for words in [&["stacks"][..], &["counters"], &["heap", "--yes"]] {
-            start(words, &program, &[]).wait().assert_refused(1, "is suspended at start-up");
+            start(words, &program, &[]).wait().assert_refused(1, "is suspended at startup");
         }
     });
 }

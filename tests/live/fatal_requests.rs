@@ -468,12 +468,12 @@ fn no_request_over_a_port_ends_a_runtime() {
             let mut program = launch.env("DOTNET_DiagnosticPorts", format!("{},suspend", path.display())).start();
             let mut changes = port.changes();
             let connected = tokio::time::timeout(PATIENCE, async {
-                while port.guests().is_empty() {
+                while port.runtimes().is_empty() {
                     changes.changed().await.unwrap();
                 }
             });
             connected.await.unwrap();
-            let client = port.guests().remove(0).client;
+            let client = port.runtimes().remove(0).client;
             let text = |path: &Path| TargetPath::new(path.to_str().unwrap()).unwrap();
             let attempts = [
                 Command::EnablePerfMap { kind: PerfMapKind::All },

@@ -29,8 +29,7 @@ async fn stops_though_its_socket_is_occupied(runtime: &Runtime) {
         stop_limit: StopLimit { time, bytes },
         ..Plan::new(client.endpoint().key, "any".to_owned(), config.clone(), file)
     };
-    for (bytes, time, words) in
-        [(0, PATIENCE, "the runtime went on sending after the stop"), (u64::MAX, Duration::from_secs(1), "within 1 s")]
+    for (bytes, time, words) in [(0, PATIENCE, "the runtime kept sending after the stop"), (u64::MAX, Duration::from_secs(1), "within 1 s")]
     {
         let recorder = Recorder::start(client.clone(), plan(file.clone(), bytes, time)).await.unwrap();
         let idle = UnixStream::connect(program.socket()).unwrap();

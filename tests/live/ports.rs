@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use dn_top::ipc::{Command, EnvironmentName, EnvironmentValue, Level, PerfMapKind, Provider, SessionConfig, TargetPath};
 use dn_top::model::{Contact, Process, RunState};
 use dn_top::net::discovery::Sources;
-use dn_top::net::port::{Guest, Port};
+use dn_top::net::port::{ConnectedRuntime, Port};
 use dn_top::net::{Cause, Directory};
 use tokio::io::AsyncReadExt as _;
 
@@ -23,15 +23,15 @@ fn connecting(program: Launch, port: &Path, tag: &str) -> Launch {
 }
 
 /// Waits until exactly these processes are connected.
-async fn guests(port: &Port, pids: &[u32]) -> Vec<Guest> {
+async fn runtimes(port: &Port, pids: &[u32]) -> Vec<ConnectedRuntime> {
     let began = Instant::now();
     loop {
-        let mut guests = port.guests();
-        guests.sort_by_key(|guest| pids.iter().position(|pid| *pid == guest.key().pid));
-        if guests.iter().map(|guest| guest.key().pid).eq(pids.iter().copied()) {
-            return guests;
+        let mut runtimes = port.runtimes();
+        runtimes.sort_by_key(|runtime| pids.iter().position(|pid| *pid == runtime.key().pid));
+        if runtimes.iter().map(|runtime| runtime.key().pid).eq(pids.iter().copied()) {
+            return runtimes;
         }
-        assert!(began.elapsed() < PATIENCE, "{pids:?}: {guests:?}");
+        assert!(began.elapsed() < PATIENCE, "{pids:?}: {runtimes:?}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
@@ -165,16 +165,16 @@ fn a_variable_that_is_set_before_the_start_is_the_programs_and_its_childrens() {
         let child = runtime.any();
         let parent = child.words()[1..].iter().fold(runtime.program("parent"), |parent, word| parent.arg(word));
         let parent = connecting(parent, port.path(), "suspend").spawn();
-        let guest = guests(&port, &[parent.pid()]).await.remove(0);
+        let runtime = runtimes(&port, &[parent.pid()]).await.remove(0);
         let set = |name: &str, value: &str| Command::SetEnvironmentVariable {
             name: EnvironmentName::new(name).unwrap(),
             value: Some(EnvironmentValue::new(value).unwrap()),
         };
-        guest.client.run(&set("DN_TOP_SET", "seen")).await.unwrap();
-        guest.client.run(&set("DOTNET_DiagnosticPorts", &format!("{},nosuspend,connect", port.path().display()))).await.unwrap();
-        guest.client.run(&Command::ResumeRuntime).await.unwrap();
+        runtime.client.run(&set("DN_TOP_SET", "seen")).await.unwrap();
+        runtime.client.run(&set("DOTNET_DiagnosticPorts", &format!("{},nosuspend,connect", port.path().display()))).await.unwrap();
+        runtime.client.run(&Command::ResumeRuntime).await.unwrap();
         let child: u32 = parent.line().strip_prefix("child ").unwrap().parse().unwrap();
-        let connected = guests(&port, &[parent.pid(), child]).await.remove(1);
+        let connected = runtimes(&port, &[parent.pid(), child]).await.remove(1);
         let environ = std::fs::read_to_string(format!("/proc/{child}/environ")).unwrap();
         assert!(environ.split('\0').any(|variable| variable == "DN_TOP_SET=seen"), "{environ}");
         // It waits for nobody: its arguments are known only to a runtime that runs.
@@ -193,13 +193,13 @@ fn three_programs_share_a_port_and_one_is_killed() {
         let port = serve(&place.path().join("port"));
         let mut programs: Vec<_> = (0..3).map(|_| connecting(runtime.any(), port.path(), "suspend").start()).collect();
         let pids: Vec<u32> = programs.iter().map(|program| program.pid()).collect();
-        guests(&port, &pids).await;
+        runtimes(&port, &pids).await;
         assert!(port.resume_all().await.iter().all(|(_, resumed)| resumed.is_ok()));
         programs[1].signal(Signal::KILL);
         programs[1].wait();
-        for guest in guests(&port, &[pids[0], pids[2]]).await {
-            let info = guest.client.process_info().await.unwrap().unwrap();
-            assert_eq!((info.pid, info.cookie), (guest.key().pid.into(), guest.cookie));
+        for runtime in runtimes(&port, &[pids[0], pids[2]]).await {
+            let info = runtime.client.process_info().await.unwrap().unwrap();
+            assert_eq!((info.pid, info.cookie), (runtime.key().pid.into(), runtime.cookie));
         }
         assert!(programs[0].is_alive() && programs[2].is_alive());
     });
@@ -212,11 +212,11 @@ fn programs_come_back_to_a_port_that_is_served_again() {
         let path = place.path().join("port");
         let port = serve(&path);
         let program = connecting(runtime.any(), &path, "suspend").start();
-        let before = guests(&port, &[program.pid()]).await.remove(0);
+        let before = runtimes(&port, &[program.pid()]).await.remove(0);
         drop(port);
         tokio::time::sleep(Duration::from_secs(1)).await;
         let port = serve(&path);
-        let after = guests(&port, &[program.pid()]).await.remove(0);
+        let after = runtimes(&port, &[program.pid()]).await.remove(0);
         assert_eq!(after.cookie, before.cookie, "{runtime}");
         after.client.run(&Command::ResumeRuntime).await.unwrap();
         assert!(after.client.process_info().await.unwrap().is_some(), "{runtime}");
@@ -232,9 +232,9 @@ fn a_contained_program_goes_by_the_pid_that_we_see() {
         let place = folder();
         let port = serve(&place.path().join("port"));
         let program = connecting(runtime.any(), port.path(), "nosuspend").contained().spawn();
-        let guest = guests(&port, &[program.pid()]).await.remove(0);
-        assert_eq!((guest.ns_pid, guest.key().started), (1, program.start_time()));
-        assert_eq!(guest.client.process_info().await.unwrap().unwrap().pid, 1);
+        let runtime = runtimes(&port, &[program.pid()]).await.remove(0);
+        assert_eq!((runtime.ns_pid, runtime.key().started), (1, program.start_time()));
+        assert_eq!(runtime.client.process_info().await.unwrap().unwrap().pid, 1);
     });
 }
 

@@ -54,7 +54,7 @@ fn a_killed_program_leaves_a_stale_socket() {
     let (pid, socket) = (program.pid().to_string(), program.socket());
     program.signal(Signal::KILL);
     program.wait();
-    run(&["trace", socket.to_str().unwrap()]).assert_refused(3, "nobody listens: the process has ended");
+    run(&["trace", socket.to_str().unwrap()]).assert_refused(3, "no process listens on this socket: the process has ended");
     // Where it is looked for, it is listed.
     let beside = |words: &[&str]| Invocation::new(words).env("TMPDIR", program.folder()).run();
     let listed = || {

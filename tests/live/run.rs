@@ -135,7 +135,7 @@ fn a_program_that_goes_on_ends_us_with_its_code() {
             .current_dir(folder.path())
             .stdin(stdin)
             .run();
-        assert!(output.code == 0 && output.stderr.contains("goes on; dn-top ends with it"), "{output:?}");
+        assert!(output.code == 0 && output.stderr.contains("keeps running; dn-top exits with it"), "{output:?}");
         assert!(began.elapsed() > Duration::from_secs(3), "it ended when its standard input did: {output:?}");
     });
 }
@@ -195,7 +195,7 @@ fn what_is_no_net_program_just_runs() {
     std::thread::sleep(Duration::from_millis(500));
     running.signal(Signal::INT);
     let output = running.wait();
-    assert!(output.code == 130 && output.stderr.contains("was ended, and nothing was recorded"), "{output:?}");
+    assert!(output.code == 130 && output.stderr.contains("was terminated, and nothing was recorded"), "{output:?}");
 }
 
 /// .NET Core 3.1 has no ports to wait on.

@@ -123,7 +123,7 @@ fn names_are_those_of_the_process_that_was_recorded_or_none() {
         refused(&of_younger, "which has ended: it was started after the recording began");
         program.signal(Signal::KILL);
         program.wait();
-        refused(&partial, &format!("names cannot be had: process {}, which was recorded, has ended", program.pid()));
+        refused(&partial, &format!("cannot resolve method names: process {}, which was recorded, has ended", program.pid()));
         assert!(older.answers() && younger.answers(), "{runtime}");
     });
 }

@@ -375,13 +375,13 @@ async fn a_port_of_root_takes_no_process_for_another_one() {
     let says = sleeps.pid().to_string();
     let connect = || {
         let mut process = user.helper(place.path(), &[("SECOND_USER_CONNECTS", path.as_os_str()), ("SECOND_USER_SAYS", says.as_ref())]);
-        poll(PATIENCE, || process.0.try_wait().unwrap().or_else(|| (!port.guests().is_empty()).then(Default::default)));
+        poll(PATIENCE, || process.0.try_wait().unwrap().or_else(|| (!port.runtimes().is_empty()).then(Default::default)));
         process.0.try_wait().unwrap().and_then(|status| status.code())
     };
     assert_eq!(connect(), Some(DENIED), "another user does not even reach it");
     // Where root lets them in by mistake, what they say is not believed.
     fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).unwrap();
-    assert_eq!((connect(), port.guests().len()), (Some(0), 0), "the connection was not closed");
+    assert_eq!((connect(), port.runtimes().len()), (Some(0), 0), "the connection was not closed");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn a_second_signal_does_without_the_rundown() {
         let output = running.wait();
         program.signal(Signal::CONT);
         assert_eq!(output.code, 130, "{}", output.stderr);
-        assert!(output.stderr.contains("abandoned before the rundown was whole"), "{}", output.stderr);
+        assert!(output.stderr.contains("stopped before the rundown was complete"), "{}", output.stderr);
         let result: Value = serde_json::from_str(&output.stdout).unwrap();
         assert_eq!(result["complete"], json!(false));
         let file = place.path().join(result["file"].as_str().unwrap());

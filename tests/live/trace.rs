@@ -219,9 +219,9 @@ fn a_suspended_program_is_listed_and_left_as_it_is() {
         assert_eq!(state, json!(["suspended", "ok", runtime.version]), "{runtime}");
         // A session can be opened, and sends not even a header.
         let output = trace(&program, &place.path().join("a.nettrace"), &["--duration", "300ms"]).run();
-        assert!(output.code == 1 && output.stderr.contains("is suspended at start-up"), "{runtime}: {}", output.stderr);
+        assert!(output.code == 1 && output.stderr.contains("is suspended at startup"), "{runtime}: {}", output.stderr);
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "an empty file is left behind");
-        Invocation::new(["perfmap", &pid, "on"]).run().assert_refused(1, "is suspended at start-up");
+        Invocation::new(["perfmap", &pid, "on"]).run().assert_refused(1, "is suspended at startup");
         assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }

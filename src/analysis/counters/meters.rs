@@ -69,8 +69,8 @@ pub enum MeterNotice {
 impl fmt::Display for MeterNotice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TimeSeriesLimit => f.write_str("there are more combinations of tags than are told: some are missing"),
-            Self::HistogramLimit => f.write_str("there are more histograms than are told: some are missing"),
+            Self::TimeSeriesLimit => f.write_str("the limit of time series was reached: some tag combinations are missing"),
+            Self::HistogramLimit => f.write_str("the limit of histograms was reached: some are missing"),
             Self::Error(words) => write!(f, "the meters failed: {words}"),
             Self::CallbackError(words) => write!(f, "the program failed to tell a value: {words}"),
             Self::OtherSession(id) => write!(f, "session {id} reads the meters, and they serve only one: their values may not come"),

@@ -11,28 +11,28 @@ use crate::model::TraceFormat;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Export {
-    /// The recording, also one that was cut off; several become one trace with --format perfetto
+    /// The recording, also a truncated one; several become one trace with --format perfetto
     #[arg(required = true, value_name = "FILE")]
     pub(in crate::cli) files: Vec<PathBuf>,
     /// The format
     #[arg(long, value_enum)]
     pub(in crate::cli) format: TraceFormat,
-    /// Show samples as nested calls on the timeline, too (perfetto)
+    /// Also show samples as nested calls on the timeline (perfetto)
     #[arg(long)]
     pub(in crate::cli) slices: bool,
-    /// Follow tasks from the thread that makes them to the one that runs them, where the recording has them (perfetto)
+    /// Add flows from the thread that schedules a task to the one that runs it (perfetto)
     #[arg(long)]
     pub(in crate::cli) flows: bool,
-    /// The file to write, with mode 0600 and never over another; - for standard output [default: beside the first FILE, with the extension of the format]
+    /// Output file, created with mode 0600, never overwritten; - for standard output [default: next to the first FILE, with the extension of the format]
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     pub(in crate::cli) output_path: Option<PathBuf>,
-    /// Leave out what was before this time since the start of the recording
+    /// Skip everything before this time since the start of the recording
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(in crate::cli) from: Option<Duration>,
-    /// Leave out what was after this time since the start of the recording
+    /// Skip everything after this time since the start of the recording
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(in crate::cli) to: Option<Duration>,
-    /// Only this thread, by its id in the operating system; can be given several times
+    /// Only this thread, by its operating system id; can be repeated
     #[arg(long, value_name = "ID")]
     pub(in crate::cli) thread: Vec<u64>,
     #[command(flatten)]

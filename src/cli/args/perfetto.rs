@@ -16,16 +16,16 @@ pub(in crate::cli) struct Perfetto {
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum PerfettoCommand {
-    /// Serve the data source `dotnet` until Ctrl-C: every recording of the service that names it gets the events of .NET processes
+    /// Serve the data source `dotnet` until Ctrl-C: recordings of the service that name it get the events of .NET processes
     ///
-    /// A configuration of the service may say more in legacy_config: targets=NAME,NAME profiles=NAME,NAME provider=SPEC clr-events=NAME+NAME.
+    /// A trace configuration can set more in legacy_config: targets=NAME,NAME profiles=NAME,NAME provider=SPEC clr-events=NAME+NAME.
     /// The service is that of PERFETTO_PRODUCER_SOCK_NAME, or /run/perfetto/traced-producer.sock, or /tmp/perfetto-producer.
     Serve(ServePerfetto),
 }
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ServePerfetto {
-    /// Pids, names of entry assemblies or diagnostic sockets [default: all processes that run when a recording begins]
+    /// Pids, names of entry assemblies or diagnostic sockets [default: all processes running when a recording starts]
     #[arg(value_name = "TARGET")]
     pub(in crate::cli) targets: Vec<String>,
     #[command(flatten)]

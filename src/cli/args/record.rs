@@ -15,15 +15,14 @@ use crate::nettrace::Keep;
 pub(in crate::cli) struct Trace {
     #[command(flatten)]
     pub(in crate::cli) target: Target,
-    /// Record nothing, but have the runtime write its events into the kernel's user_events, to this tracepoint, or events of these ids to this
-    /// one (root, Linux 6.4, .NET 10)
+    /// Write the events to this user_events tracepoint of the kernel instead of a file; with ids, only these events (root, Linux 6.4, .NET 10)
     #[arg(
         long,
         value_name = "NAME[=ID,ID]",
         conflicts_with_all = ["output_file", "max_size", "buffer_mb", "rundown", "no_stacks", "stop_on", "flight", "block", "kernel"],
     )]
     pub(in crate::cli) user_events: Vec<String>,
-    /// Speak the protocol of the previews 4 and 5 of .NET Core 3.0, which no other runtime understands
+    /// Use the protocol of .NET Core 3.0 previews 4 and 5, which no other runtime understands
     #[arg(long, conflicts_with_all = ["user_events", "kernel"])]
     pub(in crate::cli) legacy: bool,
     #[command(flatten)]
@@ -34,10 +33,10 @@ pub(in crate::cli) struct Trace {
 pub(in crate::cli) struct Run {
     #[command(flatten)]
     pub(in crate::cli) record: Record,
-    /// Show what the program writes
+    /// Show the output of the program
     #[arg(long)]
     pub(in crate::cli) show_output: bool,
-    /// Let the program go on when the recording ends first
+    /// Keep the program running when the recording ends first
     #[arg(long)]
     pub(in crate::cli) keep_running: bool,
     /// The program and its arguments
@@ -51,7 +50,7 @@ pub(in crate::cli) struct Events {
     /// A trace profile; `dn-top profiles` lists them
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) profile: Vec<String>,
-    /// A provider to turn on; where a profile has it, too, the keywords of both and the higher level are recorded
+    /// A provider to enable; if a profile has it as well, the keywords of both and the higher level are recorded
     #[arg(long, value_name = "NAME[:KEYWORDS[:LEVEL[:ARGS]]]")]
     pub(in crate::cli) provider: Vec<String>,
     /// Keywords of the runtime's own provider, such as gc+exception
@@ -65,38 +64,36 @@ pub(in crate::cli) struct Events {
 /// What to record, and until when.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Record {
-    /// The file to record into; made with mode 0600, never over another [default: NAME_PID_yyyymmdd_hhmmss.nettrace, or .perfetto-trace with
-    /// --kernel]
+    /// Output file, created with mode 0600, never overwritten [default: NAME_PID_yyyymmdd_hhmmss.nettrace, or .perfetto-trace with --kernel]
     #[arg(short, value_name = "FILE")]
     pub(in crate::cli) output_file: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cli) events: Events,
-    /// Only these events of a provider, or, with ^, all but these (.NET 10)
+    /// Only these events of a provider, or, with ^, all except these (.NET 10)
     #[arg(long, value_name = "PROVIDER/[^]ID,ID")]
     pub(in crate::cli) event_ids: Vec<String>,
-    /// Stop when this event comes, by its number or name; with TEXT, when its payload holds it
+    /// Stop at this event, by its id or name; with TEXT, only if its payload contains it
     #[arg(long, value_name = "PROVIDER/EVENT[:TEXT]", value_parser = Trigger::parse)]
     pub(in crate::cli) stop_on: Option<Trigger>,
-    /// Keep only the newest part, and make one file of it at the end: a size such as 64MB, or a time such as 5m
+    /// Flight recorder: keep only the newest part, a size such as 64MB or a time such as 5m
     #[arg(long, value_name = "SIZE|TIME", value_parser = parse_keep, conflicts_with = "max_size")]
     pub(in crate::cli) flight: Option<Keep>,
-    /// Record the kernel's scheduling as well, which thread ran when and what woke it, with both in one trace for ui.perfetto.dev. Takes Perfetto's
-    /// tracing service (`apt install perfetto`) with traced_probes, and the right to use it
+    /// Also record the kernel's scheduling, both in one trace for ui.perfetto.dev. Needs Perfetto's tracing service (`apt install perfetto`) with traced_probes, and access to it
     #[arg(long, conflicts_with = "flight")]
     pub(in crate::cli) kernel: bool,
-    /// Stop once the file is this large, such as 64MB
+    /// Stop at this file size, such as 64MB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(in crate::cli) max_size: Option<u64>,
-    /// The most memory the runtime may hold events in, in MB
+    /// Event buffer in the runtime, in MB
     #[arg(long, value_name = "MB", default_value = "256")]
     pub(in crate::cli) buffer_mb: u32,
-    /// What the runtime tells of methods and modules at the end: full, none, or a keyword such as 0x38 (.NET 9) [default: what the profiles need]
+    /// Rundown of methods and modules at the end: full, none, or keywords such as 0x38 (.NET 9) [default: what the profiles need]
     #[arg(long, value_name = "full|none|0xHEX")]
     pub(in crate::cli) rundown: Option<String>,
-    /// Record events without their stacks (.NET 9; older runtimes send them all the same)
+    /// Record events without stacks (.NET 9; older runtimes send them anyway)
     #[arg(long)]
     pub(in crate::cli) no_stacks: bool,
-    /// Have the target wait when the buffer is full, instead of dropping events: a slow reader stalls it (.NET 11)
+    /// Block the target when the buffer is full instead of dropping events (.NET 11)
     #[arg(long)]
     pub(in crate::cli) block: bool,
     #[command(flatten)]

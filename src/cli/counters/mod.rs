@@ -72,12 +72,12 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
             Over::Done => return Ok(Exit::Done),
             Over::OtherLimits(limits) => {
                 let every = sanitise(&limits.refresh_interval);
-                print::say(format_args!("another session reads the meters, every {every} s and with other limits: taking the same"));
+                print::say(format_args!("another session collects the meters every {every} s and with other limits: using the same"));
                 asked.take_limits(limits);
             }
         }
     }
-    Err(anyhow::anyhow!("{}: other sessions keep changing what they ask of the meters", called(&process)).into())
+    Err(anyhow::anyhow!("{}: other sessions keep changing the meter settings", called(&process)).into())
 }
 
 /// One session while it runs.
@@ -123,7 +123,7 @@ impl Watch<'_> {
             }
             if !printed && !complained && began.elapsed() > patience {
                 complained = true;
-                print::say(format_args!("{name} publishes nothing of that name so far"));
+                print::say(format_args!("{name} has published no such counter yet"));
             }
             if self.listener.is_over() {
                 return Ok(Over::Done);

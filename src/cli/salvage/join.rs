@@ -9,7 +9,7 @@ use super::{Made, unwritten};
 use crate::cli::exit::Failure;
 use crate::cli::print;
 use crate::model::{Bytes, Count, sanitise};
-use crate::nettrace::{Event, Pieces, Refusal, Shelf, Sink, TraceHeader};
+use crate::nettrace::{Event, Pieces, Refusal, SegmentStore, Sink, TraceHeader};
 use crate::session::{ReadError, Recorded};
 
 /// What is longer is no segment: they have a fraction of this, and each is read at once.
@@ -45,7 +45,7 @@ impl Sink for Look {
 #[derive(Debug)]
 struct Files(VecDeque<PathBuf>);
 
-impl Shelf for Files {
+impl SegmentStore for Files {
     fn put(&mut self, _segment: &[u8]) -> Result<(), Refusal> {
         Err(Refusal::Failed("these files are only read".to_owned()))
     }
@@ -70,7 +70,7 @@ pub(super) fn make_whole(paths: &[PathBuf], file: &mut File) -> Result<Made, Fai
         segments.extend(look_at(path)?);
     }
     segments.sort_by_key(|segment| segment.range);
-    let Some(first) = segments.first() else { return Err(anyhow::anyhow!("none of these files holds an event").into()) };
+    let Some(first) = segments.first() else { return Err(anyhow::anyhow!("these files hold no events").into()) };
     if let Some(other) = segments.iter().find(|segment| segment.header != first.header) {
         let (one, other) = (shown(first.path), shown(other.path));
         return Err(Failure::usage(format_args!("{one} and {other} are not of one recording")));
@@ -100,7 +100,7 @@ fn look_at(path: &Path) -> Result<Option<Segment<'_>>, Failure> {
         Ok(pass) => pass,
         // The newest may have been begun and no more.
         Err(error @ ReadError::NoHeader(_)) => {
-            print::say(format_args!("{error}; it is left out"));
+            print::say(format_args!("{error}; skipped"));
             return Ok(None);
         }
         Err(error) => return Err(Failure::failed(error)),

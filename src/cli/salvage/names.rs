@@ -43,15 +43,15 @@ pub(super) async fn append(host: &Host, path: &Path, file: &mut File) -> Result<
             RecordedError::Ended(_) | RecordedError::Another { .. } => Exit::NoTarget,
             _ => Exit::Failed,
         };
-        Failure::new(exit, anyhow::anyhow!("names cannot be had: {error}; {WITHOUT}"))
+        Failure::new(exit, anyhow::anyhow!("cannot resolve method names: {error}; {WITHOUT}"))
     })?;
     let (found, client) = connect_running(host, &process.key.pid.to_string()).await?;
     if found.key != process.key {
         let ended = RecordedError::Ended(subject.header.process_id);
-        return Err(Failure::new(Exit::NoTarget, anyhow::anyhow!("names cannot be had: {ended}; {WITHOUT}")));
+        return Err(Failure::new(Exit::NoTarget, anyhow::anyhow!("cannot resolve method names: {ended}; {WITHOUT}")));
     }
     let methods = append_names(client, file, subject.tail, subject.largest_id).await;
-    let methods = methods.map_err(|why| anyhow::anyhow!("{}: names cannot be had: {why}; {WITHOUT}", called(&found)))?;
+    let methods = methods.map_err(|why| anyhow::anyhow!("{}: cannot resolve method names: {why}; {WITHOUT}", called(&found)))?;
     Ok(format!("{} names of methods were appended, as {} has them now", Count(methods), called(&found)))
 }
 

@@ -10,7 +10,7 @@ use crate::ipc::{
     Rundown, RuntimeVersion, SessionConfig, TargetPath, TracepointProvider, Tracepoints, Variable as Sent,
 };
 use crate::model::{ProcessKey, Trouble};
-use crate::net::world::{Fake, World, fake};
+use crate::net::fake_proc::{Fake, FakeProc, fake};
 use crate::sim::{Simulated, Spec};
 
 /// A socket with something behind it that need not be a runtime.
@@ -124,7 +124,7 @@ impl ExchangeError {
 #[tokio::test]
 async fn bad_servers_get_a_sentence_each() {
     let nobody = Server::silent();
-    bad(&nobody, Trouble::Stale, "nobody listens: the process has ended (socket /").await;
+    bad(&nobody, Trouble::Stale, "no process listens on this socket: the process has ended (socket /").await;
     drop(std::os::unix::net::UnixListener::bind(&nobody.client.endpoint().socket).unwrap());
     bad(&nobody, Trouble::Stale, "the process has ended").await;
 
@@ -319,23 +319,23 @@ async fn the_targets_own_words_are_made_safe() {
 
 #[tokio::test]
 async fn what_would_end_the_target_is_not_sent() {
-    let world = World::new();
+    let fake_proc = FakeProc::new();
     let waiting = Fake { started: 7, threads: &["dotnet", ".NET SynchManag", ".NET EventPipe"], ..fake(4242) };
-    world.add(&waiting);
-    std::fs::create_dir_all(world.path("proc/4242/root/app")).unwrap();
-    std::fs::write(world.path("proc/4242/root/app/hook.dll"), HOOK.bytes()).unwrap();
+    fake_proc.add(&waiting);
+    std::fs::create_dir_all(fake_proc.path("proc/4242/root/app")).unwrap();
+    std::fs::write(fake_proc.path("proc/4242/root/app/hook.dll"), HOOK.bytes()).unwrap();
     let server = Server::says(ok(&Reply::Done, CommandCode::EnablePerfMap));
-    let client = Client::watched(server.client.endpoint().clone(), Arc::new(Proc::open(&world.path("proc")).unwrap()));
+    let client = Client::watched(server.client.endpoint().clone(), Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
     let perf_map = Command::EnablePerfMap { kind: PerfMapKind::PerfMap };
     let error = client.run(&perf_map).await.unwrap_err();
     assert!(matches!(error.cause, Cause::Suspended) && error.to_string().contains("resume it first"), "{error}");
     client.run(&Command::ResumeRuntime).await.unwrap();
-    world.add(&Fake { started: 7, ..fake(4242) });
+    fake_proc.add(&Fake { started: 7, ..fake(4242) });
     client.run(&perf_map).await.unwrap();
 
     let hook = |path: &str| Command::ApplyStartupHook { path: TargetPath::new(path).unwrap() };
     client.run(&hook("/app/hook.dll")).await.unwrap();
-    std::fs::write(world.path("proc/4242/root/app/service.dll"), Sample { class: "Program", ..HOOK }.bytes()).unwrap();
+    std::fs::write(fake_proc.path("proc/4242/root/app/service.dll"), Sample { class: "Program", ..HOOK }.bytes()).unwrap();
     for missing in ["/app/hook", "/app", "/app/hook.dll/x", "hook.dll", "/app/service.dll"] {
         let error = client.run(&hook(missing)).await.unwrap_err();
         assert!(matches!(&error.cause, Cause::BadHook { path, .. } if path == missing), "{error}");
@@ -346,9 +346,9 @@ async fn what_would_end_the_target_is_not_sent() {
     let error = stranger.run(&perf_map).await.unwrap_err();
     assert!(matches!(error.cause, Cause::StateUnknown) && error.to_string().contains("not sent, because it cannot be seen"), "{error}");
     // Nor of one whose threads are not named yet.
-    world.add(&Fake { started: 7, threads: &["dotnet"], ..fake(4243) });
+    fake_proc.add(&Fake { started: 7, threads: &["dotnet"], ..fake(4243) });
     let endpoint = Endpoint { key: ProcessKey { pid: 4243, started: 7 }, ..server.client.endpoint().clone() };
-    let early = Client::watched(endpoint, Arc::new(Proc::open(&world.path("proc")).unwrap()));
+    let early = Client::watched(endpoint, Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
     assert!(matches!(early.run(&perf_map).await.unwrap_err().cause, Cause::StateUnknown));
 }
 

@@ -6,16 +6,16 @@ use tokio::net::UnixListener;
 use super::*;
 use crate::ipc::{CommandCode, Cookie, Failure, HEADER_BYTES, Hresult, Reply, RuntimeVersion};
 use crate::model::{Contact, Trouble};
-use crate::net::world::{Fake, OLD, World, fake};
+use crate::net::fake_proc::{Fake, FakeProc, OLD, fake};
 use crate::sim::{ConnectPort, Simulated, Spec};
 
 /// How often a server was asked.
 type Asked = Arc<AtomicUsize>;
 
 /// Puts a server for `pid` where its socket is looked for. It answers every command in the same way: a runtime of that version, one of 3.x, or none.
-fn serve(world: &World, pid: u32, version: Option<&'static str>, answers: bool) -> Asked {
+fn serve(fake_proc: &FakeProc, pid: u32, version: Option<&'static str>, answers: bool) -> Asked {
     let asked = Asked::default();
-    let socket = world.path("tmp").join(SocketName { pid, key: OLD }.to_string());
+    let socket = fake_proc.path("tmp").join(SocketName { pid, key: OLD }.to_string());
     let listener = UnixListener::bind(socket).unwrap();
     tokio::spawn({
         let asked = Arc::clone(&asked);
@@ -57,17 +57,17 @@ fn row(rows: &[Process], pid: u32) -> &Process {
 
 #[tokio::test]
 async fn answers_are_kept_with_their_rows() {
-    let world = World::new();
+    let fake_proc = FakeProc::new();
     let library = "7f00-7f01 r-xp 0 08:01 12   /opt/Microsoft.NETCore.App/3.1.23/libcoreclr.so\n";
-    world.add(&fake(1));
-    world.add(&Fake { threads: &["dotnet", "dotnet"], maps: library, ..fake(2) });
-    world.add(&Fake { threads: &["bash"], ..fake(3) });
-    let (new, old) = (serve(&world, 1, Some("9.0.7"), true), serve(&world, 2, None, true));
+    fake_proc.add(&fake(1));
+    fake_proc.add(&Fake { threads: &["dotnet", "dotnet"], maps: library, ..fake(2) });
+    fake_proc.add(&Fake { threads: &["bash"], ..fake(3) });
+    let (new, old) = (serve(&fake_proc, 1, Some("9.0.7"), true), serve(&fake_proc, 2, None, true));
     // In a namespace that we cannot see, and nowhere at all.
-    let unseen = serve(&world, 70, Some("8.0.1"), true);
-    world.socket("tmp", 71, OLD);
+    let unseen = serve(&fake_proc, 70, Some("8.0.1"), true);
+    fake_proc.socket("tmp", 71, OLD);
 
-    let mut directory = Directory::new(world.sources()).unwrap();
+    let mut directory = Directory::new(fake_proc.sources()).unwrap();
     for _ in 0..3 {
         let rows = directory.refresh(PATIENT).await.unwrap();
         assert_eq!(rows.iter().map(|row| row.key.pid).collect::<Vec<_>>(), [1, 2, 70, 71]);
@@ -87,7 +87,7 @@ async fn answers_are_kept_with_their_rows() {
     let clients = directory.clients();
     assert!(clients.of(row(&rows, 1)).unwrap().process_info().await.unwrap().is_some());
     assert_eq!(clients.known.lock().unwrap().len(), 4);
-    std::fs::remove_dir_all(world.path("proc/1")).unwrap();
+    std::fs::remove_dir_all(fake_proc.path("proc/1")).unwrap();
     std::fs::remove_file(row(&rows, 1).socket.as_ref().unwrap()).unwrap();
     assert_eq!(directory.refresh(PATIENT).await.unwrap().len(), 3);
     assert_eq!((clients.known.lock().unwrap().len(), directory.inquiries.len()), (3, 3));
@@ -95,12 +95,12 @@ async fn answers_are_kept_with_their_rows() {
 
 #[tokio::test]
 async fn a_silent_process_holds_nobody_up() {
-    let world = World::new();
+    let fake_proc = FakeProc::new();
     for pid in 1..40 {
-        world.add(&fake(pid));
-        serve(&world, pid, Some("9.0.7"), pid % 10 != 0);
+        fake_proc.add(&fake(pid));
+        serve(&fake_proc, pid, Some("9.0.7"), pid % 10 != 0);
     }
-    let mut directory = Directory::new(world.sources()).unwrap();
+    let mut directory = Directory::new(fake_proc.sources()).unwrap();
     let patience = Duration::from_millis(300);
     let rows = directory.refresh(patience).await.unwrap();
     assert_eq!(rows.len(), 39);
@@ -116,19 +116,19 @@ async fn a_silent_process_holds_nobody_up() {
 
 #[tokio::test]
 async fn a_target_does_not_wait_for_its_silent_neighbours() {
-    let world = World::new();
+    let fake_proc = FakeProc::new();
     for pid in 1..4 {
-        world.add(&fake(pid));
+        fake_proc.add(&fake(pid));
     }
-    let [first, _, silent] = [(1, true), (2, true), (3, false)].map(|(pid, answers)| serve(&world, pid, Some("9.0.7"), answers));
+    let [first, _, silent] = [(1, true), (2, true), (3, false)].map(|(pid, answers)| serve(&fake_proc, pid, Some("9.0.7"), answers));
     let began = Instant::now();
-    let found = Directory::new(world.sources()).unwrap().resolve("2", PATIENT).await.unwrap();
+    let found = Directory::new(fake_proc.sources()).unwrap().resolve("2", PATIENT).await.unwrap();
     assert_eq!((found.name.as_str(), &found.contact), ("shop2", &Contact::Ok));
     assert_eq!([first, silent].map(|asked| asked.load(Ordering::Relaxed)), [0, 0], "nobody else is asked");
-    let found = Directory::new(world.sources()).unwrap().resolve("shop2", PATIENT).await.unwrap();
+    let found = Directory::new(fake_proc.sources()).unwrap().resolve("shop2", PATIENT).await.unwrap();
     assert_eq!((found.key.pid, &found.contact), (2, &Contact::Ok));
     // The name of the one that is meant is known from /proc alone.
-    let found = Directory::new(world.sources()).unwrap().resolve("shop", PATIENT).await.unwrap();
+    let found = Directory::new(fake_proc.sources()).unwrap().resolve("shop", PATIENT).await.unwrap();
     assert_eq!(found.key.pid, 3);
     assert!(matches!(found.contact, Contact::Trouble { kind: Trouble::Timeout, .. }), "{:?}", found.contact);
     assert!(began.elapsed() < PATIENT);
@@ -136,11 +136,11 @@ async fn a_target_does_not_wait_for_its_silent_neighbours() {
 
 #[tokio::test]
 async fn targets_are_found_listed_or_not() {
-    let world = World::new();
-    world.add(&fake(1));
-    world.add(&Fake { threads: &["bash"], ..fake(3) });
-    serve(&world, 1, Some("9.0.7"), true);
-    let mut directory = Directory::new(world.sources()).unwrap();
+    let fake_proc = FakeProc::new();
+    fake_proc.add(&fake(1));
+    fake_proc.add(&Fake { threads: &["bash"], ..fake(3) });
+    serve(&fake_proc, 1, Some("9.0.7"), true);
+    let mut directory = Directory::new(fake_proc.sources()).unwrap();
     for text in ["1", "shop1"] {
         assert_eq!(directory.resolve(text, PATIENT).await.unwrap().key.pid, 1);
     }
@@ -154,21 +154,21 @@ async fn targets_are_found_listed_or_not() {
         assert!(said.starts_with(words), "{said}");
     }
     // A runtime's socket in a directory that is not looked into, and a socket that is no runtime's.
-    std::fs::create_dir(world.path("elsewhere")).unwrap();
-    serve(&world, 50, Some("8.0.0"), true);
+    std::fs::create_dir(fake_proc.path("elsewhere")).unwrap();
+    serve(&fake_proc, 50, Some("8.0.0"), true);
     let name = SocketName { pid: 50, key: OLD }.to_string();
-    std::fs::rename(world.path("tmp").join(&name), world.path("elsewhere").join(&name)).unwrap();
-    let found = directory.resolve(world.path("elsewhere").join(&name).to_str().unwrap(), PATIENT).await.unwrap();
+    std::fs::rename(fake_proc.path("tmp").join(&name), fake_proc.path("elsewhere").join(&name)).unwrap();
+    let found = directory.resolve(fake_proc.path("elsewhere").join(&name).to_str().unwrap(), PATIENT).await.unwrap();
     assert_eq!((found.key.pid, found.name.as_str(), found.contact), (50, "shop50", Contact::Ok));
-    let found = directory.resolve(&format!("{},connect", world.path("elsewhere").join(&name).display()), PATIENT).await.unwrap();
+    let found = directory.resolve(&format!("{},connect", fake_proc.path("elsewhere").join(&name).display()), PATIENT).await.unwrap();
     assert_eq!((found.key.pid, found.contact), (50, Contact::Ok));
-    std::fs::write(world.path("elsewhere/file"), "").unwrap();
-    drop(UnixListener::bind(world.path("elsewhere/dead")).unwrap());
+    std::fs::write(fake_proc.path("elsewhere/file"), "").unwrap();
+    drop(UnixListener::bind(fake_proc.path("elsewhere/dead")).unwrap());
     for (path, trouble, words) in [
         ("elsewhere/file", Trouble::Unverified, "not sent, because the file is no socket"),
-        ("elsewhere/dead", Trouble::Stale, "nobody listens: the process has ended"),
+        ("elsewhere/dead", Trouble::Stale, "no process listens on this socket: the process has ended"),
     ] {
-        let found = directory.resolve(world.path(path).to_str().unwrap(), PATIENT).await.unwrap();
+        let found = directory.resolve(fake_proc.path(path).to_str().unwrap(), PATIENT).await.unwrap();
         let Contact::Trouble { kind, reason } = &found.contact else { panic!("{found:?}") };
         assert!(*kind == trouble && reason.starts_with(words), "{path}: {reason}");
     }
@@ -176,12 +176,12 @@ async fn targets_are_found_listed_or_not() {
 
 #[tokio::test]
 async fn a_hundred_silent_processes_do_not_keep_others_waiting() {
-    let world = World::new();
+    let fake_proc = FakeProc::new();
     let (silent, answers) = (1..=100_u32, 101);
-    silent.clone().chain([answers]).for_each(|pid| world.add(&fake(pid)));
-    silent.clone().for_each(|pid| drop(serve(&world, pid, Some("9.0.7"), false)));
-    serve(&world, answers, Some("9.0.7"), true);
-    let mut directory = Directory::new(world.sources()).unwrap();
+    silent.clone().chain([answers]).for_each(|pid| fake_proc.add(&fake(pid)));
+    silent.clone().for_each(|pid| drop(serve(&fake_proc, pid, Some("9.0.7"), false)));
+    serve(&fake_proc, answers, Some("9.0.7"), true);
+    let mut directory = Directory::new(fake_proc.sources()).unwrap();
     let rows = directory.refresh(Duration::from_millis(1100)).await.unwrap();
     assert_eq!(row(&rows, answers).contact, Contact::Ok);
     for pid in silent {
@@ -192,14 +192,14 @@ async fn a_hundred_silent_processes_do_not_keep_others_waiting() {
 
 #[tokio::test]
 async fn an_answer_dies_with_its_process() {
-    let world = World::new();
+    let fake_proc = FakeProc::new();
     let (lives, dies) = (100_u32, 1..100_u32);
-    let kill = |pid: u32| std::fs::remove_dir_all(world.path(&format!("proc/{pid}"))).unwrap();
+    let kill = |pid: u32| std::fs::remove_dir_all(fake_proc.path(&format!("proc/{pid}"))).unwrap();
     let start = |pid: u32| {
-        world.add(&fake(pid));
-        Simulated::start(world.path("tmp").join(SocketName { pid, key: OLD }.to_string()), Spec::new("Shop", "9.0.7", pid)).unwrap()
+        fake_proc.add(&fake(pid));
+        Simulated::start(fake_proc.path("tmp").join(SocketName { pid, key: OLD }.to_string()), Spec::new("Shop", "9.0.7", pid)).unwrap()
     };
-    let mut directory = Directory::new(world.sources()).unwrap();
+    let mut directory = Directory::new(fake_proc.sources()).unwrap();
     let _lives = start(lives);
     for pid in dies.clone() {
         let dies = start(pid);
@@ -224,13 +224,13 @@ async fn an_answer_dies_with_its_process() {
 
 #[tokio::test]
 async fn stale_sockets_are_counted_and_not_all_listed() {
-    let world = World::new();
-    world.add(&fake(1));
-    let asked = serve(&world, 1, Some("9.0.7"), true);
+    let fake_proc = FakeProc::new();
+    fake_proc.add(&fake(1));
+    let asked = serve(&fake_proc, 1, Some("9.0.7"), true);
     for pid in 2..3002 {
-        world.socket("tmp", pid, OLD);
+        fake_proc.socket("tmp", pid, OLD);
     }
-    let mut directory = Directory::new(world.sources()).unwrap();
+    let mut directory = Directory::new(fake_proc.sources()).unwrap();
     for _ in 0..3 {
         let rows = directory.refresh(PATIENT).await.unwrap();
         assert!(rows.len() < 100 && row(&rows, 1).contact == Contact::Ok, "{}", rows.len());
@@ -241,19 +241,19 @@ async fn stale_sockets_are_counted_and_not_all_listed() {
 
 #[tokio::test]
 async fn who_is_connected_to_our_port_is_listed_and_talked_to_over_it() {
-    let world = World::new();
-    let port = world.path("port");
+    let fake_proc = FakeProc::new();
+    let port = fake_proc.path("port");
     let connect = |pid, suspend| Spec { port: Some(ConnectPort { path: port.clone(), suspend }), ..Spec::new("Web", "9.0.7", pid) };
     let suspended = &["dotnet", ".NET SynchManag", ".NET EventPipe"];
-    world.add(&Fake { environ: "DOTNET_DiagnosticPorts=/port", threads: suspended, ..fake(1) });
+    fake_proc.add(&Fake { environ: "DOTNET_DiagnosticPorts=/port", threads: suspended, ..fake(1) });
     // Its own socket is nowhere to be seen.
-    world.add(&Fake { threads: suspended, ..fake(2) });
+    fake_proc.add(&Fake { threads: suspended, ..fake(2) });
     let both = Spec { suspended: true, ..connect(1, true) };
-    let _one = Simulated::start(world.path("tmp").join(SocketName { pid: 1, key: OLD }.to_string()), both).unwrap();
-    let two = Simulated::start(world.path("2"), connect(2, true)).unwrap();
+    let _one = Simulated::start(fake_proc.path("tmp").join(SocketName { pid: 1, key: OLD }.to_string()), both).unwrap();
+    let two = Simulated::start(fake_proc.path("2"), connect(2, true)).unwrap();
 
-    let mut directory = Directory::new(world.sources()).unwrap();
-    let serving = Port::serve(&port, &world.sources()).unwrap();
+    let mut directory = Directory::new(fake_proc.sources()).unwrap();
+    let serving = Port::serve(&port, &fake_proc.sources()).unwrap();
     directory.serve(serving);
     let clients = directory.clients();
     let began = Instant::now();
@@ -278,7 +278,7 @@ async fn who_is_connected_to_our_port_is_listed_and_talked_to_over_it() {
         assert!(line.contains("Web.dll"), "{line}: resumed on every way that it waits for");
     }
     let mut changes = directory.changes().unwrap();
-    std::fs::remove_dir_all(world.path("proc/2")).unwrap();
+    std::fs::remove_dir_all(fake_proc.path("proc/2")).unwrap();
     two.kill();
     changes.changed().await.unwrap();
     assert!(clients.of(&rows[1]).is_none(), "nobody dials his own port");

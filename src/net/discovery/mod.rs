@@ -4,12 +4,12 @@
 //! why: a socket without a process is stale, a runtime without a socket has its diagnostics switched off, or is not ours to see, or another user has put
 //! something in the socket's place. It opens no connection.
 
-mod census;
+mod attach_error;
 mod moment;
+mod process_cache;
+mod processes;
 mod sockets;
-mod tenants;
 mod users;
-mod verdict;
 
 use std::cmp::Reverse;
 use std::io;
@@ -19,16 +19,16 @@ use std::time::{Duration, Instant};
 
 use foldhash::{HashMap, HashSet};
 
-use self::census::{Census, Home, Known};
 use self::moment::Moment;
 pub(super) use self::moment::since_boot;
+use self::process_cache::ProcessCache;
+use self::processes::{ProcessScan, ScannedProcess, SocketDir};
 use self::sockets::{Candidate, Sockets};
-use self::tenants::Tenants;
 use crate::model::{Process, ProcessKey};
 use crate::net::endpoint::SocketName;
 use crate::net::proc::Proc;
 
-/// A runtime makes its socket within milliseconds of its start; a younger process without one is not judged yet.
+/// A runtime makes its socket within milliseconds of its start; a younger process without one is not cached_contact yet.
 const SETTLED: Duration = Duration::from_secs(2);
 /// How much of a scan may go to reading memory maps, the one costly read. What is left over waits for the next scan.
 const MAPS_TIME: Duration = Duration::from_millis(10);
@@ -108,8 +108,8 @@ struct Stray {
 pub struct Scanner {
     sources: Sources,
     proc: Arc<Proc>,
-    census: Census,
-    tenants: Tenants,
+    process_scan: ProcessScan,
+    process_cache: ProcessCache,
     /// What lay where at the last scan: a directory that no process names any more may still have sockets of the dead.
     sockets: Sockets,
     more_stale: usize,
@@ -123,8 +123,8 @@ impl Scanner {
     pub fn new(sources: Sources) -> io::Result<Self> {
         let name = |error: io::Error| io::Error::new(error.kind(), format!("cannot read {}: {error}", sources.proc.display()));
         let proc = Arc::new(Proc::open(&sources.proc).map_err(name)?);
-        let tenants = Tenants::new(&sources.passwd, proc.uptime().map_err(name)?);
-        Ok(Self { sources, proc, census: Census::default(), tenants, sockets: Sockets::default(), more_stale: 0 })
+        let process_cache = ProcessCache::new(&sources.passwd, proc.uptime().map_err(name)?);
+        Ok(Self { sources, proc, process_scan: ProcessScan::default(), process_cache, sockets: Sockets::default(), more_stale: 0 })
     }
 
     /// The proc file system that it looks at.
@@ -143,26 +143,26 @@ impl Scanner {
     /// When the proc file system cannot be listed. A single process that cannot be read is no error.
     pub fn scan(&mut self, now: Instant) -> io::Result<Vec<Process>> {
         let at = Moment { now, uptime: self.proc.uptime()? };
-        self.census.count(&self.proc, now)?;
+        self.process_scan.count(&self.proc, now)?;
         let (mut sockets, mut strays) = self.pair(at);
         self.look_for_libraries(&sockets, at);
 
         let mut rows = Vec::with_capacity(sockets.len());
-        for known in self.census.iter() {
+        for known in self.process_scan.iter() {
             let socket = sockets.remove(&known.key);
             let has_socket = matches!(socket, Some(Socket::Own { .. }));
             if !(has_socket || known.has_runtime() && at.age(known.key) > SETTLED) {
                 continue;
             }
             match (known.stat(&self.proc), socket) {
-                (Some(stat), socket) => rows.push(self.tenants.row(&self.proc, known, socket, &stat, at)),
+                (Some(stat), socket) => rows.push(self.process_cache.row(&self.proc, known, socket, &stat, at)),
                 (None, Some(Socket::Own { path, candidate })) => strays.push(Stray { name: known.socket_name(), path, candidate }),
                 (None, _) => {}
             }
         }
         rows.extend(self.stale_rows(strays, at));
         rows.sort_unstable_by_key(|row| row.key);
-        self.tenants.keep(&rows);
+        self.process_cache.keep(&rows);
         Ok(rows)
     }
 
@@ -179,24 +179,25 @@ impl Scanner {
         }
         self.more_stale = strays.len().saturating_sub(MOST_STALE);
         strays.truncate(MOST_STALE);
-        let lives_on = |name: SocketName| self.census.get(name.pid).is_some_and(|known| known.key.started != name.key);
-        strays.into_iter().map(|stray| self.tenants.stale_row(&stray, lives_on(stray.name))).collect()
+        let lives_on = |name: SocketName| self.process_scan.get(name.pid).is_some_and(|known| known.key.started != name.key);
+        strays.into_iter().map(|stray| self.process_cache.stale_row(&stray, lives_on(stray.name))).collect()
     }
 
     /// Pairs sockets and processes by pid, start time and owner; what is left over has no process that we see. The directory that the process itself
     /// names goes first: any other may have something of the same name that another user has put there.
     fn pair(&mut self, at: Moment) -> (HashMap<ProcessKey, Socket>, Vec<Stray>) {
         let before = std::mem::take(&mut self.sockets);
-        self.census.look(&self.proc, &self.sources.tmp, at);
+        self.process_scan.look(&self.proc, &self.sources.tmp, at);
         let mut sockets = Sockets::default();
         sockets.list(self.sources.usual_directories().chain(before.directories()), &self.proc, &before);
-        sockets.list_homes(&self.census, &self.proc, &before);
+        sockets.list_socket_dirs(&self.process_scan, &self.proc, &before);
 
-        let owns = |known: &Known, candidate: Candidate| candidate.is_socket && candidate.uid == self.proc.owner_of_sockets(known.uid);
+        let owns =
+            |known: &ScannedProcess, candidate: Candidate| candidate.is_socket && candidate.uid == self.proc.owner_of_sockets(known.uid);
         let (mut pairs, mut taken) = (HashMap::default(), HashSet::default());
-        for known in self.census.iter() {
+        for known in self.process_scan.iter() {
             let name = known.socket_name();
-            if let Home::Directory { id, path, .. } = &known.home
+            if let SocketDir::Directory { id, path, .. } = &known.socket_dir
                 && let Some(candidate) = sockets.get(*id, name).filter(|candidate| owns(known, *candidate))
             {
                 pairs.insert(known.key, Socket::Own { path: path.join(name.to_string()), candidate });
@@ -206,7 +207,7 @@ impl Scanner {
         // A socket may lie elsewhere than its process's environment says, or we may not read that.
         let mut strays = Vec::new();
         let mut rest = sockets.iter().filter(|(directory, name, _)| !taken.contains(&(*directory, *name))).peekable();
-        let names = rest.peek().map(|_| self.census.by_socket_name()).unwrap_or_default();
+        let names = rest.peek().map(|_| self.process_scan.by_socket_name()).unwrap_or_default();
         for (directory, name, candidate) in rest {
             let Some(path) = sockets.path_of(directory).map(|path| path.join(name.to_string())) else { continue };
             let Some(named) = names.get(&name) else {
@@ -230,7 +231,7 @@ impl Scanner {
     /// Looks for a runtime in the memory maps of processes that show no other sign of one. Versions before 6.0 name no threads.
     fn look_for_libraries(&mut self, sockets: &HashMap<ProcessKey, Socket>, at: Moment) {
         let deadline = Instant::now() + MAPS_TIME;
-        let candidates = self.census.iter_mut().filter(|known| {
+        let candidates = self.process_scan.iter_mut().filter(|known| {
             known.library.is_none()
                 && known.has_threads
                 && !known.threads.runtime

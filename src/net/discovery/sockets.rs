@@ -9,7 +9,7 @@ use std::time::Duration;
 use foldhash::HashMap;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, openat, statat};
 
-use super::census::{Census, DirectoryId, Home};
+use super::processes::{DirectoryId, ProcessScan, SocketDir};
 use crate::net::endpoint::SocketName;
 use crate::net::proc::{Proc, for_each_entry};
 use crate::net::resolve;
@@ -52,10 +52,10 @@ impl Sockets {
         }
     }
 
-    /// Lists the homes of processes.
-    pub(super) fn list_homes(&mut self, census: &Census, proc: &Proc, before: &Self) {
-        for known in census.iter() {
-            if let Home::Directory { id, path, .. } = &known.home {
+    /// Lists the socket_dirs of processes.
+    pub(super) fn list_socket_dirs(&mut self, process_scan: &ProcessScan, proc: &Proc, before: &Self) {
+        for known in process_scan.iter() {
+            if let SocketDir::Directory { id, path, .. } = &known.socket_dir {
                 self.list_one(*id, path, before, || resolve::locate(path, Some(proc)).ok().map(|found| found.handle));
             }
         }

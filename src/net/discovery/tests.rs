@@ -4,10 +4,10 @@ use std::time::SystemTime;
 
 use super::*;
 use crate::model::{Contact, RunState, Trouble};
-use crate::net::world::{Fake, OLD, UPTIME, World, fake, us};
+use crate::net::fake_proc::{Fake, FakeProc, OLD, UPTIME, fake, us};
 
-fn scan(world: &World) -> Vec<Process> {
-    Scanner::new(world.sources()).unwrap().scan(Instant::now()).unwrap()
+fn scan(fake_proc: &FakeProc) -> Vec<Process> {
+    Scanner::new(fake_proc.sources()).unwrap().scan(Instant::now()).unwrap()
 }
 
 /// Kind and reason of the only row's trouble.
@@ -22,13 +22,13 @@ fn only_trouble(rows: &[Process]) -> (Trouble, &str) {
 
 #[test]
 fn a_process_with_its_socket_is_listed_with_its_facts() {
-    let world = World::new();
+    let fake_proc = FakeProc::new();
     let cgroup = format!("0::/docker/{}", "ab".repeat(32));
-    world.add(&Fake { cmdline: "dotnet\0/srv/sh\x1b[2Jop.dll\0a\nb", ..fake(42) });
-    fs::write(world.path("proc/42/cgroup"), cgroup).unwrap();
-    world.add(&Fake { threads: &["bash"], cmdline: "bash\0", ..fake(43) });
-    let socket = world.socket("tmp", 42, OLD);
-    let rows = scan(&world);
+    fake_proc.add(&Fake { cmdline: "dotnet\0/srv/sh\x1b[2Jop.dll\0a\nb", ..fake(42) });
+    fs::write(fake_proc.path("proc/42/cgroup"), cgroup).unwrap();
+    fake_proc.add(&Fake { threads: &["bash"], cmdline: "bash\0", ..fake(43) });
+    let socket = fake_proc.socket("tmp", 42, OLD);
+    let rows = scan(&fake_proc);
     let [row] = rows.as_slice() else { panic!("{rows:#?}") };
     assert_eq!((row.key, row.ns_pid), (ProcessKey { pid: 42, started: OLD }, 42));
     assert_eq!((row.name.as_str(), row.command_line.as_str()), ("sh\u{fffd}[2Jop", "dotnet /srv/sh\u{fffd}[2Jop.dll a b"));
@@ -42,13 +42,13 @@ fn a_process_with_its_socket_is_listed_with_its_facts() {
 
 #[test]
 fn processor_time_is_per_cent_of_one_core_since_the_last_look() {
-    let world = World::new();
-    world.add(&Fake { ticks: 1000, ..fake(42) });
-    world.socket("tmp", 42, OLD);
-    let mut scanner = Scanner::new(world.sources()).unwrap();
+    let fake_proc = FakeProc::new();
+    fake_proc.add(&Fake { ticks: 1000, ..fake(42) });
+    fake_proc.socket("tmp", 42, OLD);
+    let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
     let start = Instant::now();
     let mut cpu_at = |ticks, millis| {
-        world.add(&Fake { ticks, ..fake(42) });
+        fake_proc.add(&Fake { ticks, ..fake(42) });
         scanner.scan(start + Duration::from_millis(millis)).unwrap()[0].usage.cpu_percent
     };
     let tick = 100.0 / procfs::ticks_per_second() as f32;
@@ -61,53 +61,53 @@ fn processor_time_is_per_cent_of_one_core_since_the_last_look() {
 
 #[test]
 fn a_container_of_several_processes_is_reached_through_the_one_that_is_meant() {
-    let world = World::new();
-    fs::create_dir_all(world.path("inside/scratch")).unwrap();
+    let fake_proc = FakeProc::new();
+    fs::create_dir_all(fake_proc.path("inside/scratch")).unwrap();
     // One in a pid namespace of its own, and one that only has other files than we, as under systemd's PrivateTmp.
     for (pid, ns_pid) in [(42, 1), (43, 43)] {
         for step in (0..100).step_by(10) {
             let (sibling, inner) = (pid + step, ns_pid + step);
             let status = format!("Name:\tdotnet\nUid:\t{0}\t{0}\t{0}\t{0}\nNSpid:\t{sibling}\t{inner}\n", us());
             let threads = if sibling == pid { fake(1).threads } else { &["sh"] };
-            world.add(&Fake { status, threads, environ: "TMPDIR=/scratch", ..fake(sibling) });
-            symlink("../../inside", world.path(&format!("proc/{sibling}/root"))).unwrap();
+            fake_proc.add(&Fake { status, threads, environ: "TMPDIR=/scratch", ..fake(sibling) });
+            symlink("../../inside", fake_proc.path(&format!("proc/{sibling}/root"))).unwrap();
         }
-        world.socket("inside/scratch", ns_pid, OLD);
+        fake_proc.socket("inside/scratch", ns_pid, OLD);
     }
-    let mut scanner = Scanner::new(world.sources()).unwrap();
+    let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
     for _ in 0..2 {
         let rows = scanner.scan(Instant::now()).unwrap();
         let sockets: Vec<_> = rows.iter().map(|row| row.socket.clone().unwrap()).collect();
-        let through = |pid, ns_pid| world.path(&format!("proc/{pid}/root/scratch/dotnet-diagnostic-{ns_pid}-{OLD}-socket"));
+        let through = |pid, ns_pid| fake_proc.path(&format!("proc/{pid}/root/scratch/dotnet-diagnostic-{ns_pid}-{OLD}-socket"));
         assert_eq!(sockets, [through(42, 1), through(43, 43)]);
     }
 }
 
 #[test]
 fn tmpdirs_roots_and_inner_pids_are_followed() {
-    let world = World::new();
-    let (own, relative, deep) = (world.path("own"), "inner", "d".repeat(90));
+    let fake_proc = FakeProc::new();
+    let (own, relative, deep) = (fake_proc.path("own"), "inner", "d".repeat(90));
     fs::create_dir_all(&own).unwrap();
-    fs::create_dir_all(world.path("cwd/inner")).unwrap();
-    world.add(&Fake { environ: &format!("TMPDIR={}", own.display()), ..fake(1) });
-    let in_own = world.socket("own", 1, OLD);
-    world.add(&Fake { environ: &format!("TMPDIR={relative}"), ..fake(2) });
-    symlink(world.path("cwd"), world.path("proc/2/cwd")).unwrap();
-    let in_cwd = world.socket("cwd/inner", 2, OLD);
+    fs::create_dir_all(fake_proc.path("cwd/inner")).unwrap();
+    fake_proc.add(&Fake { environ: &format!("TMPDIR={}", own.display()), ..fake(1) });
+    let in_own = fake_proc.socket("own", 1, OLD);
+    fake_proc.add(&Fake { environ: &format!("TMPDIR={relative}"), ..fake(2) });
+    symlink(fake_proc.path("cwd"), fake_proc.path("proc/2/cwd")).unwrap();
+    let in_cwd = fake_proc.socket("cwd/inner", 2, OLD);
     // Two containers that started at the same tick, pid 1 in each, under a path too long for an address from here.
     for pid in [300, 301] {
-        world.add(&Fake { status: format!("Uid:\t5\t5\t5\t5\nNSpid:\t{pid}\t1\n"), environ: &format!("TMPDIR=/{deep}"), ..fake(pid) });
-        fs::create_dir_all(world.path(&format!("proc/{pid}/root/{deep}"))).unwrap();
-        world.socket(&format!("proc/{pid}/root/{deep}"), 1, OLD);
+        fake_proc.add(&Fake { status: format!("Uid:\t5\t5\t5\t5\nNSpid:\t{pid}\t1\n"), environ: &format!("TMPDIR=/{deep}"), ..fake(pid) });
+        fs::create_dir_all(fake_proc.path(&format!("proc/{pid}/root/{deep}"))).unwrap();
+        fake_proc.socket(&format!("proc/{pid}/root/{deep}"), 1, OLD);
     }
     // A container that shares our directory for sockets.
-    world.add(&Fake { status: "Uid:\t5\t5\t5\t5\nNSpid:\t400\t7\n".into(), started: OLD + 1, ..fake(400) });
-    let shared = world.socket("tmp", 7, OLD + 1);
+    fake_proc.add(&Fake { status: "Uid:\t5\t5\t5\t5\nNSpid:\t400\t7\n".into(), started: OLD + 1, ..fake(400) });
+    let shared = fake_proc.socket("tmp", 7, OLD + 1);
 
-    let rows = scan(&world);
+    let rows = scan(&fake_proc);
     let found: Vec<_> = rows.iter().map(|row| (row.key.pid, row.ns_pid, row.socket.clone().unwrap())).collect();
     let inside = |pid: u32, directory: &str, inner, key| {
-        (pid, inner, world.path(&format!("proc/{pid}/{directory}")).join(SocketName { pid: inner, key }.to_string()))
+        (pid, inner, fake_proc.path(&format!("proc/{pid}/{directory}")).join(SocketName { pid: inner, key }.to_string()))
     };
     let (a, b) = (inside(300, &format!("root/{deep}"), 1, OLD), inside(301, &format!("root/{deep}"), 1, OLD));
     assert_eq!(found, [(1, 1, in_own), (2, 2, in_cwd), a, b, (400, 7, shared)]);
@@ -116,29 +116,29 @@ fn tmpdirs_roots_and_inner_pids_are_followed() {
 
 #[test]
 fn a_socket_without_its_process_is_stale() {
-    let world = World::new();
-    world.socket("tmp", 42, OLD);
-    let rows = scan(&world);
+    let fake_proc = FakeProc::new();
+    fake_proc.socket("tmp", 42, OLD);
+    let rows = scan(&fake_proc);
     assert_eq!(only_trouble(&rows).0, Trouble::Stale);
     assert!(only_trouble(&rows).1.starts_with("there is no process 42; "), "{rows:?}");
 
     // The pid was used again, by something that is not .NET.
-    world.add(&Fake { started: OLD + 5, threads: &["bash"], ..fake(42) });
-    let rows = scan(&world);
+    fake_proc.add(&Fake { started: OLD + 5, threads: &["bash"], ..fake(42) });
+    let rows = scan(&fake_proc);
     assert!(only_trouble(&rows).1.starts_with("process 42 is another one by now; "), "{rows:?}");
     assert_eq!((rows[0].key.started, rows[0].name.as_str()), (OLD, "(gone)"));
 
     // Killed, and not yet reaped by its parent.
-    world.add(&Fake { state: 'Z', ..fake(42) });
-    assert_eq!(only_trouble(&scan(&world)).0, Trouble::Stale);
+    fake_proc.add(&Fake { state: 'Z', ..fake(42) });
+    assert_eq!(only_trouble(&scan(&fake_proc)).0, Trouble::Stale);
 
     // Too young to tell from one that is being born; and left over from an earlier boot.
-    let world = World::new();
+    let fake_proc = FakeProc::new();
     let ticks = procfs::ticks_per_second();
-    world.socket("tmp", 42, UPTIME * ticks - 10);
-    assert_eq!(scan(&world), []);
-    world.socket("tmp", 43, 2 * UPTIME * ticks);
-    assert_eq!(only_trouble(&scan(&world)).0, Trouble::Stale);
+    fake_proc.socket("tmp", 42, UPTIME * ticks - 10);
+    assert_eq!(scan(&fake_proc), []);
+    fake_proc.socket("tmp", 43, 2 * UPTIME * ticks);
+    assert_eq!(only_trouble(&scan(&fake_proc)).0, Trouble::Stale);
 }
 
 #[test]
@@ -164,27 +164,27 @@ fn a_runtime_without_a_socket_says_why() {
         (Fake { environ: "TMPDIR=/no/such", ..fake(5) }, Trouble::Disabled, "temporary directory /no/such is not there"),
         (Fake { environ: &long_environ, ..fake(5) }, Trouble::Unsupported, "bytes long"),
     ] {
-        let world = World::new();
-        world.add(&case);
-        let rows = scan(&world);
+        let fake_proc = FakeProc::new();
+        fake_proc.add(&case);
+        let rows = scan(&fake_proc);
         let (is, reason) = only_trouble(&rows);
         assert!(is == kind && reason.contains(words), "{kind:?} {words}: {reason}");
     }
-    // Not judged while it may still be starting; not .NET at all.
-    let world = World::new();
-    world.add(&Fake { started: (UPTIME - 1) * procfs::ticks_per_second(), threads: off, ..fake(5) });
-    world.add(&Fake { threads: old, maps: "7f00-7f01 r-xp 0 08:01 12   /lib/libc.so.6\n", ..fake(6) });
-    assert_eq!(scan(&world), []);
+    // Not cached_contact while it may still be starting; not .NET at all.
+    let fake_proc = FakeProc::new();
+    fake_proc.add(&Fake { started: (UPTIME - 1) * procfs::ticks_per_second(), threads: off, ..fake(5) });
+    fake_proc.add(&Fake { threads: old, maps: "7f00-7f01 r-xp 0 08:01 12   /lib/libc.so.6\n", ..fake(6) });
+    assert_eq!(scan(&fake_proc), []);
 }
 
 #[test]
 fn what_may_not_be_read_is_another_users() {
-    let world = World::new();
+    let fake_proc = FakeProc::new();
     for (pid, uid) in [(7, 12345), (8, 99999), (9, us())] {
-        world.add(&Fake { status: format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n"), ..fake(pid) });
-        fs::remove_file(world.path(&format!("proc/{pid}/environ"))).unwrap();
+        fake_proc.add(&Fake { status: format!("Uid:\t{uid}\t{uid}\t{uid}\t{uid}\n"), ..fake(pid) });
+        fs::remove_file(fake_proc.path(&format!("proc/{pid}/environ"))).unwrap();
     }
-    let rows = scan(&world);
+    let rows = scan(&fake_proc);
     let reasons: Vec<_> = rows.iter().map(|row| (row.key.pid, only_trouble(std::slice::from_ref(row)))).collect();
     assert!(
         matches!(reasons[0], (7, (Trouble::Denied, reason)) if reason.contains("user alice") && reason.contains("`sudo -u alice dn-top`"))
@@ -197,47 +197,47 @@ fn what_may_not_be_read_is_another_users() {
 
 #[test]
 fn broken_neighbours_spoil_nothing() {
-    let world = World::new();
-    world.add(&fake(42));
-    world.socket("tmp", 42, OLD);
+    let fake_proc = FakeProc::new();
+    fake_proc.add(&fake(42));
+    fake_proc.socket("tmp", 42, OLD);
     for (pid, file) in [(50, "stat"), (51, "status"), (52, "environ"), (53, "cmdline")] {
-        world.add(&fake(pid));
-        fs::remove_file(world.path(&format!("proc/{pid}/{file}"))).unwrap();
-        fs::create_dir_all(world.path(&format!("proc/{pid}/{file}"))).unwrap();
+        fake_proc.add(&fake(pid));
+        fs::remove_file(fake_proc.path(&format!("proc/{pid}/{file}"))).unwrap();
+        fs::create_dir_all(fake_proc.path(&format!("proc/{pid}/{file}"))).unwrap();
     }
-    fs::create_dir_all(world.path("proc/54")).unwrap();
-    fs::write(world.path("proc/55"), "").unwrap();
-    fs::write(world.path("tmp/dotnet-diagnostic-x-1-socket"), "").unwrap();
-    assert!(scan(&world).iter().any(|row| row.key.pid == 42 && row.contact == Contact::Unknown));
-    assert!(Scanner::new(Sources { proc: "/nonexistent".into(), ..world.sources() }).unwrap_err().to_string().contains("/nonexistent"));
+    fs::create_dir_all(fake_proc.path("proc/54")).unwrap();
+    fs::write(fake_proc.path("proc/55"), "").unwrap();
+    fs::write(fake_proc.path("tmp/dotnet-diagnostic-x-1-socket"), "").unwrap();
+    assert!(scan(&fake_proc).iter().any(|row| row.key.pid == 42 && row.contact == Contact::Unknown));
+    assert!(Scanner::new(Sources { proc: "/nonexistent".into(), ..fake_proc.sources() }).unwrap_err().to_string().contains("/nonexistent"));
 }
 
 #[test]
 fn births_deaths_and_new_owners_of_a_pid_show_at_the_next_scan() {
-    let world = World::new();
-    let mut scanner = Scanner::new(world.sources()).unwrap();
+    let fake_proc = FakeProc::new();
+    let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
     let mut pids = || scanner.scan(Instant::now()).unwrap().iter().map(|row| (row.key.pid, row.key.started)).collect::<Vec<_>>();
     assert_eq!(pids(), []);
-    world.add(&fake(42));
-    let socket = world.socket("tmp", 42, OLD);
+    fake_proc.add(&fake(42));
+    let socket = fake_proc.socket("tmp", 42, OLD);
     assert_eq!(pids(), [(42, OLD)]);
-    fs::remove_dir_all(world.path("proc/42")).unwrap();
+    fs::remove_dir_all(fake_proc.path("proc/42")).unwrap();
     fs::remove_file(socket).unwrap();
     assert_eq!(pids(), []);
-    world.add(&Fake { started: OLD + 9, ..fake(42) });
-    world.socket("tmp", 42, OLD + 9);
+    fake_proc.add(&Fake { started: OLD + 9, ..fake(42) });
+    fake_proc.socket("tmp", 42, OLD + 9);
     assert_eq!(pids(), [(42, OLD + 9)]);
 }
 
 #[test]
 fn what_the_dead_left_in_a_directory_of_their_own_is_seen() {
-    let world = World::new();
-    fs::create_dir_all(world.path("own")).unwrap();
-    world.add(&Fake { environ: &format!("TMPDIR={}", world.path("own").display()), ..fake(42) });
-    let socket = world.socket("own", 42, OLD);
-    let mut scanner = Scanner::new(world.sources()).unwrap();
+    let fake_proc = FakeProc::new();
+    fs::create_dir_all(fake_proc.path("own")).unwrap();
+    fake_proc.add(&Fake { environ: &format!("TMPDIR={}", fake_proc.path("own").display()), ..fake(42) });
+    let socket = fake_proc.socket("own", 42, OLD);
+    let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
     assert_eq!(scanner.scan(Instant::now()).unwrap()[0].contact, Contact::Unknown);
-    fs::remove_dir_all(world.path("proc/42")).unwrap();
+    fs::remove_dir_all(fake_proc.path("proc/42")).unwrap();
     for _ in 0..2 {
         assert_eq!(only_trouble(&scanner.scan(Instant::now()).unwrap()).0, Trouble::Stale);
     }
@@ -247,15 +247,15 @@ fn what_the_dead_left_in_a_directory_of_their_own_is_seen() {
 
 #[test]
 fn a_young_process_may_become_a_runtime() {
-    let world = World::new();
+    let fake_proc = FakeProc::new();
     let started = (UPTIME - 3) * procfs::ticks_per_second();
-    let mut scanner = Scanner::new(world.sources()).unwrap();
-    world.add(&Fake { started, threads: &["sh"], cmdline: "sh", environ: "", ..fake(42) });
+    let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
+    fake_proc.add(&Fake { started, threads: &["sh"], cmdline: "sh", environ: "", ..fake(42) });
     assert_eq!(scanner.scan(Instant::now()).unwrap(), []);
-    fs::create_dir_all(world.path("later")).unwrap();
-    let environ = format!("TMPDIR={}", world.path("later").display());
-    world.add(&Fake { started, environ: &environ, ..fake(42) });
-    world.socket("later", 42, started);
+    fs::create_dir_all(fake_proc.path("later")).unwrap();
+    let environ = format!("TMPDIR={}", fake_proc.path("later").display());
+    fake_proc.add(&Fake { started, environ: &environ, ..fake(42) });
+    fake_proc.socket("later", 42, started);
     assert_eq!(scanner.scan(Instant::now()).unwrap().len(), 1);
 }
 
@@ -272,18 +272,18 @@ fn a_runtime_that_waits_for_its_resume_is_suspended() {
         (Fake { environ: asked, ..fake(5) }, RunState::Running),
         (Fake { threads: &["dotnet", "dotnet"], environ: asked, ..fake(5) }, RunState::Running),
     ] {
-        let world = World::new();
-        world.add(&case);
-        world.socket("tmp", 5, case.started);
-        assert_eq!(scan(&world)[0].run_state, state, "{:?} {}", case.threads, case.environ);
+        let fake_proc = FakeProc::new();
+        fake_proc.add(&case);
+        fake_proc.socket("tmp", 5, case.started);
+        assert_eq!(scan(&fake_proc)[0].run_state, state, "{:?} {}", case.threads, case.environ);
     }
 
-    let world = World::new();
-    world.add(&Fake { threads: waiting, ..fake(5) });
-    world.socket("tmp", 5, OLD);
-    let mut scanner = Scanner::new(world.sources()).unwrap();
+    let fake_proc = FakeProc::new();
+    fake_proc.add(&Fake { threads: waiting, ..fake(5) });
+    fake_proc.socket("tmp", 5, OLD);
+    let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
     assert_eq!(scanner.scan(Instant::now()).unwrap()[0].run_state, RunState::Suspended);
-    world.add(&fake(5));
+    fake_proc.add(&fake(5));
     assert_eq!(scanner.scan(Instant::now()).unwrap()[0].run_state, RunState::Running);
 }
 
@@ -292,24 +292,24 @@ fn what_another_user_puts_under_the_name_of_a_socket_is_not_taken_for_it() {
     if us() != 0 {
         return;
     }
-    let world = World::new();
-    fs::create_dir(world.path("own")).unwrap();
+    let fake_proc = FakeProc::new();
+    fs::create_dir(fake_proc.path("own")).unwrap();
     let theirs = |pid| {
-        let path = world.socket("tmp", pid, OLD);
+        let path = fake_proc.socket("tmp", pid, OLD);
         std::os::unix::fs::chown(&path, Some(65533), None).unwrap();
         path
     };
     // One whose own socket is elsewhere, one that has none, one that is no runtime, and one whose socket is a link.
-    world.add(&Fake { environ: &format!("TMPDIR={}", world.path("own").display()), ..fake(1) });
-    let own = world.socket("own", 1, OLD);
+    fake_proc.add(&Fake { environ: &format!("TMPDIR={}", fake_proc.path("own").display()), ..fake(1) });
+    let own = fake_proc.socket("own", 1, OLD);
     theirs(1);
-    world.add(&fake(2));
+    fake_proc.add(&fake(2));
     let planted = theirs(2);
-    world.add(&Fake { threads: &["sleep"], ..fake(3) });
+    fake_proc.add(&Fake { threads: &["sleep"], ..fake(3) });
     theirs(3);
-    world.add(&fake(4));
-    symlink(&own, world.path("tmp").join(SocketName { pid: 4, key: OLD }.to_string())).unwrap();
-    let mut scanner = Scanner::new(world.sources()).unwrap();
+    fake_proc.add(&fake(4));
+    symlink(&own, fake_proc.path("tmp").join(SocketName { pid: 4, key: OLD }.to_string())).unwrap();
+    let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
     for _ in 0..2 {
         let rows = scanner.scan(Instant::now()).unwrap();
         assert_eq!(
@@ -326,14 +326,14 @@ fn what_another_user_puts_under_the_name_of_a_socket_is_not_taken_for_it() {
 
 #[test]
 fn of_stale_sockets_our_own_and_the_newest_are_listed() {
-    let world = World::new();
+    let fake_proc = FakeProc::new();
     for pid in 1..=100 {
-        let path = world.socket("tmp", pid, OLD);
+        let path = fake_proc.socket("tmp", pid, OLD);
         if us() == 0 && pid > 10 {
             std::os::unix::fs::chown(&path, Some(65533), None).unwrap();
         }
     }
-    let mut scanner = Scanner::new(world.sources()).unwrap();
+    let mut scanner = Scanner::new(fake_proc.sources()).unwrap();
     let rows = scanner.scan(Instant::now()).unwrap();
     assert_eq!((rows.len(), scanner.more_stale_sockets()), (MOST_STALE, 100 - MOST_STALE));
     assert_eq!(rows.iter().take(10).map(|row| row.key.pid).collect::<Vec<_>>(), (1..=10).collect::<Vec<_>>());

@@ -5,23 +5,23 @@ use rustix::fs::{CWD, Mode};
 
 use super::*;
 use crate::assembly::tests::{HOOK, Sample};
-use crate::net::world::{Fake, World, fake};
+use crate::net::fake_proc::{Fake, FakeProc, fake};
 
 const PID: u32 = 42;
 
 /// A process with files of its own, and what is mapped into it.
-fn world(maps: &str) -> (World, Proc) {
-    let world = World::new();
+fn fake_proc(maps: &str) -> (FakeProc, Proc) {
+    let fake_proc = FakeProc::new();
     let maps: String = maps.lines().map(|path| format!("7f00-7f01 r--p 0 08:01 12   {path}\n")).collect();
-    world.add(&Fake { maps: &maps, ..fake(PID) });
+    fake_proc.add(&Fake { maps: &maps, ..fake(PID) });
     for folder in ["app", "net", "other", "a:b"] {
-        fs::create_dir_all(world.path("proc/42/root").join(folder)).unwrap();
+        fs::create_dir_all(fake_proc.path("proc/42/root").join(folder)).unwrap();
     }
-    let proc = Proc::open(&world.path("proc")).unwrap();
-    (world, proc)
+    let proc = Proc::open(&fake_proc.path("proc")).unwrap();
+    (fake_proc, proc)
 }
 
-impl World {
+impl FakeProc {
     fn file(&self, path: &str, bytes: &[u8]) {
         fs::write(self.path("proc/42/root").join(path), bytes).unwrap();
     }
@@ -33,17 +33,17 @@ impl World {
 
 #[test]
 fn only_startup_hooks_that_are_there_as_the_process_sees_them() {
-    let (world, proc) = world("");
-    world.assembly("app/hook.dll", &HOOK);
-    world.assembly("a:b/hook.dll", &HOOK);
-    world.assembly("app/service.dll", &Sample { class: "Program", ..HOOK });
-    world.assembly("app/wrong.dll", &Sample { signature: &[0, 1, 1, 8], ..HOOK });
-    world.assembly("app/module.dll", &Sample { manifest: false, ..HOOK });
-    world.assembly("app/x86.dll", &Sample { cli_flags: 3, ..HOOK });
-    world.file("app/cut.dll", &HOOK.bytes()[..700]);
-    world.file("app/text.dll", b"MZ");
+    let (fake_proc, proc) = fake_proc("");
+    fake_proc.assembly("app/hook.dll", &HOOK);
+    fake_proc.assembly("a:b/hook.dll", &HOOK);
+    fake_proc.assembly("app/service.dll", &Sample { class: "Program", ..HOOK });
+    fake_proc.assembly("app/wrong.dll", &Sample { signature: &[0, 1, 1, 8], ..HOOK });
+    fake_proc.assembly("app/module.dll", &Sample { manifest: false, ..HOOK });
+    fake_proc.assembly("app/x86.dll", &Sample { cli_flags: 3, ..HOOK });
+    fake_proc.file("app/cut.dll", &HOOK.bytes()[..700]);
+    fake_proc.file("app/text.dll", b"MZ");
     // Absolute links mean what they mean below the process's root.
-    let root = world.path("proc/42/root");
+    let root = fake_proc.path("proc/42/root");
     symlink("/app/hook.dll", root.join("link.dll")).unwrap();
     symlink("/etc/passwd", root.join("outside.dll")).unwrap();
     rustix::fs::mknodat(CWD, root.join("pipe.dll"), rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
@@ -97,19 +97,19 @@ fn a_hook_fits_to_what_the_process_has() {
             Err("is compiled for .NET 10, and the process runs .NET 9"),
         ),
     ] {
-        let (world, proc) = world(maps);
-        world.assembly("net/System.Runtime.dll", &runtime);
-        world.assembly(&format!("app/{}.dll", other.name), &other);
-        world.assembly("other/hook.dll", &hook);
+        let (fake_proc, proc) = fake_proc(maps);
+        fake_proc.assembly("net/System.Runtime.dll", &runtime);
+        fake_proc.assembly(&format!("app/{}.dll", other.name), &other);
+        fake_proc.assembly("other/hook.dll", &hook);
         assert_eq!(check(&proc, PID, "/other/hook.dll"), expected.map_err(str::to_owned), "{maps}");
     }
 }
 
 #[test]
 fn the_library_of_a_profiler_is_a_file() {
-    let (world, proc) = world("");
-    world.file("app/profiler.so", b"\x7fELF");
-    rustix::fs::mknodat(CWD, world.path("proc/42/root/pipe.so"), rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
+    let (fake_proc, proc) = fake_proc("");
+    fake_proc.file("app/profiler.so", b"\x7fELF");
+    rustix::fs::mknodat(CWD, fake_proc.path("proc/42/root/pipe.so"), rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
     let check = |path: &str, must_exist| check_library(&proc, PID, path, must_exist);
     for must_exist in [true, false] {
         assert_eq!(check("/app/profiler.so", must_exist), Ok(()));

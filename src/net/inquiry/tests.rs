@@ -32,7 +32,7 @@ fn failure(cause: Cause) -> ExchangeError {
 }
 
 fn told(inquiry: &Inquiry, mut row: Process, busy: Option<Busy>, now: Instant) -> Process {
-    inquiry.tell(&mut row, busy, now);
+    inquiry.publish(&mut row, busy, now);
     row
 }
 
@@ -55,7 +55,7 @@ fn an_answer_is_asked_for_once() {
     assert!(!inquiry.is_due(&denied, false, start));
     inquiry.ask(start);
     assert!(!inquiry.is_due(&row(), false, start + LONGEST_PAUSE));
-    inquiry.hear(Ok(Some(info("/usr/bin/dotnet /srv/shop.dll --urls *\x1b[2J"))));
+    inquiry.apply(Ok(Some(info("/usr/bin/dotnet /srv/shop.dll --urls *\x1b[2J"))));
     assert!(!inquiry.is_due(&row(), false, start + 10 * LONGEST_PAUSE));
     let row = told(&inquiry, row(), None, start);
     assert_eq!((row.contact, row.name.as_str(), row.runtime.unwrap().as_str()), (Contact::Ok, "Shop", "9.0.7"));
@@ -73,14 +73,14 @@ fn an_early_answer_is_asked_for_again() {
     {
         let mut inquiry = Inquiry::new(false, start);
         inquiry.ask(start);
-        inquiry.hear(Ok(Some(info(line))));
+        inquiry.apply(Ok(Some(info(line))));
         assert!(!inquiry.is_due(&row(), false, start + PAUSE / 2));
         assert_eq!(inquiry.is_due(&row(), false, start + PAUSE), early, "{line}");
         assert_eq!(told(&inquiry, row(), None, start).command_line == LINE, early, "{line}");
     }
     let bare = Process { command_line: "./shop".into(), run_state: RunState::Suspended, ..row() };
     let mut inquiry = Inquiry::new(false, start);
-    inquiry.hear(Ok(Some(info("/srv/shop"))));
+    inquiry.apply(Ok(Some(info("/srv/shop"))));
     assert!(!inquiry.is_due(&bare, false, start + PAUSE), "there are no arguments to wait for");
 }
 
@@ -91,7 +91,7 @@ fn failures_are_asked_again_less_and_less() {
     let mut now = start;
     for pause in [5, 10, 20, 40, 60, 60] {
         inquiry.ask(now);
-        inquiry.hear(Err(failure(Cause::Timeout(PAUSE))));
+        inquiry.apply(Err(failure(Cause::Timeout(PAUSE))));
         let pause = Duration::from_secs(pause);
         assert!(!inquiry.is_due(&row(), false, now + pause - Duration::from_millis(1)));
         now += pause;
@@ -101,7 +101,7 @@ fn failures_are_asked_again_less_and_less() {
     assert!(trouble(&row_now, Trouble::Timeout).starts_with("no answer within 5 s"));
     inquiry.ask(now);
     assert_eq!(told(&inquiry, row(), None, now).contact, row_now.contact, "the last answer stands while the next one is waited for");
-    inquiry.hear(Ok(Some(info(LINE))));
+    inquiry.apply(Ok(Some(info(LINE))));
     assert_eq!(told(&inquiry, row(), None, now).contact, Contact::Ok);
 }
 
@@ -109,7 +109,7 @@ fn failures_are_asked_again_less_and_less() {
 fn a_runtime_that_says_no_answers() {
     let mut inquiry = Inquiry::new(false, Instant::now());
     for answer in [Ok(None), Err(failure(Cause::Reply(Failure::from(Hresult::FAIL).into())))] {
-        inquiry.hear(answer);
+        inquiry.apply(answer);
         assert_eq!(told(&inquiry, row(), None, Instant::now()), Process { contact: Contact::Ok, ..row() });
         assert!(!inquiry.is_due(&row(), false, Instant::now() + LONGEST_PAUSE));
     }
@@ -123,7 +123,7 @@ fn silence_is_slow_before_it_is_a_timeout() {
     assert_eq!(told(&inquiry, row(), None, start + SLOW / 2).contact, Contact::Unknown);
     let late = told(&inquiry, row(), None, start + 3 * SLOW);
     assert!(trouble(&late, Trouble::Slow).starts_with("it has not answered for 3 s"));
-    inquiry.hear(Ok(None));
+    inquiry.apply(Ok(None));
     let busy = Some(Busy { command: CommandCode::GenerateCoreDump3, since: start });
     assert_eq!(told(&inquiry, row(), busy, start + SLOW / 2).contact, Contact::Ok);
     assert_eq!(trouble(&told(&inquiry, row(), busy, start + 7 * SLOW), Trouble::Slow), "GenerateCoreDump3 has been under way for 7 s");
@@ -136,7 +136,7 @@ fn a_stale_socket_gets_one_chance() {
     assert!(inquiry.is_due(&stale(), false, start));
     inquiry.ask(start);
     assert_eq!(told(&inquiry, stale(), None, start + 3 * SLOW), stale());
-    inquiry.hear(Err(failure(Cause::Gone)));
+    inquiry.apply(Err(failure(Cause::Gone)));
     assert_eq!(told(&inquiry, stale(), None, start), stale());
     assert!(!inquiry.is_due(&stale(), false, start + LONGEST_PAUSE));
 }
@@ -145,17 +145,17 @@ fn a_stale_socket_gets_one_chance() {
 fn a_process_of_a_namespace_that_is_not_seen_lives_as_long_as_it_answers() {
     let start = Instant::now();
     let mut inquiry = Inquiry::new(true, start);
-    inquiry.hear(Ok(Some(info(LINE))));
+    inquiry.apply(Ok(Some(info(LINE))));
     let found = told(&inquiry, stale(), None, start);
     assert_eq!((found.contact, found.name.as_str()), (Contact::Ok, "Shop"));
     assert!(!inquiry.is_due(&stale(), false, start + UNSEEN_PAUSE / 2) && inquiry.is_due(&stale(), false, start + UNSEEN_PAUSE));
     // Busy is not dead.
     inquiry.ask(start);
-    inquiry.hear(Err(failure(Cause::Timeout(PAUSE))));
+    inquiry.apply(Err(failure(Cause::Timeout(PAUSE))));
     let busy = told(&inquiry, stale(), None, start);
     assert_eq!((trouble(&busy, Trouble::Timeout).is_empty(), busy.name.as_str()), (false, "Shop"));
     assert!(inquiry.is_due(&stale(), false, start + PAUSE));
-    inquiry.hear(Err(failure(Cause::Gone)));
+    inquiry.apply(Err(failure(Cause::Gone)));
     assert_eq!(told(&inquiry, stale(), None, start), stale());
     assert!(!inquiry.is_due(&stale(), false, start + 10 * LONGEST_PAUSE));
 }

@@ -24,32 +24,32 @@ use super::ExchangeError;
 use super::client::Client;
 use super::discovery::Sources;
 use super::endpoint::Endpoint;
-use super::lane::Lane;
 use super::peer::{self, VerifiedStream};
 use super::proc::Proc;
+use super::reverse_connection::ReverseConnection;
 use crate::ipc::{ADVERTISE_BYTES, Advertise, Command, Cookie};
 use crate::model::ProcessKey;
 
 /// How long who connects may take to say who it is. A runtime does so at once.
-const GREETING: Duration = Duration::from_secs(1);
+const ADVERTISE_LIMIT: Duration = Duration::from_secs(1);
 /// How many may be saying it at the same time; the others wait.
-const MOST_GREETINGS: usize = 256;
+const MOST_ADVERTISING: usize = 256;
 /// How long to wait when no connection can be had, because all file handles are in use.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A runtime that is connected to a port.
 #[derive(Debug, Clone)]
-pub struct Guest {
+pub struct ConnectedRuntime {
     /// The runtime instance.
     pub cookie: Cookie,
     /// Its process id, as it counts them itself.
     pub ns_pid: u32,
     /// The way to it. Its endpoint says which process it is, as we count them.
     pub client: Client,
-    lane: Lane,
+    connection: ReverseConnection,
 }
 
-impl Guest {
+impl ConnectedRuntime {
     /// Which process it is, as we count them.
     pub fn key(&self) -> ProcessKey {
         self.client.endpoint().key
@@ -77,7 +77,7 @@ impl Port {
         let register = Arc::new(Register {
             proc: Arc::new(proc),
             port: file.path().into(),
-            guests: Mutex::default(),
+            runtimes: Mutex::default(),
             changes: watch::Sender::new(()),
         });
         let listening = tokio::spawn(Arc::clone(&register).listen(listener));
@@ -90,8 +90,8 @@ impl Port {
     }
 
     /// The runtimes that are connected now.
-    pub fn guests(&self) -> Vec<Guest> {
-        self.register.lock().values().filter(|guest| guest.lane.is_open()).cloned().collect()
+    pub fn runtimes(&self) -> Vec<ConnectedRuntime> {
+        self.register.lock().values().filter(|runtime| runtime.connection.is_open()).cloned().collect()
     }
 
     /// Says when runtimes came or went.
@@ -101,15 +101,15 @@ impl Port {
 
     /// Lets every connected runtime run that waits for this port. Nothing happens to those that run already.
     pub async fn resume_all(&self) -> Vec<(ProcessKey, Result<(), ExchangeError>)> {
-        let resume = |guest: Guest| async move { (guest.key(), guest.client.run(&Command::ResumeRuntime).await) };
-        self.guests().into_iter().map(resume).collect::<JoinSet<_>>().join_all().await
+        let resume = |runtime: ConnectedRuntime| async move { (runtime.key(), runtime.client.run(&Command::ResumeRuntime).await) };
+        self.runtimes().into_iter().map(resume).collect::<JoinSet<_>>().join_all().await
     }
 
     /// The client of a process that is connected.
     pub(super) fn client(&self, key: ProcessKey) -> Option<Client> {
-        let guests = self.register.lock();
-        let of_process = guests.range((key, Cookie([0; 16]))..).take_while(|((of, _), _)| *of == key);
-        of_process.map(|(_, guest)| guest).find(|guest| guest.lane.is_open()).map(|guest| guest.client.clone())
+        let runtimes = self.register.lock();
+        let of_process = runtimes.range((key, Cookie([0; 16]))..).take_while(|((of, _), _)| *of == key);
+        of_process.map(|(_, runtime)| runtime).find(|runtime| runtime.connection.is_open()).map(|runtime| runtime.client.clone())
     }
 }
 
@@ -127,14 +127,14 @@ impl Drop for Port {
 }
 
 /// By process and cookie: a process may hold more than one runtime, and nobody stops two processes from showing one cookie.
-type GuestId = (ProcessKey, Cookie);
+type RuntimeId = (ProcessKey, Cookie);
 
 /// Who is connected to a port.
 #[derive(Debug)]
 struct Register {
     proc: Arc<Proc>,
     port: Box<Path>,
-    guests: Mutex<BTreeMap<GuestId, Guest>>,
+    runtimes: Mutex<BTreeMap<RuntimeId, ConnectedRuntime>>,
     changes: watch::Sender<()>,
 }
 
@@ -146,65 +146,65 @@ struct Caller {
 }
 
 impl Register {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<GuestId, Guest>> {
-        self.guests.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<RuntimeId, ConnectedRuntime>> {
+        self.runtimes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs until it is aborted, which ends the lanes as well.
+    /// Runs until it is aborted, which ends the holders as well.
     async fn listen(self: Arc<Self>, listener: UnixListener) {
-        let (mut greetings, mut lanes) = (JoinSet::new(), JoinSet::new());
+        let (mut advertising, mut holders) = (JoinSet::new(), JoinSet::new());
         loop {
             tokio::select! {
-                accepted = listener.accept(), if greetings.len() < MOST_GREETINGS => match accepted {
-                    Ok((stream, _)) => drop(greetings.spawn(greet(stream, Arc::clone(&self.proc)))),
+                accepted = listener.accept(), if advertising.len() < MOST_ADVERTISING => match accepted {
+                    Ok((stream, _)) => drop(advertising.spawn(read_advertise(stream, Arc::clone(&self.proc)))),
                     Err(_) => sleep(PAUSE).await,
                 },
-                Some(greeted) = greetings.join_next() => if let Ok(Some(caller)) = greeted {
-                    self.admit(caller, &mut lanes);
+                Some(advertised) = advertising.join_next() => if let Ok(Some(caller)) = advertised {
+                    self.accept(caller, &mut holders);
                 },
-                Some(ended) = lanes.join_next() => if let Ok(id) = ended {
-                    self.dismiss(id);
+                Some(ended) = holders.join_next() => if let Ok(id) = ended {
+                    self.remove(id);
                 },
             }
         }
     }
 
-    fn admit(&self, Caller { key, advertise, stream }: Caller, lanes: &mut JoinSet<GuestId>) {
+    fn accept(&self, Caller { key, advertise, stream }: Caller, holders: &mut JoinSet<RuntimeId>) {
         let ns_pid = u32::try_from(advertise.pid).unwrap_or(0);
         let id = (key, advertise.cookie);
-        let mut guests = self.lock();
-        if guests.get(&id).is_some_and(|guest| guest.lane.is_open()) {
+        let mut runtimes = self.lock();
+        if runtimes.get(&id).is_some_and(|runtime| runtime.connection.is_open()) {
             // If it has just ended the runtime finds that out and connects again.
-            guests[&id].lane.offer(stream);
+            runtimes[&id].connection.offer(stream);
             return;
         }
-        let (lane, parking) = Lane::new();
-        lane.offer(stream);
+        let (connection, holder) = ReverseConnection::new();
+        connection.offer(stream);
         let proc = Arc::clone(&self.proc);
-        lanes.spawn(async move {
-            parking.hold(|| proc.stat(key.pid).is_ok_and(|stat| stat.starttime == key.started && stat.state != 'Z')).await;
+        holders.spawn(async move {
+            holder.hold(|| proc.stat(key.pid).is_ok_and(|stat| stat.starttime == key.started && stat.state != 'Z')).await;
             id
         });
         let endpoint = Endpoint { key, socket: self.port.to_path_buf() };
-        let client = Client::called(endpoint, Arc::clone(&self.proc), lane.clone());
-        guests.insert(id, Guest { cookie: advertise.cookie, ns_pid, client, lane });
-        drop(guests);
+        let client = Client::called(endpoint, Arc::clone(&self.proc), connection.clone());
+        runtimes.insert(id, ConnectedRuntime { cookie: advertise.cookie, ns_pid, client, connection });
+        drop(runtimes);
         self.changes.send_replace(());
     }
 
-    fn dismiss(&self, id: GuestId) {
-        let mut guests = self.lock();
+    fn remove(&self, id: RuntimeId) {
+        let mut runtimes = self.lock();
         // It may have come back meanwhile.
-        if guests.get(&id).is_some_and(|guest| !guest.lane.is_open()) {
-            guests.remove(&id);
+        if runtimes.get(&id).is_some_and(|runtime| !runtime.connection.is_open()) {
+            runtimes.remove(&id);
         }
-        drop(guests);
+        drop(runtimes);
         self.changes.send_replace(());
     }
 }
 
 /// Reads the advertise and checks it; `None` from what is no runtime, takes too long, or is another process than it says.
-async fn greet(mut stream: UnixStream, proc: Arc<Proc>) -> Option<Caller> {
+async fn read_advertise(mut stream: UnixStream, proc: Arc<Proc>) -> Option<Caller> {
     let mut bytes = Vec::with_capacity(ADVERTISE_BYTES);
     let read = async {
         loop {
@@ -217,7 +217,7 @@ async fn greet(mut stream: UnixStream, proc: Arc<Proc>) -> Option<Caller> {
             }
         }
     };
-    let advertise = timeout(GREETING, read).await.ok()??;
+    let advertise = timeout(ADVERTISE_LIMIT, read).await.ok()??;
     let (key, stream) = peer::accept(stream, &advertise, &proc).ok()?;
     Some(Caller { key, advertise, stream })
 }

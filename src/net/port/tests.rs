@@ -10,30 +10,30 @@ use tokio::time::Instant;
 use super::*;
 use crate::ipc::{EnvironmentName, EnvironmentValue, Level, Provider, SessionConfig};
 use crate::net::Cause;
-use crate::net::world::{OLD, World, fake};
+use crate::net::fake_proc::{FakeProc, OLD, fake};
 use crate::sim::{ConnectPort, Fault, Simulated, Spec};
 
 /// A port, and simulated processes that connect to it.
 struct Bench {
-    world: World,
+    fake_proc: FakeProc,
     port: Option<Port>,
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn bench() -> Bench {
-    let mut bench = Bench { world: World::new(), port: None };
+    let mut bench = Bench { fake_proc: FakeProc::new(), port: None };
     bench.serve();
     bench
 }
 
 impl Bench {
     fn path(&self) -> PathBuf {
-        self.world.path("port")
+        self.fake_proc.path("port")
     }
 
     fn serve(&mut self) {
-        self.port = Some(Port::serve(&self.path(), &self.world.sources()).unwrap());
+        self.port = Some(Port::serve(&self.path(), &self.fake_proc.sources()).unwrap());
     }
 
     fn port(&self) -> &Port {
@@ -46,29 +46,29 @@ impl Bench {
     }
 
     fn start_as(&self, spec: Spec) -> Simulated {
-        self.world.add(&fake(spec.pid));
-        Simulated::start(self.world.path(&spec.pid.to_string()), spec).unwrap()
+        self.fake_proc.add(&fake(spec.pid));
+        Simulated::start(self.fake_proc.path(&spec.pid.to_string()), spec).unwrap()
     }
 
     /// Waits until exactly these are connected, and gives them in this order.
-    async fn guests(&self, pids: &[u32]) -> Vec<Guest> {
+    async fn runtimes(&self, pids: &[u32]) -> Vec<ConnectedRuntime> {
         let began = Instant::now();
         loop {
-            let mut guests = self.port().guests();
-            guests.sort_by_key(|guest| guest.ns_pid);
-            if guests.iter().map(|guest| guest.ns_pid).eq(pids.iter().copied()) {
-                return guests;
+            let mut runtimes = self.port().runtimes();
+            runtimes.sort_by_key(|runtime| runtime.ns_pid);
+            if runtimes.iter().map(|runtime| runtime.ns_pid).eq(pids.iter().copied()) {
+                return runtimes;
             }
-            assert!(began.elapsed() < PATIENCE, "{pids:?}: {guests:?}");
+            assert!(began.elapsed() < PATIENCE, "{pids:?}: {runtimes:?}");
             sleep(Duration::from_millis(5)).await;
         }
     }
 
     /// Waits until each of these has a connection that waits: without one its end is that of the process, which stays in the tree.
     async fn parked(&self, pids: &[u32]) {
-        for guest in self.guests(pids).await {
-            let stream = guest.lane.next().await.unwrap();
-            assert!(guest.lane.offer(stream));
+        for runtime in self.runtimes(pids).await {
+            let stream = runtime.connection.next().await.unwrap();
+            assert!(runtime.connection.offer(stream));
         }
     }
 
@@ -87,28 +87,28 @@ fn name(text: &str) -> EnvironmentName {
 async fn every_runtime_is_talked_to_over_connections_of_its_own() {
     let bench = bench();
     let runtimes = [1, 2, 3].map(|pid| bench.start(pid, false));
-    for guest in bench.guests(&[1, 2, 3]).await {
-        let value = Some(EnvironmentValue::new(guest.ns_pid.to_string()).unwrap());
-        guest.client.run(&Command::SetEnvironmentVariable { name: name("WHO"), value }).await.unwrap();
+    for runtime in bench.runtimes(&[1, 2, 3]).await {
+        let value = Some(EnvironmentValue::new(runtime.ns_pid.to_string()).unwrap());
+        runtime.client.run(&Command::SetEnvironmentVariable { name: name("WHO"), value }).await.unwrap();
     }
-    for guest in bench.guests(&[1, 2, 3]).await {
-        let info = guest.client.process_info().await.unwrap().unwrap();
-        assert_eq!((info.pid, info.cookie), (guest.ns_pid.into(), guest.cookie));
-        let variables = guest.client.environment().await.unwrap();
-        assert_eq!(variables.iter().find(|variable| variable.name == "WHO").unwrap().value, guest.ns_pid.to_string());
-        assert_eq!(guest.key(), ProcessKey { pid: guest.ns_pid, started: OLD });
+    for runtime in bench.runtimes(&[1, 2, 3]).await {
+        let info = runtime.client.process_info().await.unwrap().unwrap();
+        assert_eq!((info.pid, info.cookie), (runtime.ns_pid.into(), runtime.cookie));
+        let variables = runtime.client.environment().await.unwrap();
+        assert_eq!(variables.iter().find(|variable| variable.name == "WHO").unwrap().value, runtime.ns_pid.to_string());
+        assert_eq!(runtime.key(), ProcessKey { pid: runtime.ns_pid, started: OLD });
     }
     bench.parked(&[1, 2, 3]).await;
     let mut changes = bench.port().changes();
     let [one, two, three] = runtimes;
     two.kill();
     changes.changed().await.unwrap();
-    for guest in bench.guests(&[1, 3]).await {
-        assert!(guest.client.process_info().await.unwrap().is_some());
+    for runtime in bench.runtimes(&[1, 3]).await {
+        assert!(runtime.client.process_info().await.unwrap().is_some());
     }
     bench.parked(&[1, 3]).await;
     drop((one, three));
-    bench.guests(&[]).await;
+    bench.runtimes(&[]).await;
 }
 
 #[tokio::test]
@@ -117,25 +117,25 @@ async fn who_waits_is_resumed_over_the_port_that_it_waits_for() {
     let spec = Spec { suspended: true, ..Spec::new("Web", "9.0.7", 1) };
     let both = bench.start_as(Spec { port: Some(ConnectPort { path: bench.path(), suspend: true }), ..spec });
     let _others = [2, 3].map(|pid| bench.start(pid, true));
-    let guests = bench.guests(&[1, 2, 3]).await;
+    let runtimes = bench.runtimes(&[1, 2, 3]).await;
     // A suspended runtime does not know its arguments.
-    let waits = async |guest: &Guest| !guest.client.process_info().await.unwrap().unwrap().command_line.contains(' ');
-    for guest in &guests {
-        assert!(waits(guest).await);
+    let waits = async |runtime: &ConnectedRuntime| !runtime.client.process_info().await.unwrap().unwrap().command_line.contains(' ');
+    for runtime in &runtimes {
+        assert!(waits(runtime).await);
     }
     let resumed = bench.port().resume_all().await;
     assert!(resumed.len() == 3 && resumed.iter().all(|(_, result)| result.is_ok()), "{resumed:?}");
-    assert!(waits(&guests[0]).await && !waits(&guests[1]).await && !waits(&guests[2]).await);
-    let direct = Client::new(Endpoint { key: guests[0].key(), socket: both.socket().to_owned() });
+    assert!(waits(&runtimes[0]).await && !waits(&runtimes[1]).await && !waits(&runtimes[2]).await);
+    let direct = Client::new(Endpoint { key: runtimes[0].key(), socket: both.socket().to_owned() });
     direct.run(&Command::ResumeRuntime).await.unwrap();
-    assert!(!waits(&guests[0]).await);
+    assert!(!waits(&runtimes[0]).await);
 }
 
 #[tokio::test]
 async fn a_stream_keeps_its_connection_and_the_stop_takes_the_next() {
     let bench = bench();
     let _runtime = bench.start(1, true);
-    let client = bench.guests(&[1]).await.remove(0).client;
+    let client = bench.runtimes(&[1]).await.remove(0).client;
     let provider = Provider::new("Demo-Web", u64::MAX, Level::Verbose).unwrap();
     let mut session = client.start_session(&SessionConfig::new(provider.into())).await.unwrap();
     client.run(&Command::ResumeRuntime).await.unwrap();
@@ -155,14 +155,14 @@ async fn a_stream_keeps_its_connection_and_the_stop_takes_the_next() {
 async fn runtimes_find_a_port_that_is_served_again() {
     let mut bench = bench();
     let _runtimes = [1, 2].map(|pid| bench.start(pid, false));
-    let before = bench.guests(&[1, 2]).await;
+    let before = bench.runtimes(&[1, 2]).await;
     bench.port = None;
     assert!(!bench.path().exists());
     let error = before[0].client.process_info().await.unwrap_err();
     assert!(matches!(error.cause, Cause::Gone), "{error}");
     sleep(Duration::from_millis(300)).await;
     bench.serve();
-    let after = bench.guests(&[1, 2]).await;
+    let after = bench.runtimes(&[1, 2]).await;
     assert_eq!((after[0].cookie, after[1].cookie), (before[0].cookie, before[1].cookie));
     assert!(after[1].client.process_info().await.unwrap().is_some());
 }
@@ -177,8 +177,8 @@ async fn what_is_no_runtime_keeps_nobody_out() {
     drop(bench.knock(&whole[..33]));
     let _runtime = bench.start(1, false);
     let began = Instant::now();
-    let guest = bench.guests(&[1]).await.remove(0);
-    assert!(guest.client.process_info().await.unwrap().is_some() && began.elapsed() < GREETING);
+    let runtime = bench.runtimes(&[1]).await.remove(0);
+    assert!(runtime.client.process_info().await.unwrap().is_some() && began.elapsed() < ADVERTISE_LIMIT);
     // Blocking reads: the port's own thread is another one.
     let ends = tokio::task::spawn_blocking(move || {
         let is_over = |mut stream: Stream| matches!(stream.read(&mut [0]), Ok(0) | Err(_));
@@ -186,7 +186,7 @@ async fn what_is_no_runtime_keeps_nobody_out() {
         slow.into_iter().chain(silent).all(is_over)
     });
     assert!(ends.await.unwrap());
-    bench.guests(&[1]).await;
+    bench.runtimes(&[1]).await;
 }
 
 #[tokio::test]
@@ -194,9 +194,9 @@ async fn a_hundred_at_once_are_all_let_in() {
     let bench = bench();
     let pids: Vec<u32> = (1..=100).collect();
     let _runtimes: Vec<_> = pids.iter().map(|pid| bench.start(*pid, true)).collect();
-    bench.guests(&pids).await;
+    bench.runtimes(&pids).await;
     assert!(bench.port().resume_all().await.iter().all(|(_, result)| result.is_ok()));
-    bench.guests(&pids).await;
+    bench.runtimes(&pids).await;
 }
 
 #[tokio::test]
@@ -204,13 +204,13 @@ async fn one_connection_is_held_for_each_cookie() {
     let bench = bench();
     let advertise = Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode();
     let mut older = bench.knock(&advertise);
-    bench.guests(&[9]).await;
+    bench.runtimes(&[9]).await;
     let newer = bench.knock(&advertise);
     let closed = tokio::task::spawn_blocking(move || older.read(&mut [0]).unwrap());
     assert_eq!(closed.await.unwrap(), 0);
-    bench.guests(&[9]).await;
+    bench.runtimes(&[9]).await;
     drop(newer);
-    bench.guests(&[]).await;
+    bench.runtimes(&[]).await;
 }
 
 #[tokio::test]
@@ -218,12 +218,12 @@ async fn a_command_waits_for_the_next_connection_and_not_for_the_dead() {
     let bench = bench();
     let late = Spec { fault: Some(Fault::Late(Duration::from_millis(200))), ..Spec::new("Web", "9.0.7", 1) };
     let _late = bench.start_as(Spec { port: Some(ConnectPort { path: bench.path(), suspend: false }), ..late });
-    let client = bench.guests(&[1]).await.remove(0).client;
+    let client = bench.runtimes(&[1]).await.remove(0).client;
     let (one, two) = tokio::join!(client.process_info(), client.process_info());
     assert!(one.unwrap().is_some() && two.unwrap().is_some());
 
     let mut stream = bench.knock(&Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode());
-    let client = bench.guests(&[1, 9]).await.remove(1).client;
+    let client = bench.runtimes(&[1, 9]).await.remove(1).client;
     let dies = tokio::task::spawn_blocking(move || drop(stream.read_exact(&mut [0; 20])));
     let error = client.process_info().await.unwrap_err();
     assert!(matches!(error.cause, Cause::Closed), "{error}");
@@ -244,12 +244,12 @@ async fn a_process_that_says_that_it_is_another_one_is_not_let_in() {
     for pid in [1, u64::from(us) + 1, u64::from(us) | 1 << 32, 0] {
         let mut stream = knock(pid);
         let ended = tokio::task::spawn_blocking(move || matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
-        assert!(ended.await.unwrap() && port.guests().is_empty(), "{pid}");
+        assert!(ended.await.unwrap() && port.runtimes().is_empty(), "{pid}");
     }
     let mut changes = port.changes();
     let _stream = knock(us.into());
     changes.changed().await.unwrap();
-    let key = port.guests()[0].key();
+    let key = port.runtimes()[0].key();
     assert!(key.pid == us && key.started > 0, "{key:?}");
 }
 

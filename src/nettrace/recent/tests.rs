@@ -82,7 +82,7 @@ impl Memory {
     }
 }
 
-impl Shelf for Memory {
+impl SegmentStore for Memory {
     fn put(&mut self, segment: &[u8]) -> Result<(), Refusal> {
         let mut all = self.0.lock().unwrap();
         if self.1.is_some_and(|room| all.iter().map(Vec::len).sum::<usize>() + segment.len() > room) {
@@ -107,8 +107,8 @@ fn recent(keep: Keep, bytes: &[u8]) -> Recent {
     on(Memory::default(), keep, bytes)
 }
 
-fn on(shelf: Memory, keep: Keep, bytes: &[u8]) -> Recent {
-    let mut recent = Recent::new(keep, Box::new(shelf));
+fn on(store: Memory, keep: Keep, bytes: &[u8]) -> Recent {
+    let mut recent = Recent::new(keep, Box::new(store));
     Decoder::new(Limits::default()).feed(bytes, &mut recent).unwrap();
     recent
 }
@@ -135,11 +135,11 @@ fn what_is_kept_is_the_end_of_the_stream_as_it_was() {
 #[test]
 fn time_limits_too_and_every_segment_can_be_read_alone() {
     let bytes = stream(4_000, &[]);
-    let shelf = Memory::default();
-    let kept = on(shelf.clone(), Keep { bytes: Keep::MOST, span: Some(Duration::from_secs(1)) }, &bytes);
+    let store = Memory::default();
+    let kept = on(store.clone(), Keep { bytes: Keep::MOST, span: Some(Duration::from_secs(1)) }, &bytes);
     let (_, span) = kept.kept();
     assert!((1_000..1_200).contains(&span.as_millis()), "{span:?}");
-    let segments = shelf.all();
+    let segments = store.all();
     assert!(segments.len() > 10);
     for segment in &segments {
         let (found, ending) = read(segment);
@@ -159,9 +159,9 @@ fn timestamps_that_jump_make_few_segments() {
     encoder.end();
     let bytes = encoder.take();
     for most in [Keep::LEAST, Keep::MOST] {
-        let shelf = Memory::default();
-        on(shelf.clone(), Keep { bytes: most, span: Some(Duration::from_secs(10)) }, &bytes);
-        assert!(shelf.all().len() <= 200, "{}", shelf.all().len());
+        let store = Memory::default();
+        on(store.clone(), Keep { bytes: most, span: Some(Duration::from_secs(10)) }, &bytes);
+        assert!(store.all().len() <= 200, "{}", store.all().len());
     }
 }
 
@@ -192,9 +192,9 @@ fn nothing_goes_once_it_is_frozen_and_a_cut_stream_stays_cut() {
 fn where_there_is_no_room_the_oldest_goes_and_it_is_said() {
     let bytes = stream(6_000, &[]);
     let all = read(&bytes).0.events;
-    let shelf = Memory(Arc::default(), Some(1 << 20));
-    let kept = on(shelf.clone(), Keep { bytes: 4 << 20, span: None }, &bytes);
-    let held: usize = shelf.all().iter().map(Vec::len).sum();
+    let store = Memory(Arc::default(), Some(1 << 20));
+    let kept = on(store.clone(), Keep { bytes: 4 << 20, span: None }, &bytes);
+    let held: usize = store.all().iter().map(Vec::len).sum();
     assert!((1 << 19..=1 << 20).contains(&held), "{held}");
     let mut pieces = kept.pieces(true);
     assert_eq!(pieces.trouble(), Some("no room"));
@@ -207,10 +207,10 @@ fn where_there_is_no_room_the_oldest_goes_and_it_is_said() {
 
 #[test]
 fn a_segment_that_is_gone_is_missed_and_the_others_are_there() {
-    let shelf = Memory::default();
-    let kept = on(shelf.clone(), Keep { bytes: Keep::LEAST, span: None }, &stream(3_000, &[]));
-    let count = shelf.all().len();
-    shelf.0.lock().unwrap().truncate(count - 2);
+    let store = Memory::default();
+    let kept = on(store.clone(), Keep { bytes: Keep::LEAST, span: None }, &stream(3_000, &[]));
+    let count = store.all().len();
+    store.0.lock().unwrap().truncate(count - 2);
     let mut pieces = kept.pieces(true);
     let file: Vec<u8> = pieces.by_ref().flatten().collect();
     assert_eq!(pieces.trouble(), Some("it is gone"));
@@ -221,9 +221,9 @@ fn a_segment_that_is_gone_is_missed_and_the_others_are_there() {
 #[test]
 fn segments_that_were_left_behind_become_one_stream() {
     let bytes = stream(3_000, &[40, 41]);
-    let shelf = Memory::default();
-    let kept = on(shelf.clone(), Keep { bytes: 64 << 20, span: Some(Duration::from_secs(8)) }, &bytes);
-    let left = shelf.all();
+    let store = Memory::default();
+    let kept = on(store.clone(), Keep { bytes: 64 << 20, span: Some(Duration::from_secs(8)) }, &bytes);
+    let left = store.all();
     // The open one is lost, and one in the middle.
     drop(kept);
     let given: Vec<_> = [&left[..2], &left[3..]].concat();

@@ -142,7 +142,7 @@ impl Recording {
             let name = format!("{} ({})", process.name, process.key.pid);
             match directory.clients().of(&process) {
                 _ if !process.contact.is_attachable() => {
-                    troubles.push(format!("{name}: {}", process.contact.reason().unwrap_or("it cannot be talked to")));
+                    troubles.push(format!("{name}: {}", process.contact.reason().unwrap_or("it cannot be reached")));
                 }
                 _ if process.run_state == RunState::Suspended => troubles.push(format!("{name} is suspended at startup")),
                 Some(client) => found.push((process, client)),

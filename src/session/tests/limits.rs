@@ -43,7 +43,7 @@ async fn a_stop_is_limited_by_bytes_whether_it_is_answered_or_not() {
     for fault in [Fault::GoOn, Fault::NeverStop] {
         let limit = StopLimit { time: PATIENCE, bytes: 300_000 };
         let (recording, bench) = stopped(fault, limit).await;
-        assert_cut(&recording, &bench, "the runtime went on sending after the stop, and the connection was closed after");
+        assert_cut(&recording, &bench, "the runtime kept sending after the stop, and the connection was closed after");
         // What was there before is more than it was when the wait for it was over, and less than all of it.
         assert!(recording.bytes > 400_000 && recording.bytes < 30_000_000, "{}", recording.bytes);
     }

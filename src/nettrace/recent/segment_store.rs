@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 /// Keeps segments, first in, first out. They are not small: they need not be in memory.
-pub trait Shelf: Debug + Send {
+pub trait SegmentStore: Debug + Send {
     /// Puts a segment behind the others.
     ///
     /// # Errors
@@ -13,7 +13,7 @@ pub trait Shelf: Debug + Send {
     /// Gives the oldest up.
     fn drop_oldest(&mut self);
 
-    /// Takes the oldest out. It is kept until [`Shelf::release`], so that there is always one of it.
+    /// Takes the oldest out. It is kept until [`SegmentStore::release`], so that there is always one of it.
     ///
     /// # Errors
     /// A sentence that says why it cannot be had any more.

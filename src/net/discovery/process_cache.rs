@@ -7,10 +7,10 @@ use foldhash::{HashMap, HashSet};
 use procfs::process::Stat;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
-use super::census::Known;
 use super::moment::{Moment, since_boot};
+use super::processes::ScannedProcess;
 use super::users::Users;
-use super::{Socket, Stray, verdict};
+use super::{Socket, Stray, attach_error};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Process, ProcessKey, RunState, Usage, sanitise_bytes, shown_command_line};
 use crate::net::proc::{Proc, entry_name, version_of};
@@ -24,8 +24,8 @@ const LONGEST_START: Duration = Duration::from_secs(5);
 
 /// Everyone who was listed at the last scan.
 #[derive(Debug)]
-pub(super) struct Tenants {
-    known: HashMap<ProcessKey, Tenant>,
+pub(super) struct ProcessCache {
+    known: HashMap<ProcessKey, CachedProcess>,
     users: Users,
     our_uid: u32,
     /// When the machine booted, since the Unix epoch.
@@ -33,7 +33,7 @@ pub(super) struct Tenants {
 }
 
 #[derive(Debug)]
-struct Tenant {
+struct CachedProcess {
     name: String,
     command_line: String,
     /// By the path or the text of its library, where the runtime cannot say it: one older than 6.0, or one without a socket.
@@ -42,12 +42,12 @@ struct Tenant {
     native_aot: bool,
     container: Option<String>,
     cpu: Cpu,
-    judged: Option<Judged>,
+    cached_contact: Option<CachedContact>,
 }
 
 /// Whether a process may be attached to.
 #[derive(Debug)]
-struct Judged {
+struct CachedContact {
     /// By the path of its socket, and of what lies in its socket's place.
     of: (Option<PathBuf>, Option<PathBuf>),
     contact: Contact,
@@ -60,7 +60,7 @@ struct Cpu {
     percent: Option<f32>,
 }
 
-impl Tenants {
+impl ProcessCache {
     pub(super) fn new(passwd: &Path, uptime: Duration) -> Self {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self {
@@ -72,39 +72,39 @@ impl Tenants {
     }
 
     /// The row of a process with a runtime in it, and its socket where it has one.
-    pub(super) fn row(&mut self, proc: &Proc, known: &Known, socket: Option<Socket>, stat: &Stat, at: Moment) -> Process {
+    pub(super) fn row(&mut self, proc: &Proc, known: &ScannedProcess, socket: Option<Socket>, stat: &Stat, at: Moment) -> Process {
         let user = self.users.name(known.uid);
         let has_socket = matches!(socket, Some(Socket::Own { .. }));
-        let tenant = self.known.entry(known.key).or_insert_with(|| Tenant::meet(proc, known, has_socket, stat, at.now));
+        let cached = self.known.entry(known.key).or_insert_with(|| CachedProcess::read(proc, known, has_socket, stat, at.now));
         let (path, foreign) = match socket {
             Some(Socket::Own { path, .. }) => (Some(path), None),
             Some(Socket::Foreign { path, candidate }) => (None, Some((path, candidate))),
             None => (None, None),
         };
         let of = (path, foreign.as_ref().map(|(path, _)| path.clone()));
-        let judged = tenant.judged.take().filter(|judged| judged.of == of);
-        let Judged { of: (socket, _), contact } = tenant.judged.insert(judged.unwrap_or_else(|| {
+        let cached_contact = cached.cached_contact.take().filter(|cached_contact| cached_contact.of == of);
+        let CachedContact { of: (socket, _), contact } = cached.cached_contact.insert(cached_contact.unwrap_or_else(|| {
             let contact = match (&of.0, foreign) {
                 (Some(path), _) if may_connect(path) => Contact::Unknown,
-                (Some(_), _) => verdict::denied(known.uid, user),
-                (None, Some((path, candidate))) => verdict::foreign(&path, candidate, known.uid),
-                (None, None) => verdict::without_socket(proc, known, self.our_uid, user),
+                (Some(_), _) => attach_error::denied(known.uid, user),
+                (None, Some((path, candidate))) => attach_error::foreign(&path, candidate, known.uid),
+                (None, None) => attach_error::without_socket(proc, known, self.our_uid, user),
             };
-            Judged { of, contact }
+            CachedContact { of, contact }
         }));
         let waits = known.threads.waits() && (known.asks_to_suspend || at.age(known.key) > LONGEST_START);
         Process {
             ns_pid: known.ns_pid,
-            name: tenant.name.clone(),
-            runtime: tenant.runtime.clone(),
-            native_aot: tenant.native_aot,
-            command_line: tenant.command_line.clone(),
+            name: cached.name.clone(),
+            runtime: cached.runtime.clone(),
+            native_aot: cached.native_aot,
+            command_line: cached.command_line.clone(),
             uid: known.uid,
             user: user.map(str::to_owned),
-            container: tenant.container.clone(),
+            container: cached.container.clone(),
             socket: socket.clone(),
             started_unix_ms: millis(self.boot + since_boot(known.key)),
-            usage: Usage { data_bytes: proc.data_bytes(known.key.pid).unwrap_or(0), ..tenant.cpu.usage(stat, at.now) },
+            usage: Usage { data_bytes: proc.data_bytes(known.key.pid).unwrap_or(0), ..cached.cpu.usage(stat, at.now) },
             run_state: if waits { RunState::Suspended } else { RunState::Running },
             contact: contact.clone(),
             ..Process::new(known.key)
@@ -120,7 +120,7 @@ impl Tenants {
             socket: Some(path.clone()),
             // The key may be one of an earlier boot; the file was made when its process started.
             started_unix_ms: millis(candidate.made),
-            contact: verdict::stale(*name, pid_lives_on),
+            contact: attach_error::stale(*name, pid_lives_on),
             ..Process::new(ProcessKey { pid: name.pid, started: name.key })
         }
     }
@@ -132,8 +132,8 @@ impl Tenants {
     }
 }
 
-impl Tenant {
-    fn meet(proc: &Proc, known: &Known, has_socket: bool, stat: &Stat, now: Instant) -> Self {
+impl CachedProcess {
+    fn read(proc: &Proc, known: &ScannedProcess, has_socket: bool, stat: &Stat, now: Instant) -> Self {
         let arguments = proc.arguments(known.key.pid).unwrap_or_default();
         let can_say = has_socket && known.threads.runtime;
         let library = if can_say { None } else { proc.runtime_library(known.key.pid).ok().flatten() };
@@ -144,7 +144,7 @@ impl Tenant {
             command_line: shown_command_line(&String::from_utf8_lossy(&arguments.join(&b' '))),
             container: proc.container(known.key.pid),
             cpu: Cpu { ticks: stat.utime + stat.stime, at: now, percent: None },
-            judged: None,
+            cached_contact: None,
         }
     }
 }

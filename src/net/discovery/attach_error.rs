@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::census::{Home, Known};
+use super::processes::{ScannedProcess, SocketDir};
 use super::sockets::Candidate;
 use crate::model::{Contact, Trouble, sanitise, sanitise_bytes};
 use crate::net::endpoint::{LONGEST_PATH, SocketName};
@@ -52,13 +52,13 @@ pub(super) fn foreign(path: &Path, candidate: Candidate, uid: u32) -> Contact {
 }
 
 /// A runtime is in the process, and none of the sockets is its own.
-pub(super) fn without_socket(proc: &Proc, known: &Known, our_uid: u32, user: Option<&str>) -> Contact {
-    let (directory, missing) = match &known.home {
-        Home::Hidden if known.uid != our_uid => return denied(known.uid, user),
-        Home::Hidden => return out_of_reach(known.key.pid, our_uid),
-        Home::Directory { as_it_sees, .. } => (as_it_sees.as_path(), false),
-        Home::Missing { as_it_sees } => (as_it_sees.as_path(), true),
-        Home::Linked { as_it_sees, link } => {
+pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, our_uid: u32, user: Option<&str>) -> Contact {
+    let (directory, missing) = match &known.socket_dir {
+        SocketDir::Hidden if known.uid != our_uid => return denied(known.uid, user),
+        SocketDir::Hidden => return out_of_reach(known.key.pid, our_uid),
+        SocketDir::Directory { as_it_sees, .. } => (as_it_sees.as_path(), false),
+        SocketDir::Missing { as_it_sees } => (as_it_sees.as_path(), true),
+        SocketDir::Linked { as_it_sees, link } => {
             let [directory, link] = [as_it_sees, link].map(|path| sanitise(&path.to_string_lossy()));
             let reason = format!(
                 "its temporary directory {directory} is not looked into, because users other than root could have put the link {link} there"

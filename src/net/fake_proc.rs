@@ -13,7 +13,7 @@ pub(super) const UPTIME: u64 = 10_000;
 pub(super) const OLD: u64 = 256_818;
 
 /// A tree that looks like /proc, and a directory for sockets.
-pub(super) struct World {
+pub(super) struct FakeProc {
     root: tempfile::TempDir,
 }
 
@@ -49,14 +49,14 @@ pub(super) fn fake(pid: u32) -> Fake<'static> {
     }
 }
 
-impl World {
+impl FakeProc {
     pub(super) fn new() -> Self {
-        let world = Self { root: tempfile::tempdir().unwrap() };
-        fs::create_dir_all(world.path("proc")).unwrap();
-        fs::create_dir_all(world.path("tmp")).unwrap();
-        fs::write(world.path("proc/uptime"), format!("{UPTIME}.00 1.0\n")).unwrap();
-        fs::write(world.path("passwd"), "alice:x:12345:1::/:\n").unwrap();
-        world
+        let fake_proc = Self { root: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(fake_proc.path("proc")).unwrap();
+        fs::create_dir_all(fake_proc.path("tmp")).unwrap();
+        fs::write(fake_proc.path("proc/uptime"), format!("{UPTIME}.00 1.0\n")).unwrap();
+        fs::write(fake_proc.path("passwd"), "alice:x:12345:1::/:\n").unwrap();
+        fake_proc
     }
 
     pub(super) fn path(&self, path: &str) -> PathBuf {

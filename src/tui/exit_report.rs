@@ -34,7 +34,7 @@ pub(super) fn say(words: impl Display) {
 }
 
 /// Says what became of a recording.
-pub(super) fn tell(recording: &Recording) {
+pub(super) fn print(recording: &Recording) {
     let Phase::Done(Outcome { file, trouble, .. }) = &recording.phase else { return };
     let trouble = trouble.as_ref().map(|trouble| format!("; {}", sanitise(trouble))).unwrap_or_default();
     if let Some(kernel) = &recording.kernel {

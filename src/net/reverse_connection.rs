@@ -18,22 +18,22 @@ const MOST_OFFERED: usize = 4;
 
 /// The way to a runtime that connects to us.
 #[derive(Debug, Clone)]
-pub(super) struct Lane {
+pub(super) struct ReverseConnection {
     wanted: mpsc::Sender<oneshot::Sender<VerifiedStream>>,
     offered: mpsc::Sender<VerifiedStream>,
 }
 
-/// The other end of a lane: what its task needs.
-pub(super) struct Parking {
+/// The other end of a connection: what its task needs.
+pub(super) struct ConnectionHolder {
     wanted: mpsc::Receiver<oneshot::Sender<VerifiedStream>>,
     offered: mpsc::Receiver<VerifiedStream>,
 }
 
-impl Lane {
-    pub(super) fn new() -> (Self, Parking) {
+impl ReverseConnection {
+    pub(super) fn new() -> (Self, ConnectionHolder) {
         let (wanted, asked) = mpsc::channel(1);
         let (offered, parked) = mpsc::channel(MOST_OFFERED);
-        (Self { wanted, offered }, Parking { wanted: asked, offered: parked })
+        (Self { wanted, offered }, ConnectionHolder { wanted: asked, offered: parked })
     }
 
     /// The next connection, for one command; waits for it. `None` when the runtime has gone.
@@ -43,7 +43,7 @@ impl Lane {
         answer.await.ok()
     }
 
-    /// Takes what a runtime offers; `false` if this lane is at its end.
+    /// Takes what a runtime offers; `false` if this connection is at its end.
     pub(super) fn offer(&self, stream: VerifiedStream) -> bool {
         !matches!(self.offered.try_send(stream), Err(mpsc::error::TrySendError::Closed(_)))
     }
@@ -53,7 +53,7 @@ impl Lane {
     }
 }
 
-impl Parking {
+impl ConnectionHolder {
     /// Holds connections until the runtime has gone: its parked connection ends, or there is none and the process does not live.
     pub(super) async fn hold(mut self, lives: impl Fn() -> bool) {
         let mut parked: Option<VerifiedStream> = None;
