@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::ipc::Guid;
 use crate::session::RESUME_ORPHANS;
+use crate::ui::Theme;
 
 pub(super) use export::Export;
 pub(super) use record::{Events, Record, Run, Trace};
@@ -49,7 +50,7 @@ pub(super) struct Dashboard {
     #[arg(long, value_name = "TEXT")]
     pub(super) filter: Option<String>,
     /// Color theme
-    #[arg(long, value_name = "NAME", default_value = "dark")]
+    #[arg(long, value_name = "NAME", default_value = Theme::NAMES[0], value_parser = Theme::NAMES)]
     pub(super) theme: String,
     /// When to use colors; NO_COLOR in the environment means never
     #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
@@ -175,6 +176,8 @@ pub(super) enum Command {
     },
     /// Repair a truncated nettrace file, or join the segments of a killed flight recorder
     Salvage(Salvage),
+    /// Print a configuration file with every default, commented out
+    Config,
     /// Print shell completions
     Completions {
         /// The shell

@@ -62,27 +62,22 @@ async fn show(dashboard: tui::Dashboard) -> anyhow::Result<()> {
 
 /// What every dashboard needs: a terminal, how it looks, and tasks.
 fn prepare(options: &Dashboard) -> Result<(Theme, Runtime), Failure> {
-    let theme = theme(options)?;
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(Failure::usage(
             "the dashboard needs a terminal; in scripts use `dn-top ps --json` and the other commands of `dn-top --help`",
         ));
     }
-    Ok((theme, super::runtime()?))
+    Ok((theme(options), super::runtime()?))
 }
 
-fn theme(options: &Dashboard) -> Result<Theme, Failure> {
-    let named = Theme::named(&options.theme);
-    let named = named.ok_or_else(|| {
-        Failure::usage(format!("there is no theme '{}': take one of {}", options.theme.escape_debug(), Theme::NAMES.join(", ")))
-    })?;
+fn theme(options: &Dashboard) -> Theme {
     let plain = match options.color {
         Color::Always => false,
         Color::Never => true,
         Color::Auto => std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
     };
-    let theme = if plain { Theme::mono() } else { named };
-    Ok(if options.ascii || !speaks_utf8() { theme.ascii() } else { theme })
+    let theme = if plain { Theme::mono() } else { Theme::named(&options.theme).unwrap_or_else(Theme::dark) };
+    if options.ascii || !speaks_utf8() { theme.ascii() } else { theme }
 }
 
 /// Whether the locale has more than ASCII. Without any locale the terminal is taken for a modern one.

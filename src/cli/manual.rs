@@ -42,6 +42,7 @@ pub(super) fn page() -> Result<Exit, Failure> {
         man.render_options_section(&mut out)?;
         keys(out)?;
         commands(&command, out)?;
+        files(out)?;
         exit_codes(out)
     })?;
     Ok(Exit::Done)
@@ -76,6 +77,15 @@ fn commands(command: &clap::Command, out: &mut dyn Write) -> io::Result<()> {
         }
         page.control("fi", []);
     }
+    page.to_writer(&mut &mut *out)
+}
+
+fn files(out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Roff::new();
+    page.control("SH", ["FILES"]);
+    page.control("TP", []).text([bold("$XDG_CONFIG_HOME/dn-top/config.toml, ~/.config/dn-top/config.toml")]).text([roman(
+        "Defaults for the options of the command line; `dn-top config` prints one with every option. It must belong to the user who runs dn-top, or to root.",
+    )]);
     page.to_writer(&mut &mut *out)
 }
 

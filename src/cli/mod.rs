@@ -4,6 +4,7 @@
 //! words for a person to stderr; exit codes are a contract.
 
 mod args;
+mod config;
 mod control;
 mod counters;
 mod dashboard;
@@ -54,7 +55,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> Result<Exit, Failure> {
-    let matches = Arguments::command().get_matches();
+    let matches = config::with_defaults(Arguments::command())?.get_matches();
     let Arguments { command, dashboard } = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let Some(command) = command else { return dashboard::run(dashboard) };
     options::check(&command, &matches)?;
@@ -92,6 +93,7 @@ fn run() -> Result<Exit, Failure> {
         Command::Perfmap { target, switch, kind, output } => {
             on_processes(options, async |host| dump::perf_map(host, &target.target, switch, kind, output.json).await)
         }
+        Command::Config => config::print(&Arguments::command()),
         Command::Completions { shell } => manual::completions(shell),
         Command::Man => manual::page(),
         Command::ResumeOrphans { folder } => {

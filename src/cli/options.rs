@@ -49,6 +49,7 @@ impl Subject {
             | Command::Perfetto(_)
             | Command::Salvage(_)
             | Command::Completions { .. }
+            | Command::Config
             | Command::Man
             | Command::ResumeOrphans { .. }
             | Command::Sim { .. } => Self::NoProcess,

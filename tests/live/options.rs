@@ -1,6 +1,8 @@
 //! Options of the dashboard before a command: honoured, or refused before anything is done, and never ignored.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixListener;
 
 use serde_json::json;
@@ -53,6 +55,7 @@ const COMMANDS: &[(Subject, &[&str])] = &[
     (Subject::Files, &["salvage", "missing.nettrace", "-o", "out.nettrace"]),
     (Subject::Changes, &["salvage", "missing.nettrace", "-o", "out.nettrace", "--names"]),
     (Subject::Opens, &["open", "missing.nettrace"]),
+    (Subject::Files, &["config"]),
     (Subject::Files, &["completions", "bash"]),
     (Subject::Files, &["man"]),
 ];
@@ -158,4 +161,41 @@ fn a_process_is_looked_at_and_not_changed() {
         }
         assert!(program.is_alive() && program.answers());
     });
+}
+
+#[test]
+fn the_configuration_file_gives_other_defaults_and_its_mistakes_are_one_line() {
+    let place = folder();
+    let file = place.path().join("dn-top/config.toml");
+    fs::create_dir(file.parent().unwrap()).unwrap();
+    let run = |words: &[&str]| Invocation::new(words).env("XDG_CONFIG_HOME", place.path()).run();
+    assert_eq!(run(&["profiles", "--json"]).code, 0, "no file is no mistake");
+
+    fs::write(&file, "demo = true\n[profiles]\njson = true\n").unwrap();
+    assert!(run(&["profiles"]).json().is_array());
+    assert!(run(&["ps"]).stdout.contains("OrderService"), "options before a command have defaults as well");
+    fs::write(&file, "readonly = true\n").unwrap();
+    run(&["--demo", "set-env", "OrderService", "A=1"]).assert_refused(2, "which --readonly does not allow");
+    // What is printed is a file that changes nothing.
+    fs::write(&file, run(&["config"]).stdout).unwrap();
+    assert_eq!(run(&["--help"]).stdout, Invocation::new(["--help"]).run().stdout);
+
+    let cannot = |why: &str| run(&["ps"]).assert_refused(2, &format!("cannot read {}{why}", file.display()));
+    let refused = |why: &str| run(&["ps"]).assert_refused(2, &format!("{}{why}", file.display()));
+    fs::write(&file, "# mine\nrefrsh = '2s'\n").unwrap();
+    refused(":2: there is no option 'refrsh'; did you mean 'refresh'?");
+    fs::write(&file, [0xff, 0xfe]).unwrap();
+    cannot(": stream did not contain valid UTF-8");
+    fs::write(&file, " ".repeat(70_000)).unwrap();
+    cannot(": it is larger than 64 KiB");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    cannot(": others can write to it: `chmod go-w` it");
+    if rustix::process::geteuid().is_root() {
+        std::os::unix::fs::chown(&file, Some(65_533), Some(65_533)).unwrap();
+        cannot(": it belongs to another user");
+    }
+    // Nobody writes to it: whoever waited for that would wait for ever.
+    fs::remove_file(&file).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RUSR).unwrap();
+    cannot(": it is no file");
 }

@@ -1,0 +1,266 @@
+//! The configuration file: defaults for the options of the command line.
+//!
+//! A key is the long name of an option; options of a command are in a table of its name. So whatever the command line can say can be configured, is
+//! checked by the same parsers, and shows in `--help` as the default.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use clap::builder::{Arg, ArgAction, Command};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use rustix::fs::OFlags;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::exit::{Exit, Failure};
+use super::print;
+use crate::model::sanitise;
+
+/// Largest file that is read, bytes.
+const LARGEST: u64 = 64 * 1024;
+
+/// What is wrong in the file, and where.
+#[derive(Debug)]
+struct Mistake {
+    at: usize,
+    what: String,
+}
+
+/// `$XDG_CONFIG_HOME/dn-top/config.toml`, or the same below `~/.config`.
+fn path() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
+    Some(folder.join("dn-top/config.toml"))
+}
+
+/// The command with the defaults of the configuration file, if there is one.
+///
+/// # Errors
+/// The file cannot be read, belongs to another user or has a mistake: one line that names it.
+pub(super) fn with_defaults(command: Command) -> Result<Command, Failure> {
+    let Some(path) = path() else { return Ok(command) };
+    let name = sanitise(&path.to_string_lossy());
+    let text = match read(&path) {
+        Ok(text) => text,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(command),
+        Err(error) => return Err(Failure::usage(format!("cannot read {name}: {error}"))),
+    };
+    apply(command, &text).map_err(|Mistake { at, what }| {
+        let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
+        Failure::usage(format!("{name}:{line}: {}", sanitise(&what)))
+    })
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    // Whatever is there is opened without waiting for anyone to write to it.
+    let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    let facts = file.metadata()?;
+    let us = rustix::process::geteuid().as_raw();
+    let refused = match facts.uid() {
+        _ if !facts.is_file() => Some("it is no file"),
+        owner if owner != us && owner != 0 => Some("it belongs to another user"),
+        _ if facts.mode() & 0o022 != 0 => Some("others can write to it: `chmod go-w` it"),
+        _ if facts.len() > LARGEST => Some("it is larger than 64 KiB"),
+        _ => None,
+    };
+    if let Some(why) = refused {
+        return Err(io::Error::other(why));
+    }
+    let mut text = String::new();
+    file.take(LARGEST).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn apply(mut command: Command, text: &str) -> Result<Command, Mistake> {
+    let table =
+        DeTable::parse(text).map_err(|error| Mistake { at: error.span().map_or(0, |span| span.start), what: one_line(error.message()) })?;
+    for (key, value) in table.get_ref() {
+        let name = key.get_ref().as_ref();
+        match value.get_ref() {
+            DeValue::Table(options) => {
+                let Some(known) = command.find_subcommand(name).filter(|known| !known.is_hide_set()) else {
+                    let what = unknown(&command, name, "command");
+                    return Err(Mistake { at: key.span().start, what });
+                };
+                let mut changed = known.clone();
+                for (key, value) in options {
+                    changed = with_default(changed, key.get_ref(), key.span(), value)?;
+                }
+                command = command.mut_subcommand(name, |_| changed);
+            }
+            _ => command = with_default(command, name, key.span(), value)?,
+        }
+    }
+    Ok(command)
+}
+
+/// Replaces the default of one option.
+fn with_default(command: Command, key: &str, span: Range<usize>, value: &Spanned<DeValue<'_>>) -> Result<Command, Mistake> {
+    let mistake = |at: usize, what: String| Err(Mistake { at, what });
+    let Some(option) = options(&command).find(|option| option.get_long() == Some(key)) else {
+        return mistake(span.start, unknown(&command, &format!("--{key}"), "option"));
+    };
+    let is_flag = matches!(option.get_action(), ArgAction::SetTrue);
+    let values: Vec<String> = match (value.get_ref(), is_flag) {
+        (DeValue::Boolean(false), true) => return Ok(command),
+        (DeValue::Boolean(true), true) => vec!["true".into()],
+        (_, true) => return mistake(value.span().start, format!("{key} is true or false")),
+        (DeValue::String(text), false) => vec![text.as_ref().to_owned()],
+        (DeValue::Integer(number), false) => vec![number.as_str().to_owned()],
+        (DeValue::Array(items), false) if matches!(option.get_action(), ArgAction::Append) => {
+            let texts = items.iter().map(|item| item.get_ref().as_str().map(str::to_owned));
+            let Some(texts) = texts.collect() else { return mistake(value.span().start, format!("{key} is a list of texts")) };
+            texts
+        }
+        _ => return mistake(value.span().start, format!("{key} is a text")),
+    };
+    if !is_flag {
+        // The parser of the command line judges it; what else the command needs is not there.
+        let words = ["dn-top".to_owned()].into_iter().chain(values.iter().map(|value| format!("--{key}={value}")));
+        if let Err(error) = command.clone().try_get_matches_from(words)
+            && matches!(
+                error.kind(),
+                ErrorKind::InvalidValue | ErrorKind::ValueValidation | ErrorKind::NoEquals | ErrorKind::WrongNumberOfValues
+            )
+        {
+            return mistake(value.span().start, one_line(&error.to_string()));
+        }
+    }
+    let id = option.get_id().clone();
+    Ok(command.mut_arg(id, |option| option.default_values(values)))
+}
+
+/// What can be configured.
+fn options(command: &Command) -> impl Iterator<Item = &Arg> {
+    let is_setting =
+        |option: &&Arg| !matches!(option.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version);
+    command.get_arguments().filter(is_setting).filter(|option| option.get_long().is_some() && !option.is_hide_set())
+}
+
+/// What to say of a name that nothing has, with the one that was meant.
+fn unknown(command: &Command, word: &str, kind: &str) -> String {
+    let name = word.trim_start_matches('-');
+    let error = command.clone().try_get_matches_from(["dn-top", word]).err();
+    let meant = error.as_ref().and_then(|error| {
+        let context = error.get(ContextKind::SuggestedArg).or_else(|| error.get(ContextKind::SuggestedSubcommand))?;
+        match context {
+            ContextValue::String(text) => Some(text.as_str()),
+            ContextValue::Strings(texts) => texts.first().map(String::as_str),
+            _ => None,
+        }
+    });
+    match meant {
+        Some(meant) => format!("there is no {kind} '{name}'; did you mean '{}'?", meant.trim_start_matches('-')),
+        None => format!("there is no {kind} '{name}'; `dn-top config` lists them"),
+    }
+}
+
+/// What a parser says, without its marks for a terminal and its advice on `--help`.
+fn one_line(message: &str) -> String {
+    let message = message.trim_start_matches("error: ");
+    let message = message.split("\n\n").next().unwrap_or_default();
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// `config`: the configuration file with every default, commented out.
+pub(super) fn print(command: &Command) -> Result<Exit, Failure> {
+    let place = path().map_or_else(|| "~/.config/dn-top/config.toml".to_owned(), |path| sanitise(&path.to_string_lossy()));
+    print::text(|out| write!(out, "# Defaults for the options of dn-top. It reads this file from {place}.\n{}", defaults(command)))?;
+    Ok(Exit::Done)
+}
+
+fn defaults(command: &Command) -> String {
+    let mut text = describe(command);
+    for command in command.get_subcommands().filter(|command| !command.is_hide_set() && options(command).next().is_some()) {
+        text += &format!("\n[{}]\n{}", command.get_name(), describe(command));
+    }
+    text
+}
+
+fn describe(command: &Command) -> String {
+    options(command)
+        .map(|option| {
+            let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+            let value = match option.get_default_values() {
+                _ if matches!(option.get_action(), ArgAction::SetTrue) => "false".to_owned(),
+                [default] => toml_text(&default.to_string_lossy()),
+                _ => {
+                    let names = option.get_value_names().unwrap_or_default();
+                    let example = toml_text(names.first().map_or("VALUE", |name| name.as_str()));
+                    if matches!(option.get_action(), ArgAction::Append) { format!("[{example}]") } else { example }
+                }
+            };
+            format!("\n# {help}\n# {} = {value}\n", option.get_long().unwrap_or_default())
+        })
+        .collect()
+}
+
+/// Help and defaults are of this program: there is nothing in them that the two languages write differently.
+fn toml_text(text: &str) -> String {
+    format!("{text:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::cli::args::Arguments;
+
+    fn configured(text: &str) -> Result<Command, String> {
+        apply(Arguments::command(), text).map_err(|mistake| format!("{}: {}", mistake.at, mistake.what))
+    }
+
+    #[test]
+    fn options_get_other_defaults_and_the_command_line_wins() {
+        let text =
+            "theme = 'light'\nreadonly = true\nascii = false\n[trace]\nprofile = ['gc-collect', 'cpu']\n[counters]\ninterval = '5s'\n";
+        let command = configured(text).unwrap();
+        let matches = command.clone().get_matches_from(["dn-top"]);
+        assert_eq!(matches.get_one::<String>("theme").unwrap(), "light");
+        assert_eq!((matches.get_flag("readonly"), matches.get_flag("ascii")), (true, false));
+        let matches = command.clone().get_matches_from(["dn-top", "--theme", "mono", "counters", "7"]);
+        assert_eq!(matches.get_one::<String>("theme").unwrap(), "mono");
+        let interval = matches.subcommand_matches("counters").unwrap().get_one::<std::time::Duration>("interval");
+        assert_eq!(interval, Some(&std::time::Duration::from_secs(5)));
+        assert!(command.clone().render_help().to_string().contains("[default: light]"));
+    }
+
+    #[test]
+    fn every_mistake_is_answered_in_one_line() {
+        let table = [
+            ("refrsh = '1s'", "0: there is no option 'refrsh'; did you mean 'refresh'?"),
+            ("[trce]", "1: there is no command 'trce'; did you mean 'trace'?"),
+            ("[trace]\nprofil = ['cpu']", "8: there is no option 'profil'; did you mean 'profile'?"),
+            ("zzz = 1", "0: there is no option 'zzz'; `dn-top config` lists them"),
+            ("help = true", "0: there is no option 'help'; `dn-top config` lists them"),
+            ("sim = 'x'", "0: there is no option 'sim'; `dn-top config` lists them"),
+            ("ascii = 'yes'", "8: ascii is true or false"),
+            ("theme = 7.5", "8: theme is a text"),
+            ("color = 'sometimes'", "8: invalid value 'sometimes' for '--color <WHEN>' [possible values: auto, always, never]"),
+            ("theme = 'drak'", "8: invalid value 'drak' for '--theme <NAME>' [possible values: dark, light, high-contrast, mono]"),
+            ("[trace]\nprofile = [1]", "18: profile is a list of texts"),
+        ];
+        for (text, said) in table {
+            assert_eq!(configured(text).unwrap_err(), said, "{text}");
+        }
+        for text in ["theme = ", "=", "[", "theme = 'a'\ntheme = 'b'", "\0", "refresh = 'never'", "refresh = ''", "theme.x = 1"] {
+            let said = configured(text).unwrap_err();
+            assert!(!said.contains('\n') && said.len() > 8, "{said}");
+        }
+    }
+
+    #[test]
+    fn what_is_printed_can_be_read_and_changes_nothing() {
+        let text = defaults(&Arguments::command());
+        let command = configured(&text).unwrap();
+        assert_eq!(command.clone().render_long_help().to_string(), Arguments::command().render_long_help().to_string());
+        // With the signs of the comments taken away, every default is accepted as it stands.
+        let keys = text.lines().filter_map(|line| line.strip_prefix("# ")).filter(|line| line.contains(" = "));
+        assert!(keys.clone().count() > 40);
+        assert!(text.contains("# refresh = \"1s\"\n") && text.contains("\n[trace]\n"), "{text}");
+    }
+}
