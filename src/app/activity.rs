@@ -25,6 +25,22 @@ impl Activity<'_> {
         }
     }
 
+    /// What tells it from others.
+    pub fn id(&self) -> String {
+        match self {
+            Self::Recording(tracked) => format!("recording {}", tracked.value.id.0),
+            Self::Job(job) => format!("job {}", job.ticket.0),
+        }
+    }
+
+    /// What it is.
+    pub fn what(&self) -> &'static str {
+        match self {
+            Self::Recording(_) => "trace",
+            Self::Job(job) => job.what.title(),
+        }
+    }
+
     /// To which process.
     pub fn key(&self) -> ProcessKey {
         match self {
@@ -105,16 +121,6 @@ impl Activity<'_> {
     pub fn entry(&self, now: Now) -> String {
         format!("{}  {}  {}: {}", self.clock(now), self.subject(), self.asked(), self.answer())
     }
-
-    /// How many are listed where there are so many lines: one has the titles, and some tell all of the selected one.
-    pub fn listed(lines: usize) -> usize {
-        lines.saturating_sub(1 + if lines >= Self::ROOMY { Self::TOLD } else { 0 })
-    }
-
-    /// Lines that tell all of the selected one.
-    pub const TOLD: usize = 3;
-    /// Where there are fewer lines, none do.
-    const ROOMY: usize = 8;
 
     /// The files that came of it, or will.
     pub fn files(&self) -> Vec<String> {

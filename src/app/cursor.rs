@@ -46,6 +46,11 @@ impl Cursor {
         Self { at, ..self }
     }
 
+    /// How many lines are above the first one shown.
+    pub fn offset(self) -> usize {
+        self.offset
+    }
+
     /// Moves in a list of `len` lines, of which `page` are shown.
     pub(super) fn go(&mut self, step: Step, len: usize, page: usize) {
         self.at = self.at.saturating_add_signed(step.lines(page)).min(len.saturating_sub(1));

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use crate::analysis::{Field, Filter};
 use crate::model::{ProcessKey, Variable};
 
 use super::Ticket;
-use super::cursor::Cursor;
 
 /// How long a process must stay selected before it is asked about: running through the table asks nobody.
 pub(super) const SETTLED: Duration = Duration::from_millis(250);
@@ -53,37 +51,16 @@ pub struct Details {
     pub(super) settles: Option<Duration>,
     /// Its environment.
     pub environment: Answer<Vec<Variable>>,
-    /// How the environment is looked at.
-    pub variables: Variables,
-    /// How far the facts are scrolled.
-    pub scroll: usize,
-}
-
-/// How an environment is looked at.
-#[derive(Debug, Default)]
-pub struct Variables {
-    /// What is searched for.
-    pub search: Filter,
-    /// The selected line.
-    pub cursor: Cursor,
-    /// Indexes of the variables that match the search.
-    pub matches: Vec<usize>,
     /// Which secret values are shown, by index.
     pub(super) revealed: Vec<bool>,
-}
-
-impl Variables {
-    /// The columns of the list.
-    pub const COLUMNS: [&str; 2] = ["NAME", "VALUE"];
+    /// How far the facts are scrolled.
+    pub scroll: usize,
 }
 
 impl Details {
     /// Begins anew with another process.
     pub(super) fn turn_to(&mut self, key: Option<ProcessKey>, now: Duration) {
-        // What was searched for stays: the same question is often put to several processes.
-        let search = std::mem::take(&mut self.variables.search);
-        *self =
-            Self { key, settles: key.map(|_| now + SETTLED), variables: Variables { search, ..Variables::default() }, ..Self::default() };
+        *self = Self { key, settles: key.map(|_| now + SETTLED), ..Self::default() };
     }
 
     /// Asks again what could not be answered: the process is not what it was.
@@ -96,35 +73,15 @@ impl Details {
     /// Whether this variable's value may be shown.
     pub fn is_readable(&self, index: usize) -> bool {
         let secret = self.environment.get().and_then(|all| all.get(index)).is_some_and(Variable::is_secret);
-        !secret || self.variables.revealed.get(index).copied().unwrap_or(false)
+        !secret || self.revealed.get(index).copied().unwrap_or(false)
     }
 
-    /// The selected variable and its index.
-    pub fn variable(&self) -> Option<(usize, &Variable)> {
-        let index = *self.variables.matches.get(self.variables.cursor.at)?;
-        Some((index, self.environment.get()?.get(index)?))
-    }
-
-    /// Shows or hides the selected value.
-    pub(super) fn toggle_reveal(&mut self) {
-        let Some((index, _)) = self.variable() else { return };
+    /// Shows or hides a value.
+    pub(super) fn toggle_reveal(&mut self, index: usize) {
         let len = self.environment.get().map_or(0, Vec::len);
-        self.variables.revealed.resize(len, false);
-        if let Some(shown) = self.variables.revealed.get_mut(index) {
+        self.revealed.resize(len, false);
+        if let Some(shown) = self.revealed.get_mut(index) {
             *shown = !*shown;
         }
-    }
-
-    /// Finds the variables that match the search: in names, and in values that may be seen. A masked value is not given away by a match.
-    pub(super) fn search(&mut self) {
-        let all = self.environment.get().map(Vec::as_slice).unwrap_or_default();
-        let matches = all.iter().enumerate().filter(|(index, variable)| {
-            let [name, value] = Variables::COLUMNS;
-            let readable = if self.is_readable(*index) { variable.value.as_str() } else { "" };
-            self.variables.search.passes(&[Field::text(name, &variable.name), Field::text(value, readable)])
-        });
-        let matches = matches.map(|(index, _)| index).collect();
-        self.variables.matches = matches;
-        self.variables.cursor.fit(self.variables.matches.len(), usize::MAX);
     }
 }

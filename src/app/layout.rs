@@ -111,8 +111,8 @@ pub enum Spot {
     Row(usize),
     /// A tab.
     Tab(Tab),
-    /// A line of the details, counted from the top.
-    Detail(usize),
+    /// The details.
+    Detail,
     /// The hint line, and how far from its left end.
     Hints(u16),
     /// Nothing that answers.
@@ -201,7 +201,7 @@ impl Layout {
                 return Spot::Tab(slot.tab);
             }
             if detail.body.contains(here) {
-                return Spot::Detail(usize::from(y - detail.body.y));
+                return Spot::Detail;
             }
         }
         Spot::Nothing
@@ -232,7 +232,7 @@ fn split(body: Rect, wish: Wish) -> (Option<Rect>, Option<Rect>) {
     }
 }
 
-fn inside(frame: Rect) -> Rect {
+pub(super) fn inside(frame: Rect) -> Rect {
     Rect { x: frame.x + 1, y: frame.y + 1, width: frame.width.saturating_sub(2), height: frame.height.saturating_sub(2) }
 }
 

@@ -45,10 +45,10 @@ pub use activity::Activity;
 pub use capability::capabilities;
 pub use counters::{CounterLine, CounterOrder, CounterOrigin, CounterView, change};
 pub use cursor::Cursor;
-pub use details::{Answer, Details, Variables};
+pub use details::{Answer, Details};
 pub use dialog::{
-    ActMenu, Change, Choice, Chooser, CopyItem, CopyMenu, Field, Form, FormLayout, FormLine, Found, Overlay, Palette, Picker, ProducerForm,
-    Purpose, Question, Reader, Reply, Subject,
+    ActMenu, Change, Choice, Chooser, CopyItem, CopyMenu, Field, Form, FormLayout, FormLine, Found, ListState, Overlay, Palette, PickList,
+    Picker, ProducerForm, Purpose, Question, Reader, Reply, Subject,
 };
 pub use effect::Effect;
 pub use files::OpenFile;

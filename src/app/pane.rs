@@ -41,7 +41,7 @@ pub enum Tab {
     /// Assemblies that are loaded.
     Assemblies,
     /// What was and is being done, to all processes.
-    Operations,
+    Jobs,
 }
 
 /// What a tab shows: tabs of one recording are all drawn and moved in alike.
@@ -49,14 +49,12 @@ pub enum Tab {
 pub enum Content {
     /// Facts about the process.
     Info,
-    /// Its environment.
-    Environment,
     /// Its recordings.
     Recordings,
     /// A view of one recording, described by a module of [`tabs`](super::tabs).
     Recording,
-    /// The jobs of all processes.
-    Operations,
+    /// Another list, described by such a module.
+    List,
 }
 
 impl Tab {
@@ -75,7 +73,7 @@ impl Tab {
         Self::Logs,
         Self::Jit,
         Self::Assemblies,
-        Self::Operations,
+        Self::Jobs,
     ];
 
     /// Its titles, from the longest to one for where room is short.
@@ -94,7 +92,7 @@ impl Tab {
             Self::Logs => ["Logs", "Logs", "Log"],
             Self::Jit => ["JIT"; 3],
             Self::Assemblies => ["Assemblies", "Asm", "Asm"],
-            Self::Operations => ["Operations", "Ops", "Ops"],
+            Self::Jobs => ["Jobs"; 3],
         }
     }
 
@@ -103,7 +101,7 @@ impl Tab {
         const DIGITS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];
         let place = Self::ALL.into_iter().filter(|tab| tab.is_in_file() || !files).position(|tab| tab == self);
         match (self, files) {
-            (Self::Operations, false) => "0",
+            (Self::Jobs, false) => "0",
             (_, false) if place >= Some(DIGITS.len() - 1) => "Tab",
             _ => place.and_then(|place| DIGITS.get(place).copied()).unwrap_or("Tab"),
         }
@@ -113,7 +111,6 @@ impl Tab {
     pub fn content(self) -> Content {
         match self {
             Self::Info => Content::Info,
-            Self::Environment => Content::Environment,
             Self::Trace => Content::Recordings,
             Self::Gc
             | Self::Exceptions
@@ -125,7 +122,7 @@ impl Tab {
             | Self::Logs
             | Self::Jit
             | Self::Assemblies => Content::Recording,
-            Self::Operations => Content::Operations,
+            Self::Environment | Self::Jobs => Content::List,
         }
     }
 
@@ -141,7 +138,7 @@ impl Tab {
 
     /// Whether a recorded file has something for it.
     pub fn is_in_file(self) -> bool {
-        !matches!(self, Self::Info | Self::Environment | Self::Operations)
+        !matches!(self, Self::Info | Self::Environment | Self::Jobs)
     }
 
     /// The tab to the right, or to the left, round the ends.

@@ -6,7 +6,6 @@ use std::time::Duration;
 use tui_input::Input;
 
 use super::action::Context;
-use super::cursor::Cursor;
 use super::details::Details;
 use super::dialog::{Chooser, Overlay, Subject};
 use super::files::OpenFile;
@@ -67,7 +66,6 @@ pub struct State {
     pub(crate) producer: Option<Producer>,
     /// Recorded files that are open; none where processes are looked at.
     pub(crate) files: Vec<OpenFile>,
-    pub(crate) operation: Cursor,
     pub(crate) line: Option<Line>,
     pub(crate) overlay: Option<Overlay>,
     pub(crate) toasts: Toasts,
@@ -101,12 +99,10 @@ pub struct Line {
 pub enum Typing {
     /// The table's filter.
     Filter,
-    /// The search in the environment.
-    Environment,
-    /// The filter of methods and events.
-    Analysis,
-    /// The search in a text to read.
-    Reader,
+    /// The filter of the open tab's list.
+    Tab,
+    /// The filter of what lies over the panes.
+    Overlay,
 }
 
 /// The display is frozen.
@@ -152,7 +148,6 @@ impl State {
             jobs: Jobs::default(),
             watches: Watches::default(),
             files: Vec::new(),
-            operation: Cursor::default(),
             line: None,
             overlay: None,
             toasts: Toasts::default(),
@@ -224,7 +219,7 @@ impl State {
                 (Focus::Detail, Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies) => {
                     Context::Rows
                 }
-                (Focus::Detail, Tab::Operations) => Context::Operations,
+                (Focus::Detail, Tab::Jobs) => Context::Jobs,
             },
         }
     }

@@ -4,7 +4,7 @@ use crate::app::layout::{DetailLayout, TabSlot};
 use crate::app::{Content, Focus, State, Tab, Typing};
 
 use super::canvas::{Canvas, width};
-use super::{analysis, environment, info, operations, span, trace};
+use super::{analysis, info, span, trace};
 
 /// Draws the details. Says where the terminal's cursor belongs, while a search is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
@@ -36,17 +36,15 @@ fn tab(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<
     }
     match state.tab.content() {
         Content::Info => info::draw(canvas, state, body),
-        Content::Environment => return environment::draw(canvas, state, body),
         Content::Recordings => trace::draw(canvas, state, body),
-        Content::Recording => return analysis::draw(canvas, state, body),
-        Content::Operations => operations::draw(canvas, state, body),
+        Content::Recording | Content::List => return analysis::draw(canvas, state, body),
     }
     None
 }
 
 /// A filter that is typed where nothing is to be filtered yet, in the lower border: whoever types sees what becomes of it.
 fn idle_line(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
-    let line = state.line.as_ref().filter(|line| matches!(line.purpose, Typing::Environment | Typing::Analysis))?;
+    let line = state.line.as_ref().filter(|line| line.purpose == Typing::Tab)?;
     let (x, y, room) = (layout.frame.x + 2, layout.frame.bottom() - 1, layout.frame.width / 2);
     let used = canvas.value(x, y, room, format_args!(" /{} ", line.input.value()), canvas.theme.chip);
     canvas.text(x + used, y, room.saturating_sub(used), " nothing to filter here ", canvas.theme.dim);
@@ -57,7 +55,7 @@ fn idle_line(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> O
 /// Whose details these are, at the right end of the upper border, or of the lower one where the tabs need the upper.
 fn subject(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) {
     let theme = canvas.theme;
-    let Some(row) = state.selected().filter(|_| state.tab != Tab::Operations) else { return };
+    let Some(row) = state.selected().filter(|_| state.tab != Tab::Jobs) else { return };
     let frame = layout.frame;
     let pid = format!(" {} ", row.process.key.pid);
     let name = &row.process.name;

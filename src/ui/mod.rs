@@ -9,17 +9,15 @@ mod canvas;
 mod chart;
 mod detail;
 mod dialog;
-mod environment;
 mod glyphs;
 mod header;
 mod hints;
 mod info;
 mod invite;
-mod operations;
+mod list;
 mod overlay;
 mod reader;
 mod span;
-mod stage;
 mod table;
 mod theme;
 mod toasts;
@@ -49,25 +47,8 @@ pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) {
         Some(Overlay::Help(reader)) => reader::keys(canvas, state, reader, &layout),
         Some(Overlay::Messages(reader)) => reader::messages(canvas, state, reader, &layout),
         Some(Overlay::Output(view)) => reader::output(canvas, state, view, &layout),
-        Some(Overlay::Palette(palette)) => Some(overlay::palette(canvas, state, palette, &layout)),
-        Some(Overlay::Profiles(picker)) => {
-            overlay::picker(canvas, picker, &layout);
-            None
-        }
-        Some(Overlay::Choose(chooser)) => {
-            overlay::choose(canvas, chooser, &layout);
-            None
-        }
-        Some(Overlay::Copy(menu)) => {
-            overlay::copy(canvas, menu, &layout);
-            None
-        }
-        Some(Overlay::Act(menu)) => {
-            overlay::act(canvas, state, menu, &layout);
-            None
-        }
         Some(Overlay::Form(form)) => dialog::draw(canvas, form, &layout),
-        None => None,
+        _ => state.pick_list().and_then(|list| overlay::pick_list(canvas, state, &list)),
     };
     overlay::finishing(canvas, state, &layout);
     toasts::draw(canvas, state, &layout);

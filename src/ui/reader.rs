@@ -2,7 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use crate::analysis::Field;
+use crate::analysis::{Field, Filter};
 use crate::app::help::{COLUMNS, HelpLine, help};
 use crate::app::layout::Layout;
 use crate::app::{Level, OutputView, Reader, State, Toast, Typing};
@@ -42,7 +42,7 @@ pub(super) fn keys(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, layo
         nothing(canvas, reader, &COLUMNS, inside, "No key matches.");
     }
     scroll(canvas, inside, skip, lines.len());
-    search(canvas, state, reader, layout.reader())
+    search(canvas, state, &reader.search, layout.reader())
 }
 
 /// All that was said, newest first.
@@ -72,7 +72,7 @@ pub(super) fn messages(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, 
         }
     }
     scroll(canvas, inside, skip, all.len());
-    search(canvas, state, reader, layout.reader())
+    search(canvas, state, &reader.search, layout.reader())
 }
 
 /// What a program writes that was started: its end, unless somebody looks further up, and how the program stands.
@@ -101,7 +101,7 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
     canvas.pieces(inside.x, inside.y, inside.width, &[(sign, style), (" ", style), (&stands, theme.strong), (&file, theme.dim)]);
     let track = Rect { x: inside.right() + 1, width: 1, ..body };
     canvas.scroll_mark(track, skip, height, rows.len());
-    search(canvas, state, &view.reader, layout.reader())
+    search(canvas, state, &view.reader.search, layout.reader())
 }
 
 /// What stands in place of an empty text.
@@ -126,10 +126,10 @@ fn scroll(canvas: &mut Canvas<'_>, inside: Rect, skip: usize, len: usize) {
 }
 
 /// What is searched for, in the lower border.
-fn search(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, area: Rect) -> Option<(u16, u16)> {
+pub(super) fn search(canvas: &mut Canvas<'_>, state: &State, filter: &Filter, area: Rect) -> Option<(u16, u16)> {
     let theme = canvas.theme;
-    let typing = state.line.as_ref().filter(|line| line.purpose == Typing::Reader);
-    let text = typing.map_or(reader.search.as_str(), |line| line.input.value());
+    let typing = state.line.as_ref().filter(|line| line.purpose == Typing::Overlay);
+    let text = typing.map_or(filter.as_str(), |line| line.input.value());
     if text.is_empty() && typing.is_none() {
         return None;
     }

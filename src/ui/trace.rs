@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::analysis::SampleFilter;
+use crate::app::tabs::phase_badge;
 use crate::app::{State, Tracked, lints};
 use crate::model::{
     ByteRate, Bytes, Count, CountRate, EventRate, Findings, Kept, KernelTrace, NameSearch, Nanoseconds, Outcome, Percent, Phase, Rate,
@@ -13,7 +14,6 @@ use super::analysis::{Figure, figures, warnings};
 use super::canvas::Canvas;
 use super::chart::{Curve, Span, curve, time_axis};
 use super::invite::invite;
-use super::stage::stage;
 
 /// Below this, the numbers take two lines.
 const NARROW: u16 = 60;
@@ -72,7 +72,8 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
     let theme = canvas.theme;
     let recording = &tracked.value;
     let now = state.recordings.shown_at(state.now.elapsed);
-    let (sign, word, style) = stage(theme, recording);
+    let (sign, word, role) = phase_badge(recording);
+    let (sign, style) = (theme.sign(sign), theme.role(role));
     let several = state.recordings.of(recording.key).count();
     let place = state.recordings.of(recording.key).position(|other| other.value.id == recording.id).unwrap_or(0);
     let which = if several > 1 { format!("   {} of {several} (j, k)", place + 1) } else { String::new() };

@@ -197,7 +197,7 @@ fn a_variable_is_set_from_the_dashboard() {
         let program = runtime.program("known").start();
         let screen = dashboard(runtime, &program, "known");
         screen.keys("a");
-        screen.wait_for("Act on known");
+        screen.wait_for("Actions on known");
         screen.keys(&DOWN.repeat(4));
         screen.keys(ENTER);
         screen.wait_for("Set a variable · known");

@@ -68,7 +68,7 @@ fn the_details_have_their_keys() {
         (TAB, "ConnectionStrings__Orders"),
         (RIGHT, "Nothing was recorded"),
         ("9", "This process is not watched"),
-        ("0", "Nothing was done yet"),
+        ("0", "No jobs yet"),
         (LEFT, "Nothing was recorded"),
         ("3", "Nothing was recorded"),
         (BACK_TAB, "ConnectionStrings__Orders"),
@@ -90,8 +90,8 @@ fn the_details_have_their_keys() {
     press(&screen, "e", "Esc back");
     press(&screen, "q", "Enter details");
     press(&screen, "z", "Processes 9");
-    screen.wait_gone("Operations");
-    press(&screen, "z", "Operations");
+    screen.wait_gone("Jobs");
+    press(&screen, "z", "Jobs");
 }
 
 #[test]

@@ -87,17 +87,17 @@ fn dialogs_say_what_will_happen_and_do_nothing_by_default() {
     screen.keys(ESC);
     screen.wait_gone("─ Messages ");
     press(&screen, "\r0", "WHAT");
-    screen.wait_until("both", |shown| ["✓ heap dump", "✓ perf map on"].iter().all(|what| shown.contains(what)));
+    screen.wait_until("both", |shown| ["✓  heap dump", "✓  perf map on"].iter().all(|what| shown.contains(what)));
 }
 
 #[test]
 fn profiles_are_picked_and_several_processes_recorded_at_once() {
     let mut screen = sorted(&[]);
     // Only collections: the two that are picked already, and then the third.
-    press(&screen, "T", "[✓] dotnet-common");
-    press(&screen, " ", "[ ] dotnet-common");
-    press(&screen, "j ", "[ ] dotnet-sampled-thread-time");
-    press(&screen, "j ", "[✓] gc-collect");
+    press(&screen, "T", "[✓]  dotnet-common");
+    press(&screen, " ", "[ ]  dotnet-common");
+    press(&screen, "j ", "[ ]  dotnet-sampled-thread-time");
+    press(&screen, "j ", "[✓]  gc-collect");
     press(&screen, ENTER, "1 recording");
     press(&screen, "jt", "2 recording");
     screen.wait_until("both to have begun", |shown| shown.matches("◉ recording").count() >= 2);
@@ -234,7 +234,7 @@ fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
 #[test]
 fn a_process_is_acted_on_from_the_menu_and_the_log_tells() {
     let mut screen = sorted(&[]);
-    press(&screen, "a", "Act on OrderService (1200)");
+    press(&screen, "a", "Actions on OrderService (1200)");
     screen.keys(&DOWN.repeat(4));
     press(&screen, ENTER, "Set a variable · OrderService");
     screen.keys(&format!("{TAB}GREETING{TAB}hello{TAB}y"));

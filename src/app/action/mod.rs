@@ -180,7 +180,7 @@ pub enum Context {
     /// A list of what is in a recording: collections, exceptions, threads, requests, log messages, compiled methods, assemblies.
     Rows,
     /// What was and is being done.
-    Operations,
+    Jobs,
     /// A line of text for a filter or a search.
     Line,
     /// A list to choose from.
@@ -202,8 +202,8 @@ pub enum Context {
 impl Context {
     /// Whether the keys go to one of the two panes.
     pub fn is_pane(self) -> bool {
-        use Context::{Counters, Environment, Events, Flame, Info, List, Methods, Operations, Rows, Trace};
-        matches!(self, List | Info | Environment | Trace | Methods | Flame | Events | Counters | Rows | Operations)
+        use Context::{Counters, Environment, Events, Flame, Info, Jobs, List, Methods, Rows, Trace};
+        matches!(self, List | Info | Environment | Trace | Methods | Flame | Events | Counters | Rows | Jobs)
     }
 
     /// Whether letters are text here, not keys.

@@ -100,16 +100,14 @@ impl Action {
             }
             Self::Copy | Self::Open => match state.context() {
                 Context::Counters if self == Self::Open => ready_if(state.counter_line().is_some()),
-                Context::Operations => ready_if(state.activities() > 0),
+                Context::Jobs => ready_if(state.activities() > 0),
                 Context::Events if self == Self::Open => ready_if(state.findings().is_some()),
                 Context::Methods | Context::Flame if self == Self::Open => {
                     ready_if(state.has_samples() && matches!(state.views.sampling.shape, Shape::Flame | Shape::Threads))
                 }
                 _ => ready_if(state.selected().is_some()),
             },
-            Self::Reveal => {
-                ready_if(state.tab == Tab::Environment && state.details.variable().is_some_and(|(_, variable)| variable.is_secret()))
-            }
+            Self::Reveal => ready_if(state.tab == Tab::Environment && state.variable().is_some_and(|(_, variable)| variable.is_secret())),
             Self::Waiting => ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads),
             Self::Shape if state.context() == Context::Events => ready_if(state.findings().is_some()),
             Self::Shape | Self::Threads => ready_if(state.has_samples()),
@@ -219,11 +217,10 @@ impl State {
     /// what is typed next would be so many commands else.
     pub(in crate::app) fn has_what_to_filter(&self) -> bool {
         match self.context() {
-            Context::Environment => self.details.environment.get().is_some(),
             Context::Methods | Context::Flame => self.has_samples() && self.views.sampling.shape != Shape::Threads,
             Context::Events => self.findings().is_some(),
             Context::Counters => is_watched(self) || self.counters().is_some_and(|snapshot| !snapshot.counters.is_empty()),
-            Context::Rows => {
+            Context::Rows | Context::Environment | Context::Jobs => {
                 self.view_of(self.tab).is_some_and(|view| !view.list.is_empty() || !self.views.filter(self.tab).as_str().is_empty())
             }
             _ => true,

@@ -9,7 +9,7 @@ const LIST: Places = Places::of(&[Context::List]);
 const INFO: Places = Places::of(&[Context::Info]);
 const ENVIRONMENT: Places = Places::of(&[Context::Environment]);
 const TRACE: Places = Places::of(&[Context::Trace]);
-const OPERATIONS: Places = Places::of(&[Context::Operations]);
+const JOBS: Places = Places::of(&[Context::Jobs]);
 const FLAME: Places = Places::of(&[Context::Flame]);
 const METHODS: Places = Places::of(&[Context::Methods]).and(FLAME);
 const EVENTS: Places = Places::of(&[Context::Events]);
@@ -17,12 +17,12 @@ const COUNTERS: Places = Places::of(&[Context::Counters]);
 const ROWS: Places = Places::of(&[Context::Rows]);
 const ANALYSES: Places = Places::of(&[Context::Methods]).and(EVENTS).and(COUNTERS).and(ROWS);
 /// Where arrows to the sides are for nothing else.
-const PLAIN_DETAIL: Places = INFO.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(OPERATIONS);
+const PLAIN_DETAIL: Places = INFO.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(JOBS);
 const DETAIL: Places = PLAIN_DETAIL.and(FLAME);
 const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
 const PANES: Places = LIST.and(DETAIL);
 /// Methods have another use for its key.
-const WATCH: Places = LIST.and(INFO).and(ENVIRONMENT).and(TRACE).and(EVENTS).and(COUNTERS).and(ROWS).and(OPERATIONS);
+const WATCH: Places = LIST.and(INFO).and(ENVIRONMENT).and(TRACE).and(EVENTS).and(COUNTERS).and(ROWS).and(JOBS);
 const LINE: Places = Places::of(&[Context::Line]);
 const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
 const PICK_MANY: Places = Places::of(&[Context::PickMany]);
@@ -132,15 +132,15 @@ pub static TABLE: &[Entry] = &[
     details(Action::NextTab, &[TAB], "tabs", "Next tab.", FLAME, 84),
     details(Action::PreviousTab, &[BACK_TAB], "tabs", "Previous tab.", FLAME, 0),
     details(Action::Digit, &[Key::Digit], "tab", "The tab counted from the left.", DETAIL, 0),
-    details(Action::Search, &[char('/')], "search", FILTER, ENVIRONMENT, 80),
+    details(Action::Search, &[char('/')], "filter", FILTER, ENVIRONMENT, 80),
     details(Action::Reveal, &[char('v')], "reveal", "Show or hide the selected secret value.", ENVIRONMENT, 82),
-    details(Action::Search, &[char('/')], "filter", FILTER, METHODS.and(EVENTS).and(COUNTERS).and(ROWS), 80),
+    details(Action::Search, &[char('/')], "filter", FILTER, METHODS.and(EVENTS).and(COUNTERS).and(ROWS).and(JOBS), 80),
     details(
         Action::Filter,
         &[char('/')],
         "processes",
         "Filter the process table, from tabs that list nothing by name.",
-        INFO.and(TRACE).and(OPERATIONS),
+        INFO.and(TRACE),
         0,
     ),
     details(Action::Waiting, &[char('w')], "waiting", "Count threads that wait, too, or only those that run.", METHODS, 82),
@@ -162,7 +162,7 @@ pub static TABLE: &[Entry] = &[
         &[ENTER],
         "go to",
         "Go to the process of the selected operation, or to what a program writes that was run.",
-        OPERATIONS,
+        JOBS,
         80,
     ),
     // Recorded files.
@@ -210,7 +210,7 @@ pub static TABLE: &[Entry] = &[
     dialogs(Action::Right, &[RIGHT, char('l')], "change", "Option or button to the right.", FORM, 0),
     dialogs(Action::Yes, &[char('y')], "yes", "Do it.", FORM, 80),
     dialogs(Action::No, &[char('n')], "no", "Do nothing and close.", FORM, 0),
-    dialogs(Action::Search, &[char('/')], "search", FILTER, READER, 80),
+    dialogs(Action::Search, &[char('/')], "filter", FILTER, READER.and(PICK), 80),
     dialogs(Action::Abandon, &[char('x')], "leave now", "Do not wait for the rest; the files stay readable.", ENDING, 90),
 ];
 

@@ -13,7 +13,7 @@ const CONTEXTS: [Context; 18] = [
     Context::Events,
     Context::Counters,
     Context::Rows,
-    Context::Operations,
+    Context::Jobs,
     Context::Line,
     Context::Pick,
     Context::PickMany,

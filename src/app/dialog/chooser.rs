@@ -8,7 +8,7 @@ use crate::ipc::Level;
 
 use super::suggest::Kind;
 use super::words::words;
-use super::{Field, Form};
+use super::{Field, Form, ListState};
 
 /// A list to choose from, over a form.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Chooser {
     /// What there is, each with what it is about.
     pub items: Vec<(String, String)>,
     /// The selected line.
-    pub cursor: Cursor,
+    pub list: ListState,
     /// Which are chosen, where several can be.
     pub chosen: Option<Vec<bool>>,
 }
@@ -57,7 +57,7 @@ impl Form {
             let separator = self.after_provider(at);
             return self.go_on(&text, separator);
         }
-        let mut cursor = Cursor::default();
+        let mut list = ListState::default();
         match kind {
             Kind::Keywords if items.is_empty() => return self.go_on(&text, ":"),
             Kind::Keywords => {
@@ -69,7 +69,7 @@ impl Form {
             // That of who says nothing.
             Kind::Level => {
                 let usual = items.iter().position(|(name, _)| name == level_name(Level::Informational));
-                cursor = Cursor::at(usual.unwrap_or(0));
+                list.cursor = Cursor::at(usual.unwrap_or(0));
             }
             _ if items.is_empty() => return Chosen::Done(self),
             _ => {}
@@ -78,7 +78,7 @@ impl Form {
         let several = matches!(kind, Kind::Profiles | Kind::Keywords | Kind::Ids);
         let chosen = several.then(|| items.iter().map(|(name, _)| kind == Kind::Profiles && there.contains(name)).collect());
         let start = if kind == Kind::Profiles { 0 } else { found.start };
-        Chosen::Next(Chooser { form: self, kind, start, items, cursor, chosen })
+        Chosen::Next(Chooser { form: self, kind, start, items, list, chosen })
     }
 
     /// What stands between a provider and what is said of it.
@@ -114,20 +114,20 @@ impl Chooser {
         }
     }
 
-    pub(in crate::app) fn toggle(&mut self) {
-        if let Some(chosen) = self.chosen.as_mut().and_then(|chosen| chosen.get_mut(self.cursor.at)) {
+    pub(in crate::app) fn toggle(&mut self, item: usize) {
+        if let Some(chosen) = self.chosen.as_mut().and_then(|chosen| chosen.get_mut(item)) {
             *chosen = !*chosen;
         }
     }
 
     /// Types what is chosen, or where nothing is the selected line, and goes on to what comes behind it.
-    pub(in crate::app) fn accept(self) -> Chosen {
-        let Self { mut form, kind, start, items, cursor, chosen } = self;
+    pub(in crate::app) fn accept(self, selected: Option<usize>) -> Chosen {
+        let Self { mut form, kind, start, items, chosen, .. } = self;
         let Field::Question(at) = form.focus else { return Chosen::Done(form) };
         let chosen = chosen.unwrap_or_default();
         let any = chosen.contains(&true);
         let taken = |(index, (name, _)): (usize, &(String, String))| {
-            let taken = if any { chosen.get(index).copied().unwrap_or(false) } else { index == cursor.at };
+            let taken = if any { chosen.get(index).copied().unwrap_or(false) } else { Some(index) == selected };
             (taken && !name.is_empty()).then(|| name.clone())
         };
         let names: Vec<String> = items.iter().enumerate().filter_map(taken).collect();

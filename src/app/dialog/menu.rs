@@ -1,15 +1,14 @@
 //! Menus: what can be copied, and what can be done with a process.
 
 use crate::app::action::Action;
-use crate::app::cursor::Cursor;
 
-use super::Subject;
+use super::{ListState, Subject};
 
 /// What can be copied.
 #[derive(Debug)]
 pub struct CopyMenu {
     /// The selected line.
-    pub cursor: Cursor,
+    pub list: ListState,
     /// The lines.
     pub items: Vec<CopyItem>,
 }
@@ -29,7 +28,7 @@ pub struct ActMenu {
     /// The process; without one, only programs can be started.
     pub subject: Option<Subject>,
     /// The selected line.
-    pub cursor: Cursor,
+    pub list: ListState,
 }
 
 impl ActMenu {

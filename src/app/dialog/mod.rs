@@ -10,6 +10,7 @@ mod launch;
 mod menu;
 mod palette;
 mod perf_map;
+mod pick_list;
 mod picker;
 mod place;
 mod port;
@@ -35,6 +36,7 @@ pub use form::{Choice, Field, Form, Purpose, Question, Reply};
 pub(super) use launch::Program;
 pub use menu::{ActMenu, CopyItem, CopyMenu};
 pub use palette::{Found, Palette};
+pub use pick_list::{ListState, PickList};
 pub use picker::Picker;
 pub use place::{FormLayout, Line as FormLine};
 pub use producer::ProducerForm;
@@ -93,12 +95,41 @@ pub struct Reader {
 }
 
 impl Overlay {
+    /// What is filtered for in this.
+    pub(super) fn filter(&mut self) -> Option<&mut Filter> {
+        if self.reader().is_some() { self.reader().map(|reader| &mut reader.search) } else { self.list_mut().map(|list| &mut list.filter) }
+    }
+
     /// How a text is read, where this is one.
     pub(super) fn reader(&mut self) -> Option<&mut Reader> {
         match self {
             Self::Help(reader) | Self::Messages(reader) => Some(reader),
             Self::Output(view) => Some(&mut view.reader),
             _ => None,
+        }
+    }
+
+    /// Where in a list one is, where this is a list.
+    pub(super) fn list(&self) -> Option<&ListState> {
+        match self {
+            Self::Profiles(picker) => Some(&picker.list),
+            Self::Copy(menu) => Some(&menu.list),
+            Self::Act(menu) => Some(&menu.list),
+            Self::Choose(chooser) => Some(&chooser.list),
+            Self::Palette(palette) => Some(&palette.list),
+            Self::Help(_) | Self::Messages(_) | Self::Output(_) | Self::Form(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(super) fn list_mut(&mut self) -> Option<&mut ListState> {
+        match self {
+            Self::Profiles(picker) => Some(&mut picker.list),
+            Self::Copy(menu) => Some(&mut menu.list),
+            Self::Act(menu) => Some(&mut menu.list),
+            Self::Choose(chooser) => Some(&mut chooser.list),
+            Self::Palette(palette) => Some(&mut palette.list),
+            Self::Help(_) | Self::Messages(_) | Self::Output(_) | Self::Form(_) => None,
         }
     }
 

@@ -1,9 +1,8 @@
 //! The palette: an action or a process, found by name.
 
-use super::Subject;
+use super::{ListState, Subject};
 use crate::analysis::{Field, Filter};
 use crate::app::action::{Action, Entry, Status, TABLE};
-use crate::app::cursor::Cursor;
 use crate::app::list::Row;
 use crate::app::state::State;
 use tui_input::Input;
@@ -13,12 +12,10 @@ use tui_input::Input;
 pub struct Palette {
     /// What is searched for.
     pub input: Input,
-    /// The selected line.
-    pub cursor: Cursor,
+    /// The selected line, and what is searched for.
+    pub list: ListState,
     /// What was found: actions by their names, processes, then actions by what they do.
     pub found: Vec<Found>,
-    /// The complaint about a column that there is not.
-    pub complaint: Option<String>,
 }
 
 /// Something that was found.
@@ -59,8 +56,7 @@ impl Palette {
         }
         named.append(&mut described);
         self.found = named;
-        self.complaint = filter.unknown_column(&Self::COLUMNS);
-        self.cursor = Cursor::default();
+        self.list.set_filter(filter);
     }
 }
 

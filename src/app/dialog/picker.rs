@@ -1,9 +1,8 @@
 //! The profile picker.
 
-use crate::app::cursor::Cursor;
 use crate::clr::profiles;
 
-use super::Subject;
+use super::{ListState, Subject};
 
 /// What to record of a process.
 #[derive(Debug)]
@@ -11,26 +10,26 @@ pub struct Picker {
     /// The process that would be recorded.
     pub subject: Subject,
     /// The selected profile.
-    pub cursor: Cursor,
+    pub list: ListState,
     /// Which of [`profiles`] are chosen.
     pub chosen: Vec<bool>,
 }
 
 impl Picker {
     pub(in crate::app) fn new(subject: Subject, chosen: &[String]) -> Self {
-        Self { subject, cursor: Cursor::default(), chosen: profiles().iter().map(|profile| chosen.contains(&profile.name)).collect() }
+        Self { subject, list: ListState::default(), chosen: profiles().iter().map(|profile| chosen.contains(&profile.name)).collect() }
     }
 
-    pub(in crate::app) fn toggle(&mut self) {
-        if let Some(chosen) = self.chosen.get_mut(self.cursor.at) {
+    pub(in crate::app) fn toggle(&mut self, item: usize) {
+        if let Some(chosen) = self.chosen.get_mut(item) {
             *chosen = !*chosen;
         }
     }
 
     /// The chosen profiles; the selected one where none is.
-    pub(in crate::app) fn names(&self) -> Vec<String> {
+    pub(in crate::app) fn names(&self, selected: Option<usize>) -> Vec<String> {
         let named = |index: usize| profiles().get(index).map(|profile| profile.name.clone());
         let chosen: Vec<_> = (0..self.chosen.len()).filter(|&index| self.chosen[index]).filter_map(named).collect();
-        if chosen.is_empty() { named(self.cursor.at).into_iter().collect() } else { chosen }
+        if chosen.is_empty() { selected.and_then(named).into_iter().collect() } else { chosen }
     }
 }

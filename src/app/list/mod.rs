@@ -14,6 +14,7 @@ use std::time::Duration;
 pub use column::Column;
 pub use trend::Trend;
 
+use super::cursor::Cursor;
 use super::lints::Ailment;
 use super::watches::Pulse;
 use crate::analysis::{Field, Filter};
@@ -93,11 +94,12 @@ pub struct ProcessList {
     rows: Vec<Row>,
     /// Indexes into `rows`: what the filter lets through, sorted.
     order: Vec<usize>,
-    /// The selected process and its place in `order`; `None` when nothing is shown.
-    selected: Option<(ProcessKey, usize)>,
+    /// The selected process; `None` when nothing is shown.
+    selected: Option<ProcessKey>,
+    /// Its place in `order`.
+    cursor: Cursor,
     /// Whether the selection is a person's: until somebody does something it is the first row, whichever process that becomes.
     pinned: bool,
-    offset: usize,
     sort: Sort,
     filter: Filter,
     loaded: bool,
@@ -110,8 +112,8 @@ impl ProcessList {
             rows: Vec::new(),
             order: Vec::new(),
             selected: None,
+            cursor: Cursor::default(),
             pinned: false,
-            offset: 0,
             sort: Sort { column: Column::Cpu, descending: true },
             filter: Filter::new(filter),
             loaded: false,
@@ -131,7 +133,7 @@ impl ProcessList {
     /// The rows that are shown when `height` fit, each with whether it is selected.
     pub fn window(&self, height: usize) -> impl Iterator<Item = (&Row, bool)> {
         let cursor = self.cursor();
-        let shown = self.order.iter().enumerate().skip(self.offset).take(height);
+        let shown = self.order.iter().enumerate().skip(self.cursor.offset()).take(height);
         shown.map(move |(place, &index)| (&self.rows[index], Some(place) == cursor))
     }
 
@@ -154,7 +156,7 @@ impl ProcessList {
 
     /// How many rows are above the first one shown.
     pub fn offset(&self) -> usize {
-        self.offset
+        self.cursor.offset()
     }
 
     /// By what it is sorted.
@@ -169,12 +171,12 @@ impl ProcessList {
 
     /// Which process is selected.
     pub fn selected(&self) -> Option<ProcessKey> {
-        self.selected.map(|(key, _)| key)
+        self.selected
     }
 
     /// Place of the selected row among those that are shown.
     pub fn cursor(&self) -> Option<usize> {
-        self.selected.map(|(_, place)| place)
+        self.selected.map(|_| self.cursor.at)
     }
 
     /// The row of the selected process.
@@ -306,7 +308,8 @@ impl ProcessList {
     /// Selects the row at this place, or the last.
     pub(super) fn select_place(&mut self, place: usize) {
         let place = place.min(self.order.len().saturating_sub(1));
-        self.selected = self.order.get(place).map(|&index| (self.rows[index].process.key, place));
+        self.selected = self.order.get(place).map(|&index| self.rows[index].process.key);
+        self.cursor = self.cursor.moved_to(place);
     }
 
     /// Holds the selection to the process that it is on.
@@ -321,11 +324,7 @@ impl ProcessList {
 
     /// Scrolls so that the selected row is among `height` shown ones, and no room is wasted at the end.
     pub(super) fn scroll_to_selection(&mut self, height: usize) {
-        let cursor = self.cursor().unwrap_or(0);
-        self.offset = self.offset.min(self.order.len().saturating_sub(height)).min(cursor);
-        if height > 0 && cursor >= self.offset + height {
-            self.offset = cursor + 1 - height;
-        }
+        self.cursor.fit(self.order.len(), height);
     }
 
     fn rebuild(&mut self) {
@@ -334,9 +333,9 @@ impl ProcessList {
         let mut scratch = String::new();
         order.extend(rows.iter().enumerate().filter_map(|(index, row)| row.passes(filter, &mut scratch).then_some(index)));
         order.sort_unstable_by(|&a, &b| sort.compare(&rows[a], &rows[b]));
-        let place = self.selected.filter(|_| self.pinned).map_or(0, |(key, place)| {
+        let place = self.selected.filter(|_| self.pinned).map_or(0, |key| {
             let same = self.order.iter().position(|&index| self.rows[index].process.key == key);
-            same.unwrap_or(place)
+            same.unwrap_or(self.cursor.at)
         });
         self.select_place(place);
     }

@@ -37,7 +37,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         .column("ASSEMBLY", 0, Fit::Left, |assembly| Cell::new(parts(assembly).0, Role::Text))
         .column("VERSION", 14, Fit::Left, |assembly| Cell::new(parts(assembly).1, Role::Dim))
         .column("", 8, Fit::Left, |assembly| Cell::new(if assembly.is_dynamic { "dynamic" } else { "" }, Role::Dim))
-        .place(look, Tab::Assemblies);
+        .place(look.state, Tab::Assemblies);
     let missing = Table::new(snapshot.missing.iter().collect(), |missing: &&crate::analysis::MissingAssembly| missing.name.clone())
         .column("AT", 7, Fit::Right, |missing| Cell::new(at(missing.at), Role::Dim))
         .column("NOT FOUND", 0, Fit::Left, |missing| Cell::new(&missing.name, Role::Warning))

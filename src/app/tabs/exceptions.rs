@@ -30,7 +30,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         })
         .column("TYPE", 0, Fit::Name, |kind| Cell::new(&kind.name, Role::Text))
         .column("LAST", 7, Fit::Right, |kind| Cell::new(at(kind.last.at), Role::Dim))
-        .place(look, Tab::Exceptions);
+        .place(look.state, Tab::Exceptions);
     let latest = selected.map(|kind| &kind.last);
     View {
         head: vec![Head::Figures(figures)],

@@ -14,7 +14,7 @@ const HIGH_SHARE: f64 = 0.1;
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let gc = &look.findings.snapshot.gc;
-    let Placed { list, cursor, .. } = collections(gc).place(look, Tab::Gc);
+    let Placed { list, cursor, .. } = collections(gc).place(look.state, Tab::Gc);
     let is_missing = gc.collections.iter().sum::<u64>() == 0 && gc.pauses.count == 0 && gc.allocations.is_none();
     let unmatched = if gc.recent.is_empty() { "No collection has ended yet." } else { "No collection matches the filter." };
     let view = View { empty: look.empty(is_missing, Source::Collections, unmatched), ..View::new(list, cursor, "") };

@@ -53,7 +53,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
             Cell::known(operation.quantiles_ns.map(|_| Nanoseconds(operation.longest_ns)), Role::Strong)
         })
         .column("PROVIDER", 30, Fit::Left, |operation| Cell::new(&operation.provider, Role::Dim))
-        .place(look, Tab::Http);
+        .place(look.state, Tab::Http);
 
     View {
         head: vec![Head::Figures(figures)],

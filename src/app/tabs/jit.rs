@@ -20,7 +20,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         .column("IL", 7, Fit::Right, |method| Cell::new(Bytes(method.il_size.into()), Role::Text))
         .column("TIER", 8, Fit::Left, |method| Cell::new(method.tier.name(), Role::Dim))
         .column("AT", 7, Fit::Right, |method| Cell::new(at(method.at), Role::Dim))
-        .place(look, Tab::Jit);
+        .place(look.state, Tab::Jit);
     let tiers = Table::new(jit.by_tier.iter().collect(), |(tier, _)| tier.name().to_owned())
         .column("COUNT", 6, Fit::Right, |(_, compiled)| Cell::new(Count(compiled.bodies), Role::Strong))
         .column("CODE", 7, Fit::Right, |(_, compiled)| Cell::new(Bytes(compiled.code_bytes), Role::Bytes))

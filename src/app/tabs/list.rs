@@ -1,10 +1,11 @@
 //! A list: rows with an identity, and columns that each say how a row looks in them.
 
-use super::look::Look;
-use super::view::{Line, Role};
+use super::view::{Line, Role, Sign};
 use crate::analysis::{Field, Filter};
+use crate::app::action::Key;
 use crate::app::cursor::Cursor;
 use crate::app::pane::Tab;
+use crate::app::state::State;
 
 /// How text stands in a column, and what is left of it where it does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,14 @@ pub enum Cell {
     Meter(Vec<(f64, Role)>),
     /// Values over time, the newest at the right; NaN where there is none.
     Bars(Vec<f64>, Role),
+    /// A sign.
+    Sign(Sign, Role),
+    /// Whether a row is chosen.
+    Check(bool),
+    /// A key.
+    Key(Key),
+    /// Text that is not shown, nor found.
+    Masked,
     /// A name in a tree, at this depth.
     Node(usize, String, Role),
 }
@@ -36,7 +45,7 @@ impl Cell {
     /// An empty cell.
     pub const EMPTY: Self = Self::Text(String::new(), Role::Dim);
 
-    pub(super) fn new(value: impl ToString, role: Role) -> Self {
+    pub(in crate::app) fn new(value: impl ToString, role: Role) -> Self {
         Self::Text(value.to_string(), role)
     }
 
@@ -45,7 +54,7 @@ impl Cell {
         match self {
             Self::Text(text, _) | Self::Node(_, text, _) => text,
             Self::Pieces(pieces) => pieces.into_iter().map(|(text, _)| text).collect(),
-            Self::Meter(_) | Self::Bars(..) => String::new(),
+            Self::Meter(_) | Self::Bars(..) | Self::Sign(..) | Self::Check(_) | Self::Key(_) | Self::Masked => String::new(),
         }
     }
 
@@ -62,6 +71,8 @@ pub struct Column {
     pub title: &'static str,
     /// How wide it is; 0 takes what is left.
     pub width: u16,
+    /// How wide it is at least; where there is no room for that, it is left out.
+    pub least: u16,
     /// How text stands in it.
     pub fit: Fit,
     /// Whether the list is sorted by it.
@@ -97,25 +108,33 @@ pub type Rows<'a> = Box<dyn List + 'a>;
 type CellOf<'a, T> = Box<dyn Fn(&T) -> Cell + 'a>;
 
 /// Rows with their columns.
-pub(super) struct Table<'a, T> {
-    rows: Vec<T>,
+pub(in crate::app) struct Table<'a, T> {
+    pub(in crate::app) rows: Vec<T>,
     id: fn(&T) -> String,
     columns: Vec<(Column, CellOf<'a, T>)>,
 }
 
 impl<'a, T: 'a> Table<'a, T> {
-    pub(super) fn new(rows: Vec<T>, id: fn(&T) -> String) -> Self {
+    pub(in crate::app) fn new(rows: Vec<T>, id: fn(&T) -> String) -> Self {
         Self { rows, id, columns: Vec::new() }
     }
 
     /// A column of this width; 0 takes what is left.
-    pub(super) fn column(mut self, title: &'static str, width: u16, fit: Fit, cell: impl Fn(&T) -> Cell + 'a) -> Self {
-        self.columns.push((Column { title, width, fit, is_sorted: false }, Box::new(cell)));
+    pub(in crate::app) fn column(mut self, title: &'static str, width: u16, fit: Fit, cell: impl Fn(&T) -> Cell + 'a) -> Self {
+        self.columns.push((Column { title, width, least: width, fit, is_sorted: false }, Box::new(cell)));
+        self
+    }
+
+    /// Lets the last column become narrower before others are left out.
+    pub(in crate::app) fn shrinking_to(mut self, least: u16) -> Self {
+        if let Some((column, _)) = self.columns.last_mut() {
+            column.least = least.min(column.width);
+        }
         self
     }
 
     /// A column that is there only where some row needs it.
-    pub(super) fn column_if(self, needed: bool, title: &'static str, width: u16, fit: Fit, cell: impl Fn(&T) -> Cell + 'a) -> Self {
+    pub(in crate::app) fn column_if(self, needed: bool, title: &'static str, width: u16, fit: Fit, cell: impl Fn(&T) -> Cell + 'a) -> Self {
         if needed { self.column(title, width, fit, cell) } else { self }
     }
 
@@ -127,21 +146,22 @@ impl<'a, T: 'a> Table<'a, T> {
         self
     }
 
-    pub(super) fn finish(self) -> Rows<'a> {
+    pub(in crate::app) fn finish(self) -> Rows<'a> {
         Box::new(self)
     }
 
     /// Leaves only the rows that the tab's filter lets through, and finds the selected one among them.
-    pub(super) fn place(mut self, look: Look<'a>, tab: Tab) -> Placed<'a, T>
+    pub(super) fn place(mut self, state: &State, tab: Tab) -> Placed<'a, T>
     where
         T: Clone,
     {
-        self.filter(look.state.views.filter(tab));
-        let cursor = look.cursor(tab, &self);
+        self.filter(state.views.filter(tab));
+        let cursor = state.views.selected(tab, self.len(), |row| self.id(row));
         Placed { selected: self.rows.get(cursor.at).cloned(), list: self.finish(), cursor }
     }
 
-    fn filter(&mut self, filter: &Filter) {
+    /// Leaves only the rows that a filter lets through.
+    pub(in crate::app) fn filter(&mut self, filter: &Filter) {
         if filter.is_empty() {
             return;
         }

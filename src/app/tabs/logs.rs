@@ -29,7 +29,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
             Cell::new(&message.text, if message.level > 2 { role(message.level) } else { Role::Text })
         })
         .column("LOGGER", longest, Fit::Name, |message| Cell::new(&message.logger, Role::Dim))
-        .place(look, Tab::Logs);
+        .place(look.state, Tab::Logs);
 
     View {
         head: vec![Head::Figures(figures)],

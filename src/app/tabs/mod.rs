@@ -4,12 +4,14 @@
 
 mod assemblies;
 mod counters;
+mod environment;
 mod events;
 mod exceptions;
 mod gc;
 mod geometry;
 mod http;
 mod jit;
+mod jobs;
 mod list;
 mod logs;
 mod look;
@@ -19,9 +21,11 @@ mod view;
 
 pub use events::EventsView;
 pub use geometry::{Geometry, last_piece};
+pub use jobs::phase_badge;
+pub(in crate::app) use list::Table;
 pub use list::{Cell, Column, Fit, List, Rows};
 pub use look::Look;
-pub use view::{Chart, Figure, Head, Line, Plot, Role, Side, View};
+pub use view::{Chart, Figure, Head, Line, Plot, Role, Side, Sign, View};
 
 use super::lints::lints;
 use super::pane::Tab;
@@ -38,10 +42,11 @@ impl State {
     }
 
     fn described(&self, tab: Tab) -> Option<View<'_>> {
-        if tab == Tab::Counters
-            && let Some(view) = counters::view(self)
-        {
-            return Some(view);
+        match tab {
+            Tab::Environment => return Some(environment::view(self)),
+            Tab::Jobs => return Some(jobs::view(self)),
+            Tab::Counters => return counters::view(self),
+            _ => {}
         }
         let look = Look::new(self)?;
         let view = match tab {
@@ -54,7 +59,7 @@ impl State {
             Tab::Logs => logs::view(look),
             Tab::Jit => jit::view(look),
             Tab::Assemblies => assemblies::view(look),
-            Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Operations => return None,
+            Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Jobs => return None,
         };
         let found = lints(&look.findings.snapshot, look.over());
         Some(View { lints: found.into_iter().filter(|lint| lint.tab == tab).collect(), ..view })

@@ -19,7 +19,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         if locks.count > 0 { Head::Figures(lock_figures(look, locks)) } else { missing(look, "locks", Source::Contention) },
     ];
     let (list, cursor, site) = if locks.count > 0 {
-        let Placed { list, cursor, selected } = sites(look, locks).place(look, Tab::Threads);
+        let Placed { list, cursor, selected } = sites(look, locks).place(look.state, Tab::Threads);
         (list, cursor, selected)
     } else {
         let rows = look.state.thread_rows().into_iter().skip(1).collect::<Vec<_>>();
@@ -29,7 +29,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
             let methods = Tab::Methods.key(look.state.shows_files());
             head.push(Head::text(format!("thread time{cpu}.  {methods} and s: the methods of one thread"), Role::Dim));
         }
-        let Placed { list, cursor, .. } = sampled(look, rows).place(look, Tab::Threads);
+        let Placed { list, cursor, .. } = sampled(look, rows).place(look.state, Tab::Threads);
         (list, cursor, None)
     };
     let workers = Chart {

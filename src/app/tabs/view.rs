@@ -28,10 +28,27 @@ pub enum Role {
     Events,
     /// The rest of a meter.
     Border,
-    /// What a filter matched.
-    Match,
     /// A label on a ground of its own.
     Chip,
+    /// What is being recorded.
+    Recording,
+}
+
+/// A sign; a theme says which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// Under way.
+    Waiting,
+    /// Being recorded.
+    Recording,
+    /// Coming to its end.
+    Stopping,
+    /// Well.
+    Yes,
+    /// Failed.
+    No,
+    /// With a defect.
+    Trouble,
 }
 
 /// A labelled value in the line above a list.

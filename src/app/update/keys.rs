@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
 use crate::analysis::Filter;
 use crate::app::action::{self, Action, Context, Entry, Status, TABLE};
-use crate::app::dialog::Overlay;
+use crate::app::dialog::{Overlay, Reader};
 use crate::app::state::Typing;
 use crate::app::{Effect, State, typing};
 
@@ -109,18 +109,16 @@ fn typed(state: &mut State) -> Vec<Effect> {
 fn apply(state: &mut State, purpose: Typing, input: tui_input::Input) {
     match purpose {
         Typing::Filter => state.list.set_filter(input.value()),
-        Typing::Environment => {
-            state.details.variables.search = Filter::new(input.value());
-            state.details.search();
-        }
-        Typing::Analysis => {
+        Typing::Tab => {
             state.views.set_filter(state.tab, Filter::new(input.value()));
             state.views.events.open = false;
         }
-        Typing::Reader => {
+        Typing::Overlay => {
+            let filter = Filter::new(input.value());
             if let Some(reader) = state.overlay.as_mut().and_then(Overlay::reader) {
-                reader.scroll = 0;
-                reader.search = Filter::new(input.value());
+                *reader = Reader { scroll: 0, search: filter };
+            } else if let Some(list) = state.overlay.as_mut().and_then(Overlay::list_mut) {
+                list.set_filter(filter);
             }
         }
     }

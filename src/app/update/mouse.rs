@@ -2,9 +2,9 @@
 
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
-use crate::app::action::Action;
+use crate::app::action::{Action, Context};
 use crate::app::layout::Spot;
-use crate::app::{Activity, Effect, Field, Focus, Overlay, State, Tab};
+use crate::app::{Effect, Field, Focus, Overlay, State};
 
 use super::{keys, overlays};
 
@@ -26,7 +26,7 @@ fn wheel(state: &mut State, x: u16, y: u16, action: Action) -> Vec<Effect> {
     if state.context().is_pane() {
         match state.layout().spot(x, y) {
             Spot::Row(_) | Spot::Title(_) => state.focus = Focus::List,
-            Spot::Detail(_) | Spot::Tab(_) => state.focus = Focus::Detail,
+            Spot::Detail | Spot::Tab(_) => state.focus = Focus::Detail,
             Spot::Hints(_) | Spot::Nothing => return Vec::new(),
         }
     }
@@ -49,6 +49,13 @@ fn click(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
             None => Vec::new(),
         };
     }
+    if state.line.is_none()
+        && let Some(again) = state.click_pick(x, y)
+    {
+        // A second click on the selected row does what Enter or Space does.
+        let action = if state.context() == Context::PickMany { Action::Toggle } else { Action::Accept };
+        return if again { keys::perform(state, action, None) } else { Vec::new() };
+    }
     if !state.context().is_pane() {
         return Vec::new();
     }
@@ -68,9 +75,8 @@ fn click(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
             state.focus = Focus::Detail;
             state.tab = tab;
         }
-        Spot::Detail(line) => {
+        Spot::Detail => {
             state.focus = Focus::Detail;
-            select_line(state, line, layout.detail.map_or(0, |detail| usize::from(detail.body.height)));
             state.select_row(y);
         }
         Spot::Hints(_) | Spot::Nothing => {}
@@ -95,21 +101,4 @@ fn click_field(state: &mut State, field: Field) -> Vec<Effect> {
     }
     state.overlay = Some(Overlay::Form(form));
     Vec::new()
-}
-
-/// Selects a line of the list in the details; the first line is its heading.
-fn select_line(state: &mut State, line: usize, height: usize) {
-    let operations = state.activities();
-    let (cursor, len) = match state.tab {
-        Tab::Environment => (&mut state.details.variables.cursor, state.details.variables.matches.len()),
-        Tab::Operations => (&mut state.operation, operations),
-        _ => return,
-    };
-    let height = if state.tab == Tab::Operations { Activity::listed(height) } else { height.saturating_sub(1) };
-    let window = cursor.window(len, height);
-    if let Some(line) = line.checked_sub(1)
-        && let Some(index) = window.clone().nth(line)
-    {
-        cursor.at = index;
-    }
 }

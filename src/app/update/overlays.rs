@@ -27,9 +27,8 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
             return Vec::new();
         }
         Action::Search => {
-            if let Some(reader) = state.overlay.as_mut().and_then(Overlay::reader) {
-                state.line = Some(Line { purpose: Typing::Reader, input: Input::new(reader.search.as_str().to_owned()) });
-            }
+            let filter = state.overlay.as_mut().and_then(Overlay::filter);
+            state.line = filter.map(|filter| Line { purpose: Typing::Overlay, input: Input::new(filter.as_str().to_owned()) });
             return Vec::new();
         }
         _ => {}
@@ -41,39 +40,44 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
         catch_up(state);
         return Vec::new();
     }
+    let picked = state.picked();
     match state.overlay.take() {
         Some(Overlay::Form(form)) => form_act(state, form, action),
         Some(Overlay::Profiles(mut picker)) => match action {
-            Action::Accept => {
-                let order = Order::of_profiles(&picker.names());
+            Action::Accept if !picker.names(picked).is_empty() => {
+                let order = Order::of_profiles(&picker.names(picked));
                 process::start_trace(state, picker.subject, order)
             }
             Action::TraceForm => {
-                let order = Order { profiles: picker.names(), ..state.last_order.clone() };
+                let order = Order { profiles: picker.names(picked), ..state.last_order.clone() };
                 panes::trace_form(state, &order)
             }
             _ => {
-                picker.toggle();
+                if let (Action::Toggle, Some(item)) = (action, picked) {
+                    picker.toggle(item);
+                }
                 state.overlay = Some(Overlay::Profiles(picker));
                 Vec::new()
             }
         },
         Some(Overlay::Choose(mut chooser)) => {
             state.overlay = Some(match action {
-                Action::Accept => chosen(chooser.accept()),
+                Action::Accept => chosen(chooser.accept(picked)),
                 _ => {
-                    chooser.toggle();
+                    if let Some(item) = picked {
+                        chooser.toggle(item);
+                    }
                     Overlay::Choose(chooser)
                 }
             });
             Vec::new()
         }
         Some(Overlay::Copy(menu)) => {
-            let item = menu.items.get(menu.cursor.at).cloned();
+            let item = picked.and_then(|item| menu.items.get(item).cloned());
             item.map(|item| Effect::Copy { text: item.text, label: item.label.to_owned() }).into_iter().collect()
         }
         Some(Overlay::Palette(palette)) => {
-            if let Some(Found::Process(subject)) = palette.found.get(palette.cursor.at) {
+            if let Some(Found::Process(subject)) = picked.and_then(|item| palette.found.get(item)) {
                 panes::go_to(state, subject.key);
             }
             Vec::new()
@@ -87,15 +91,15 @@ pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
 
 /// The action that is chosen from a list of such, which is closed by that.
 pub(super) fn chosen_action(state: &mut State, action: Action) -> Option<Action> {
+    let picked = state.picked().filter(|_| action == Action::Accept)?;
     let chosen = match &state.overlay {
-        Some(Overlay::Act(menu)) => ActMenu::ITEMS.get(menu.cursor.at).copied(),
-        Some(Overlay::Palette(palette)) => match palette.found.get(palette.cursor.at) {
-            Some(Found::Action(index)) => Some(TABLE[*index].action),
-            Some(Found::Process(_)) | None => None,
+        Some(Overlay::Act(_)) => ActMenu::ITEMS.get(picked).copied()?,
+        Some(Overlay::Palette(palette)) => match palette.found.get(picked)? {
+            Found::Action(index) => TABLE[*index].action,
+            Found::Process(_) => return None,
         },
-        _ => None,
+        _ => return None,
     };
-    let chosen = chosen.filter(|_| action == Action::Accept)?;
     state.overlay = None;
     Some(chosen)
 }
@@ -128,11 +132,7 @@ fn scroll(state: &mut State, step: Step) {
             // It is scrolled from its end.
             scroll_reader(&mut view.reader, step.lines(page).saturating_neg(), last);
         }
-        Some(Overlay::Palette(palette)) => palette.cursor.go(step, palette.found.len(), page),
-        Some(Overlay::Profiles(picker)) => picker.cursor.go(step, picker.chosen.len(), page),
-        Some(Overlay::Choose(chooser)) => chooser.cursor.go(step, chooser.items.len(), page),
-        Some(Overlay::Copy(menu)) => menu.cursor.go(step, menu.items.len(), page),
-        Some(Overlay::Act(menu)) => menu.cursor.go(step, ActMenu::ITEMS.len(), page),
+        Some(Overlay::Palette(_) | Overlay::Profiles(_) | Overlay::Choose(_) | Overlay::Copy(_) | Overlay::Act(_)) => state.step_pick(step),
         Some(Overlay::Form(_)) | None => {}
     }
 }

@@ -4,7 +4,7 @@ use tui_input::Input;
 
 use crate::app::action::{Action, Context};
 use crate::app::cursor::Step;
-use crate::app::dialog::{ActMenu, CopyItem, CopyMenu, Overlay, Palette, Picker, Reader};
+use crate::app::dialog::{ActMenu, CopyItem, CopyMenu, ListState, Overlay, Palette, Picker, Reader};
 use crate::app::state::{Line, Pause, Typing};
 use crate::app::toast::Level;
 use crate::app::{Activity, Column, Content, Cursor, Effect, Focus, Form, OutputView, State, Tab, capabilities};
@@ -30,8 +30,7 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
             state.focus = Focus::List;
             type_line(state, Typing::Filter, state.list.filter().as_str().to_owned());
         }
-        Action::Search if state.tab.is_analysis() => type_line(state, Typing::Analysis, state.views.filter(state.tab).as_str().to_owned()),
-        Action::Search => type_line(state, Typing::Environment, state.details.variables.search.as_str().to_owned()),
+        Action::Search => type_line(state, Typing::Tab, state.views.filter(state.tab).as_str().to_owned()),
         Action::SortLeft | Action::SortRight if state.context() == Context::Counters => state.order_counters(action == Action::SortRight),
         Action::SortLeft | Action::SortRight if state.context() == Context::Methods => {
             state.views.sampling.by_total = !state.views.sampling.by_total
@@ -58,7 +57,11 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
         }
         Action::Pause => return pause(state),
         Action::Zoom => state.zoomed = !state.zoomed,
-        Action::Reveal => state.details.toggle_reveal(),
+        Action::Reveal => {
+            if let Some((index, _)) = state.variable() {
+                state.details.toggle_reveal(index);
+            }
+        }
         Action::Environment => {
             state.tab = Tab::Environment;
             state.focus = Focus::Detail;
@@ -85,7 +88,7 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
         }
         Action::Act => {
             let subject = state.selected_subject();
-            state.overlay = Some(Overlay::Act(ActMenu { subject, cursor: Cursor::default() }));
+            state.overlay = Some(Overlay::Act(ActMenu { subject, list: ListState::default() }));
         }
         Action::SetVariable | Action::UnsetVariable | Action::StartupHook | Action::AttachProfiler | Action::StartupProfiler => {
             if let (Some(row), Some(change)) = (state.selected(), action.change()) {
@@ -120,7 +123,7 @@ pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<
         Action::Copy => {
             let items = copyable(state);
             if !items.is_empty() {
-                state.overlay = Some(Overlay::Copy(CopyMenu { cursor: Cursor::default(), items }));
+                state.overlay = Some(Overlay::Copy(CopyMenu { list: ListState::default(), items }));
             }
         }
         Action::Help => state.overlay = Some(Overlay::Help(Reader::default())),
@@ -167,18 +170,9 @@ fn step(state: &mut State, step: Step) {
         Content::Info => {
             state.details.scroll = state.details.scroll.saturating_add_signed(step.lines(page)).min(info_lines(state).saturating_sub(1))
         }
-        Content::Environment => {
-            let variables = &mut state.details.variables;
-            // The first line is that of the search.
-            variables.cursor.go(step, variables.matches.len(), page.saturating_sub(1));
-        }
         Content::Recordings => choose_recording(state, step),
         Content::Recording if state.tab == Tab::Methods && state.is_flame() => state.step_flame(step),
-        Content::Recording => state.step_view(step),
-        Content::Operations => {
-            let len = state.activities();
-            state.operation.go(step, len, Activity::listed(page));
-        }
+        Content::Recording | Content::List => state.step_view(step),
     }
 }
 
@@ -199,7 +193,7 @@ fn choose_recording(state: &mut State, step: Step) {
 
 fn open(state: &mut State) {
     match state.context() {
-        Context::Operations => open_operation(state),
+        Context::Jobs => open_operation(state),
         Context::Counters => state.fold_counters(),
         Context::Methods | Context::Flame => state.enter_sampling(),
         Context::Events => state.enter_event(),
@@ -208,13 +202,13 @@ fn open(state: &mut State) {
 }
 
 fn open_operation(state: &mut State) {
-    if let Some(Activity::Job(job)) = state.activity().get(state.operation.at)
+    if let Some(Activity::Job(job)) = state.selected_activity()
         && job.what.output().is_some()
     {
         state.overlay = Some(Overlay::Output(OutputView::new(job)));
         return;
     }
-    let goal = state.activity().get(state.operation.at).map(|activity| {
+    let goal = state.selected_activity().map(|activity| {
         let recording = match activity {
             Activity::Recording(tracked) => Some(tracked.value.id),
             Activity::Job(_) => None,
@@ -326,7 +320,7 @@ fn copyable(state: &State) -> Vec<CopyItem> {
     };
     let context = state.context();
     if context == Context::Environment
-        && let Some((index, variable)) = state.details.variable()
+        && let Some((index, variable)) = state.variable()
     {
         if state.details.is_readable(index) {
             add("value", variable.value.clone());
@@ -334,8 +328,8 @@ fn copyable(state: &State) -> Vec<CopyItem> {
         }
         add("variable name", variable.name.clone());
     }
-    if context == Context::Operations
-        && let Some(activity) = state.activity().get(state.operation.at)
+    if context == Context::Jobs
+        && let Some(activity) = state.selected_activity()
     {
         activity.files().into_iter().for_each(|file| add("file", file));
         let now = state.now;

@@ -83,7 +83,6 @@ pub(super) fn environment(state: &mut State, ticket: Ticket, mut result: Result<
         Err(reason) => clean(reason),
     }
     if state.details.environment.take(ticket, result) {
-        state.details.search();
         state.dirty = true;
     }
     Vec::new()

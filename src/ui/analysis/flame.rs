@@ -8,7 +8,7 @@ use crate::app::{FlameBox, FlameGraph, Tab};
 use crate::model::{Count, Percent};
 
 use super::super::canvas::{Canvas, width};
-use super::frame_name::short_name;
+use super::super::list::short_name;
 use super::{below, split};
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, area: Rect) {

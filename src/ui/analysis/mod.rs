@@ -4,22 +4,21 @@
 //! in. What a recording cannot hold is said, with the profile that would.
 
 mod flame;
-mod frame_name;
-mod grid;
 mod panel;
 mod tab;
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::app::tabs::phase_badge;
 use crate::app::{Answer, Lint, State, Tab, Tracked, Typing};
 use crate::model::{Count, Phase, Stopwatch};
 
 use super::canvas::{Canvas, width};
 use super::invite::invite;
-use super::stage::stage;
 
 pub(super) use panel::{Figure, figures};
+pub(super) use tab::text;
 
 /// Draws the open tab. Returns where the terminal's cursor belongs, while a filter is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option<(u16, u16)> {
@@ -78,7 +77,8 @@ fn not_watched(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
 fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) {
     let theme = canvas.theme;
     let recording = &tracked.value;
-    let (sign, word, style) = stage(theme, recording);
+    let (sign, word, role) = phase_badge(recording);
+    let (sign, style) = (theme.sign(sign), theme.role(role));
     let clock = Stopwatch(tracked.elapsed(state.recordings.shown_at(state.now.elapsed))).to_string();
     let (events, dropped) = (Count(recording.events).to_string(), Count(recording.dropped).to_string());
     let loss = if recording.dropped > 0 { theme.bad } else { theme.dim };
@@ -155,7 +155,7 @@ const FILTER: u16 = 32;
 /// Draws the filter of a list at the right end of the line of its figures, and hands out the room that is left for those. Says where the cursor
 /// belongs while it is typed.
 fn filter(canvas: &mut Canvas<'_>, state: &State, area: Rect) -> (Rect, Option<(u16, u16)>) {
-    let line = state.line.as_ref().filter(|line| line.purpose == Typing::Analysis);
+    let line = state.line.as_ref().filter(|line| line.purpose == Typing::Tab);
     let text = state.views.filter(state.tab).as_str();
     if text.is_empty() && line.is_none() {
         return (area, None);

@@ -83,21 +83,3 @@ pub(super) fn histories(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect, hi
         time_axis(canvas, Rect { y: plot.bottom(), height: 1, ..area }, span, if look.over() { "end" } else { "now" });
     }
 }
-
-/// Draws how much of a whole something is: shares from the left, each in its style.
-pub(super) fn meter(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, shares: &[(f64, Style)]) {
-    let [full, empty] = canvas.theme.glyphs.meter;
-    let mut sum = 0.0;
-    let mut at = 0;
-    for (share, style) in shares {
-        sum += if share.is_finite() { share.max(0.0) } else { 0.0 };
-        let end = ((sum.min(1.0) * f64::from(room)).round() as u16).min(room);
-        for column in at..end {
-            canvas.sign(x + column, y, full, *style);
-        }
-        at = at.max(end);
-    }
-    for column in at..room {
-        canvas.sign(x + column, y, empty, canvas.theme.border);
-    }
-}

@@ -164,7 +164,7 @@ fn the_action_log_can_be_copied_and_outlives_the_process() {
     world.send(Msg::Processes(vec![process(7, "Other")]));
     world.wait(10_000);
     world.press("⏎");
-    while world.state.tab != crate::app::Tab::Operations {
+    while world.state.tab != crate::app::Tab::Jobs {
         world.press("⇥");
     }
     world.press("G y");

@@ -14,9 +14,9 @@ fn keys_lead_from_one_place_to_another() {
         ("⏎", Info),
         ("⏎⇥", Environment),
         ("⏎⇥⇥", Trace),
-        ("⏎⇤", Operations),
+        ("⏎⇤", Jobs),
         ("⏎9", Counters),
-        ("⏎0", Operations),
+        ("⏎0", Jobs),
         ("⏎2⎋", List),
         ("⏎q", List),
         ("e", Environment),
@@ -285,7 +285,7 @@ fn what_can_be_pressed_can_be_clicked() {
     assert_eq!(world.state.list.sort().column, Column::Name);
     let last = detail.tabs.last().unwrap().place;
     click(&mut world, last.x, last.y);
-    assert_eq!(world.state.context(), Context::Operations);
+    assert_eq!(world.state.context(), Context::Jobs);
     let help = world.state.hints(120).pop().unwrap();
     click(&mut world, help.x, 39);
     assert!(matches!(world.state.overlay, Some(Overlay::Help(_))));
@@ -311,4 +311,50 @@ fn several_thousand_processes_are_no_trouble_to_move_in() {
     world.press("G");
     assert_eq!(world.state.list.cursor(), Some(world.state.list.len() - 1));
     assert_eq!(world.state.list.window(world.state.layout().list_height()).filter(|(_, selected)| *selected).count(), 1);
+}
+
+/// A list over the panes is filtered as every other, and what is selected is what is taken.
+#[test]
+fn lists_over_the_panes_are_filtered_paged_and_clicked() {
+    let mut world = World::populated(80, 24);
+    world.press("T/gc-v⏎");
+    let names = |world: &World| match &world.state.overlay {
+        Some(Overlay::Profiles(picker)) => (0..picker.chosen.len()).filter(|index| picker.chosen[*index]).count(),
+        _ => panic!("no picker"),
+    };
+    let before = names(&world);
+    assert_eq!(world.state.pick_list().unwrap().list.len(), 1);
+    world.press("␣");
+    assert_eq!(names(&world), before + 1);
+    world.press("/⎋");
+    // A page is what is shown of the list.
+    let page = usize::from(world.state.pick_list().unwrap().rows().height);
+    world.send(Msg::Key(KeyCode::PageDown.into()));
+    assert_eq!(world.state.pick_list().unwrap().cursor.at, page - 1);
+    // A click selects, a second one chooses.
+    let rows = world.state.pick_list().unwrap().rows();
+    let click = |world: &mut World| {
+        let (kind, modifiers) = (MouseEventKind::Down(MouseButton::Left), KeyModifiers::NONE);
+        world.send(Msg::Mouse(MouseEvent { kind, column: rows.x + 3, row: rows.y + 4, modifiers }));
+    };
+    let before = names(&world);
+    click(&mut world);
+    assert_eq!((world.state.pick_list().unwrap().cursor.at, names(&world)), (4, before));
+    click(&mut world);
+    assert_ne!(names(&world), before);
+    // In the environment and among the jobs, too.
+    let mut world = World::populated(120, 40);
+    world.press("⎋e");
+    let ticket = world.effects.iter().find_map(|effect| match effect {
+        Effect::ReadEnvironment { ticket, .. } => Some(*ticket),
+        _ => None,
+    });
+    world.send(Msg::Environment { ticket: ticket.unwrap(), result: Ok(crate::app::world::variables()) });
+    world.press("/path⏎");
+    assert_eq!(world.state.variable().map(|(_, variable)| variable.name.as_str()), Some("PATH"));
+    world.press("/⎋");
+    let place = world.state.tab_view().unwrap().1.rows();
+    let (kind, modifiers) = (MouseEventKind::Down(MouseButton::Left), KeyModifiers::NONE);
+    world.send(Msg::Mouse(MouseEvent { kind, column: place.x, row: place.y + 2, modifiers }));
+    assert_eq!(world.state.view_cursor(Tab::Environment).at, 2);
 }

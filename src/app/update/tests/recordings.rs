@@ -140,7 +140,7 @@ fn operations_lead_to_their_process() {
     assert_eq!((world.selected_name().as_str(), world.state.tab), ("OrderService", Tab::Trace));
     assert_eq!(world.state.list.filter().as_str(), "", "the filter hid it");
     world.press("0g⏎");
-    assert_eq!((world.selected_name().as_str(), world.state.tab), ("Search.Indexer", Tab::Operations));
+    assert_eq!((world.selected_name().as_str(), world.state.tab), ("Search.Indexer", Tab::Jobs));
 }
 
 /// What was found in a recording may take a megabyte; its file holds it as well.

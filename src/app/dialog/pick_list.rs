@@ -1,0 +1,251 @@
+//! The lists over the panes: profiles, suggestions, what can be copied or done, and the palette.
+
+use ratatui::layout::Rect;
+
+use crate::analysis::Filter;
+use crate::app::action::{Entry, Status, TABLE, entry};
+use crate::app::cursor::{Cursor, Step};
+use crate::app::layout::inside;
+use crate::app::state::State;
+use crate::app::tabs::{Cell, Fit, Line, List, Role, Rows, Table};
+use crate::app::text::width;
+use crate::clr::profiles;
+
+use super::{ActMenu, Chooser, Found, Overlay};
+
+/// What is selected in a list, and what it is filtered for.
+#[derive(Debug, Default)]
+pub struct ListState {
+    /// The selected row, of those that the filter lets through.
+    pub cursor: Cursor,
+    /// The filter.
+    pub filter: Filter,
+}
+
+impl ListState {
+    pub(in crate::app) fn set_filter(&mut self, filter: Filter) {
+        *self = Self { filter, cursor: Cursor::default() };
+    }
+}
+
+/// A list over the panes, ready to be drawn.
+pub struct PickList<'a> {
+    /// The title.
+    pub title: String,
+    /// The frame.
+    pub frame: Rect,
+    /// Lines for the selected row below the list.
+    pub detail_lines: u16,
+    /// What there is to say about the selected row, in full.
+    pub detail: Vec<Line>,
+    /// The rows that the filter lets through.
+    pub list: Rows<'a>,
+    /// Which items they are.
+    items: Vec<usize>,
+    /// The selected row.
+    pub cursor: Cursor,
+    /// The filter.
+    pub filter: &'a Filter,
+    /// What is shown in place of an empty list.
+    pub empty: String,
+    /// Whether the first line is that of the palette's text.
+    pub is_palette: bool,
+}
+
+impl PickList<'_> {
+    /// The lines for rows, below the palette's text and above the detail.
+    pub fn rows(&self) -> Rect {
+        let (inside, top) = (inside(self.frame), u16::from(self.is_palette));
+        let height = inside.height.saturating_sub(top + self.detail_lines);
+        Rect { x: inside.x + 3, y: inside.y + top, width: inside.width.saturating_sub(4), height }
+    }
+
+    /// The lines about the selected row.
+    pub fn detail_area(&self) -> Rect {
+        let rows = self.rows();
+        let height = self.detail_lines.saturating_sub(1);
+        Rect { y: inside(self.frame).bottom().saturating_sub(height), height, ..rows }
+    }
+}
+
+/// Before the list is filtered and placed.
+struct Draft<'a> {
+    title: String,
+    width: u16,
+    lines: u16,
+    detail: fn(&State, usize) -> Vec<Line>,
+    table: Table<'a, usize>,
+}
+
+impl State {
+    /// The list over the panes; `None` where something else is there, or nothing.
+    pub fn pick_list(&self) -> Option<PickList<'_>> {
+        let overlay = self.overlay.as_ref()?;
+        let ListState { cursor, filter } = overlay.list()?;
+        let Draft { title, width, lines, detail, mut table } = self.draft(overlay)?;
+        let is_palette = matches!(overlay, Overlay::Palette(_));
+        // A frame does not jump while its filter is typed.
+        let all = u16::try_from(table.rows.len()).unwrap_or(u16::MAX);
+        let layout = self.layout();
+        let height = if is_palette { 18 } else { all.saturating_add(2 + lines) }.min(layout.reader().height.max(3));
+        let frame = layout.centred(width, height);
+        if !is_palette {
+            table.filter(filter);
+        }
+        let mut cursor = *cursor;
+        cursor.fit(table.rows.len(), usize::MAX);
+        let columns: Vec<_> = table.columns().iter().map(|column| column.title).collect();
+        let detail = table.rows.get(cursor.at).map(|item| detail(self, *item)).unwrap_or_default();
+        Some(PickList {
+            title,
+            frame,
+            detail_lines: lines.min(frame.height.saturating_sub(2) / 2),
+            detail,
+            items: table.rows.clone(),
+            list: table.finish(),
+            cursor,
+            filter,
+            empty: filter.unknown_column(&columns).unwrap_or_else(|| "Nothing matches.".to_owned()),
+            is_palette,
+        })
+    }
+
+    /// The item that is selected in the list over the panes.
+    pub(in crate::app) fn picked(&self) -> Option<usize> {
+        let list = self.pick_list()?;
+        list.items.get(list.cursor.at).copied()
+    }
+
+    /// Moves in the list over the panes.
+    pub(in crate::app) fn step_pick(&mut self, step: Step) {
+        let Some((len, page)) = self.pick_list().map(|list| (list.items.len(), usize::from(list.rows().height))) else { return };
+        if let Some(list) = self.overlay.as_mut().and_then(Overlay::list_mut) {
+            list.cursor.go(step, len, page);
+        }
+    }
+
+    /// Selects the row in this line of the screen. Says whether it was selected before.
+    pub(in crate::app) fn click_pick(&mut self, x: u16, y: u16) -> Option<bool> {
+        let list = self.pick_list()?;
+        let rows = list.rows();
+        if !(rows.x..rows.right()).contains(&x) || !(rows.y..rows.bottom()).contains(&y) {
+            return None;
+        }
+        let at = list.cursor.window(list.items.len(), rows.height.into()).nth(usize::from(y - rows.y))?;
+        let again = at == list.cursor.at;
+        let cursor = list.cursor.moved_to(at);
+        drop(list);
+        self.overlay.as_mut().and_then(Overlay::list_mut)?.cursor = cursor;
+        Some(again)
+    }
+
+    fn draft<'a>(&'a self, overlay: &'a Overlay) -> Option<Draft<'a>> {
+        let table = |len: usize| Table::new((0..len).collect(), |item: &usize| item.to_string());
+        let dim = |text: &str| Cell::new(text, Role::Dim);
+        Some(match overlay {
+            Overlay::Profiles(picker) => {
+                let names = profiles().iter().map(|profile| width(&profile.name)).max().unwrap_or(0);
+                let chosen = |item: usize| picker.chosen.get(item).copied().unwrap_or(false);
+                let table = table(profiles().len())
+                    .column("", 3, Fit::Left, move |item| Cell::Check(chosen(*item)))
+                    .column("PROFILE", names, Fit::Left, move |item| {
+                        Cell::new(&profiles()[*item].name, if chosen(*item) { Role::Strong } else { Role::Text })
+                    })
+                    .column("ABOUT", 0, Fit::Left, move |item| dim(&profiles()[*item].about));
+                let title = format!("Record {}", picker.subject);
+                Draft { title, width: 104, lines: 6, detail: about_profile, table }
+            }
+            Overlay::Choose(chooser) => {
+                let Chooser { items, chosen, .. } = chooser;
+                let names = items.iter().map(|(name, _)| width(name)).max().unwrap_or(0).clamp(4, 48);
+                let is_chosen = |item: usize| chosen.as_ref().map(|chosen| chosen.get(item).copied().unwrap_or(false));
+                let table = table(items.len())
+                    .column_if(chosen.is_some(), "", 3, Fit::Left, move |item| Cell::Check(is_chosen(*item) == Some(true)))
+                    .column("NAME", names, Fit::Left, move |item| {
+                        let name = items[*item].0.as_str();
+                        let role = if is_chosen(*item) == Some(false) { Role::Text } else { Role::Strong };
+                        Cell::new(if name.is_empty() { "none" } else { name }, role)
+                    })
+                    .shrinking_to(16)
+                    .column("ABOUT", 0, Fit::Left, move |item| dim(&items[*item].1));
+                Draft { title: chooser.title().to_owned(), width: 104, lines: 3, detail: about_choice, table }
+            }
+            Overlay::Copy(menu) => {
+                let table = table(menu.items.len())
+                    .column("WHAT", 20, Fit::Left, |item| Cell::new(menu.items[*item].label, Role::Text))
+                    .column("TEXT", 0, Fit::Left, move |item| dim(menu.items[*item].text.lines().next().unwrap_or_default()));
+                Draft { title: "Copy".to_owned(), width: 76, lines: 0, detail: |_, _| Vec::new(), table }
+            }
+            Overlay::Act(menu) => {
+                let table = table(ActMenu::ITEMS.len())
+                    .column("KEY", 1, Fit::Left, |item| key_of(entry(ActMenu::ITEMS[*item])))
+                    .column("ACTION", 14, Fit::Left, |item| self.action_cells(entry(ActMenu::ITEMS[*item])).0)
+                    .column("HELP", 0, Fit::Left, |item| self.action_cells(entry(ActMenu::ITEMS[*item])).1);
+                let title = menu.subject.as_ref().map_or_else(|| "Actions".to_owned(), |subject| format!("Actions on {subject}"));
+                Draft { title, width: 100, lines: 3, detail: |state, item| state.about_action(entry(ActMenu::ITEMS[item])), table }
+            }
+            Overlay::Palette(palette) => {
+                let action = |item: usize| match &palette.found[item] {
+                    Found::Action(index) => Ok(Some(&TABLE[*index])),
+                    Found::Process(subject) => Err(subject),
+                };
+                let table = table(palette.found.len())
+                    .column("ACTION", 14, Fit::Left, move |item| {
+                        action(*item).map_or_else(|_| dim("process"), |action| self.action_cells(action).0)
+                    })
+                    .column("HELP", 0, Fit::Left, move |item| {
+                        action(*item).map_or_else(|subject| Cell::new(subject, Role::Strong), |action| self.action_cells(action).1)
+                    })
+                    .column("KEY", 7, Fit::Right, move |item| action(*item).map_or(Cell::EMPTY, key_of));
+                let about = |state: &State, item: usize| match &state.overlay {
+                    Some(Overlay::Palette(palette)) => match &palette.found[item] {
+                        Found::Action(index) => state.about_action(Some(&TABLE[*index])),
+                        Found::Process(_) => Vec::new(),
+                    },
+                    _ => Vec::new(),
+                };
+                Draft { title: "Find an action or a process".to_owned(), width: 84, lines: 3, detail: about, table }
+            }
+            Overlay::Help(_) | Overlay::Messages(_) | Overlay::Output(_) | Overlay::Form(_) => return None,
+        })
+    }
+
+    /// Label and help of an action; where it is not possible now, why.
+    fn action_cells(&self, entry: Option<&Entry>) -> (Cell, Cell) {
+        let Some(entry) = entry else { return (Cell::EMPTY, Cell::EMPTY) };
+        match entry.status(self) {
+            Status::Refused(reason) => (Cell::new(entry.label, Role::Dim), Cell::new(reason, Role::Warning)),
+            Status::Ready | Status::Idle => (Cell::new(entry.label, Role::Strong), Cell::new(entry.help, Role::Dim)),
+        }
+    }
+
+    /// All that its row may have no room for.
+    fn about_action(&self, entry: Option<&Entry>) -> Vec<Line> {
+        let Some(entry) = entry else { return Vec::new() };
+        match entry.status(self) {
+            Status::Refused(reason) => vec![vec![(reason, Role::Warning)]],
+            Status::Ready | Status::Idle => vec![vec![(entry.help.to_owned(), Role::Text)]],
+        }
+    }
+}
+
+fn key_of(entry: Option<&Entry>) -> Cell {
+    entry.and_then(|entry| entry.keys.first()).map_or(Cell::EMPTY, |key| Cell::Key(*key))
+}
+
+fn about_profile(_: &State, item: usize) -> Vec<Line> {
+    let Some(profile) = profiles().get(item) else { return Vec::new() };
+    let labelled = |label: &str, text: &str, role| vec![(format!("{label}: "), Role::Dim), (text.to_owned(), role)];
+    let mut lines = vec![vec![(profile.about.clone(), Role::Text)], labelled("Overhead", &profile.cost, Role::Text)];
+    lines.extend(profile.warning.as_ref().map(|warning| labelled("Privacy", warning, Role::Warning)));
+    lines
+}
+
+fn about_choice(state: &State, item: usize) -> Vec<Line> {
+    match &state.overlay {
+        Some(Overlay::Choose(Chooser { items, .. })) => {
+            items.get(item).map(|(_, about)| vec![(about.clone(), Role::Text)]).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}

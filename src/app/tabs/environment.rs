@@ -1,0 +1,70 @@
+//! The environment of the selected process.
+
+use super::list::{Cell, Fit, Placed, Table};
+use super::view::{Head, Role, View};
+use crate::app::action::{Action, Status};
+use crate::app::details::Answer;
+use crate::app::pane::Tab;
+use crate::app::state::State;
+use crate::app::text::width;
+use crate::model::Variable;
+
+/// The widest that names are, and what they shrink to.
+const NAMES: u16 = 40;
+const SHORT_NAMES: u16 = 16;
+
+pub(super) fn view(state: &State) -> View<'_> {
+    let Placed { list, cursor, .. } = placed(state);
+    let variables = variables(state);
+    let (all, secrets) = (variables.len(), variables.iter().filter(|variable| variable.is_secret()).count());
+    let shown = if list.len() < all { format!("{} of ", list.len()) } else { String::new() };
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let mut count = format!("{shown}{all} variable{}", plural(all));
+    if secrets > 0 {
+        count.push_str(&format!(", {secrets} secret{}", plural(secrets)));
+    }
+    View {
+        heading: Some(Vec::new()),
+        head: if all > 0 { vec![Head::text(count, Role::Dim)] } else { Vec::new() },
+        empty: empty(state),
+        ..View::new(list, cursor, "")
+    }
+}
+
+/// What is shown in place of an empty list.
+fn empty(state: &State) -> (String, Role) {
+    match &state.details.environment {
+        Answer::Here(variables) if variables.is_empty() => ("No environment variables.".to_owned(), Role::Dim),
+        Answer::Here(_) => ("No variable matches the filter.".to_owned(), Role::Dim),
+        Answer::Failed(reason) => (reason.clone(), Role::Warning),
+        Answer::Unasked | Answer::Asked(_) => match Action::Environment.status(state) {
+            Status::Refused(reason) => (reason, Role::Warning),
+            Status::Ready | Status::Idle => ("Reading the environment …".to_owned(), Role::Dim),
+        },
+    }
+}
+
+fn variables(state: &State) -> &[Variable] {
+    state.details.environment.get().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// A masked value is not given away by a match.
+fn placed(state: &State) -> Placed<'_, (usize, &Variable)> {
+    let variables = variables(state);
+    let names = variables.iter().map(|variable| width(&variable.name)).max().unwrap_or(0).clamp(8, NAMES);
+    Table::new(variables.iter().enumerate().collect(), |(index, variable)| format!("{} {index}", variable.name))
+        .column("NAME", names, Fit::Left, |(_, variable)| Cell::new(&variable.name, Role::Accent))
+        .shrinking_to(SHORT_NAMES)
+        .column("VALUE", 0, Fit::Left, |(index, variable)| match state.details.is_readable(*index) {
+            false => Cell::Masked,
+            true => Cell::new(&variable.value, if variable.is_secret() { Role::Warning } else { Role::Text }),
+        })
+        .place(state, Tab::Environment)
+}
+
+impl State {
+    /// The selected variable and its index.
+    pub fn variable(&self) -> Option<(usize, &Variable)> {
+        placed(self).selected
+    }
+}

@@ -1,0 +1,109 @@
+//! Jobs: what was and is being done, to all processes.
+
+use super::list::{Cell, Fit, Placed, Table};
+use super::view::{Role, Side, Sign, View};
+use crate::app::activity::Activity;
+use crate::app::jobs::{Job, JobKind};
+use crate::app::pane::Tab;
+use crate::app::recordings::Tracked;
+use crate::app::state::State;
+use crate::model::{Bytes, Count, Outcome, Phase, Recording, StoppedBy, Stopwatch};
+
+pub(super) fn view(state: &State) -> View<'_> {
+    let Placed { list, cursor, selected } = placed(state);
+    let none = state.activities() == 0;
+    let text =
+        if none { "No jobs yet. Traces, dumps and perf maps of all processes are listed here." } else { "No job matches the filter." };
+    let about = |activity: Activity<'_>| Side { wide: u16::MAX, ..Side::text(vec![vec![(activity.entry(state.now), Role::Dim)]]) };
+    View { heading: Some(Vec::new()), side: selected.map(about), ..View::new(list, cursor, text) }
+}
+
+fn placed(state: &State) -> Placed<'_, Activity<'_>> {
+    Table::new(state.activity(), Activity::id)
+        .column("", 1, Fit::Left, |activity| {
+            let (sign, role, ..) = state_of(activity);
+            Cell::Sign(sign, role)
+        })
+        .column("WHAT", 14, Fit::Left, |activity| Cell::new(activity.what(), Role::Text))
+        .column("PROCESS", 24, Fit::Left, |activity| Cell::new(activity.subject(), Role::Strong))
+        .shrinking_to(14)
+        .column("TIME", 7, Fit::Right, |activity| {
+            let now = state.now.elapsed;
+            let elapsed = match activity {
+                Activity::Recording(tracked) => tracked.elapsed(state.recordings.shown_at(now)),
+                Activity::Job(job) => job.elapsed(now),
+            };
+            Cell::new(Stopwatch(elapsed), Role::Text)
+        })
+        .column("OUTCOME", 0, Fit::Left, |activity| {
+            let (_, _, outcome, role) = state_of(activity);
+            Cell::Text(outcome, role)
+        })
+        .column("WHEN", 9, Fit::Right, |activity| Cell::new(activity.clock(state.now), Role::Dim))
+        .place(state, Tab::Jobs)
+}
+
+/// A sign, a word and a role for the phase of a recording.
+pub fn phase_badge(recording: &Recording) -> (Sign, &'static str, Role) {
+    match &recording.phase {
+        Phase::Starting => (Sign::Waiting, "starting", Role::Accent),
+        Phase::Recording if recording.kernel.is_some() => (Sign::Recording, "into the kernel", Role::Recording),
+        Phase::Recording => (Sign::Recording, "recording", Role::Recording),
+        Phase::Stopping { .. } => (Sign::Stopping, "stopping", Role::Accent),
+        Phase::Done(Outcome { file: None, .. }) if recording.kernel.is_none() => (Sign::No, "failed", Role::Bad),
+        Phase::Done(Outcome { stopped_by: StoppedBy::Error, .. }) => (Sign::No, "broke off", Role::Bad),
+        Phase::Done(Outcome { complete: true, .. }) => (Sign::Yes, "done", Role::Good),
+        Phase::Done(_) => (Sign::Trouble, "incomplete", Role::Warning),
+    }
+}
+
+fn state_of(activity: &Activity<'_>) -> (Sign, Role, String, Role) {
+    match activity {
+        Activity::Recording(tracked) => recording(tracked),
+        Activity::Job(job) => state_of_job(job),
+    }
+}
+
+fn recording(tracked: &Tracked) -> (Sign, Role, String, Role) {
+    let recording = &tracked.value;
+    let (sign, word, role) = phase_badge(recording);
+    let numbers = format!("{}, {} events", Bytes(recording.bytes), Count(recording.events));
+    let (outcome, outcome_role) = match &recording.phase {
+        Phase::Done(Outcome { trouble: Some(trouble), file, .. }) => {
+            let file = file.as_ref().map(|file| format!(" {}", file.to_string_lossy())).unwrap_or_default();
+            (format!("{trouble}{file}"), Role::Warning)
+        }
+        _ if recording.kernel.is_some() => {
+            let places = recording.kernel.iter().map(ToString::to_string).collect::<String>();
+            (format!("{word}: {places}"), role)
+        }
+        Phase::Done(Outcome { file: Some(file), .. }) => (format!("{numbers}  {}", file.to_string_lossy()), Role::Text),
+        _ => (format!("{word}: {numbers}"), role),
+    };
+    (sign, role, outcome, outcome_role)
+}
+
+fn state_of_job(job: &Job) -> (Sign, Role, String, Role) {
+    match &job.ended {
+        None => {
+            let words = match (&job.what, job.percent) {
+                (JobKind::Export(file), percent) => format!("{} %  {}", percent.unwrap_or(0), file.to_string_lossy()),
+                _ => "waiting for the runtime …".to_owned(),
+            };
+            (Sign::Waiting, Role::Accent, words, Role::Accent)
+        }
+        Some((_, Err(reason))) => (Sign::No, Role::Bad, reason.clone(), Role::Warning),
+        Some((_, Ok(result))) => {
+            let size = result.bytes.map(|bytes| format!("{}  ", Bytes(bytes))).unwrap_or_default();
+            let note = result.note.as_deref().map(|note| format!("  {note}")).unwrap_or_default();
+            (Sign::Yes, Role::Good, format!("{size}{}{note}", result.files.join(", ")), Role::Text)
+        }
+    }
+}
+
+impl State {
+    /// The selected job.
+    pub(in crate::app) fn selected_activity(&self) -> Option<Activity<'_>> {
+        placed(self).selected
+    }
+}

@@ -1,0 +1,295 @@
+//! A list: its heading, its rows, the selected one, and where it is scrolled to.
+
+use std::ops::Range;
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::analysis::Filter;
+use crate::app::Cursor;
+use crate::app::tabs::{Cell, Column, Fit, List, Role, Sign};
+use crate::model::sanitise;
+
+use super::canvas::{Canvas, width};
+use super::theme::Theme;
+
+/// A list to draw.
+#[derive(Clone, Copy)]
+pub(super) struct Listing<'a> {
+    pub(super) list: &'a dyn List,
+    /// The selected row, where one is.
+    pub(super) cursor: Option<Cursor>,
+    /// Whether the keys go to it.
+    pub(super) focused: bool,
+    /// Whether the first line has the titles of the columns.
+    pub(super) titled: bool,
+    /// What matches it is marked.
+    pub(super) filter: &'a Filter,
+}
+
+impl Theme {
+    /// The style of a role.
+    pub(super) fn role(&self, role: Role) -> Style {
+        match role {
+            Role::Text => self.text,
+            Role::Dim => self.dim,
+            Role::Strong => self.strong,
+            Role::Accent => self.accent,
+            Role::Good => self.good,
+            Role::Warning => self.warn,
+            Role::Bad => self.bad,
+            Role::Bytes => self.bytes,
+            Role::Events => self.events,
+            Role::Border => self.border,
+            Role::Chip => self.chip,
+            Role::Recording => self.recording,
+        }
+    }
+
+    /// A sign.
+    pub(super) fn sign(&self, sign: Sign) -> &'static str {
+        match sign {
+            Sign::Waiting => self.glyphs.waiting,
+            Sign::Recording => self.glyphs.recording,
+            Sign::Stopping => self.glyphs.suspended,
+            Sign::Yes => self.glyphs.yes,
+            Sign::No => self.glyphs.no,
+            Sign::Trouble => self.glyphs.trouble,
+        }
+    }
+}
+
+/// Draws a list.
+pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, listing: &Listing<'_>) {
+    let Listing { list, cursor, focused, titled, .. } = *listing;
+    let columns = list.columns();
+    let slots = slots(&columns, area);
+    if titled {
+        titles(canvas, area, &columns, &slots);
+    }
+    let heading = u16::from(titled).min(area.height);
+    let lines = Rect { y: area.y + heading, height: area.height - heading, ..area };
+    let height = usize::from(lines.height);
+    let window = cursor.unwrap_or_default().window(list.len(), height);
+    for (row, y) in window.clone().zip(lines.y..) {
+        for (index, column) in columns.iter().enumerate() {
+            if let Some((x, width)) = slots[index] {
+                let place = Rect { x, y, width: width.min(area.right().saturating_sub(x)), height: 1 };
+                cell(canvas, place, column, list.cell(row, index), listing.filter);
+            }
+        }
+    }
+    let Some(cursor) = cursor.filter(|_| !window.is_empty()) else { return };
+    let y = lines.y + (cursor.at.min(list.len() - 1) - window.start) as u16;
+    let style = if focused { canvas.theme.selected } else { canvas.theme.shadowed };
+    canvas.style(Rect { x: lines.x.saturating_sub(1), y, width: lines.width + 2, height: 1 }, style);
+    canvas.scroll_mark(Rect { x: lines.right(), width: 1, ..lines }, window.start, height, list.len());
+}
+
+/// Where each column is: its left end and its width. Columns shrink to their least width, then the last are left out; that without a width of its
+/// own is the list's subject and stays.
+fn slots(columns: &[Column], area: Rect) -> Vec<Option<(u16, u16)>> {
+    const GAP: u16 = 2;
+    /// What a column that takes the rest should have.
+    const REST: u16 = 24;
+    let need = |column: &Column| if column.width == 0 { REST } else { column.least } + GAP;
+    let mut shown: Vec<usize> = (0..columns.len()).collect();
+    let mut used = columns.iter().map(need).sum::<u16>().saturating_sub(GAP);
+    while used > area.width && shown.len() > 2 {
+        let Some(last) = shown.iter().rposition(|index| columns[*index].width > 0) else { break };
+        used -= need(&columns[shown.remove(last)]);
+    }
+    let mut spare = area.width.saturating_sub(used);
+    let mut widths = vec![0; columns.len()];
+    for index in shown.iter().copied().filter(|index| columns[*index].width > 0) {
+        let Column { width, least, .. } = columns[index];
+        let more = spare.min(width - least);
+        spare -= more;
+        widths[index] = least + more;
+    }
+    let fixed = shown.iter().map(|index| widths[*index]).filter(|width| *width > 0).map(|width| width + GAP).sum::<u16>();
+    let rest = area.width.saturating_sub(fixed);
+    let mut slots = vec![None; columns.len()];
+    let mut x = area.x;
+    for index in shown {
+        let width = if columns[index].width == 0 { rest } else { widths[index] };
+        slots[index] = Some((x, width));
+        x += width + GAP;
+    }
+    slots
+}
+
+fn titles(canvas: &mut Canvas<'_>, area: Rect, columns: &[Column], slots: &[Option<(u16, u16)>]) {
+    let theme = canvas.theme;
+    for (column, slot) in columns.iter().zip(slots) {
+        let Some((x, width)) = *slot else { continue };
+        let room = width.min(area.right().saturating_sub(x));
+        if column.fit == Fit::Right {
+            canvas.right(x, area.y, room, column.title, theme.dim);
+        } else {
+            canvas.text(x, area.y, room, column.title, theme.dim);
+        }
+        if column.is_sorted {
+            canvas.right(x, area.y, width + 1, &format!("{}{}", column.title, theme.glyphs.descending), theme.key);
+        }
+    }
+}
+
+fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filter: &Filter) {
+    let theme = canvas.theme;
+    let Rect { x, y, width: room, .. } = place;
+    match cell {
+        Cell::Text(text, role) => {
+            let (text, style) = (sanitise(&text), theme.role(role));
+            let marks = filter.marks(column.field(&text));
+            match column.fit {
+                Fit::Name => name(canvas, x, y, room, &text, style, &marks),
+                Fit::Left => _ = canvas.filtered(x, y, room, &text, style, &marks),
+                Fit::Right => {
+                    let blank = room.saturating_sub(width(&text));
+                    canvas.filtered(x + blank, y, room - blank, &text, style, &marks);
+                }
+            }
+        }
+        Cell::Pieces(line) => {
+            let used = pieces(canvas, place, &line);
+            let text: String = line.iter().map(|(text, _)| sanitise(text)).collect();
+            canvas.mark(x, y, used, &text, &filter.marks(column.field(&text)));
+        }
+        Cell::Meter(shares) => {
+            let shares: Vec<_> = shares.into_iter().map(|(share, role)| (share, theme.role(role))).collect();
+            meter(canvas, x, y, room, &shares);
+        }
+        Cell::Node(depth, text, role) => {
+            // Deep stacks go on where there is still room for a name.
+            let indent = (2 * depth).min(usize::from(room / 2)) as u16;
+            let text = sanitise(&text);
+            name(canvas, x + indent, y, room - indent, &text, theme.role(role), &filter.marks(column.field(&text)));
+        }
+        Cell::Bars(values, role) => bars(canvas, place, &values, theme.role(role)),
+        Cell::Sign(sign, role) => _ = canvas.text(x, y, room, theme.sign(sign), theme.role(role)),
+        Cell::Key(key) => {
+            let name = key.name(theme.glyphs.ascii);
+            match column.fit {
+                Fit::Right => canvas.right(x, y, room, &name, theme.key),
+                Fit::Left | Fit::Name => _ = canvas.text(x, y, room, &name, theme.key),
+            }
+        }
+        Cell::Masked => _ = canvas.text(x, y, room, theme.glyphs.mask, theme.dim),
+        Cell::Check(chosen) => {
+            let mark = if chosen { (theme.glyphs.yes, theme.good) } else { (" ", theme.dim) };
+            canvas.pieces(x, y, room, &[("[", theme.dim), mark, ("]", theme.dim)]);
+        }
+    }
+}
+
+/// Draws how much of a whole something is: shares from the left, each in its style.
+fn meter(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, shares: &[(f64, Style)]) {
+    let [full, empty] = canvas.theme.glyphs.meter;
+    let mut sum = 0.0;
+    let mut at = 0;
+    for (share, style) in shares {
+        sum += if share.is_finite() { share.max(0.0) } else { 0.0 };
+        let end = ((sum.min(1.0) * f64::from(room)).round() as u16).min(room);
+        for column in at..end {
+            canvas.sign(x + column, y, full, *style);
+        }
+        at = at.max(end);
+    }
+    for column in at..room {
+        canvas.sign(x + column, y, empty, canvas.theme.border);
+    }
+}
+
+/// The latest values as bars, the newest at the right. None is as high as the line: it would touch the one above.
+fn bars(canvas: &mut Canvas<'_>, area: Rect, values: &[f64], style: Style) {
+    let bars = canvas.theme.glyphs.bars;
+    let shown = &values[values.len().saturating_sub(usize::from(area.width))..];
+    let known = || shown.iter().copied().filter(|value| value.is_finite());
+    let (low, high) = (known().fold(0.0, f64::min), known().fold(0.0, f64::max));
+    let start = area.right() - shown.len() as u16;
+    for (value, x) in shown.iter().zip(start..).filter(|(value, _)| value.is_finite()) {
+        let share = if high > low { ((value - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 };
+        let level = (share * (bars.len() - 2) as f64).round() as usize;
+        canvas.sign(x, area.y, bars[level], if share == 0.0 { canvas.theme.border } else { style });
+    }
+}
+
+/// Writes pieces of text. Returns how many columns they took.
+pub(super) fn pieces(canvas: &mut Canvas<'_>, area: Rect, line: &[(String, Role)]) -> u16 {
+    let mut x = area.x;
+    for (text, role) in line {
+        x += canvas.foreign(x, area.y, area.right().saturating_sub(x), text, canvas.theme.role(*role));
+    }
+    x - area.x
+}
+
+/// The part of a method's full name that fits: without the first namespaces, without all of them, without its type. Where nothing fits, its own name.
+pub(super) fn short_name(name: &str, room: u16) -> &str {
+    let mut rest = name;
+    while width(rest) > room {
+        match after_first_dot(rest) {
+            Some(shorter) => rest = shorter,
+            None => break,
+        }
+    }
+    rest
+}
+
+/// What comes behind the first dot that parts names: not one in the arguments of a generic type, and not that of `.ctor`.
+fn after_first_dot(name: &str) -> Option<&str> {
+    let mut depth = 0_usize;
+    for (at, c) in name.char_indices() {
+        match c {
+            '[' | '<' | '(' => depth += 1,
+            ']' | '>' | ')' => depth = depth.saturating_sub(1),
+            '.' if depth == 0 && at > 0 && !name[at + 1..].is_empty() => return Some(&name[at + 1..]),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Writes a method's name, without its beginning where there is no room for it.
+fn name(canvas: &mut Canvas<'_>, x: u16, y: u16, room: u16, name: &str, style: Style, marks: &[Range<usize>]) {
+    if short_name(name, room).len() == name.len() {
+        canvas.filtered(x, y, room, name, style, marks);
+        return;
+    }
+    let short = short_name(name, room.saturating_sub(1));
+    let skipped = name.len() - short.len();
+    let used = canvas.text(x, y, room, canvas.theme.glyphs.more, canvas.theme.dim);
+    if marks.iter().any(|range| range.start < skipped) {
+        canvas.style(Rect::new(x, y, used, 1), canvas.theme.matched);
+    }
+    let left = marks.iter().filter(|range| range.end > skipped);
+    let left: Vec<_> = left.map(|range| range.start.saturating_sub(skipped)..range.end - skipped).collect();
+    canvas.filtered(x + used, y, room.saturating_sub(used), short, style, &left);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_their_beginnings() {
+        let name = "Shop.Pricing.PriceEngine.PriceBasket";
+        for (room, shown) in [
+            (40, name),
+            (36, name),
+            (35, "Pricing.PriceEngine.PriceBasket"),
+            (30, "PriceEngine.PriceBasket"),
+            (22, "PriceBasket"),
+            (3, "PriceBasket"),
+        ] {
+            assert_eq!(short_name(name, room), shown, "{room}");
+        }
+        assert_eq!(short_name("A.Box`1[B.C,D.E].Get", 18), "Box`1[B.C,D.E].Get");
+        assert_eq!(short_name("A.Box`1[B.C,D.E].Get", 4), "Get");
+        assert_eq!(short_name("A.Box..ctor", 6), ".ctor");
+        assert_eq!(short_name("A.<Main>b__0.x", 2), "x");
+        for odd in ["", ".", "..", "a.", ".a", "[", "]..", "日本.語"] {
+            assert!(odd.ends_with(short_name(odd, 0)), "{odd}");
+        }
+    }
+}
