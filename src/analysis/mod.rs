@@ -62,14 +62,14 @@ pub use kernel_samples::KernelSamples;
 pub use live::Live;
 pub use logs::{LEVELS, LogMessage, LogSnapshot};
 pub use methods::{
-    CallNode, Counts, MethodCount, MethodTime, Methods, MethodsSnapshot, Profile, ProfileFrame, Rounds, SampleCount, SampleFilter,
-    StackGroup, ThreadSamples,
+    CallNode, Counts, CpuSamples, CpuStack, MethodCount, MethodTime, Methods, MethodsSnapshot, MissingFrames, Profile, ProfileFrame,
+    Rounds, SampleCount, SampleFilter, StackGroup, ThreadSamples,
 };
 pub use rates::{Hole, RateSnapshot};
 pub use recent::{EventName, RecentSnapshot, SingleEvent};
 pub use sampled::SampledMethods;
 pub use snapshot::Snapshot;
-pub use symbols::{MethodId, Symbols};
+pub use symbols::{MethodId, NativeFunction, Origin, Symbols};
 pub use thread_pool::{Adjustment, ThreadPoolSnapshot};
 pub use throughput::{EventCount, ProblemCount, Throughput, Totals};
 pub use timeline::Timeline;

@@ -24,6 +24,12 @@ pub(super) struct Names {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub(super) struct NameId(u32);
 
+impl NameId {
+    pub(super) fn number(self) -> u32 {
+        self.0
+    }
+}
+
 impl Names {
     /// No more than so many bytes of text, and a number of texts that goes with it.
     pub(super) fn new(limit: usize) -> Self {

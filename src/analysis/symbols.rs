@@ -1,5 +1,7 @@
 //! Which method an address is in.
 
+mod native;
+
 use std::collections::BTreeMap;
 
 use foldhash::HashMap;
@@ -11,6 +13,8 @@ use crate::wire::Utf16;
 
 use super::known::Known;
 use super::names::{NameId, Names};
+
+pub use native::{NativeFunction, Origin};
 
 /// Most method bodies.
 const BODIES: usize = 1 << 18;
@@ -34,6 +38,8 @@ pub struct Symbols {
     tiers: Vec<u16>,
     /// By method, its parameters.
     parameters: Vec<NameId>,
+    /// By method.
+    origins: Vec<Origin>,
     /// A signature that is being read, and its parameters; kept for their memory.
     signature: String,
     text: String,
@@ -73,6 +79,7 @@ impl Default for Symbols {
             methods: Vec::new(),
             tiers: Vec::new(),
             parameters: Vec::new(),
+            origins: Vec::new(),
             signature: String::new(),
             text: String::new(),
             by_identity: HashMap::default(),
@@ -153,7 +160,7 @@ impl Symbols {
         }
         let (namespace, name) = (self.names.add(load.namespace), self.names.add(load.name));
         let method = Method { module: body.module, token: body.token, namespace, name };
-        let Some(id) = self.method(method, |symbols| symbols.parameters_of(load.signature)) else { return };
+        let Some(id) = self.method(method, Origin::Managed, |symbols| symbols.parameters_of(load.signature)) else { return };
         self.tiers[id.0 as usize] |= 1 << body.tier() as u16;
         self.clear(body.start, body.size);
         self.insert(body.start, Body { size: body.size, method: id });
@@ -174,7 +181,8 @@ impl Symbols {
             let Method { module, token, namespace, name } = other.methods[body.method.0 as usize];
             let method = Method { module, token, namespace: copy(&mut self.names, namespace), name: copy(&mut self.names, name) };
             let parameters = other.parameters[body.method.0 as usize];
-            let Some(id) = self.method(method, |symbols| copy(&mut symbols.names, parameters)) else { return };
+            let origin = other.origin(body.method);
+            let Some(id) = self.method(method, origin, |symbols| copy(&mut symbols.names, parameters)) else { return };
             self.tiers[id.0 as usize] |= other.tiers[body.method.0 as usize];
             let last = start.saturating_add(u64::from(body.size) - 1);
             if !self.covers(*start, last) {
@@ -192,7 +200,7 @@ impl Symbols {
     }
 
     /// The number of a method, which is made where it is new; `None` where there is no room for another.
-    fn method(&mut self, method: Method, parameters: impl FnOnce(&mut Self) -> NameId) -> Option<MethodId> {
+    fn method(&mut self, method: Method, origin: Origin, parameters: impl FnOnce(&mut Self) -> NameId) -> Option<MethodId> {
         let next = MethodId(self.methods.len() as u32);
         if let Some(id) = self.by_identity.get(&method) {
             return Some(*id);
@@ -203,6 +211,7 @@ impl Symbols {
         }
         self.methods.push(method);
         self.tiers.push(0);
+        self.origins.push(origin);
         let parameters = parameters(self);
         self.parameters.push(parameters);
         self.by_identity.insert(method, next);

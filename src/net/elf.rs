@@ -1,4 +1,4 @@
-//! Names that an ELF file exports: how a program that .NET compiled to native code is told from one that brings a JIT.
+//! ELF files: what they export, which tells a program that .NET compiled to native code from one that brings a JIT, and their functions.
 //!
 //! The file is the target's and may hold anything: little of it is read, and what does not make sense has no names.
 
@@ -31,6 +31,10 @@ const NATIVE_AOT: &[u8] = b"DotNetRuntimeDebugHeader";
 /// What a single-file application exports that has all of CoreCLR in it.
 const CORE_CLR: &[u8] = b"g_dacTable";
 
+mod functions;
+
+pub(super) use functions::Functions;
+
 /// Whether a program file holds the NativeAOT runtime, and not CoreCLR.
 pub(super) fn is_native_aot(file: &File) -> bool {
     let names = dynamic_names(file).unwrap_or_default();
@@ -40,10 +44,7 @@ pub(super) fn is_native_aot(file: &File) -> bool {
 
 /// The string table of the dynamic symbols: names with a NUL behind each. Empty where the file is no ELF file of this kind.
 fn dynamic_names(file: &File) -> io::Result<Vec<u8>> {
-    let header = read(file, 0, HEADER as u64)?;
-    let Ok(Some((at, count))) = program_headers(&header) else { return Ok(Vec::new()) };
-    let table = read(file, at, u64::from(count) * SEGMENT as u64)?;
-    let segments: Vec<_> = table.chunks_exact(SEGMENT).filter_map(|bytes| Segment::read(bytes).ok()).collect();
+    let segments = segments(file)?;
     let Some(dynamic) = segments.iter().find(|segment| segment.kind == DYNAMIC) else { return Ok(Vec::new()) };
     let entries = read(file, dynamic.offset, dynamic.size.min(LONGEST_DYNAMIC))?;
     let value = |wanted: u64| {
@@ -56,6 +57,14 @@ fn dynamic_names(file: &File) -> io::Result<Vec<u8>> {
     let loaded = segments.iter().filter(|segment| segment.kind == LOAD);
     let place = loaded.filter_map(|segment| segment.place_of(address)).next();
     place.map_or_else(|| Ok(Vec::new()), |place| read(file, place, size.min(LONGEST_NAMES)))
+}
+
+/// The parts of a file that are loaded. None where it is no ELF file of this kind.
+fn segments(file: &File) -> io::Result<Vec<Segment>> {
+    let header = read(file, 0, HEADER as u64)?;
+    let Ok(Some((at, count))) = program_headers(&header) else { return Ok(Vec::new()) };
+    let table = read(file, at, u64::from(count) * SEGMENT as u64)?;
+    Ok(table.chunks_exact(SEGMENT).filter_map(|bytes| Segment::read(bytes).ok()).collect())
 }
 
 /// Where the program headers are, and how many.
@@ -72,6 +81,7 @@ fn program_headers(header: &[u8]) -> Result<Option<(u64, u16)>, WireError> {
 }
 
 /// A part of the file, and where it is loaded to.
+#[derive(Debug)]
 struct Segment {
     kind: u32,
     offset: u64,
@@ -91,6 +101,12 @@ impl Segment {
     fn place_of(&self, address: u64) -> Option<u64> {
         let inside = address.checked_sub(self.address).filter(|inside| *inside < self.size)?;
         self.offset.checked_add(inside)
+    }
+
+    /// The address of a place in the file.
+    fn address_of(&self, place: u64) -> Option<u64> {
+        let inside = place.checked_sub(self.offset).filter(|inside| *inside < self.size)?;
+        self.address.checked_add(inside)
     }
 }
 

@@ -7,6 +7,7 @@ use foldhash::HashMap;
 use crate::clr::payload::Tier;
 use crate::nettrace::ThreadId;
 
+use super::super::Origin;
 use super::profile::{Cell, FrameKind, Profile, ProfileFrame};
 use super::tree::StackTree;
 use super::{SampleFilter, ThreadSamples};
@@ -69,6 +70,8 @@ pub struct MethodTime {
     pub total: SampleCount,
     /// The tiers that it was compiled in.
     pub tiers: Vec<Tier>,
+    /// Whose code it is.
+    pub origin: Origin,
 }
 
 /// The same, by the index of its frame.
@@ -243,7 +246,7 @@ impl<'a> Counts<'a> {
             walk.extend(self.profile.children(index).map(|child| (child, true)));
         }
         let kind = |method: &MethodCount| self.profile.frames[method.frame as usize].kind;
-        methods.retain(|method| method.total.all() > 0 && !matches!(kind(method), FrameKind::Folded | FrameKind::Cut));
+        methods.retain(|method| method.total.all() > 0 && !matches!(kind(method), FrameKind::Folded | FrameKind::Cut | FrameKind::Broken));
         methods
     }
 
@@ -257,8 +260,8 @@ impl<'a> Counts<'a> {
         });
         methods.truncate(limit);
         let time = |method: &MethodCount| {
-            let ProfileFrame { name, parameters, module, tiers, .. } = frame(method).clone();
-            MethodTime { name, parameters, module, own: method.own, total: method.total, tiers }
+            let ProfileFrame { name, parameters, module, tiers, origin, .. } = frame(method).clone();
+            MethodTime { name, parameters, module, own: method.own, total: method.total, tiers, origin }
         };
         methods.iter().map(time).collect()
     }

@@ -4,6 +4,7 @@
 //! not of processor time: as long as its round took. A sample whose method is not known yet is kept by address, and finds its method when that is asked for.
 
 mod counts;
+mod cpu;
 mod profile;
 mod rounds;
 mod samples;
@@ -19,12 +20,15 @@ use super::Symbols;
 use super::known::Known;
 
 use samples::{Doing, Samples};
-use tree::StackTree;
+use tree::{Frame, StackTree};
 
 pub use counts::{CallNode, Counts, MethodCount, MethodTime, SampleCount, StackGroup};
+pub use cpu::{CpuSamples, CpuStack, MissingFrames};
 pub use profile::{Profile, ProfileFrame};
 pub use rounds::Rounds;
 
+/// Frames after which the runtime cuts stacks off (reference: nettrace, stacks). What has as many has more, as a rule.
+const CUT: usize = 100;
 /// Numbers of stacks below this are looked up by index.
 const DENSE: usize = 1 << 16;
 /// Stacks of larger numbers that are remembered.
@@ -139,7 +143,7 @@ impl Methods {
         let node = match remembered {
             Some(remembered) => remembered.node,
             None => match known.event.stack() {
-                Some(stack) if !stack.is_empty() => self.tree.add(stack, symbols),
+                Some(stack) if !stack.is_empty() => self.tree.add(stack.frames(), (stack.len() == CUT).then_some(Frame::CUT), symbols),
                 _ => {
                     self.without_stack += 1;
                     StackTree::ROOT

@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use crate::clr::payload::Tier;
 use crate::nettrace::ThreadId;
 
-use super::super::Symbols;
+use super::super::{Origin, Symbols};
 use super::samples::Samples;
 use super::tree::{Frame, Meaning, StackTree};
 use super::waiting::waits;
@@ -38,6 +38,8 @@ pub struct ProfileFrame {
     pub module: String,
     /// The tiers that it was compiled in.
     pub tiers: Vec<Tier>,
+    /// Whose code it is.
+    pub origin: Origin,
     pub(super) kind: FrameKind,
 }
 
@@ -64,10 +66,12 @@ pub(super) enum FrameKind {
     Address,
     Folded,
     Cut,
+    Broken,
 }
 
 /// What stands for callers that are missing.
-const MISSING: &str = "(callers missing: stack cut off at 100 frames)";
+const CUT: &str = "(callers missing: stack cut off)";
+const BROKEN: &str = "(callers missing: code without frame pointers)";
 
 /// No node.
 pub(super) const NONE: u32 = u32::MAX;
@@ -152,18 +156,27 @@ impl Profile {
         let next = self.frames.len() as u32;
         let index = *known.by_frame.entry(frame).or_insert(next);
         if index == next {
-            let nameless = |kind, name| ProfileFrame { name, parameters: String::new(), module: String::new(), tiers: Vec::new(), kind };
+            let nameless = |kind, name| ProfileFrame {
+                name,
+                parameters: String::new(),
+                module: String::new(),
+                tiers: Vec::new(),
+                origin: Origin::Unknown,
+                kind,
+            };
             let described = match frame.meaning() {
                 Meaning::Method(method) => ProfileFrame {
                     name: symbols.full_name(method),
                     parameters: symbols.parameters(method).to_owned(),
                     module: symbols.module(method).to_owned(),
                     tiers: symbols.tiers(method),
+                    origin: symbols.origin(method),
                     kind: FrameKind::Method,
                 },
                 Meaning::Address(address) => nameless(FrameKind::Address, format!("{address:#x}")),
                 Meaning::Folded => nameless(FrameKind::Folded, "…".to_owned()),
-                Meaning::Cut => nameless(FrameKind::Cut, MISSING.to_owned()),
+                Meaning::Cut => nameless(FrameKind::Cut, CUT.to_owned()),
+                Meaning::Broken => nameless(FrameKind::Broken, BROKEN.to_owned()),
             };
             if described.kind == FrameKind::Method {
                 let title = [&described.name, &described.parameters, &described.module].map(String::clone);
@@ -181,7 +194,7 @@ impl Profile {
                     let (namespace, name) = symbols.names(method);
                     waits(namespace, name)
                 }
-                Meaning::Address(_) | Meaning::Folded | Meaning::Cut => false,
+                Meaning::Address(_) | Meaning::Folded | Meaning::Cut | Meaning::Broken => false,
             };
             self.frames.push(described);
             known.waiting.push(wait);

@@ -94,6 +94,18 @@ impl Default for Samples {
 impl Samples {
     /// Counts a sample and gives its cell.
     pub(super) fn add(&mut self, node: u32, thread: ThreadId, at: i64, doing: Doing) -> u32 {
+        let cell = self.cell_of(node, thread);
+        self.again(cell, at, doing);
+        cell
+    }
+
+    /// Counts a sample that stands for so many nanoseconds.
+    pub(super) fn add_weighed(&mut self, node: u32, thread: ThreadId, at: i64, doing: Doing, ns: u64) {
+        let cell = self.cell_of(node, thread);
+        self.tally(cell, at, doing, ns);
+    }
+
+    fn cell_of(&mut self, node: u32, thread: ThreadId) -> u32 {
         let next = self.threads.len() as u32;
         let thread = match self.thread_index.get(&thread) {
             Some(index) => *index,
@@ -104,21 +116,26 @@ impl Samples {
             }
             None => OTHERS,
         };
-        let cell = self.cell(node, thread);
-        self.again(cell, at, doing);
-        cell
+        self.cell(node, thread)
     }
 
     /// Counts another sample of a cell.
     #[inline]
     pub(super) fn again(&mut self, cell: u32, at: i64, doing: Doing) {
-        let cell = &mut self.cells[cell as usize];
-        let thread = &mut self.threads[cell.thread as usize];
+        let index = self.cells[cell as usize].thread;
+        let thread = &mut self.threads[index as usize];
         let (round, ns) = self.rounds.sample(thread.round, at);
         // Of threads that are not told apart there are many in a round.
-        if cell.thread != OTHERS {
+        if index != OTHERS {
             thread.round = round;
         }
+        self.tally(cell, at, doing, ns);
+    }
+
+    #[inline]
+    fn tally(&mut self, cell: u32, at: i64, doing: Doing, ns: u64) {
+        let cell = &mut self.cells[cell as usize];
+        let thread = &mut self.threads[cell.thread as usize];
         let tally = match doing {
             Doing::Managed => &mut cell.managed,
             Doing::External => &mut cell.external,

@@ -2,8 +2,6 @@
 
 use foldhash::HashMap;
 
-use crate::nettrace::Stack;
-
 use super::super::Symbols;
 use super::super::symbols::MethodId;
 
@@ -11,8 +9,6 @@ use super::super::symbols::MethodId;
 const NODES: usize = 1 << 17;
 /// Most frames of a stack, counted from the leaf.
 const DEPTH: usize = 256;
-/// Frames after which the runtime cuts stacks off (reference: nettrace, stacks). What has as many has more, as a rule.
-const CUT: usize = 100;
 
 /// A tree of stacks from their roots on.
 #[derive(Debug)]
@@ -39,11 +35,14 @@ pub(super) enum Meaning {
     Address(u64),
     Folded,
     Cut,
+    Broken,
 }
 
 impl Frame {
     pub(super) const FOLDED: Self = Self(u64::MAX);
-    const CUT: Self = Self(u64::MAX - 1);
+    pub(super) const CUT: Self = Self(u64::MAX - 1);
+    /// The outermost frames are missing because code in between does not keep the frame pointer.
+    pub(super) const BROKEN: Self = Self(u64::MAX - 2);
     /// No address has it: it would be in the half that belongs to the kernel.
     const METHOD: u64 = 1 << 63;
 
@@ -55,6 +54,7 @@ impl Frame {
         match self {
             Self::FOLDED => Meaning::Folded,
             Self::CUT => Meaning::Cut,
+            Self::BROKEN => Meaning::Broken,
             Self(frame) if frame & Self::METHOD != 0 => Meaning::Method(MethodId(frame as u32)),
             Self(address) => Meaning::Address(address),
         }
@@ -102,10 +102,15 @@ impl StackTree {
         self.nodes.len() + DEPTH > NODES
     }
 
-    /// The node of a stack's leaf.
-    pub(super) fn add(&mut self, stack: Stack<'_>, symbols: &Symbols) -> u32 {
-        let root = if stack.len() == CUT { self.child(Self::ROOT, Frame::CUT) } else { Self::ROOT };
-        let frames = stack.frames().take(DEPTH).enumerate().rev();
+    /// The node of a stack's leaf. The frames are leaf first; `missing` stands for those that are missing at their end.
+    pub(super) fn add(
+        &mut self,
+        frames: impl DoubleEndedIterator<Item = u64> + ExactSizeIterator,
+        missing: Option<Frame>,
+        symbols: &Symbols,
+    ) -> u32 {
+        let root = missing.map_or(Self::ROOT, |missing| self.child(Self::ROOT, missing));
+        let frames = frames.take(DEPTH).enumerate().rev();
         frames.fold(root, |parent, (depth, address)| {
             // A return address can stand behind the last byte of its method.
             let address = if depth == 0 { address } else { address.wrapping_sub(1) };

@@ -4,10 +4,14 @@
 
 mod buffer;
 mod chain;
+mod code;
+mod demangle;
 mod error;
 mod frequency;
+mod kernel;
 mod sampler;
 
+pub use code::{CodeChain, CodeFunction, CodeKind, NativeCode};
 pub use error::PerfError;
 pub use frequency::{Frequency, FrequencyError};
 pub use sampler::{CpuSample, CpuSampler, CpuThread, SampleLoss};

@@ -66,6 +66,36 @@ pub(crate) struct MappedFile {
     pub(crate) is_deleted: bool,
 }
 
+/// Memory that a process may execute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CodeMapping {
+    pub(crate) range: Range<u64>,
+    /// Where in the file it begins.
+    pub(crate) file_offset: u64,
+    /// The file as the process sees paths, or a word of the kernel in brackets; empty where it is of no file.
+    pub(crate) path: Vec<u8>,
+    /// Whether the path has another file by now, or none.
+    pub(crate) is_deleted: bool,
+}
+
+impl CodeMapping {
+    /// A line of `maps`: "from-to rwxp offset device inode path", the numbers in hexadecimal digits. `None` for what may not be executed.
+    fn parse(line: &[u8]) -> Option<Self> {
+        let number = |text: &[u8]| u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok();
+        let mut words = words(line);
+        let mut ends = words.next()?.splitn(2, |byte| *byte == b'-').map(number);
+        let range = ends.next()??..ends.next()??;
+        if !words.next()?.contains(&b'x') {
+            return None;
+        }
+        let file_offset = number(words.next()?)?;
+        // It may have spaces, and no column before has one of these.
+        let path = line.iter().position(|byte| matches!(byte, b'/' | b'[')).map_or(&[][..], |at| &line[at..]);
+        let kept = path.strip_suffix(b" (deleted)");
+        Some(Self { range, file_offset, path: kept.unwrap_or(path).to_vec(), is_deleted: kept.is_some() })
+    }
+}
+
 impl Proc {
     /// Opens the proc file system mounted at `path`.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
@@ -312,16 +342,13 @@ impl Proc {
 
     /// The addresses that the process may execute, in ascending order.
     pub(crate) fn code(&self, pid: u32) -> io::Result<Vec<Range<u64>>> {
+        Ok(self.code_mappings(pid)?.into_iter().map(|mapping| mapping.range).collect())
+    }
+
+    /// What the process may execute, by ascending address.
+    pub(crate) fn code_mappings(&self, pid: u32) -> io::Result<Vec<CodeMapping>> {
         let maps = self.maps(pid)?;
-        // "from-to rwxp ..", the addresses in hexadecimal digits.
-        let address = |text: &[u8]| u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok();
-        let code = |line: &[u8]| {
-            let mut words = words(line);
-            let mut ends = words.next()?.splitn(2, |byte| *byte == b'-').map(address);
-            let range = ends.next()??..ends.next()??;
-            words.next()?.contains(&b'x').then_some(range)
-        };
-        Ok(maps.split(|byte| *byte == b'\n').filter_map(code).collect())
+        Ok(maps.split(|byte| *byte == b'\n').filter_map(CodeMapping::parse).collect())
     }
 
     /// The version that a library of the process says in its text, where its path says none.
@@ -334,6 +361,18 @@ impl Proc {
     pub(crate) fn is_native_aot(&self, pid: u32) -> bool {
         open_link(&self.path_of(pid, "exe")).is_ok_and(|file| elf::is_native_aot(&file))
             && self.runtime_library(pid).is_ok_and(|library| library.is_none())
+    }
+
+    /// Opens a file that is mapped into a process for reading, if it is a regular one.
+    pub(crate) fn mapped_file(&self, pid: u32, path: &Path) -> io::Result<File> {
+        open_unasked(&self.path_of(pid, "root"), path)
+    }
+
+    /// The functions of the kernel, as `kallsyms` lists them: no more than so many bytes.
+    pub(crate) fn kernel_functions(&self, most: u64) -> io::Result<Vec<u8>> {
+        let mut list = Vec::new();
+        File::from(self.open_file("kallsyms")?).take(most).read_to_end(&mut list)?;
+        Ok(list)
     }
 
     fn maps(&self, pid: u32) -> io::Result<Vec<u8>> {

@@ -92,6 +92,9 @@ fn code_is_what_may_be_executed() {
         b"1000-2000 r-xp 00000000 08:01 1234 /lib/a (deleted)\n2000-3000 rw-p 00000000 00:00 0 [xheap]\nnonsense\n\n7f00-7f01 rwxs 0 0 0\n";
     let (_root, proc) = tree(&[("9/maps", maps)]);
     assert_eq!(proc.code(9).unwrap(), [0x1000..0x2000, 0x7f00..0x7f01]);
+    let mappings = proc.code_mappings(9).unwrap();
+    let path = |at: usize| (String::from_utf8(mappings[at].path.clone()).unwrap(), mappings[at].is_deleted);
+    assert_eq!((path(0), path(1)), (("/lib/a".to_owned(), true), (String::new(), false)));
 }
 
 #[test]

@@ -1,0 +1,157 @@
+//! Samples of what threads execute, which the kernel took: pieces of processor time.
+
+use crate::analysis::Symbols;
+use crate::nettrace::ThreadId;
+
+use super::Profile;
+use super::samples::{Doing, Samples};
+use super::tree::{Frame, StackTree};
+
+/// What a thread executed.
+#[derive(Debug, Clone, Copy)]
+pub struct CpuStack<'a> {
+    /// The thread.
+    pub thread: ThreadId,
+    /// When, nanoseconds on any clock.
+    pub at: i64,
+    /// Frames in the kernel, innermost first.
+    pub kernel: &'a [u64],
+    /// Frames of the program, innermost first. All but the first are return addresses.
+    pub user: &'a [u64],
+    /// What is missing of it.
+    pub missing: Option<MissingFrames>,
+}
+
+/// Why the outermost frames of a stack are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissingFrames {
+    /// There were more than are kept.
+    Cut,
+    /// A function in between does not keep the frame pointer.
+    Broken,
+}
+
+/// Counts samples of processor time.
+#[derive(Debug)]
+pub struct CpuSamples {
+    period_ns: u64,
+    tree: StackTree,
+    samples: Samples,
+    /// The frames of one sample; kept for its memory.
+    frames: Vec<u64>,
+    cut: u64,
+    broken: u64,
+}
+
+/// Addresses of the kernel have this bit, and none of a program has. Frames that are no address have it, too: so it is taken off.
+const KERNEL: u64 = 1 << 63;
+
+impl CpuSamples {
+    /// Samples that each stand for so many nanoseconds.
+    pub fn new(period_ns: u64) -> Self {
+        Self { period_ns, tree: StackTree::default(), samples: Samples::default(), frames: Vec::new(), cut: 0, broken: 0 }
+    }
+
+    /// Counts a sample.
+    pub fn add(&mut self, stack: &CpuStack<'_>) {
+        self.frames.clear();
+        self.frames.extend(stack.kernel.iter().map(|address| address & !KERNEL));
+        self.frames.extend(stack.user);
+        let missing = match stack.missing {
+            None => None,
+            Some(MissingFrames::Cut) => {
+                self.cut += 1;
+                Some(Frame::CUT)
+            }
+            Some(MissingFrames::Broken) => {
+                self.broken += 1;
+                Some(Frame::BROKEN)
+            }
+        };
+        // Names come at the end.
+        let node = self.tree.add(self.frames.iter().copied(), missing, &Symbols::default());
+        self.samples.add_weighed(node, stack.thread, stack.at, Doing::Managed, self.period_ns);
+        if self.tree.is_full() || self.samples.is_full() {
+            let weights = self.samples.by_node(self.tree.len());
+            let moved = self.tree.make_room(&Symbols::default(), weights);
+            self.samples.make_room(&moved);
+        }
+    }
+
+    /// How many samples there are.
+    pub fn count(&self) -> u64 {
+        self.samples.count()
+    }
+
+    /// Samples whose outermost frames are missing: of stacks that were cut off, and of such with a function that does not keep the frame pointer.
+    pub fn missing(&self) -> (u64, u64) {
+        (self.cut, self.broken)
+    }
+
+    /// The addresses of all frames, sorted.
+    pub fn addresses(&self) -> Vec<u64> {
+        self.tree.addresses()
+    }
+
+    /// The address in the kernel that one of [`addresses`](Self::addresses) stands for; `None` where it is one of the program.
+    pub fn kernel_address(address: u64) -> Option<u64> {
+        // Programs have the lower 56 bits at most, and it has all others.
+        Some(address | KERNEL).filter(|address| *address >= 0xff << 56)
+    }
+
+    /// All samples, with these names.
+    pub fn profile(&self, symbols: &Symbols) -> Profile {
+        Profile { interval_ns: Some(self.period_ns), ..Profile::new(&self.tree, &self.samples, symbols, 0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{NativeFunction, Origin, SampleFilter};
+
+    #[test]
+    fn samples_become_time_of_functions() {
+        let mut cpu = CpuSamples::new(1000);
+        let kernel = 0xffff_ffff_8100_0000;
+        let inside = [kernel];
+        let stack = |kernel, user, missing| CpuStack { thread: ThreadId::of(7), at: 5, kernel, user, missing };
+        cpu.add(&stack(&[], &[100, 201, 301], None));
+        cpu.add(&stack(&[], &[105, 201, 301], None));
+        cpu.add(&stack(&inside, &[205, 301], None));
+        cpu.add(&stack(&[], &[400], Some(MissingFrames::Broken)));
+        cpu.add(&stack(&[], &[100, 100], Some(MissingFrames::Cut)));
+        let mut symbols = Symbols::default();
+        let named = |address| match CpuSamples::kernel_address(address) {
+            Some(address) => (if address == kernel { "sys" } else { "?" }, Origin::Kernel),
+            None => (["", "leaf", "middle", "main", "odd"][(address / 100) as usize], Origin::Native),
+        };
+        for address in cpu.addresses() {
+            let (name, origin) = named(address);
+            symbols.add_native(&NativeFunction { address, start: address, size: 1, name, image: "", origin });
+        }
+        let methods = cpu.profile(&symbols).methods(SampleFilter::BUSY, 10);
+        let of = |name: &str| {
+            let method = methods.methods.iter().find(|method| method.name == name).unwrap_or_else(|| panic!("no {name}"));
+            (method.own.all_ns(), method.total.all_ns(), method.origin)
+        };
+        assert_eq!(of("leaf"), (3000, 3000, Origin::Native));
+        assert_eq!(of("sys"), (1000, 1000, Origin::Kernel));
+        // The return address 100 is that of a call in what ends at 99.
+        assert_eq!((of("middle"), of("main")), ((0, 3000, Origin::Native), (0, 3000, Origin::Native)));
+        assert_eq!((methods.samples.all(), methods.samples.all_ns(), methods.unresolved), (5, 5000, 0));
+        assert_eq!(((cpu.missing()), methods.methods.len()), ((1, 1), 6));
+        assert_eq!(methods.interval_ns, Some(1000));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut cpu = CpuSamples::new(1);
+        for at in 0..300_000 {
+            let user = [at * 16, at * 32 + 1, 7];
+            cpu.add(&CpuStack { thread: ThreadId::of(at % 9000), at: at as i64, kernel: &[], user: &user, missing: None });
+        }
+        assert_eq!(cpu.count(), 300_000);
+        assert!(cpu.addresses().len() < 1 << 17);
+    }
+}

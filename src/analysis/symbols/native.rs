@@ -1,0 +1,102 @@
+//! Functions that are no managed methods, in the same table.
+
+use super::{Body, Method, MethodId, NameId, Symbols};
+
+/// Whose code a function is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum Origin {
+    /// A .NET method.
+    #[default]
+    Managed,
+    /// A library, the runtime's own among them.
+    Native,
+    /// The kernel.
+    Kernel,
+    /// Code that the runtime generated and gave no name: it leads from one method to another.
+    Stub,
+    /// Not known.
+    Unknown,
+}
+
+impl Origin {
+    /// All, most interesting first.
+    pub const ALL: [Self; 5] = [Self::Managed, Self::Native, Self::Kernel, Self::Stub, Self::Unknown];
+
+    /// A word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Managed => "managed",
+            Self::Native => "native",
+            Self::Kernel => "kernel",
+            Self::Stub => "stub",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A function, and where its code is.
+#[derive(Debug, Clone, Copy)]
+pub struct NativeFunction<'a> {
+    /// An address that it has.
+    pub address: u64,
+    /// Its first address.
+    pub start: u64,
+    /// Bytes.
+    pub size: u32,
+    /// Its name.
+    pub name: &'a str,
+    /// The file that it is of; may be empty.
+    pub image: &'a str,
+    /// Whose code it is.
+    pub origin: Origin,
+}
+
+impl Symbols {
+    /// Adds a function. Where it overlaps what is known it gets only the address that is asked for.
+    pub fn add_native(&mut self, function: &NativeFunction<'_>) {
+        let &NativeFunction { address, start, size, name, image, origin } = function;
+        let (image, name) = (self.names.add_str(image), self.names.add_str(name));
+        // The numbers of modules are addresses of the process: these are none.
+        let module = u64::MAX - u64::from(image.number());
+        if self.has_room_for(module) {
+            self.modules.insert(module, image);
+        }
+        let method = Method { module, token: origin as u32, namespace: NameId::default(), name };
+        let Some(method) = self.method(method, origin, |_| NameId::default()) else { return };
+        let last = start.saturating_add(u64::from(size.max(1)) - 1);
+        if start > address || last < address || self.covers(start, last) {
+            self.clear(address, 1);
+            self.insert(address, Body { size: 1, method });
+        } else {
+            self.insert(start, Body { size: size.max(1), method });
+        }
+    }
+
+    /// Whose code a method is.
+    pub fn origin(&self, method: MethodId) -> Origin {
+        self.origins[method.0 as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_found_by_address() {
+        let mut symbols = Symbols::default();
+        let function = |address, start, size, name, origin| NativeFunction { address, start, size, name, image: "libc.so.6", origin };
+        symbols.add_native(&function(105, 100, 10, "memcpy", Origin::Native));
+        symbols.add_native(&function(109, 95, 100, "overlaps", Origin::Native));
+        symbols.add_native(&function(200, 200, 1, "", Origin::Native));
+        symbols.add_native(&function(300, 300, 1, "", Origin::Native));
+        symbols.add_native(&function(400, 400, 0, "do_syscall_64", Origin::Kernel));
+        let found =
+            |address| symbols.find(address).map(|method| (symbols.full_name(method), symbols.module(method), symbols.origin(method)));
+        assert_eq!(found(100), None, "the place was taken");
+        assert_eq!(found(109).unwrap(), ("overlaps".to_owned(), "libc.so.6", Origin::Native));
+        assert_eq!(found(400).unwrap().2, Origin::Kernel);
+        assert_eq!(symbols.find(200), symbols.find(300), "what has no name in a file is one");
+        assert_eq!(found(201), None);
+    }
+}

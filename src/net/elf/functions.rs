@@ -1,0 +1,204 @@
+//! The functions of an ELF file, from its symbol tables.
+
+use std::fs::File;
+use std::io;
+
+use super::{HEADER, LOAD, MAGIC, Segment, read, segments};
+use crate::wire::{Reader, WireError};
+
+/// The most sections that are looked at. Large programs have about 40.
+const MOST_SECTIONS: u16 = 1024;
+/// The most that is read of a symbol table, and of its names. Debug builds of a runtime have 10 MB.
+const LONGEST: u64 = 64 << 20;
+const SECTION: usize = 64;
+const SYMBOL: usize = 24;
+/// `SHT_SYMTAB` and `SHT_DYNSYM`.
+const TABLES: [u32; 2] = [2, 11];
+/// `STT_FUNC` and `STT_GNU_IFUNC`.
+const FUNCTIONS: [u8; 2] = [2, 10];
+/// Functions of assembly code may have no size. This much is taken to be theirs, where no other begins before.
+const SIZELESS: u64 = 4096;
+/// Names are cut off here.
+const LONGEST_NAME: usize = 1024;
+
+/// The functions of a file by address.
+#[derive(Debug, Default)]
+pub(in crate::net) struct Functions {
+    segments: Vec<Segment>,
+    /// Sorted by address, none twice.
+    functions: Vec<Function>,
+    names: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Function {
+    address: u64,
+    size: u64,
+    /// Where its name begins.
+    name: usize,
+}
+
+/// A part of the file that holds something.
+struct Section {
+    kind: u32,
+    offset: u64,
+    size: u64,
+    link: u32,
+}
+
+impl Functions {
+    /// The functions of a file; none where it is no ELF file of this kind.
+    pub(in crate::net) fn read(file: &File) -> io::Result<Self> {
+        let mut this = Self { segments: segments(file)?, ..Self::default() };
+        this.segments.retain(|segment| segment.kind == LOAD);
+        let header = read(file, 0, HEADER as u64)?;
+        let Ok(Some((at, count))) = section_headers(&header) else { return Ok(this) };
+        let table = read(file, at, u64::from(count) * SECTION as u64)?;
+        let sections: Vec<_> = table.chunks_exact(SECTION).filter_map(|bytes| Section::read(bytes).ok()).collect();
+        for table in sections.iter().filter(|section| TABLES.contains(&section.kind)) {
+            let Some(names) = sections.get(table.link as usize) else { continue };
+            let base = this.names.len();
+            this.names.extend(read(file, names.offset, names.size.min(LONGEST))?);
+            let symbols = read(file, table.offset, table.size.min(LONGEST))?;
+            let length = this.names.len() - base;
+            this.functions.extend(symbols.chunks_exact(SYMBOL).filter_map(|bytes| Function::read(bytes, base, length).ok().flatten()));
+        }
+        // Both tables have what is exported. Of aliases the one with a size counts.
+        this.functions.sort_by_key(|function| (function.address, u64::MAX - function.size));
+        this.functions.dedup_by_key(|function| function.address);
+        Ok(this)
+    }
+
+    /// The function at a place in the file: its name as it stands there, how far into it the place is, and its size.
+    pub(in crate::net) fn at(&self, place: u64) -> Option<(&[u8], u64, u64)> {
+        let address = self.segments.iter().find_map(|segment| segment.address_of(place))?;
+        let next = self.functions.partition_point(|function| function.address <= address);
+        let function = self.functions.get(next.checked_sub(1)?)?;
+        let room = self.functions.get(next).map_or(u64::MAX, |next| next.address - function.address);
+        let size = if function.size == 0 { SIZELESS.min(room) } else { function.size };
+        let inside = address - function.address;
+        let name = self.names.get(function.name..)?;
+        let name = &name[..name.iter().take(LONGEST_NAME).position(|byte| *byte == 0).unwrap_or(name.len().min(LONGEST_NAME))];
+        (inside < size && !name.is_empty()).then_some((name, inside, size))
+    }
+}
+
+/// Where the section headers are, and how many.
+fn section_headers(header: &[u8]) -> Result<Option<(u64, u16)>, WireError> {
+    let mut reader = Reader::new(header);
+    if reader.take(MAGIC.len())? != MAGIC {
+        return Ok(None);
+    }
+    reader.take(40 - MAGIC.len())?;
+    let at = reader.u64()?;
+    reader.take(58 - 48)?;
+    let (size, count) = (reader.u16()?, reader.u16()?);
+    Ok((usize::from(size) == SECTION && count <= MOST_SECTIONS).then_some((at, count)))
+}
+
+impl Section {
+    fn read(bytes: &[u8]) -> Result<Self, WireError> {
+        let mut reader = Reader::new(bytes);
+        let (_name, kind, _flags, _address) = (reader.u32()?, reader.u32()?, reader.u64()?, reader.u64()?);
+        Ok(Self { kind, offset: reader.u64()?, size: reader.u64()?, link: reader.u32()? })
+    }
+}
+
+impl Function {
+    /// `None` for what is no function of this file. Its names begin at `base`, and have so many bytes.
+    fn read(bytes: &[u8], base: usize, names: usize) -> Result<Option<Self>, WireError> {
+        let mut reader = Reader::new(bytes);
+        let (name, info, _other, section) = (reader.u32()? as usize, reader.u8()?, reader.u8()?, reader.u16()?);
+        let (address, size) = (reader.u64()?, reader.u64()?);
+        let is_function = FUNCTIONS.contains(&(info & 0xf)) && section != 0 && name < names;
+        Ok(is_function.then_some(Self { address, size, name: base + name }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    const LOADED_AT: u64 = 0x40_0000;
+    const CODE: u64 = 0x1000;
+
+    /// An ELF file with code at [`CODE`], which has these functions: name, place behind its start, size.
+    fn elf(functions: &[(&str, u64, u64)]) -> Vec<u8> {
+        let mut names = vec![0];
+        let mut symbols = vec![0; SYMBOL];
+        for (name, at, size) in functions {
+            symbols.extend((names.len() as u32).to_le_bytes());
+            symbols.extend([0x12, 0, 1, 0]);
+            symbols.extend([LOADED_AT + CODE + at, *size].map(u64::to_le_bytes).concat());
+            names.extend(name.as_bytes());
+            names.push(0);
+        }
+        let segment = (HEADER + 3 * SECTION) as u64;
+        let symbols_at = segment + 56;
+        let names_at = symbols_at + symbols.len() as u64;
+        let mut bytes = [&MAGIC[..], &[0; 26]].concat();
+        bytes.extend([segment, HEADER as u64].map(u64::to_le_bytes).concat());
+        bytes.extend([0; 6]);
+        bytes.extend([56_u16, 1, SECTION as u16, 3, 0].map(u16::to_le_bytes).concat());
+        bytes.resize(HEADER, 0);
+        for (kind, offset, size, link) in [(0, 0, 0, 0), (2, symbols_at, symbols.len(), 2), (3, names_at, names.len(), 0)] {
+            bytes.extend([0_u32, kind].map(u32::to_le_bytes).concat());
+            bytes.extend([0, 0, offset, size as u64].map(u64::to_le_bytes).concat());
+            bytes.extend([link, 0_u32].map(u32::to_le_bytes).concat());
+            bytes.extend([0; 16]);
+        }
+        bytes.extend([LOAD, 5].map(u32::to_le_bytes).concat());
+        bytes.extend([CODE, LOADED_AT + CODE, 0, 0x1000, 0x1000, 0x1000].map(u64::to_le_bytes).concat());
+        [bytes, symbols, names].concat()
+    }
+
+    fn functions(bytes: &[u8]) -> Functions {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        // Places that no file has are errors.
+        Functions::read(&file).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_place_in_a_file_has_its_function() {
+        let functions = functions(&elf(&[("late", 0x40, 0), ("early", 0, 0x10), ("alias", 0, 0), ("next", 0x60, 8)]));
+        let name = |inside: u64| functions.at(CODE + inside).map(|(name, ..)| String::from_utf8_lossy(name).into_owned());
+        let named = |name: &str| Some(name.to_owned());
+        for (inside, expected) in [
+            (0, named("early")),
+            (0xf, named("early")),
+            (0x10, None),
+            (0x40, named("late")),
+            (0x5f, named("late")),
+            (0x67, named("next")),
+            (0x68, None),
+        ] {
+            assert_eq!(name(inside), expected, "{inside:#x}");
+        }
+        assert_eq!(functions.at(CODE + 0xf).unwrap().1, 0xf);
+        assert_eq!((functions.at(0), functions.at(u64::MAX)), (None, None));
+        let own = Functions::read(&File::open(std::env::current_exe().unwrap()).unwrap()).unwrap();
+        assert!(own.functions.len() > 1000, "a test has symbols");
+    }
+
+    #[test]
+    fn no_damage_does_harm() {
+        let whole = elf(&[("name", 0, 0x10)]);
+        let look = |bytes: &[u8]| {
+            let functions = functions(bytes);
+            for place in [0, CODE, CODE + 1, u64::MAX] {
+                functions.at(place);
+            }
+        };
+        (0..whole.len()).for_each(|length| look(&whole[..length]));
+        for at in 0..whole.len() {
+            for value in [0xff, 0x7f, 0] {
+                let mut damaged = whole.clone();
+                let end = (at + 8).min(damaged.len());
+                damaged[at..end].fill(value);
+                look(&damaged);
+            }
+        }
+    }
+}

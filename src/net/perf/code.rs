@@ -1,0 +1,236 @@
+//! What the code of a process is: which file an address is of, and which function.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use foldhash::HashMap;
+
+use super::demangle::readable;
+use super::kernel::KernelFunctions;
+use crate::model::ProcessKey;
+use crate::net::client::Client;
+use crate::net::elf::Functions;
+use crate::net::proc::{CodeMapping, Proc};
+
+/// The mappings are read again after this time, where there are addresses that they do not have.
+const PACE: Duration = Duration::from_millis(500);
+/// Most mappings that are remembered.
+const MOST: usize = 1 << 16;
+
+/// What kind of code it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CodeKind {
+    /// A library or a program of native code.
+    Image,
+    /// A .NET assembly that was compiled ahead of time (ReadyToRun).
+    Assembly,
+    /// Memory that the process wrote itself: JIT-compiled methods and stubs.
+    Generated,
+    /// The kernel.
+    Kernel,
+}
+
+/// Code with a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeFunction {
+    /// Its first address.
+    pub start: u64,
+    /// Bytes.
+    pub size: u32,
+    /// Its name; empty where it is not known. Not sanitised.
+    pub name: String,
+    /// The file that it is of, without folder; empty for what is of no file. Not sanitised.
+    pub image: String,
+    /// What it is.
+    pub kind: CodeKind,
+}
+
+/// The frames of a call chain that are code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CodeChain<'a> {
+    /// Innermost first.
+    pub frames: &'a [u64],
+    /// Whether it ends before the function that a thread begins with: code that uses the frame pointer for something else is in the way.
+    pub broken: bool,
+}
+
+/// The code of a process.
+#[derive(Debug)]
+pub struct NativeCode {
+    proc: Arc<Proc>,
+    key: ProcessKey,
+    map: CodeMap,
+    /// By path.
+    files: HashMap<Vec<u8>, Functions>,
+    kernel: Option<KernelFunctions>,
+    read_at: Instant,
+}
+
+/// What a process may execute, by address.
+#[derive(Debug, Default)]
+struct CodeMap(Vec<CodeMapping>);
+
+impl Client {
+    /// The code of the process; `None` where /proc does not show it.
+    pub fn native_code(&self) -> Option<NativeCode> {
+        let (proc, key) = (self.shared_proc()?, self.endpoint().key);
+        let mut code = NativeCode { proc, key, map: CodeMap::default(), files: HashMap::default(), kernel: None, read_at: Instant::now() };
+        code.refresh();
+        Some(code)
+    }
+}
+
+impl NativeCode {
+    /// Reads the mappings again. What is gone stays known where nothing else is in its place.
+    pub fn refresh(&mut self) {
+        self.read_at = Instant::now();
+        if let Ok(mappings) = self.proc.code_mappings(self.key.pid)
+            && self.proc.shows(self.key)
+        {
+            self.map.update(mappings);
+        }
+    }
+
+    /// Leaves out what is no code: where a function does not keep the frame pointer, the kernel takes whatever is in its place for a frame.
+    pub fn chain<'a>(&mut self, frames: &'a [u64]) -> CodeChain<'a> {
+        let chain = self.map.chain(frames);
+        if chain.frames.len() == frames.len() || self.read_at.elapsed() < PACE {
+            return chain;
+        }
+        // The frame may be in code that is new.
+        self.refresh();
+        self.map.chain(frames)
+    }
+
+    /// The function of an address, or of the file that it is of; `None` where the process has no code there.
+    pub fn function(&mut self, address: u64) -> Option<CodeFunction> {
+        let mapping = self.map.find(address)?;
+        let kind = kind(mapping);
+        let unknown = |image| CodeFunction { start: address, size: 1, name: String::new(), image, kind };
+        if kind == CodeKind::Generated {
+            return Some(unknown(String::new()));
+        }
+        let image = String::from_utf8_lossy(mapping.path.rsplit(|byte| *byte == b'/').next().unwrap_or_default()).into_owned();
+        // Another file may have its path by now, with other functions.
+        if mapping.is_deleted || kind == CodeKind::Assembly || !mapping.path.starts_with(b"/") {
+            return Some(unknown(image));
+        }
+        let functions = self.files.entry(mapping.path.clone()).or_insert_with_key(|path| {
+            let file = self.proc.mapped_file(self.key.pid, Path::new(std::ffi::OsStr::from_bytes(path)));
+            file.and_then(|file| Functions::read(&file)).unwrap_or_default()
+        });
+        let place = (address - mapping.range.start).saturating_add(mapping.file_offset);
+        Some(match functions.at(place) {
+            Some((name, inside, size)) => CodeFunction {
+                start: address.saturating_sub(inside),
+                size: u32::try_from(size).unwrap_or(u32::MAX),
+                name: readable(name),
+                image,
+                kind,
+            },
+            None => unknown(image),
+        })
+    }
+
+    /// The function of the kernel at an address; without a name where the kernel does not tell us.
+    pub fn kernel_function(&mut self, address: u64) -> CodeFunction {
+        let kernel = self.kernel.get_or_insert_with(|| KernelFunctions::read(&self.proc));
+        let (start, name) = kernel.find(address).unwrap_or((address, String::new()));
+        let size = u32::try_from(address - start).unwrap_or(u32::MAX).saturating_add(1);
+        CodeFunction { start, size, name, image: "kernel".to_owned(), kind: CodeKind::Kernel }
+    }
+}
+
+impl CodeMap {
+    fn update(&mut self, mut mappings: Vec<CodeMapping>) {
+        mappings.truncate(MOST);
+        let gone = |old: &CodeMapping| {
+            let next = mappings.partition_point(|new| new.range.end <= old.range.start);
+            mappings.get(next).is_none_or(|new| new.range.start >= old.range.end)
+        };
+        let kept: Vec<_> = self.0.drain(..).filter(gone).take(MOST - mappings.len()).collect();
+        mappings.extend(kept);
+        mappings.sort_by_key(|mapping| mapping.range.start);
+        self.0 = mappings;
+    }
+
+    fn find(&self, address: u64) -> Option<&CodeMapping> {
+        let next = self.0.partition_point(|mapping| mapping.range.end <= address);
+        self.0.get(next).filter(|mapping| mapping.range.contains(&address))
+    }
+
+    fn chain<'a>(&self, frames: &'a [u64]) -> CodeChain<'a> {
+        let outermost = frames.iter().rposition(|frame| self.find(*frame).is_some());
+        let frames = &frames[..outermost.map_or(0, |at| at + 1)];
+        let begins = |frame: &u64| self.find(*frame).is_some_and(|mapping| kind(mapping) == CodeKind::Image);
+        CodeChain { frames, broken: frames.len() < 2 || !frames.last().is_some_and(begins) }
+    }
+}
+
+fn kind(mapping: &CodeMapping) -> CodeKind {
+    let path = &mapping.path[..];
+    let of_no_file = |path: &[u8]| path.starts_with(b"/memfd:") || path.starts_with(b"/dev/zero") || path.starts_with(b"/SYSV");
+    match path {
+        b"[vdso]" | b"[vsyscall]" => CodeKind::Image,
+        [b'/', ..] if of_no_file(path) => CodeKind::Generated,
+        [b'/', ..] if [&b".dll"[..], b".exe"].iter().any(|end| path.ends_with(end)) => CodeKind::Assembly,
+        [b'/', ..] => CodeKind::Image,
+        _ => CodeKind::Generated,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mapping(range: std::ops::Range<u64>, path: &str) -> CodeMapping {
+        CodeMapping { range, file_offset: 0, path: path.as_bytes().to_vec(), is_deleted: false }
+    }
+
+    fn map() -> CodeMap {
+        let mut map = CodeMap::default();
+        map.update(vec![
+            mapping(10..20, "/lib/libcoreclr.so"),
+            mapping(20..30, "/memfd:doublemapper"),
+            mapping(40..50, "/a/App.dll"),
+            mapping(60..70, ""),
+        ]);
+        map
+    }
+
+    #[test]
+    fn chains_end_where_a_thread_begins() {
+        for (frames, code, broken) in [
+            (&[25, 45, 65, 15][..], 4, false),
+            // What is behind it is no code.
+            (&[25, 15, 7, 99], 2, false),
+            // It does not matter in the middle.
+            (&[25, 35, 15], 3, false),
+            (&[15, 25, 99], 2, true),
+            (&[25], 1, true),
+            (&[15], 1, true),
+            (&[99], 0, true),
+            (&[], 0, true),
+        ] {
+            assert_eq!(map().chain(frames), CodeChain { frames: &frames[..code], broken }, "{frames:?}");
+        }
+    }
+
+    #[test]
+    fn code_is_told_apart_by_its_file() {
+        let map = map();
+        let kinds: Vec<_> = [10, 29, 49, 69].iter().map(|address| kind(map.find(*address).unwrap())).collect();
+        assert_eq!(kinds, [CodeKind::Image, CodeKind::Generated, CodeKind::Assembly, CodeKind::Generated]);
+        assert!([9, 30, 39, 50, 70].iter().all(|address| map.find(*address).is_none()));
+    }
+
+    #[test]
+    fn what_is_gone_stays_known_until_its_place_is_used() {
+        let mut map = map();
+        map.update(vec![mapping(15..25, "/new.so"), mapping(60..70, "")]);
+        let path = |address: u64| map.find(address).map(|mapping| String::from_utf8_lossy(&mapping.path).into_owned());
+        assert_eq!((path(12), path(17), path(45)), (None, Some("/new.so".to_owned()), Some("/a/App.dll".to_owned())));
+    }
+}

@@ -1,0 +1,68 @@
+//! Names of C++ functions as people write them.
+
+use std::fmt;
+
+use cpp_demangle::{DemangleOptions, Symbol};
+
+/// Names are cut off here: a short one of a hostile file may stand for a text of any length.
+const LONGEST: usize = 400;
+
+/// A text that takes no more than so much.
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.push_str(text);
+        if self.0.len() > LONGEST { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+/// The name of a function without its parameters, where it is one of C++; else as it stands in the file, not sanitised.
+pub(super) fn readable(name: &[u8]) -> String {
+    let options = DemangleOptions::new().no_params().no_return_type();
+    let mut text = Bounded(String::new());
+    if name.starts_with(b"_Z")
+        && let Ok(symbol) = Symbol::new(name)
+    {
+        let whole = symbol.structured_demangle(&mut text, &options).is_ok();
+        if whole || text.0.len() > LONGEST {
+            return cut(text.0);
+        }
+    }
+    cut(String::from_utf8_lossy(name).into_owned())
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > LONGEST {
+        text.truncate((0..=LONGEST).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));
+        text.push('…');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_readable() {
+        for (name, expected) in [
+            ("memcpy", "memcpy"),
+            ("_ZN3WKS7gc_heap10mark_phaseEii", "WKS::gc_heap::mark_phase"),
+            ("_ZN3Foo3barIiEEvT_", "Foo::bar<int>"),
+            ("_Zwhatever", "_Zwhatever"),
+            ("", ""),
+        ] {
+            assert_eq!(readable(name.as_bytes()), expected);
+        }
+        assert_eq!(readable(&[0xff]), "\u{fffd}");
+    }
+
+    #[test]
+    fn a_name_that_doubles_itself_is_cut_off() {
+        // Each S_ stands for all before it.
+        let name = format!("_Z1fI{}EvT_", "1AIS_S_E".repeat(100));
+        assert!(readable(name.as_bytes()).len() <= 2 * LONGEST);
+        assert!(readable(&b"x".repeat(5000)).len() < LONGEST + 4);
+    }
+}

@@ -1,0 +1,64 @@
+//! The functions of the kernel.
+
+use crate::net::proc::Proc;
+
+/// The most that is read of the list. That of a kernel with many modules has 20 MB.
+const LONGEST: u64 = 64 << 20;
+
+/// The functions by address; none where the kernel does not tell us where they are (`kernel.kptr_restrict`).
+#[derive(Debug, Default)]
+pub(super) struct KernelFunctions {
+    list: Vec<u8>,
+    /// Sorted by address: where in the list the name is.
+    functions: Vec<(u64, u32)>,
+}
+
+impl KernelFunctions {
+    pub(super) fn read(proc: &Proc) -> Self {
+        proc.kernel_functions(LONGEST).map_or_else(|_| Self::default(), Self::new)
+    }
+
+    /// Takes lines of address, type and name; the name of a module may follow.
+    fn new(list: Vec<u8>) -> Self {
+        let mut functions = Vec::new();
+        let mut start = 0;
+        for line in list.split_inclusive(|byte| *byte == b'\n') {
+            let mut words = line.splitn(3, |byte| *byte == b' ');
+            let address = words.next().and_then(|word| u64::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok());
+            // A type of another letter is data.
+            let is_code = words.next().is_some_and(|kind| matches!(kind, b"t" | b"T" | b"w" | b"W"));
+            if let (Some(address @ 1..), true, Some(name)) = (address, is_code, words.next()) {
+                functions.push((address, (start + line.len() - name.len()) as u32));
+            }
+            start += line.len();
+        }
+        functions.sort_unstable();
+        Self { list, functions }
+    }
+
+    /// The function of an address: where it begins, and its name.
+    pub(super) fn find(&self, address: u64) -> Option<(u64, String)> {
+        let next = self.functions.partition_point(|(start, _)| *start <= address);
+        let (start, name) = *self.functions.get(next.checked_sub(1)?)?;
+        let name = &self.list[name as usize..];
+        let end = name.iter().position(|byte| byte.is_ascii_whitespace()).unwrap_or(name.len());
+        Some((start, String::from_utf8_lossy(&name[..end]).into_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_found_by_address() {
+        let list = b"ffffffff81000200 T second\nffffffff81000000 T first\nnonsense\n0000000000000000 T hidden\nffffffff81000100 d data\nffffffffc0000000 t of_module\t[module]";
+        let functions = KernelFunctions::new(list.to_vec());
+        let name = |address: u64| functions.find(address).map(|(_, name)| name);
+        assert_eq!(name(0xffff_ffff_8100_0150).as_deref(), Some("first"));
+        assert_eq!(functions.find(0xffff_ffff_8100_0200), Some((0xffff_ffff_8100_0200, "second".to_owned())));
+        assert_eq!(name(u64::MAX).as_deref(), Some("of_module"));
+        assert_eq!(name(5), None);
+        assert_eq!(KernelFunctions::default().find(5), None);
+    }
+}
