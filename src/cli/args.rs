@@ -1,5 +1,6 @@
 //! What the command line may say.
 
+mod cpu;
 mod export;
 pub(super) mod perfetto;
 mod record;
@@ -14,6 +15,7 @@ use crate::ipc::Guid;
 use crate::session::RESUME_ORPHANS;
 use crate::ui::Theme;
 
+pub(super) use cpu::Cpu;
 pub(super) use export::Export;
 pub(super) use record::{Events, Record, Run, Trace};
 pub(super) use salvage::Salvage;
@@ -126,6 +128,8 @@ pub(super) enum Command {
     Profiler(Profiler),
     /// Show counters and meters until the duration or Ctrl-C
     Counters(Counters),
+    /// Show the top methods and functions by CPU time: managed, native and kernel code, sampled by the kernel
+    Cpu(Cpu),
     /// Show the managed stack of every thread, equal stacks grouped
     Stacks {
         #[command(flatten)]

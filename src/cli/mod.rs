@@ -7,6 +7,7 @@ mod args;
 mod config;
 mod control;
 mod counters;
+mod cpu;
 mod dashboard;
 mod document;
 mod dump;
@@ -71,6 +72,7 @@ fn run() -> Result<Exit, Failure> {
         Command::Open { files } => dashboard::open(&files, options),
         Command::Salvage(salvage) => on_processes(options, async |host| salvage::run(host, &salvage).await),
         Command::Counters(counters) => on_processes(options, async |host| counters::run(host, counters).await),
+        Command::Cpu(cpu) => on_processes(options, async |host| cpu::run(host, &cpu).await),
         Command::Stacks { target, output } => on_processes(options, async |host| stacks::run(host, &target.target, output.json).await),
         Command::Heap(heap) => on_processes(options, async |host| heap::run(host, &heap).await),
         Command::Profiles { output } => profiles::run(output.json),

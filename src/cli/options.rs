@@ -28,6 +28,7 @@ impl Subject {
             Command::Env { .. } => Self::Processes(CommandCode::ProcessEnvironment),
             Command::Trace(_)
             | Command::Counters(_)
+            | Command::Cpu(_)
             | Command::Stacks { .. }
             | Command::Heap(_)
             | Command::Perfetto(Perfetto { command: Some(_), .. })

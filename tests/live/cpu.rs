@@ -7,9 +7,10 @@ use dn_top::net::Directory;
 use dn_top::net::client::Client;
 use dn_top::net::discovery::Sources;
 use dn_top::net::perf::{CpuSampler, CpuThread, Frequency, PerfError, SampleLoss};
+use serde_json::{Value, json};
 
 use crate::support::runtimes;
-use crate::support::{PATIENCE, Program, Signal, poll};
+use crate::support::{Invocation, Output, PATIENCE, Program, Signal, poll};
 
 async fn client(program: &Program) -> Client {
     let mut directory = Directory::new(Sources::machine()).unwrap();
@@ -126,5 +127,154 @@ fn a_process_that_ended_is_not_sampled() {
         program.signal(Signal::KILL);
         program.wait();
         assert!(matches!(client.sample_cpu(Frequency::HIGHEST), Err(PerfError::NotShown(_))), "{runtime}");
+    });
+}
+
+/// `cpu --json` of a program; `None` where the kernel forbids it.
+fn profile(program: &Program, arguments: &[&str]) -> Option<(Value, Output)> {
+    let pid = program.pid().to_string();
+    let output = Invocation::new([&["cpu", &pid, "--json", "-n", "10000"], arguments].concat()).run();
+    if output.code == 4 {
+        runtimes::skip(&output.stderr);
+        return None;
+    }
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    Some((output.json(), output))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// The time of a method and of all that it calls, milliseconds.
+fn total(profile: &Value, name: &str) -> f64 {
+    let methods = profile["methods"].as_array().unwrap().iter();
+    methods.filter(|method| method["name"] == name).map(|method| number(&method["total_ms"])).sum()
+}
+
+#[test]
+fn methods_have_the_processor_time_that_they_took() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        // The methods get their last tier.
+        program.spend(1000);
+        program.tell("spend 120000");
+        let (mut times, mut spend) = ([0.0; 3], 0.0);
+        // How much processor time there is in a second is the machine's affair.
+        while spend < 1500.0 {
+            let Some((profile, output)) = profile(&program, &["--duration", "2s"]) else { return };
+            let of = ["Known.Seventy()", "Known.Twenty()", "Known.Ten()"].map(|name| total(&profile, name));
+            times.iter_mut().zip(of).for_each(|(sum, time)| *sum += time);
+            spend += total(&profile, "Known.Main()");
+            let main = profile["threads"].as_array().unwrap().iter().find(|thread| thread["id"] == program.pid()).unwrap();
+            let (cpu, managed) = (number(&main["cpu_ms"]), number(&profile["managed_ms"]));
+            assert!(managed > cpu * 0.9 && managed < cpu * 1.05, "{runtime}: {managed} ms managed, {cpu} ms in all: {}", output.stderr);
+            assert_eq!((&profile["complete"], &profile["lost_samples"]), (&json!(true), &json!(0)), "{}", output.stderr);
+            let kinds = profile["methods"].as_array().unwrap().iter().filter(|method| method["name"] == "Known.Burn(int)");
+            assert!(kinds.map(|method| &method["kind"]).eq([&json!("managed")]), "{}", output.stdout);
+        }
+        let all: f64 = times.iter().sum();
+        let shares = times.map(|time| time * 100.0 / all);
+        eprintln!("{runtime}: {shares:.1?} % of {all:.0} ms; {spend:.0} ms in their caller");
+        assert!(shares.iter().zip([70.0, 20.0, 10.0]).all(|(share, truth)| (share - truth).abs() < 2.0), "{runtime}: {shares:?}");
+        assert!(spend >= all * 0.98 && spend < all * 1.15, "{runtime}: their caller has {spend} ms of {all} ms");
+        assert!(program.is_alive(), "{runtime}");
+    });
+}
+
+#[test]
+fn threads_that_wait_take_no_processor_time() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        // One thread waits for a lock, one sleeps, the main thread reads, and those of the runtime wait.
+        program.carry_out("hold-lock 60000");
+        let Some((profile, _)) = profile(&program, &["--duration", "3s"]) else { return };
+        let threads = profile["threads"].as_array().unwrap();
+        eprintln!("{runtime}: {} threads, {} ms in {} ms", threads.len(), profile["cpu_ms"], profile["duration_ms"]);
+        assert!(threads.len() > 7, "{runtime}: {profile:#}");
+        // Events of methods are sent by one.
+        let works = |thread: &&Value| thread["name"] == ".NET EventPipe" || runtime.major() == 3 && thread["id"] != program.pid();
+        for thread in threads.iter().filter(|thread| !works(thread)) {
+            assert!(number(&thread["cpu_percent"]) <= 0.5, "{runtime}: {thread}");
+        }
+        assert!(total(&profile, "Known.Main()") < 15.0, "{runtime}: {profile:#}");
+        assert!(program.is_alive(), "{runtime}");
+    });
+}
+
+#[test]
+fn native_code_and_deep_stacks_are_told_apart() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        // Stacks are unwound for that by the runtime's own library.
+        program.tell("throw 10000000");
+        let Some((throwing, output)) = profile(&program, &["--duration", "1s"]) else { return };
+        let of = |kind: &str| number(&throwing[kind]);
+        let all = ["managed_ms", "native_ms", "kernel_ms", "stub_ms", "unknown_ms"].map(of).iter().sum::<f64>();
+        eprintln!("{runtime}: {:.0} ms native, {:.0} ms managed, {all:.0} ms in all", of("native_ms"), of("managed_ms"));
+        assert!(of("native_ms") > 0.2 * all && of("unknown_ms") == 0.0, "{runtime}: {}", output.stdout);
+        let library = |method: &&Value| method["module"] == "libcoreclr.so" && method["kind"] == "native";
+        assert!(throwing["methods"].as_array().unwrap().iter().filter(library).count() > 0, "{runtime}: {}", output.stdout);
+        assert!(total(&throwing, "Known.Throw(int)") > 0.1 * all, "{runtime}: {}", output.stdout);
+        drop(program);
+        let mut program = runtime.program("known").start();
+        program.tell("deep 300 60000");
+        let deep = || {
+            let (deep, _) = profile(&program, &["--duration", "1s"])?;
+            (total(&deep, "Known.Deep(int, int)") > 100.0).then_some(deep)
+        };
+        let deep = poll(PATIENCE, deep).unwrap();
+        // The kernel keeps 127 frames of 300.
+        let (shown, above) = (total(&deep, "Known.Deep(int, int)"), total(&deep, "Known.Main()"));
+        assert!(
+            number(&deep["cut_chains"]) > 50.0 && above < 0.2 * shown,
+            "{runtime}: {shown} ms, {above} ms above: {}",
+            deep["cut_chains"]
+        );
+    });
+}
+
+#[test]
+fn a_native_aot_program_is_sampled() {
+    if let Some(runtime) = runtimes::native_aot() {
+        let program = runtime.any().start();
+        let Some((profile, output)) = profile(&program, &["--duration", "2s"]) else { return };
+        assert_eq!(profile["complete"], true, "{}", output.stderr);
+        let own = profile["methods"].as_array().unwrap().iter().find(|method| method["module"] == "aot8");
+        assert!(own.is_some_and(|method| method["kind"] == "native"), "{profile:#}");
+    }
+}
+
+#[test]
+fn what_was_sampled_is_shown_however_it_ends() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        if profile(&program, &["--duration", "100ms"]).is_none() {
+            return;
+        }
+        let pid = program.pid().to_string();
+        let start = || Invocation::new(["cpu", &pid, "--duration", "60s", "--json"]).start();
+        // Its events are open files of its own.
+        let samples = |dn_top: u32| {
+            let files = std::fs::read_dir(format!("/proc/{dn_top}/fd")).unwrap();
+            let targets = files.filter_map(|file| std::fs::read_link(file.unwrap().path()).ok());
+            targets.into_iter().any(|target| target.to_string_lossy().contains("perf_event")).then_some(())
+        };
+        let running = start();
+        poll(PATIENCE, || samples(running.pid())).unwrap();
+        program.spend(300);
+        running.signal(Signal::INT);
+        let output = running.wait();
+        assert_eq!(output.code, 130, "{}", output.stderr);
+        let shown: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert!(total(&shown, "Known.Main()") > 10.0 && shown["complete"] == true, "{runtime}: {}", output.stdout);
+        let running = start();
+        poll(PATIENCE, || samples(running.pid())).unwrap();
+        program.spend(300);
+        program.signal(Signal::KILL);
+        program.wait();
+        let output = running.wait();
+        assert_eq!((output.code, output.json()["complete"].as_bool()), (0, Some(false)), "{runtime}: {}", output.stderr);
+        assert!(output.stderr.contains("ended after") && number(&output.json()["samples"]) > 10.0, "{runtime}: {}", output.stderr);
     });
 }

@@ -1,0 +1,28 @@
+//! What `cpu` takes.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{Output, Target};
+use crate::net::perf::Frequency;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Cpu {
+    #[command(flatten)]
+    pub(in crate::cli) target: Target,
+    /// Sampling time, such as 30s
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub(in crate::cli) duration: Duration,
+    /// Samples per second of CPU time of each thread, 1 to 999
+    #[arg(long, value_name = "HERTZ", default_value = "999")]
+    pub(in crate::cli) frequency: Frequency,
+    /// Number of methods and functions
+    #[arg(short = 'n', long = "top", value_name = "N", default_value = "20")]
+    pub(in crate::cli) count: usize,
+    /// Sort by total time: of the method and everything it calls
+    #[arg(long)]
+    pub(in crate::cli) inclusive: bool,
+    #[command(flatten)]
+    pub(in crate::cli) output: Output,
+}

@@ -1,0 +1,312 @@
+//! `cpu TARGET`: the methods and functions that take the most processor time.
+
+use std::cmp::Reverse;
+use std::io::Write;
+use std::time::Duration;
+
+use foldhash::HashMap;
+use serde::Serialize;
+
+use super::args;
+use super::exit::{Exit, Failure};
+use super::host::Host;
+use super::print;
+use super::record::Interrupts;
+use super::target::{called, connect_running};
+use crate::analysis::{MethodTime, Origin, SampleFilter};
+use crate::model::{Count, Percent, Process, sanitise};
+use crate::net::perf::{CpuThread, PerfError};
+use crate::session::{CpuProfile, CpuRequest, profile_cpu};
+
+/// How many threads the text shows.
+const THREADS: usize = 10;
+
+/// The document of the command line contract. Percentages are those of one processor over the whole time.
+#[derive(Serialize)]
+struct Document {
+    pid: u32,
+    name: String,
+    duration_ms: f64,
+    /// Processor time that a sample stands for.
+    period_ns: u64,
+    samples: u64,
+    /// Processor time of all threads as the kernel measured it.
+    cpu_ms: f64,
+    cpu_percent: f64,
+    /// What the samples are of.
+    managed_ms: f64,
+    native_ms: f64,
+    kernel_ms: f64,
+    stub_ms: f64,
+    unknown_ms: f64,
+    /// Whether samples show what runs in the kernel; where not, `kernel_ms` is what is missing from `cpu_ms`.
+    kernel_visible: bool,
+    lost_samples: u64,
+    /// Threads that could not be sampled.
+    missed_threads: u64,
+    /// Samples whose callers are missing: code in between does not keep the frame pointer.
+    broken_chains: u64,
+    /// Samples whose stack was deeper than the kernel keeps.
+    cut_chains: u64,
+    /// Whether all names of managed methods came.
+    complete: bool,
+    methods: Vec<Method>,
+    threads: Vec<Thread>,
+}
+
+#[derive(Serialize)]
+struct Method {
+    name: String,
+    module: String,
+    kind: &'static str,
+    self_ms: f64,
+    total_ms: f64,
+    self_percent: f64,
+    total_percent: f64,
+    self_samples: u64,
+    total_samples: u64,
+}
+
+#[derive(Serialize)]
+struct Thread {
+    id: u64,
+    name: String,
+    cpu_ms: f64,
+    cpu_percent: f64,
+    samples: u64,
+}
+
+pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Failure> {
+    let (process, client) = connect_running(host, &arguments.target.target).await?;
+    let mut interrupts = Interrupts::new()?;
+    let request = CpuRequest { frequency: arguments.frequency, duration: Some(arguments.duration), has_method_names: !process.native_aot };
+    let mut interrupted = false;
+    let stop = async {
+        interrupts.next().await;
+        interrupted = true;
+    };
+    let profile = profile_cpu(client, request, stop).await.map_err(denied)?;
+    let document = document(&process, &profile, arguments);
+    if arguments.output.json {
+        print::json(&document)?;
+    } else {
+        print::text(|out| write_text(out, &document))?;
+    }
+    remarks(&process, &profile, &document).iter().for_each(print::say);
+    Ok(match (interrupted, document.complete) {
+        (true, _) => Exit::Interrupted,
+        // One that ends is no failure.
+        (false, true) => Exit::Done,
+        (false, false) if profile.ended => Exit::Done,
+        (false, false) => Exit::Failed,
+    })
+}
+
+fn denied(error: PerfError) -> Failure {
+    let exit = match &error {
+        error if error.is_denied() => Exit::Denied,
+        error if error.is_ended() => Exit::NoTarget,
+        _ => Exit::Failed,
+    };
+    Failure::new(exit, error)
+}
+
+fn document(process: &Process, profile: &CpuProfile, arguments: &args::Cpu) -> Document {
+    let elapsed_ms = profile.elapsed.as_secs_f64() * 1e3;
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let percent = |ms: f64| if elapsed_ms > 0.0 { ms * 100.0 / elapsed_ms } else { 0.0 };
+    let mut found = profile.profile.methods(SampleFilter::ALL, usize::MAX);
+    let of = |origin| ms(found.methods.iter().filter(|method| method.origin == origin).map(|method| method.own.all_ns()).sum());
+    let [managed_ms, native_ms, kernel_ms, stub_ms, unknown_ms] = Origin::ALL.map(of);
+    let cpu_ms = profile.threads.iter().map(|thread| thread.cpu.as_secs_f64() * 1e3).sum();
+    if arguments.inclusive {
+        found.methods.sort_by_key(|method| Reverse((method.total.all_ns(), method.own.all_ns())));
+    }
+    found.methods.truncate(arguments.count);
+    let method = |method: &MethodTime| {
+        let (own, total) = (ms(method.own.all_ns()), ms(method.total.all_ns()));
+        Method {
+            name: sanitise(&format!("{}{}", method.name, method.parameters)),
+            module: sanitise(&method.module),
+            kind: method.origin.word(),
+            self_ms: own,
+            total_ms: total,
+            self_percent: percent(own),
+            total_percent: percent(total),
+            self_samples: method.own.all(),
+            total_samples: method.total.all(),
+        }
+    };
+    let samples: HashMap<_, _> = found.threads.iter().map(|thread| (thread.thread.thread, thread.samples.all())).collect();
+    let thread = |thread: &CpuThread| {
+        let cpu_ms = thread.cpu.as_secs_f64() * 1e3;
+        let samples = samples.get(&thread.thread).copied().unwrap_or(0);
+        Thread { id: thread.thread, name: thread.name.clone(), cpu_ms, cpu_percent: percent(cpu_ms), samples }
+    };
+    let mut threads: Vec<_> = profile.threads.iter().map(thread).collect();
+    threads.sort_by(|a, b| b.cpu_ms.total_cmp(&a.cpu_ms));
+    Document {
+        pid: process.key.pid,
+        name: process.name.clone(),
+        duration_ms: elapsed_ms,
+        period_ns: profile.period_ns,
+        samples: found.samples.all(),
+        cpu_ms,
+        cpu_percent: percent(cpu_ms),
+        managed_ms,
+        native_ms,
+        kernel_ms: if profile.sees_kernel { kernel_ms } else { (cpu_ms - ms(found.samples.all_ns())).max(0.0) },
+        stub_ms,
+        unknown_ms,
+        kernel_visible: profile.sees_kernel,
+        lost_samples: profile.loss.lost,
+        missed_threads: profile.loss.threads,
+        broken_chains: profile.broken,
+        cut_chains: profile.cut,
+        complete: profile.names_missing.is_none(),
+        methods: found.methods.iter().map(method).collect(),
+        threads,
+    }
+}
+
+fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
+    let Document { pid, name, samples, methods, threads, .. } = document;
+    writeln!(
+        out,
+        "{name} ({pid}): {:.0} ms CPU time in {:.1} s, {:.1} % of one core; {} samples, one per {:.1} ms",
+        document.cpu_ms,
+        document.duration_ms / 1e3,
+        document.cpu_percent,
+        Count(*samples),
+        document.period_ns as f64 / 1e6
+    )?;
+    let parts = [
+        ("managed", document.managed_ms),
+        ("native", document.native_ms),
+        ("kernel", document.kernel_ms),
+        ("stubs", document.stub_ms),
+        ("unknown", document.unknown_ms),
+    ];
+    let all: f64 = parts.iter().map(|(_, ms)| ms).sum();
+    let parts = parts.iter().filter(|(_, ms)| *ms > 0.0).map(|(part, ms)| format!("{part} {}", Percent(ms / all)));
+    writeln!(out, "{}", parts.collect::<Vec<_>>().join(", "))?;
+    writeln!(out, "\n{:>9} {:>7} {:>9} {:>7}  {:<7}  METHOD", "SELF ms", "SELF%", "TOTAL ms", "TOTAL%", "KIND")?;
+    for Method { name, module, kind, self_ms, total_ms, self_percent, total_percent, .. } in methods {
+        let module = if module.is_empty() || name.starts_with('[') { String::new() } else { format!("  [{module}]") };
+        writeln!(out, "{self_ms:>9.1} {self_percent:>6.1}% {total_ms:>9.1} {total_percent:>6.1}%  {kind:<7}  {name}{module}")?;
+    }
+    writeln!(out, "\n{:>9} {:>7} {:>9}  NAME", "CPU ms", "CPU%", "THREAD")?;
+    let ran = |thread: &&Thread| thread.cpu_ms >= 0.05;
+    for Thread { id, name, cpu_ms, cpu_percent, .. } in threads.iter().filter(ran).take(THREADS) {
+        writeln!(out, "{cpu_ms:>9.1} {cpu_percent:>6.1}% {id:>9}  {name}")?;
+    }
+    let idle = threads.iter().filter(|thread| !ran(thread)).count();
+    let rest = threads.len() - idle;
+    if rest > THREADS {
+        writeln!(out, "{:>27}  and {} more", "", rest - THREADS)?;
+    }
+    writeln!(out, "{:>27}  {idle} idle thread{}", "", if idle == 1 { "" } else { "s" })
+}
+
+/// What a person should know about the figures.
+fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<String> {
+    let share = |part: u64| Percent(part as f64 / document.samples.max(1) as f64);
+    let mut remarks = Vec::new();
+    if profile.ended {
+        remarks.push(format!("{} ended after {}", called(process), seconds(profile.elapsed)));
+    }
+    if !document.kernel_visible {
+        remarks.push(
+            "kernel code is not sampled, only its time is known: kernel functions need root, CAP_PERFMON or kernel.perf_event_paranoid below 2"
+                .to_owned(),
+        );
+    }
+    if let Some(why) = &profile.names_missing {
+        remarks.push(format!("method names may be missing: {why}"));
+    }
+    if document.lost_samples > 0 || profile.loss.throttled > 0 || profile.loss.unreadable > 0 {
+        let loss = profile.loss;
+        remarks.push(format!("{} samples were lost, {} could not be read, throttled {} times", loss.lost, loss.unreadable, loss.throttled));
+    }
+    if document.missed_threads > 0 {
+        remarks.push(format!(
+            "{} new threads could not be sampled: the limit of open files or of locked memory is reached",
+            document.missed_threads
+        ));
+    }
+    if document.broken_chains * 20 > document.samples {
+        remarks.push(format!(
+            "{} of the samples have broken call chains (code without frame pointers): TOTAL is too low for the callers",
+            share(document.broken_chains)
+        ));
+    }
+    if document.cut_chains > 0 {
+        remarks.push(format!(
+            "{} of the samples have call chains cut off by the kernel (kernel.perf_event_max_stack): TOTAL is too low for the outermost callers",
+            share(document.cut_chains)
+        ));
+    }
+    remarks
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_has_what_a_person_looks_for() {
+        let method = |name: &str, kind, own: f64, total: f64| Method {
+            name: name.to_owned(),
+            module: "App".to_owned(),
+            kind,
+            self_ms: own,
+            total_ms: total,
+            self_percent: own / 20.0,
+            total_percent: total / 20.0,
+            self_samples: own as u64,
+            total_samples: total as u64,
+        };
+        let thread = |id, cpu_ms| Thread { id, name: "worker".to_owned(), cpu_ms, cpu_percent: cpu_ms / 20.0, samples: 5 };
+        let document = Document {
+            pid: 7,
+            name: "App".to_owned(),
+            duration_ms: 2000.0,
+            period_ns: 1_001_001,
+            samples: 990,
+            cpu_ms: 1000.0,
+            cpu_percent: 50.0,
+            managed_ms: 600.0,
+            native_ms: 300.0,
+            kernel_ms: 100.0,
+            stub_ms: 0.0,
+            unknown_ms: 0.0,
+            kernel_visible: true,
+            lost_samples: 0,
+            missed_threads: 0,
+            broken_chains: 0,
+            cut_chains: 0,
+            complete: true,
+            methods: vec![method("App.Work()", "managed", 600.0, 900.0), method("[libcoreclr.so]", "native", 300.0, 300.0)],
+            threads: vec![thread(8, 1000.0), thread(9, 0.0)],
+        };
+        let mut text = Vec::new();
+        write_text(&mut text, &document).unwrap();
+        let expected = [
+            "App (7): 1000 ms CPU time in 2.0 s, 50.0 % of one core; 990 samples, one per 1.0 ms",
+            "managed 60 %, native 30 %, kernel 10 %",
+            "",
+            "  SELF ms   SELF%  TOTAL ms  TOTAL%  KIND     METHOD",
+            "    600.0   30.0%     900.0   45.0%  managed  App.Work()  [App]",
+            "    300.0   15.0%     300.0   15.0%  native   [libcoreclr.so]",
+            "",
+            "   CPU ms    CPU%    THREAD  NAME",
+            "   1000.0   50.0%         8  worker",
+            "                             1 idle thread",
+        ];
+        assert_eq!(String::from_utf8(text).unwrap().lines().collect::<Vec<_>>(), expected);
+    }
+}
