@@ -175,7 +175,7 @@ fn the_configuration_file_gives_other_defaults_and_its_mistakes_are_one_line() {
     assert!(run(&["profiles"]).json().is_array());
     assert!(run(&["ps"]).stdout.contains("OrderService"), "options before a command have defaults as well");
     fs::write(&file, "readonly = true\n").unwrap();
-    run(&["--demo", "set-env", "OrderService", "A=1"]).assert_refused(2, "which --readonly does not allow");
+    run(&["--demo", "set-env", "OrderService", "A=1"]).assert_refused(1, "which --readonly does not allow");
     // What is printed is a file that changes nothing.
     fs::write(&file, run(&["config"]).stdout).unwrap();
     assert_eq!(run(&["--help"]).stdout, Invocation::new(["--help"]).run().stdout);
