@@ -180,6 +180,11 @@ pub(super) enum Command {
     },
     /// Repair a truncated nettrace file, or join the segments of a killed flight recorder
     Salvage(Salvage),
+    /// Show what can be seen and done on this machine, and what would help where it cannot
+    Doctor {
+        #[command(flatten)]
+        output: Output,
+    },
     /// Print a configuration file with every default, commented out
     Config,
     /// Print shell completions

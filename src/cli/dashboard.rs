@@ -81,7 +81,7 @@ fn theme(options: &Dashboard) -> Theme {
 }
 
 /// Whether the locale has more than ASCII. Without any locale the terminal is taken for a modern one.
-fn speaks_utf8() -> bool {
+pub(super) fn speaks_utf8() -> bool {
     let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set);
     locale.is_none_or(|locale| {

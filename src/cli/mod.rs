@@ -9,6 +9,7 @@ mod control;
 mod counters;
 mod cpu;
 mod dashboard;
+mod doctor;
 mod document;
 mod dump;
 mod env;
@@ -76,6 +77,7 @@ fn run() -> Result<Exit, Failure> {
         Command::Stacks { target, output } => on_processes(options, async |host| stacks::run(host, &target.target, output.json).await),
         Command::Heap(heap) => on_processes(options, async |host| heap::run(host, &heap).await),
         Command::Profiles { output } => profiles::run(output.json),
+        Command::Doctor { output } => on_processes(options, async |host| doctor::run(host, output.json).await),
         Command::Ps { output } => on_processes(options, async |host| ps::ps(host, output.json).await),
         Command::Info { target, output } => on_processes(options, async |host| ps::info(host, &target.target, output.json).await),
         Command::Env { target, reveal, output } => {

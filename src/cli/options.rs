@@ -24,7 +24,7 @@ enum Subject {
 impl Subject {
     fn of(command: &Command) -> Self {
         match command {
-            Command::Ps { .. } | Command::Info { .. } => Self::Processes(CommandCode::ProcessInfo3),
+            Command::Ps { .. } | Command::Info { .. } | Command::Doctor { .. } => Self::Processes(CommandCode::ProcessInfo3),
             Command::Env { .. } => Self::Processes(CommandCode::ProcessEnvironment),
             Command::Trace(_)
             | Command::Counters(_)

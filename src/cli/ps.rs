@@ -14,7 +14,7 @@ use crate::model::{Age, Bytes, Capability, Contact, Process, Trouble, sanitise};
 /// Between the two looks that a figure for processor time takes.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long all processes together may take to answer: a little longer than makes one slow. Who does not answer then is listed as slow.
-const ANSWERS: Duration = Duration::from_millis(1100);
+pub(super) const ANSWERS: Duration = Duration::from_millis(1100);
 
 pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
     let mut directory = host.directory()?;

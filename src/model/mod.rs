@@ -4,6 +4,7 @@
 //! and none of those may know all the others. No input or output, no clock, and no rules beyond what a value says of itself.
 
 mod capability;
+mod check;
 mod findings;
 mod lines;
 mod native_aot;
@@ -21,6 +22,7 @@ mod units;
 mod variable;
 
 pub use capability::Capability;
+pub use check::{Check, Grade};
 pub use findings::{EventRate, Findings};
 pub use lines::newest_lines;
 pub use native_aot::NativeAotGap;

@@ -26,6 +26,19 @@ pub(super) fn route(variable: impl Fn(&str) -> bool) -> Route {
     if remote || !display { Route::Terminal } else { Route::Desktop }
 }
 
+/// Where a copied text goes from here, as the end of a sentence.
+pub fn clipboard_reaches() -> &'static str {
+    match route(is_set) {
+        Route::Desktop => "to the desktop's clipboard",
+        Route::Terminal => "through the terminal (OSC 52), which has to allow it",
+    }
+}
+
+/// Whether a variable of the environment has a value.
+pub(super) fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
 /// The desktop's clipboard. On X11 and Wayland it is this process that hands the text out, so one is kept for the whole run, on a
 /// thread of its own because its calls block.
 #[derive(Debug, Default)]

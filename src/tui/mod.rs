@@ -25,6 +25,7 @@ mod ticks;
 mod watcher;
 mod watches;
 
+pub use clipboard::clipboard_reaches;
 pub use event_loop::{Dashboard, Machine, run};
 pub use exit_report::write_stderr;
 pub use input_parser::InputParser;

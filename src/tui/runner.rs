@@ -7,7 +7,7 @@ use std::time::Duration;
 use foldhash::HashMap;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-use super::clipboard::{Desktop, LONGEST_OSC52, Route, route};
+use super::clipboard::{Desktop, LONGEST_OSC52, Route, is_set, route};
 use super::exports;
 use super::files::Files;
 use super::kernel;
@@ -305,10 +305,6 @@ async fn close_port(clients: &Clients, waiting: &[Process]) -> Result<(), String
     }
     clients.close_port();
     Ok(())
-}
-
-fn is_set(name: &str) -> bool {
-    std::env::var_os(name).is_some_and(|value| !value.is_empty())
 }
 
 fn shown(path: impl AsRef<std::path::Path>) -> String {

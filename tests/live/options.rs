@@ -28,12 +28,14 @@ enum Subject {
 /// Every command, with `TARGET` for the process.
 const COMMANDS: &[(Subject, &[&str])] = &[
     (Subject::Looks, &["ps"]),
+    (Subject::Looks, &["doctor"]),
     (Subject::Looks, &["info", "TARGET"]),
     (Subject::Looks, &["env", "TARGET"]),
     (Subject::Changes, &["trace", "TARGET", "-o", "readonly.nettrace", "--duration", "1s"]),
     (Subject::Changes, &["trace", "TARGET", "-o", "legacy.nettrace", "--legacy", "--duration", "1s"]),
     (Subject::Changes, &["trace", "TARGET", "--user-events", "all", "--duration", "1s"]),
     (Subject::Starts, &["run", "--", "touch", "started"]),
+    (Subject::Changes, &["cpu", "TARGET", "--duration", "1s"]),
     (Subject::Changes, &["resume", "TARGET"]),
     (Subject::Changes, &["set-env", "TARGET", "READONLY=1"]),
     (Subject::Changes, &["set-env", "TARGET", "--unset", "HOME"]),
@@ -198,4 +200,24 @@ fn the_configuration_file_gives_other_defaults_and_its_mistakes_are_one_line() {
     fs::remove_file(&file).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RUSR).unwrap();
     cannot(": it is no file");
+}
+
+#[test]
+fn the_doctor_says_what_can_be_seen_here() {
+    let programs: Vec<_> = runtimes::all().iter().map(|runtime| runtime.any().start()).collect();
+    let checks = run(&["doctor", "--json"]).json();
+    let of = |subject: &str| checks.as_array().unwrap().iter().find(|check| check["subject"] == subject).unwrap().clone();
+    for subject in
+        ["sockets", "user", "/proc", "namespace", "CPU samples", "core dumps", "user_events", "Perfetto", "terminal", "clipboard"]
+    {
+        assert!(of(subject)["finding"].as_str().unwrap().len() > 5, "{checks}");
+    }
+    let attachable = of("processes")["finding"].as_str().unwrap().split(' ').next().unwrap().parse::<usize>().unwrap();
+    assert!(attachable >= programs.len(), "{checks}");
+    assert_eq!(of("terminal")["state"], "optional", "this is no terminal");
+    // No Perfetto, no folder for sockets, and no UTF-8.
+    let bare = Invocation::new(["doctor"]).env("TMPDIR", "/no/such/folder").env("LANG", "C").run().stdout;
+    for part in ["!  sockets      /no/such/folder cannot be listed", "!  locale       has no UTF-8", "-  Perfetto     "] {
+        assert!(bare.contains(part), "{bare}");
+    }
 }

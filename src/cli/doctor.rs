@@ -1,0 +1,106 @@
+//! `doctor`: what can be seen and done here, and what would help where it cannot.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
+
+use serde::Serialize;
+
+use super::exit::{Exit, Failure};
+use super::host::Host;
+use super::print;
+use super::ps::ANSWERS;
+use crate::model::{Check, Contact, Grade, sanitise};
+use crate::net::machine_checks;
+use crate::session::service_state;
+use crate::tui::clipboard_reaches;
+
+/// A row of the document of `--json`.
+#[derive(Serialize)]
+struct CheckDocument {
+    subject: &'static str,
+    state: &'static str,
+    finding: String,
+    advice: Option<&'static str>,
+}
+
+pub(super) async fn run(host: &Host, json: bool) -> Result<Exit, Failure> {
+    let mut checks = machine_checks(&host.sources);
+    checks.extend(processes(host).await?);
+    checks.push(perfetto().await);
+    checks.extend([terminal(), locale(), clipboard()]);
+    if json {
+        let document = |check: Check| CheckDocument {
+            subject: check.subject,
+            state: match check.grade {
+                Grade::Good => "ok",
+                Grade::Optional => "optional",
+                Grade::Bad => "bad",
+            },
+            finding: check.finding,
+            advice: check.advice,
+        };
+        print::json(&checks.into_iter().map(document).collect::<Vec<_>>())?;
+        return Ok(Exit::Done);
+    }
+    print::text(|out| {
+        for Check { subject, grade, finding, advice } in &checks {
+            writeln!(out, "{:<3}{subject:<13}{finding}", grade.word())?;
+            if let Some(advice) = advice {
+                writeln!(out, "{:16}{advice}", "")?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok(Exit::Done)
+}
+
+/// Who answers, and for every other reason how many do not and one of them.
+async fn processes(host: &Host) -> Result<Vec<Check>, Failure> {
+    let mut directory = host.directory()?;
+    let rows = directory.refresh(ANSWERS).await.map_err(anyhow::Error::from)?;
+    let (mut answer, mut others) = (0, BTreeMap::<&str, (usize, String)>::new());
+    for row in rows.iter().filter(|row| !row.is_stale_socket()) {
+        match &row.contact {
+            Contact::Trouble { kind, reason } => {
+                let one = format!("{} ({}): {reason}", row.key.pid, row.name);
+                others.entry(kind.word()).or_insert((0, one)).0 += 1;
+            }
+            Contact::Ok | Contact::Unknown => answer += 1,
+        }
+    }
+    let mut checks = vec![Check::good("processes", format!("{answer} with .NET can be attached to"))];
+    checks.extend(
+        others
+            .into_iter()
+            .map(|(word, (count, one))| Check::bad("processes", format!("{count} {word}, as {one}"), "`dn-top ps` lists them all")),
+    );
+    Ok(checks)
+}
+
+async fn perfetto() -> Check {
+    match service_state(None).await {
+        Ok((socket, state)) => Check::good("Perfetto", sanitise(&format!("{} answers at {socket}", state.version))),
+        Err(error) => Check::optional("Perfetto", sanitise(&error.to_string())),
+    }
+}
+
+fn terminal() -> Check {
+    let term = std::env::var("TERM").unwrap_or_default();
+    if !(std::io::stdout().is_terminal() && std::io::stdin().is_terminal()) {
+        return Check::optional("terminal", "there is none here: the dashboard needs one".to_owned());
+    }
+    let size = crossterm::terminal::size().map_or_else(|_| "of unknown size".to_owned(), |(width, height)| format!("{width}×{height}"));
+    Check::good("terminal", sanitise(&format!("{} {size}", if term.is_empty() { "without a name" } else { &term })))
+}
+
+fn locale() -> Check {
+    if super::dashboard::speaks_utf8() {
+        Check::good("locale", "has UTF-8".to_owned())
+    } else {
+        Check::bad("locale", "has no UTF-8: the dashboard draws with ASCII".to_owned(), "set LANG, as to C.UTF-8")
+    }
+}
+
+fn clipboard() -> Check {
+    Check::good("clipboard", format!("copies go {}", clipboard_reaches()))
+}

@@ -1,0 +1,102 @@
+//! What of this machine decides which processes can be seen and what can be asked of them.
+
+use std::fs;
+use std::path::Path;
+
+use super::discovery::Sources;
+use super::proc::Proc;
+use super::tracing::untraceable;
+use super::user_events::Kernel;
+use crate::model::{Check, sanitise};
+
+/// The pid namespace that a machine starts with (Linux, `proc_ns.h`: PROC_PID_INIT_INO).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+
+/// Looks at rights, namespaces, folders and settings of the kernel. Blocks on the file system.
+pub fn machine_checks(sources: &Sources) -> Vec<Check> {
+    let root = rustix::process::geteuid().is_root();
+    let mut checks: Vec<_> = sources.usual_directories().map(folder).collect();
+    checks.extend([user(root), process_list(sources), namespace(), perf_events(sources, root), core_dumps(), user_events()]);
+    checks
+}
+
+fn folder(path: &Path) -> Check {
+    let shown = sanitise(&path.to_string_lossy());
+    match fs::read_dir(path) {
+        Ok(_) => Check::good("sockets", format!("{shown} is searched, and what processes have as TMPDIR")),
+        Err(error) => Check::bad("sockets", format!("{shown} cannot be listed: {error}"), "check TMPDIR, and the rights of the folder"),
+    }
+}
+
+fn user(root: bool) -> Check {
+    if root {
+        return Check::good("user", "root: processes of all users can be attached to".to_owned());
+    }
+    let uid = rustix::process::geteuid().as_raw();
+    Check::bad("user", format!("uid {uid}: processes of other users are listed and cannot be attached to"), "`sudo dn-top` reaches them")
+}
+
+fn process_list(sources: &Sources) -> Check {
+    match Proc::open(&sources.proc) {
+        Err(error) => Check::bad("/proc", format!("cannot be read: {error}"), "mount it: no process is found without it"),
+        Ok(proc) if proc.stat(1).is_err() => Check::bad(
+            "/proc",
+            "shows processes of other users to nobody but them (hidepid)".to_owned(),
+            "`sudo dn-top` sees them, or mount it with hidepid=0",
+        ),
+        Ok(_) => Check::good("/proc", "shows the processes of all users".to_owned()),
+    }
+}
+
+fn namespace() -> Check {
+    match fs::read_link("/proc/self/ns/pid") {
+        Ok(namespace) if namespace == Path::new(FIRST_PID_NAMESPACE) => {
+            Check::good("namespace", "that of the machine: processes in containers are seen as well".to_owned())
+        }
+        Ok(_) => Check::bad(
+            "namespace",
+            "one of a container: only its own processes are seen".to_owned(),
+            "run dn-top on the host, or the container with `--pid=host`",
+        ),
+        Err(error) => Check::bad("namespace", format!("not known: {error}"), "mount /proc"),
+    }
+}
+
+fn perf_events(sources: &Sources, root: bool) -> Check {
+    const NAME: &str = "CPU samples";
+    let setting = Proc::open(&sources.proc).ok().and_then(|proc| proc.setting("sys/kernel/perf_event_paranoid"));
+    match setting {
+        None => Check::bad(NAME, "the kernel has no perf events".to_owned(), "`dn-top report` and traces use the runtime's own sampler"),
+        Some(_) if root => Check::good(NAME, "all processes and the kernel can be sampled".to_owned()),
+        Some(paranoid) if paranoid > 2 => Check::bad(
+            NAME,
+            format!("denied to users without CAP_PERFMON (kernel.perf_event_paranoid is {paranoid})"),
+            "`sudo sysctl kernel.perf_event_paranoid=2`, or sudo",
+        ),
+        Some(paranoid) if paranoid > 1 => {
+            Check::good(NAME, format!("own processes can be sampled, the kernel cannot (kernel.perf_event_paranoid is {paranoid})"))
+        }
+        Some(paranoid) => {
+            Check::good(NAME, format!("own processes and the kernel can be sampled (kernel.perf_event_paranoid is {paranoid})"))
+        }
+    }
+}
+
+fn core_dumps() -> Check {
+    // A dump is written by a program that the process itself starts: one of ours has what ours have.
+    match untraceable(std::process::id()) {
+        Some(why) => {
+            let (finding, advice) = why.split_once(": ").unwrap_or((why, "a dump of a process outside of it is not concerned"));
+            Check::bad("core dumps", finding.to_owned(), advice)
+        }
+        None => Check::good("core dumps", "nothing forbids a process to be traced by its dump program".to_owned()),
+    }
+}
+
+fn user_events() -> Check {
+    let missing = Kernel::machine().missing();
+    if missing.is_empty() {
+        return Check::good("user_events", "can be had by runtimes from .NET 10 on".to_owned());
+    }
+    Check::optional("user_events", missing.join("; "))
+}
