@@ -3,7 +3,7 @@
 //! An event that new threads inherit would need a ring buffer for each processor besides (the kernel maps no other), and so many times the locked memory
 //! and the open files. So new threads are found by the records that the events of their creators get, and by listing all threads now and then.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -85,6 +85,8 @@ pub struct CpuSampler {
     /// By the number that we know them by.
     threads: BTreeMap<u32, Sampled>,
     ended: Vec<CpuThread>,
+    /// Threads that could not be sampled: they are listed again and again.
+    refused: HashSet<u32>,
     loss: SampleLoss,
     next_list: Instant,
 }
@@ -130,6 +132,7 @@ impl CpuSampler {
             depth: setting("max_stack").and_then(|depth| usize::try_from(depth).ok()).unwrap_or(DEFAULT_DEPTH),
             threads: BTreeMap::new(),
             ended: Vec::new(),
+            refused: HashSet::new(),
             loss: SampleLoss::default(),
             next_list: Instant::now() + LIST_PACE,
             proc,
@@ -239,7 +242,11 @@ impl CpuSampler {
     }
 
     fn follow(&mut self, thread: u32) {
+        if self.refused.contains(&thread) || self.refused.len() >= MOST.1 {
+            return;
+        }
         if self.threads.len() >= MOST.0 || self.add(thread).is_err() {
+            self.refused.insert(thread);
             self.loss.threads += 1;
         }
     }
