@@ -58,6 +58,8 @@ pub struct SessionConfig {
 
 /// Keyword of the runtime's provider that makes it collect when the session starts (GCHeapCollect).
 const HEAP_COLLECT: u64 = 0x80_0000;
+/// The provider of the runtime's samples.
+const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 
 impl SessionConfig {
     /// A session that every runtime understands: 256 MB, default rundown, stacks, events dropped when the buffer is full.
@@ -76,6 +78,11 @@ impl SessionConfig {
         let collects =
             |provider: &Provider| provider.name() == "Microsoft-Windows-DotNETRuntime" && provider.keywords() & HEAP_COLLECT != 0;
         self.providers.iter().any(|filtered| collects(&filtered.provider))
+    }
+
+    /// Whether the runtime samples the stacks of its threads.
+    pub fn samples(&self) -> bool {
+        self.providers.iter().any(|filtered| filtered.provider.name() == SAMPLE_PROFILER)
     }
 
     /// The oldest command that expresses all of it, so that ordinary sessions work unchanged on every runtime. Newer runtimes keep the old commands.

@@ -11,11 +11,18 @@ pub struct Findings {
     pub events: Vec<EventRate>,
     /// The latest single events.
     pub recent: RecentSnapshot,
-    /// Where threads spend their time.
+    /// Where threads spend their time, as the runtime samples it: managed code, of threads that wait as well.
     pub profile: Profile,
+    /// Where they spend their CPU time, as the kernel samples it: all code, of threads that run. `None` where the kernel takes no samples.
+    pub cpu: Option<Profile>,
 }
 
 impl Findings {
+    /// Where threads spend their time: with or without threads that wait. Which of them wait, the samples of the kernel tell best.
+    pub fn profile(&self, waiting: bool) -> &Profile {
+        self.cpu.as_ref().filter(|_| !waiting).unwrap_or(&self.profile)
+    }
+
     /// How many kinds of events are told apart.
     pub const EVENTS: usize = 500;
 

@@ -1,25 +1,24 @@
 //! A profile of processor time: samples of the kernel, with the names that the runtime, the files of the process and the kernel give.
 
+mod collector;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::listener::Listener;
 use super::trace_session::StopLimit;
-use crate::analysis::{CpuSamples, CpuStack, Live, MissingFrames, NativeFunction, Origin, Profile, Symbols, ThreadId};
+use crate::analysis::{Live, Profile, Symbols};
 use crate::clr::select;
 use crate::ipc::{Rundown, SessionConfig};
 use crate::net::client::Client;
-use crate::net::perf::{CodeFunction, CodeKind, CpuSampler, CpuThread, Frequency, NativeCode, PerfError, SampleLoss};
+use crate::net::perf::{CpuThread, Frequency, PerfError, SampleLoss};
+
+pub(super) use collector::{Collector, MethodNames};
 
 /// Methods that the runtime loads, JIT-compiled or not, and its modules: `Loader`, `Jit` and `NGen` of its provider, and of its rundown.
 const NAMES: (&str, u64) = ("Microsoft-Windows-DotNETRuntime:0x38:5", 0x38);
 /// What the session of names may send before it is stopped.
 const NAMES_BYTES: u64 = 1 << 30;
-/// The time between two looks at the ring buffers. They have room for many times that.
-const PACE: Duration = Duration::from_millis(10);
-
 /// What to sample.
 #[derive(Debug, Clone, Copy)]
 pub struct CpuRequest {
@@ -56,16 +55,6 @@ pub struct CpuProfile {
     pub ended: bool,
 }
 
-/// What was sampled.
-struct Sampled {
-    samples: CpuSamples,
-    code: NativeCode,
-    elapsed: Duration,
-    threads: Vec<CpuThread>,
-    loss: SampleLoss,
-    sees_kernel: bool,
-}
-
 /// Samples a process until the time is over, `stop` is, or the process ends.
 ///
 /// # Errors
@@ -83,19 +72,22 @@ pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<
     let began = Instant::now();
     let sampler = client.sample_cpu(request.frequency)?;
     let period_ns = sampler.period_ns();
-    let over = Arc::new(AtomicBool::new(false));
+    let collector = Arc::new(Collector::new(code, period_ns));
     let sampling = {
-        let over = Arc::clone(&over);
-        tokio::task::spawn_blocking(move || sample(sampler, code, began, &over))
+        let (collector, mut sampler) = (Arc::clone(&collector), sampler);
+        tokio::task::spawn_blocking(move || {
+            collector.collect(&mut sampler);
+            (sampler.threads(), began.elapsed(), sampler.loss(), sampler.sees_kernel())
+        })
     };
     let ended = tokio::select! {
         () = stop => false,
         () = client.process_exit() => true,
         () = tokio::time::sleep(request.duration.unwrap_or(Duration::MAX)) => false,
     };
-    over.store(true, Ordering::Relaxed);
+    collector.stop();
     // It does not panic; and without its samples there is nothing.
-    let Ok(mut sampled) = sampling.await else { return Err(gone()) };
+    let Ok((threads, elapsed, loss, sees_kernel)) = sampling.await else { return Err(gone()) };
     let (mut symbols, names_missing) = match names {
         None => (Symbols::default(), None),
         Some(Err(why)) => (Symbols::default(), Some(why)),
@@ -107,10 +99,10 @@ pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<
     };
     // Files are read for that.
     let named = tokio::task::spawn_blocking(move || {
-        sampled.add_native_names(&mut symbols, names_missing.is_none());
-        let Sampled { samples, elapsed, threads, loss, sees_kernel, .. } = sampled;
-        let (cut, broken) = samples.missing();
-        CpuProfile { profile: samples.profile(&symbols), period_ns, elapsed, threads, loss, sees_kernel, cut, broken, names_missing, ended }
+        let known = if names_missing.is_none() { MethodNames::Complete } else { MethodNames::Missing };
+        let profile = collector.profile(&mut symbols, known);
+        let (cut, broken) = collector.missing();
+        CpuProfile { profile, period_ns, elapsed, threads, loss, sees_kernel, cut, broken, names_missing, ended }
     });
     named.await.map_err(|_| gone())
 }
@@ -122,61 +114,15 @@ async fn names(client: &Client) -> Result<Listener<Live>, String> {
     Listener::start(client.clone(), &config, Live::only_symbols(), NAMES_BYTES).await.map_err(|error| error.to_string())
 }
 
-/// Takes samples in until it is over; then no more are taken.
-fn sample(mut sampler: CpuSampler, mut code: NativeCode, began: Instant, over: &AtomicBool) -> Sampled {
-    let mut samples = CpuSamples::new(sampler.period_ns());
-    loop {
-        // What was written until then is taken in once more.
-        let is_last = over.load(Ordering::Relaxed);
-        sampler.drain(|sample| {
-            let chain = code.chain(sample.user);
-            let missing = if sample.cut { Some(MissingFrames::Cut) } else { chain.broken.then_some(MissingFrames::Broken) };
-            samples.add(&CpuStack {
-                thread: ThreadId::of(sample.thread),
-                at: i64::try_from(sample.time_ns).unwrap_or(i64::MAX),
-                kernel: sample.kernel,
-                user: chain.frames,
-                missing,
-            });
-        });
-        if is_last {
-            let (threads, elapsed) = (sampler.threads(), began.elapsed());
-            return Sampled { samples, code, elapsed, threads, loss: sampler.loss(), sees_kernel: sampler.sees_kernel() };
-        }
-        thread::sleep(PACE);
-    }
-}
-
-impl Sampled {
-    /// Adds what has an address in a sample and is no managed method.
-    fn add_native_names(&mut self, symbols: &mut Symbols, all_methods_known: bool) {
-        self.code.refresh();
-        for address in self.samples.addresses() {
-            if symbols.find(address).is_some() {
-                continue;
-            }
-            let function = match CpuSamples::kernel_address(address) {
-                Some(in_kernel) => {
-                    let function = self.code.kernel_function(in_kernel);
-                    Some(CodeFunction { start: address - (in_kernel - function.start), ..function })
-                }
-                None => self.code.function(address),
-            };
-            let Some(CodeFunction { start, size, name, image, kind }) = function else { continue };
-            let origin = match kind {
-                CodeKind::Image => Origin::Native,
-                CodeKind::Kernel => Origin::Kernel,
-                CodeKind::Assembly => Origin::Managed,
-                CodeKind::Generated if all_methods_known => Origin::Stub,
-                CodeKind::Generated => Origin::Unknown,
-            };
-            let name = match (name.as_str(), image.as_str(), kind) {
-                ("", "", _) if all_methods_known => "[runtime stubs]".to_owned(),
-                ("", "", _) => "[JIT-compiled code]".to_owned(),
-                ("", image, _) => format!("[{image}]"),
-                _ => name,
-            };
-            symbols.add_native(&NativeFunction { address, start, size, name: &name, image: &image, origin });
-        }
-    }
+/// Samples a process that is recorded, where its session has samples of the runtime too, which show managed code alone and threads that wait as well.
+///
+/// # Errors
+/// [`PerfError`] says why the kernel does not allow it.
+pub(super) fn collect_beside(client: &Client) -> Result<Arc<Collector>, PerfError> {
+    let mut sampler = client.sample_cpu(Frequency::HIGHEST)?;
+    let code = client.native_code().ok_or(PerfError::Ended(client.endpoint().key.pid))?;
+    let collector = Arc::new(Collector::new(code, sampler.period_ns()));
+    let collecting = Arc::clone(&collector);
+    tokio::task::spawn_blocking(move || collecting.collect(&mut sampler));
+    Ok(collector)
 }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use super::cpu::{Collector, MethodNames};
 use crate::analysis::{EventCount, Live};
 use crate::model::{EventRate, Findings};
 
@@ -31,7 +32,7 @@ impl Observer {
     }
 
     /// What there is to see, if it is time to look. When the stream is over it is, and when its first events have come.
-    pub(super) fn look(&mut self, live: &mut Live, over: bool) -> Option<Findings> {
+    pub(super) fn look(&mut self, live: &mut Live, cpu: Option<&Collector>, over: bool) -> Option<Findings> {
         live.trace()?;
         let now = Instant::now();
         let begun = *self.begun.get_or_insert(now);
@@ -41,8 +42,14 @@ impl Observer {
         // The clock goes on while no events come. After the end it stands there, as it does in the file.
         let elapsed = i64::try_from(now.duration_since(begun).as_nanos()).unwrap_or(i64::MAX);
         let at = if over { live.end() } else { live.newest().max(elapsed) };
-        let findings =
-            Findings { snapshot: live.snapshot(at), events: self.events(live, now), recent: live.recent(), profile: live.profile() };
+        let names = if over { MethodNames::Complete } else { MethodNames::Coming };
+        let findings = Findings {
+            snapshot: live.snapshot(at),
+            events: self.events(live, now),
+            recent: live.recent(),
+            cpu: cpu.map(|cpu| cpu.profile(live.symbols_mut(), names)),
+            profile: live.profile(),
+        };
         // Samples without names are the reason to look for names: they are not left waiting.
         self.due = (findings.snapshot.totals.events > 0).then(|| Instant::now() + PACE.max(now.elapsed() * REST));
         Some(findings)

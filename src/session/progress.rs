@@ -1,10 +1,11 @@
 //! What a recording's threads tell each other while it runs.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::{Notify, watch};
 
+use super::cpu::Collector;
 use crate::analysis::Symbols;
 use crate::model::{Findings, Kept, Scheduling};
 
@@ -18,6 +19,8 @@ pub(super) struct Progress {
     pub(super) findings: watch::Sender<Option<Arc<Findings>>>,
     /// Names of methods that were found elsewhere.
     pub(super) names: Slot<Symbols>,
+    /// Samples of the kernel, where they are taken, too.
+    pub(super) cpu: OnceLock<Arc<Collector>>,
     /// The filter of single events that are kept to be shown.
     pub(super) event_filter: Slot<String>,
     /// What is kept of the stream, where not all is.

@@ -48,7 +48,7 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
     let pass = read.map_err(|error| error.to_string())?;
     let snapshot = live.snapshot(span.map_or(live.end(), |(_, to)| to));
     let duration = Duration::from_nanos(snapshot.recorded_ns);
-    let findings = Findings { snapshot, events: events(&live, duration), recent: live.recent(), profile: live.profile() };
+    let findings = Findings { snapshot, events: events(&live, duration), recent: live.recent(), profile: live.profile(), cpu: None };
     let complete = pass.ending.is_complete() && !live.throughput().loses_content();
     let problems = live.throughput().problems();
     let words: Vec<_> = pass.trouble().into_iter().chain(problems.iter().map(ToString::to_string)).collect();

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
 
 use super::count::Counting;
+use super::cpu::collect_beside;
 use super::names::Names;
 use super::output::{OutputError, OutputFile};
 use super::perfetto::{Joint, ServicePump, Target, ThreadNames};
@@ -68,6 +69,9 @@ impl Recorder {
         let (request, requests) = watch::channel(StopRequest::None);
         let mut recording = plan.starting();
         recording.notes.extend(session.losses().iter().map(ToString::to_string));
+        if plan.analysed && plan.config.samples() {
+            recording.notes.extend(sample_cpu(client.clone(), &progress).await);
+        }
         let (publish, published) = watch::channel(recording.clone());
         let mut ticks = interval(Recording::STEP);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -149,6 +153,19 @@ async fn begin(client: &Client, plan: &Plan, file: File, counting: Counting, pro
     Ok((session, Some(joint), tokio::task::spawn_blocking(move || pump.run(stream))))
 }
 
+/// Has the kernel sample the process as well. Gives why it does not, where a person can do something about it.
+async fn sample_cpu(client: Client, progress: &Progress) -> Option<String> {
+    // It looks at every thread.
+    match tokio::task::spawn_blocking(move || collect_beside(&client)).await.ok()? {
+        Ok(cpu) => {
+            // There is one.
+            let _ = progress.cpu.set(cpu);
+            None
+        }
+        Err(error) => error.is_denied().then(|| format!("Methods shows thread time of managed code instead of CPU time: {error}")),
+    }
+}
+
 /// What a trace says of the process. A runtime that is too old to say who it is has a name all the same.
 async fn describe(client: &Client, plan: &Plan) -> LiveProcess {
     let info = client.process_info().await.ok().flatten();
@@ -196,7 +213,11 @@ struct Limits {
 
 impl Driver {
     async fn run(mut self, pump: JoinHandle<Pumped>, output: OutputFile) {
-        let refusal = match self.record().await {
+        let stopped_by = self.record().await;
+        if let Some(cpu) = self.progress.cpu.get() {
+            cpu.stop();
+        }
+        let refusal = match stopped_by {
             Some(by) => self.stop(by).await,
             None => None,
         };

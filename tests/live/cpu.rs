@@ -3,14 +3,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use dn_top::analysis::{Origin, SampleFilter};
+use dn_top::clr::select;
+use dn_top::model::{Findings, Outcome, Phase, Recording};
 use dn_top::net::Directory;
 use dn_top::net::client::Client;
 use dn_top::net::discovery::Sources;
 use dn_top::net::perf::{CpuSampler, CpuThread, Frequency, PerfError, SampleLoss};
+use dn_top::session::{Plan, Recorder};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::support::runtimes;
-use crate::support::{Invocation, Output, PATIENCE, Program, Signal, poll};
+use crate::support::{Invocation, Output, PATIENCE, Program, Signal, folder, poll};
 
 async fn client(program: &Program) -> Client {
     let mut directory = Directory::new(Sources::machine()).unwrap();
@@ -276,5 +281,50 @@ fn what_was_sampled_is_shown_however_it_ends() {
         let output = running.wait();
         assert_eq!((output.code, output.json()["complete"].as_bool()), (0, Some(false)), "{runtime}: {}", output.stderr);
         assert!(output.stderr.contains("ended after") && number(&output.json()["samples"]) > 10.0, "{runtime}: {}", output.stderr);
+    });
+}
+
+/// The CPU time of a method in a recording, and of all code, nanoseconds; `None` before there are samples.
+fn cpu_time(findings: Option<&Findings>, method: &str) -> Option<(u64, u64)> {
+    let methods = findings?.cpu.as_ref()?.methods(SampleFilter::ALL, usize::MAX);
+    let found = methods.methods.iter().find(|found| found.name == method)?;
+    Some((found.total.all_ns(), methods.samples.all_ns()))
+}
+
+#[test]
+fn a_recording_that_is_looked_at_shows_cpu_time() {
+    runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
+        let mut program = runtime.program("known").start();
+        program.spend(500);
+        let client = client(&program).await;
+        if sampler(&client).is_none() {
+            return;
+        }
+        let folder = folder();
+        let config = select(&["dotnet-common", "dotnet-sampled-thread-time"], &[] as &[&str], None).unwrap().config;
+        let plan =
+            Plan { analysed: true, ..Plan::new(client.endpoint().key, "known".to_owned(), config, folder.path().join("a.nettrace")) };
+        let recorder = Recorder::start(client, plan).await.unwrap();
+        program.tell("spend 60000");
+        let mut progress = recorder.progress();
+        let is_shown = |recording: &Recording| {
+            cpu_time(recording.findings.as_deref(), "Known.Burn").is_some_and(|(own, all)| own > 300_000_000 && own * 2 > all)
+        };
+        let shown = timeout(PATIENCE * 2, progress.wait_for(is_shown)).await;
+        assert!(shown.is_ok(), "{runtime}: {:?}", cpu_time(recorder.progress().borrow().findings.as_deref(), "Known.Burn"));
+        drop(shown);
+        recorder.stop();
+        let recording = recorder.finished().await;
+        assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, .. })), "{:?}", recording.phase);
+        assert!(recording.notes.iter().all(|note| !note.contains("CPU time")), "{:?}", recording.notes);
+        let findings = recording.findings.unwrap();
+        let cpu = findings.cpu.as_ref().unwrap().methods(SampleFilter::ALL, usize::MAX);
+        // Methods that were compiled again meanwhile have got their names at the stop.
+        let times = ["Known.Seventy", "Known.Burn"].map(|method| cpu_time(Some(&findings), method).unwrap().0 as f64);
+        assert!((times[0] / times[1] - 0.7).abs() < 0.1, "{runtime}: {times:?}");
+        // What has no name by then is no method.
+        assert!(cpu.unresolved * 50 < cpu.samples.all(), "{runtime}: {} of {}", cpu.unresolved, cpu.samples.all());
+        assert!(cpu.methods.iter().any(|method| method.origin == Origin::Native), "{runtime}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }

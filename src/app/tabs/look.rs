@@ -61,7 +61,9 @@ impl<'a> Look<'a> {
 
     /// The samples that are shown: those of the chosen thread, or all.
     pub(super) fn counts(&self) -> Counts<'a> {
-        self.findings.profile.count(SampleFilter { thread: self.state.shown_thread(), ..SampleFilter::ALL })
+        self.findings
+            .profile(self.state.views.sampling.waiting)
+            .count(SampleFilter { thread: self.state.shown_thread(), ..SampleFilter::ALL })
     }
 
     /// What is said in place of an empty list: why its source has no events, or else that nothing matches.

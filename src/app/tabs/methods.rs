@@ -4,7 +4,7 @@ use super::list::{Cell, Fit, Rows, Table};
 use super::look::Look;
 use super::threads::sampled;
 use super::view::{Figure, Head, Line, Role, Side, View};
-use crate::analysis::{CallNode, Counts, MethodCount, ProfileFrame, SampleCount};
+use crate::analysis::{CallNode, Counts, MethodCount, Origin, ProfileFrame, SampleCount};
 use crate::app::pane::Tab;
 use crate::app::sampling::{Sampling, Shape};
 use crate::app::source::Source;
@@ -13,12 +13,13 @@ use crate::model::{Count, Nanoseconds, Percent};
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let sampling = &look.state.views.sampling;
     let counts = look.counts();
-    if counts.samples().all() == 0 && look.state.shown_thread().is_none() {
+    let is_cpu = is_cpu(look);
+    if counts.samples().all() == 0 && look.state.shown_thread().is_none() && !is_cpu {
         let list = methods(look, Vec::new());
         let cursor = look.cursor(Tab::Methods, list.as_ref());
         return View { empty: look.missing(Source::Samples), ..View::new(list, cursor, "") };
     }
-    let head = vec![Head::Figures(figures(&counts)), Head::Text(what(look, &counts))];
+    let head = vec![Head::Figures(figures(&counts, is_cpu)), Head::Text(what(look, &counts))];
     let shown = look.state.methods();
     let list = match sampling.shape {
         Shape::List | Shape::Flame => methods(look, shown.clone()),
@@ -28,6 +29,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let cursor = look.cursor(Tab::Methods, list.as_ref());
     let empty = match (look.state.views.filter(Tab::Methods).is_empty(), counts.samples().all()) {
         (false, _) => "No method matches the filter.",
+        (true, 0) if is_cpu => "No CPU time so far: all threads wait. w shows where.",
         (true, 0) => "This thread has no sample here. Backspace: all threads.",
         (true, _) => "All threads wait: w shows where.",
     };
@@ -41,11 +43,17 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
 }
 
-fn figures(counts: &Counts<'_>) -> Vec<Figure> {
+/// Whether the samples are those of the kernel.
+fn is_cpu(look: Look<'_>) -> bool {
+    let sampling = &look.state.views.sampling;
+    look.findings.cpu.is_some() && !sampling.waiting && sampling.shape != Shape::Threads
+}
+
+fn figures(counts: &Counts<'_>, is_cpu: bool) -> Vec<Figure> {
     let (samples, profile) = (counts.samples(), counts.profile());
     let share = |part: u64, all: u64| Percent(part as f64 / all.max(1) as f64);
     let mut all = vec![Figure::new("samples", Count(samples.all()), Role::Strong)];
-    if counts.tell_waiting() {
+    if counts.tell_waiting() && !is_cpu {
         all.push(Figure::new("running", share(samples.running_ns, samples.all_ns()), Role::Strong));
         all.push(Figure::new("waiting", share(samples.waiting_ns, samples.all_ns()), Role::Text));
     }
@@ -72,6 +80,10 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
         line.push((format!(" thread {thread} {name}{}", if name.is_empty() { "" } else { " " }), Role::Chip));
         line.push(("  Backspace: all   ".to_owned(), Role::Dim));
     }
+    if is_cpu(look) {
+        line.push(("CPU time of all code, sampled by the kernel (w: thread time of managed code, waiting too)".to_owned(), Role::Dim));
+        return line;
+    }
     let (text, role) = match (counts.tell_waiting(), sampling.waiting || sampling.shape == Shape::Threads) {
         (true, true) if sampling.shape == Shape::Threads => {
             ("thread time; CPU is processor time, from /proc. Enter: methods of the thread", Role::Dim)
@@ -94,9 +106,18 @@ fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Ro
             false => Cell::new(format!("{} {}", frame.name, look.unresolved()), Role::Dim),
         })
         .column(Sampling::COLUMNS[1], 22, Fit::Left, |(_, frame)| Cell::new(&frame.module, Role::Dim))
-        .column("TIER", 8, Fit::Left, |(_, frame)| Cell::known(frame.tiers.last().map(|tier| tier.name()), Role::Dim))
+        .column("TIER", 8, Fit::Left, |(_, frame)| Cell::known(kind(frame), Role::Dim))
         .sorted_by(if by_total { "TOTAL" } else { "SELF" })
         .finish()
+}
+
+/// The highest tier of a method, or whose code it is.
+fn kind(frame: &ProfileFrame) -> Option<&'static str> {
+    match frame.origin {
+        Origin::Managed => frame.tiers.last().map(|tier| tier.name()),
+        Origin::Unknown => None,
+        origin => Some(origin.word()),
+    }
 }
 
 fn tree(look: Look<'_>) -> Rows<'_> {

@@ -265,5 +265,5 @@ fn found(live: &mut Live) -> Findings {
     events.sort_by_key(|rate| std::cmp::Reverse(rate.event.count));
     let snapshot = live.snapshot(live.newest());
     assert_eq!(snapshot.unreadable, 0);
-    Findings { snapshot, events, recent: live.recent(), profile: live.profile() }
+    Findings { snapshot, events, recent: live.recent(), profile: live.profile(), cpu: None }
 }

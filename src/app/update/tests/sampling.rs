@@ -1,10 +1,11 @@
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::analysis::ThreadId;
+use crate::analysis::{Profile, ThreadId};
 use crate::app::action::Context;
 use crate::app::world::{World, recording};
 use crate::app::{Msg, Shape, Tab};
-use crate::model::{Phase, Recording, ThreadUse};
+use crate::model::{Findings, Phase, Recording, ThreadUse};
 use crate::ui::tests::findings::scripted;
 
 fn sampled(keys: &str) -> World {
@@ -15,6 +16,27 @@ fn sampled(keys: &str) -> World {
     world.send(Msg::Recording(Box::new(Recording { findings: Some(scripted()), threads, ..recording(1, 42, Phase::Recording) })));
     world.press(keys);
     world
+}
+
+#[test]
+fn cpu_time_is_shown_where_the_kernel_samples_it() {
+    let mut world = sampled("7");
+    let first = |world: &World| world.state.methods()[0].1.name.clone();
+    assert!(!first(&world).starts_with("on CPU"));
+    let mut cpu = scripted().profile.clone();
+    cpu.rename(|name| format!("on CPU: {name}"));
+    let findings = Arc::new(Findings { cpu: Some(cpu), ..scripted().as_ref().clone() });
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(findings), ..recording(1, 42, Phase::Recording) })));
+    assert!(first(&world).starts_with("on CPU"));
+    // Threads that wait take none.
+    world.press("w");
+    assert!(!first(&world).starts_with("on CPU"));
+    // The runtime samples all threads, the kernel those that run.
+    let threads = world.state.thread_rows().len();
+    let idle = Arc::new(Findings { cpu: Some(Profile::default()), ..scripted().as_ref().clone() });
+    world.send(Msg::Recording(Box::new(Recording { findings: Some(idle), ..recording(1, 42, Phase::Recording) })));
+    world.press("w");
+    assert_eq!((world.state.methods().len(), world.state.thread_rows().len()), (0, threads));
 }
 
 fn selected(world: &World) -> Option<String> {
