@@ -13,7 +13,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("wire", &[]),
     ("assembly", &["wire"]),
     ("ipc", &["wire"]),
-    ("nettrace", &["wire"]),
+    // A macro that a room exports stands at the root.
+    ("nettrace", &["wire", "forward_sink"]),
     ("clr", &["ipc", "nettrace", "wire"]),
     ("analysis", &["clr", "nettrace", "wire"]),
     ("perfetto", &["wire"]),
