@@ -145,6 +145,23 @@ mod tests {
     }
 
     #[test]
+    fn functions_without_names_are_one_where_they_call_each_other() {
+        let mut cpu = CpuSamples::new(1);
+        for user in [&[10, 21, 31, 101][..], &[20, 31, 101], &[110, 31, 101]] {
+            cpu.add(&CpuStack { thread: ThreadId::of(7), at: 0, kernel: &[], user, missing: None });
+        }
+        let mut symbols = Symbols::default();
+        for address in cpu.addresses() {
+            let name = if address < 100 { "[lib.so]" } else { "Main" };
+            symbols.add_native(&NativeFunction { address, start: address, size: 1, name, image: "lib.so", origin: Origin::Native });
+        }
+        let profile = cpu.profile(&symbols);
+        let tree = profile.count(SampleFilter::ALL).call_tree(|samples| samples.all(), 10);
+        let nodes: Vec<_> = tree.iter().map(|node| (node.depth, node.name.as_str(), node.own.all(), node.total.all())).collect();
+        assert_eq!(nodes, [(0, "Main", 0, 3), (1, "[lib.so]", 2, 3), (2, "Main", 1, 1)]);
+    }
+
+    #[test]
     fn memory_is_bounded() {
         let mut cpu = CpuSamples::new(1);
         for at in 0..300_000 {

@@ -121,7 +121,13 @@ impl Profile {
                 places[index] = parent;
                 continue;
             }
+            let is_nameless = matches!(frame.meaning(), Meaning::Method(method) if symbols.is_nameless(method));
             let frame = profile.frame(&mut frames, frame, symbols);
+            // Functions that call each other, and that nothing tells apart.
+            if is_nameless && parent != StackTree::ROOT && profile.nodes[parent as usize].frame == frame {
+                places[index] = parent;
+                continue;
+            }
             let next = profile.nodes.len() as u32;
             let place = *children.entry((parent, frame)).or_insert(next);
             if place == next {

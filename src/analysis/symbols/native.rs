@@ -72,6 +72,11 @@ impl Symbols {
         }
     }
 
+    /// Whether it stands for all code of a file whose functions have no names: such a name is in brackets, and no other is.
+    pub(in crate::analysis) fn is_nameless(&self, method: MethodId) -> bool {
+        self.names(method).1.starts_with('[')
+    }
+
     /// Whose code a method is.
     pub fn origin(&self, method: MethodId) -> Origin {
         self.origins[method.0 as usize]

@@ -105,11 +105,12 @@ impl Collected {
             None => self.code.function(address),
         };
         let Some(CodeFunction { start, size, name, image, kind }) = function else { return };
+        let of_image = || format!("[{}]", image.trim_matches(['[', ']']));
         let (origin, unknown) = match (kind, names) {
-            (CodeKind::Image, _) => (Origin::Native, format!("[{image}]")),
-            (CodeKind::Kernel, _) => (Origin::Kernel, format!("[{image}]")),
+            (CodeKind::Image, _) => (Origin::Native, of_image()),
+            (CodeKind::Kernel, _) => (Origin::Kernel, of_image()),
             (CodeKind::Assembly | CodeKind::Generated, MethodNames::Coming) => return,
-            (CodeKind::Assembly, _) => (Origin::Managed, format!("[{image}]")),
+            (CodeKind::Assembly, _) => (Origin::Managed, of_image()),
             (CodeKind::Generated, MethodNames::Complete) => (Origin::Stub, "[runtime stubs]".to_owned()),
             (CodeKind::Generated, MethodNames::Missing) => (Origin::Unknown, "[JIT-compiled code]".to_owned()),
         };
