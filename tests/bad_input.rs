@@ -145,7 +145,7 @@ fn what_cannot_be_asked_for_is_said_before_anybody_is_asked() {
     {
         let output = Invocation::new(arguments).run();
         assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{arguments:?}");
-        assert!(output.stderr.starts_with("error: "), "{}", output.stderr);
+        assert!(output.stderr.starts_with("dn-top: "), "{}", output.stderr);
     }
 }
 
@@ -279,8 +279,31 @@ fn files_that_are_no_recordings_are_told_apart() {
     stats(&place.path().join("nothing")).assert_refused(1, "No such file");
     stats(place.path()).assert_refused(1, "Is a directory");
     stats(&file("empty", b"")).assert_refused(1, "ends before its header does: it holds no events");
-    stats(&file("text", b"What is the time, please?")).assert_refused(1, "cannot be read");
+    stats(&file("text", b"What is the time, please?")).assert_refused(1, "is not a nettrace file: it begins with the bytes");
     stats(&file("escape\u{1b}[2J", b"")).assert_refused(1, "escape\u{fffd}[2J ends before its header does");
+}
+
+/// A file that is missing has one exit code, and messages one prefix.
+#[test]
+fn errors_look_alike_in_every_command() {
+    let place = folder();
+    let run = |words: &[&str]| Invocation::new(words).current_dir(place.path()).run();
+    for words in
+        [&["stats", "no"][..], &["report", "no"], &["export", "no", "--format", "csv"], &["open", "no"], &["salvage", "no", "-o", "new"]]
+    {
+        run(words).assert_refused(1, "no cannot be opened: No such file");
+    }
+    for (words, message) in [
+        (&["trace", "1", "--profile", "gc-colect"][..], "there is no profile 'gc-colect': did you mean 'gc-collect'?"),
+        (&["trace", "1", "--profile", "what"], "there is no profile 'what': expected one of dotnet-common, "),
+        (&["stack", "symbolicate", "a.txt"], "stack symbolicate: `stack symbolicate` is not supported"),
+    ] {
+        run(words).assert_refused(2, message);
+    }
+    let usage = run(&["trace", "--no-such-option"]);
+    assert!(usage.code == 2 && usage.stderr.starts_with("dn-top: unexpected argument"), "{}", usage.stderr);
+    let missing = run(&["--demo", "trace"]);
+    assert!(missing.code == 2 && missing.stderr.contains("  OrderService\n"), "{}", missing.stderr);
 }
 
 #[test]

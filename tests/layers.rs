@@ -86,7 +86,9 @@ fn forbidden(file: &Path, source: &str) -> Vec<String> {
         match path.strip_prefix("crate::") {
             Some(inner) => {
                 let used = inner.split("::").next().unwrap();
-                if used != room && !below.contains(&used) {
+                // An exported macro stands at the root, whichever room it is of.
+                let is_macro = path == "crate::forward_sink" && room == "nettrace";
+                if used != room && !is_macro && !below.contains(&used) {
                     wrong.push(format!("{room} may not use {path}"));
                 }
             }

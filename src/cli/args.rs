@@ -22,7 +22,14 @@ pub(super) use salvage::Salvage;
 
 /// A terminal dashboard for .NET processes: see, inspect, trace, dump and perf-map them, without .NET, agent or restart.
 #[derive(Debug, Parser)]
-#[command(name = "dn-top", version, max_term_width = 100, subcommand_negates_reqs = true)]
+#[command(
+    name = "dn-top",
+    version,
+    max_term_width = 100,
+    subcommand_negates_reqs = true,
+    after_help = "Command lines of dotnet-trace, dotnet-counters, dotnet-gcdump, dotnet-stack and dotnet-dump work with `dotnet-` replaced by `dn-top `, \
+                  such as: dn-top trace collect -p 42 --duration 00:00:30"
+)]
 pub(super) struct Arguments {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
@@ -262,10 +269,10 @@ pub(super) struct Dump {
     #[command(flatten)]
     pub(super) target: Target,
     /// Output file, as a path in the target [default: /tmp/NAME_PID_yyyymmdd_hhmmss.dmp]
-    #[arg(short, value_name = "PATH")]
+    #[arg(short, long = "output", value_name = "PATH")]
     pub(super) output_path: Option<String>,
     /// Kind of dump
-    #[arg(long = "type", value_enum, default_value = "full")]
+    #[arg(long = "type", value_enum, default_value = "heap")]
     pub(super) kind: DumpKind,
     /// Also write a crash report (.NET 6)
     #[arg(long)]
@@ -290,6 +297,15 @@ pub(super) struct Counters {
     /// Stop after this time, such as 30s
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(super) duration: Option<Duration>,
+    /// Maximum number of histograms that the runtime reports
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub(super) max_histograms: u32,
+    /// Maximum number of time series, one for each combination of tags, that the runtime reports
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub(super) max_time_series: u32,
+    /// Output file, created with mode 0600, never overwritten [default: standard output]
+    #[arg(short, long = "output", value_name = "FILE")]
+    pub(super) output_file: Option<PathBuf>,
     /// Output format; json is one object a line
     #[arg(long, value_enum, default_value = "text")]
     pub(super) format: CounterFormat,
@@ -310,8 +326,14 @@ pub(super) struct Heap {
     #[arg(short = 'n', value_name = "N", default_value = "20")]
     pub(super) count: usize,
     /// Also write the object graph to this file: a .gcdump, or a trace for ui.perfetto.dev if its name ends in .perfetto-trace; created with mode 0600, never overwritten
-    #[arg(short = 'o', value_name = "FILE")]
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(super) graph_file: Option<PathBuf>,
+    /// Also write the object graph to NAME_PID_yyyymmdd_hhmmss.gcdump
+    #[arg(long, conflicts_with = "graph_file")]
+    pub(super) gcdump: bool,
+    /// Give up when no data arrives for this time
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
+    pub(super) timeout: Duration,
     /// Do not ask before the full GC
     #[arg(long)]
     pub(super) yes: bool,

@@ -44,7 +44,7 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
 
 /// `open FILE..`: the dashboard over recorded files.
 pub(super) fn open(paths: &[PathBuf], options: &Dashboard) -> Result<Exit, Failure> {
-    let files: Vec<TraceFile> = paths.iter().map(|path| trace_file(path)).collect::<Result<_, _>>().map_err(Failure::usage)?;
+    let files: Vec<TraceFile> = paths.iter().map(|path| trace_file(path)).collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
     let (theme, runtime) = prepare(options)?;
     let filter = options.filter.clone().unwrap_or_default();
     let app = Options { files, filter, readonly: options.readonly, ..Options::default() };

@@ -26,7 +26,7 @@ pub(super) async fn run(host: &Host, target: &str, reveal: bool, json: bool) -> 
     let mut rows: Vec<Row> = variables.into_iter().map(row).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     if json {
-        print::json(&rows)?;
+        print::json_list(&rows)?;
     } else {
         print::text(|out| {
             for Row { name, value, .. } in &rows {

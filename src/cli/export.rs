@@ -1,5 +1,7 @@
 //! `export FILE`: a recording in the format of another tool.
 
+use std::path::{Path, PathBuf};
+
 use serde::Serialize;
 
 use super::args;
@@ -57,6 +59,14 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
         print::text(|out| writeln!(out, "{}", sanitise(&path.to_string_lossy())))?;
     }
     Ok(Exit::Done)
+}
+
+/// Converts a recording into a file next to it.
+pub(super) fn beside(recording: &Path, format: TraceFormat) -> Result<PathBuf, Failure> {
+    let options = Options { format, part: Part::default(), calls: false, tasks: false, number: 0 };
+    let file = PathBuf::from(format!("{}.{}", export_stem(recording), format.extension()));
+    export(&[recording.to_owned()], &options, &Destination::File(file.clone()), &mut |_| true).map_err(failure)?;
+    Ok(file)
 }
 
 fn failure(error: ExportError) -> Failure {

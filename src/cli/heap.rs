@@ -1,6 +1,7 @@
 //! `heap TARGET`: what is on the heap, by type.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -18,7 +19,7 @@ use crate::export::HeapGraph;
 use crate::ipc::{BufferMb, BufferMode, Invalid, Level, Provider, Rundown, SessionConfig};
 use crate::model::{Bytes, Count, NativeAotGap, Process, sanitise};
 use crate::net::client::Client;
-use crate::session::{Listener, StopLimit, Unfinished};
+use crate::session::{Listener, StopLimit, Unfinished, default_file};
 
 /// Collect now, tell of every object and reference, and of their types: GC, GCHeapCollect, GCHeapDump, GCHeapAndTypeNames, Type.
 const WALK: u64 = 0x198_0001;
@@ -26,8 +27,6 @@ const WALK: u64 = 0x198_0001;
 const LOADER: u64 = 8;
 /// The walk is told faster than it can be sent. As much as dotnet-gcdump allows; it is taken only as far as it is needed.
 const BUFFER_MB: u32 = 1024;
-/// How long nothing may come before the walk counts as broken off. A collection of a large heap takes seconds before the first object is told.
-const SILENCE: Duration = Duration::from_secs(30);
 /// How long all of it may take: a heap of 100 million objects takes minutes.
 const LONGEST: Duration = Duration::from_secs(1800);
 const STOP: StopLimit = StopLimit { time: Duration::from_secs(60), ..StopLimit::NO_RUNDOWN };
@@ -79,7 +78,8 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
         print::say("canceled; no request was sent");
         return Ok(Exit::Done);
     }
-    let file = arguments.graph_file.as_deref().map(GraphFile::create).transpose()?;
+    let default_file = || arguments.gcdump.then(|| default_file(Path::new(""), &process.name, process.key.pid, "gcdump"));
+    let file = arguments.graph_file.clone().or_else(default_file).as_deref().map(GraphFile::create).transpose()?;
     forget_types(&client).await?;
     // What is on a heap was in memory: a runtime that tells of more lies. An object takes 24 bytes at least, 32 of the walk and 20 of the graph; a
     // reference takes 8, 12 of the walk and 8 of the graph.
@@ -88,14 +88,14 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     let config = session(process.runtime.as_ref().map_or(0, |version| version.major())).map_err(Failure::usage)?;
     let sink = (Live::default(), HeapGraph::new(if file.is_some() { room } else { 0 }));
     let mut listener = Listener::start(client, &config, sink, most).await.map_err(not_started)?;
-    let heap = walk(&listener).await;
+    let heap = walk(&listener, arguments.timeout).await;
     let ended = listener.stop(STOP).await;
     let (live, graph) = listener.take();
     // Figures of what was lost may have come last.
     let Some(heap) = live.heap().or(heap) else {
         return Err(match ended {
             Err(why @ Unfinished::Cut(_)) => anyhow::anyhow!("{}: no object was reported: {why}", called(&process)),
-            _ => anyhow::anyhow!("{}: no object was reported within {} s", called(&process), SILENCE.as_secs()),
+            _ => anyhow::anyhow!("{}: no object was reported within {} s", called(&process), arguments.timeout.as_secs()),
         }
         .into());
     };
@@ -146,7 +146,7 @@ async fn forget_types(client: &Client) -> Result<(), Failure> {
 }
 
 /// Waits until the walk is over, or nothing comes any more.
-async fn walk(listener: &Listener<(Live, HeapGraph)>) -> Option<HeapSnapshot> {
+async fn walk(listener: &Listener<(Live, HeapGraph)>, silence: Duration) -> Option<HeapSnapshot> {
     let line = std::io::stderr().is_terminal();
     let began = Instant::now();
     let (mut heard, mut at) = (None, began);
@@ -162,7 +162,7 @@ async fn walk(listener: &Listener<(Live, HeapGraph)>) -> Option<HeapSnapshot> {
         }
         // Whether it is finished is asked only while it is quiet: the answer takes all types.
         let heap = progress.and_then(|_| listener.look(|(live, _)| live.heap()));
-        if over || at.elapsed() > SILENCE || heap.as_ref().is_some_and(|heap| heap.is_finished) {
+        if over || at.elapsed() > silence || heap.as_ref().is_some_and(|heap| heap.is_finished) {
             break heap;
         }
     };

@@ -11,6 +11,7 @@ mod cpu;
 mod dashboard;
 mod doctor;
 mod document;
+mod dotnet_tools;
 mod dump;
 mod env;
 mod exit;
@@ -33,10 +34,12 @@ mod stats;
 mod target;
 mod user_events;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{CommandFactory, FromArgMatches};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use tokio::runtime::{Builder, Runtime};
 
 use self::args::perfetto::{Perfetto, PerfettoCommand};
@@ -57,8 +60,18 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> Result<Exit, Failure> {
-    let matches = config::with_defaults(Arguments::command())?.get_matches();
-    let Arguments { command, dashboard } = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let given: Vec<OsString> = std::env::args_os().collect();
+    let translated = dotnet_tools::translate(&given).map_err(Failure::usage)?;
+    translated.iter().flat_map(|translated| &translated.notes).for_each(print::say);
+    let given = translated.map_or(given, |translated| translated.arguments);
+    let parsed = config::with_defaults(Arguments::command())?
+        .try_get_matches_from(&given)
+        .and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
+    let (Arguments { command, dashboard }, matches) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) if error.use_stderr() => return refuse(&error, &given),
+        Err(error) => error.exit(),
+    };
     let Some(command) = command else { return dashboard::run(dashboard) };
     options::check(&command, &matches)?;
     let options = &dashboard;
@@ -106,6 +119,19 @@ fn run() -> Result<Exit, Failure> {
         }
         Command::Sim { count, dir } => runtime()?.block_on(host::simulate(count, &dir)),
     }
+}
+
+/// Prints what is wrong with the arguments and, where the target is missing, the processes that could be one.
+fn refuse(error: &clap::Error, given: &[OsString]) -> Result<Exit, Failure> {
+    let words = error.render().to_string();
+    print::say(words.trim_start_matches("error: ").trim_end());
+    let is_target = |(_, value): (ContextKind, &ContextValue)| value.to_string().contains("<TARGET>");
+    if error.kind() == ErrorKind::MissingRequiredArgument && error.context().any(is_target) {
+        let demo = given.iter().filter(|word| *word == "--demo").cloned();
+        let Arguments { dashboard, .. } = Arguments::parse_from([OsString::from("dn-top")].into_iter().chain(demo));
+        on_processes(&dashboard, ps::candidates)?;
+    }
+    Ok(Exit::Usage)
 }
 
 /// Runs a command on the processes that the options before it mean.

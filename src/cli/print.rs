@@ -10,8 +10,23 @@ use serde::Serialize;
 use crate::model::{escape_json, sanitise};
 use crate::tui::write_stderr;
 
-/// Prints one JSON document and a line end.
+/// The version of the JSON documents: it grows when a field goes or changes its meaning.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Versioned<'a, T> {
+    schema: u32,
+    #[serde(flatten)]
+    document: &'a T,
+}
+
+/// Prints one JSON object with its schema.
 pub(super) fn json(document: &impl Serialize) -> anyhow::Result<()> {
+    json_list(&Versioned { schema: SCHEMA, document })
+}
+
+/// Prints one JSON document and a line end.
+pub(super) fn json_list(document: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(document).context("the result cannot be written as JSON")?;
     self::text(|out| writeln!(out, "{}", escape_json(&text)))
 }

@@ -25,7 +25,7 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
     let rows = directory.refresh(Duration::ZERO).await.map_err(anyhow::Error::from)?;
     let more_stale = directory.more_stale_sockets();
     if json {
-        print::json(&rows.iter().map(ProcessDocument::new).collect::<Vec<_>>())?;
+        print::json_list(&rows.iter().map(ProcessDocument::new).collect::<Vec<_>>())?;
         if more_stale > 0 {
             print::say(format_args!("{} more are not listed", stale_sockets(more_stale)));
         }
@@ -64,6 +64,19 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
         Ok(())
     })?;
     Ok(Exit::Done)
+}
+
+/// Lists the processes that a command can be given, on stderr.
+pub(super) async fn candidates(host: &Host) -> Result<Exit, Failure> {
+    let rows = host.directory()?.refresh(ANSWERS).await.map_err(anyhow::Error::from)?;
+    let attachable: Vec<_> = rows.iter().filter(|row| row.contact.is_attachable()).collect();
+    if attachable.is_empty() {
+        print::say("no .NET process can be attached to; `dn-top ps` shows why");
+    } else {
+        let line = |row: &&Process| format!("{:>9}  {}", row.key.pid, row.name);
+        print::say(format_args!("processes:\n{}", attachable.iter().map(line).collect::<Vec<_>>().join("\n")));
+    }
+    Ok(Exit::Usage)
 }
 
 pub(super) async fn info(host: &Host, target: &str, json: bool) -> Result<Exit, Failure> {

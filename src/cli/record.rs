@@ -7,14 +7,16 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::target::{called, connect, connect_legacy, not_started};
+use super::target::{called, connect, connect_legacy, not_started, refused};
 use super::user_events;
+use super::{args, export};
+use crate::ipc::Command;
 use crate::model::{
-    self, ByteRate, Bytes, Count, CountRate, Kept, Outcome, Phase, ProcessKey, Recording, Scheduling, StoppedBy, Stopwatch,
+    self, ByteRate, Bytes, Count, CountRate, Kept, Outcome, Phase, ProcessKey, Recording, RunState, Scheduling, StoppedBy, Stopwatch,
+    TraceFormat,
 };
 use crate::net::client::Client;
 use crate::session::{Plan, Recorder};
@@ -38,6 +40,9 @@ struct Document {
     /// With `--kernel`: whether the kernel's events are in the file, and if not, why.
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<KernelDocument>,
+    /// With `--export`: the converted file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exported: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -59,6 +64,7 @@ impl KernelDocument {
 /// A recording that is wanted: what to ask the runtime for, and the options of the command line.
 pub(super) struct Order {
     wanted: model::Order,
+    export: Option<TraceFormat>,
     json: bool,
 }
 
@@ -71,7 +77,7 @@ impl Order {
         if wanted.block {
             print::say("the target blocks whenever events arrive faster than they are read");
         }
-        Ok(Self { wanted, json: options.output.json })
+        Ok(Self { wanted, export: options.export, json: options.output.json })
     }
 
     /// Begins to record the process.
@@ -86,9 +92,11 @@ impl Order {
     /// Shows how it goes until the recording is over, and says what came of it.
     pub(super) async fn follow(&self, recorder: Recorder, interrupts: &mut Interrupts) -> Result<Followed, Failure> {
         let session_id = format!("{:#x}", recorder.session().0);
-        let interrupted = watch(&recorder, interrupts).await;
+        let interrupted = watch(&recorder, self.wanted.duration, interrupts).await;
         let recording = recorder.finished().await;
-        let reported = report(&recording, session_id, self.json);
+        let exported = self.export(&recording);
+        let (exported, failure) = exported.map_or_else(|failure| (None, Some(failure)), |exported| (exported, None));
+        let reported = report(&recording, exported, session_id, self.json);
         let Phase::Done(outcome) = recording.phase else {
             return Err(anyhow::anyhow!("the recording did not finish").into());
         };
@@ -96,7 +104,13 @@ impl Order {
             // What closed the terminal may have been what interrupted: then nobody is left to report to.
             reported?;
         }
-        Ok(Followed { outcome, interrupted })
+        failure.map_or(Ok(Followed { outcome, interrupted }), Err)
+    }
+
+    /// Converts the finished file where that was asked for.
+    fn export(&self, recording: &Recording) -> Result<Option<PathBuf>, Failure> {
+        let (Some(format), Phase::Done(Outcome { file: Some(file), .. })) = (self.export, &recording.phase) else { return Ok(None) };
+        tokio::task::block_in_place(|| export::beside(file, format)).map(Some)
     }
 }
 
@@ -149,7 +163,11 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
     let target = &arguments.target.target;
     let (process, client) = if arguments.legacy { connect_legacy(host, target).await? } else { connect(host, target).await? };
     let mut interrupts = Interrupts::new()?;
+    let resume = client.clone();
     let recorder = order.begin(client, process.key, &process.name, Vec::new()).await?;
+    if arguments.resume && process.run_state == RunState::Suspended {
+        resume.run(&Command::ResumeRuntime).await.map_err(refused)?;
+    }
     print::say(format_args!("recording {}; Ctrl-C stops it", called(&process)));
     let followed = order.follow(recorder, &mut interrupts).await?;
     Ok(match followed {
@@ -179,7 +197,7 @@ impl Interrupts {
 }
 
 /// Shows how it goes until the recording is over; whether a signal ended it.
-async fn watch(recorder: &Recorder, interrupts: &mut Interrupts) -> bool {
+async fn watch(recorder: &Recorder, duration: Option<Duration>, interrupts: &mut Interrupts) -> bool {
     let mut progress = recorder.progress();
     let line = std::io::stderr().is_terminal();
     let mut ticks = tokio::time::interval(PROGRESS);
@@ -208,7 +226,7 @@ async fn watch(recorder: &Recorder, interrupts: &mut Interrupts) -> bool {
                 asked = true;
             }
             _ = ticks.tick() => if line {
-                show(&progress.borrow());
+                show(&progress.borrow(), duration);
             },
             changed = progress.changed() => {
                 if changed.is_err() || matches!(progress.borrow_and_update().phase, Phase::Done(_)) {
@@ -224,7 +242,7 @@ async fn watch(recorder: &Recorder, interrupts: &mut Interrupts) -> bool {
     asked
 }
 
-fn show(recording: &Recording) {
+fn show(recording: &Recording, duration: Option<Duration>) {
     let rate = recording.history.last().copied().unwrap_or_default();
     let state = match &recording.phase {
         Phase::Starting => "waiting for the first event".to_owned(),
@@ -232,7 +250,14 @@ fn show(recording: &Recording) {
         _ => format!("{}, {}", ByteRate(rate.bytes), CountRate(rate.events)),
     };
     let dropped = if recording.dropped > 0 { format!(", {} DROPPED", Count(recording.dropped)) } else { String::new() };
-    let (elapsed, bytes, events) = (Stopwatch(recording.elapsed), Bytes(recording.bytes), Count(recording.events));
+    let (elapsed, bytes, events) = (recording.elapsed, Bytes(recording.bytes), Count(recording.events));
+    let elapsed = match duration {
+        Some(duration) if duration <= Duration::from_secs(120) => {
+            format!("{} s of {} s", elapsed.min(duration).as_secs(), duration.as_secs_f64())
+        }
+        Some(duration) => format!("{} of {}", Stopwatch(elapsed), Stopwatch(duration)),
+        None => Stopwatch(elapsed).to_string(),
+    };
     let kept = recording.kept.map(|Kept { bytes, span }| {
         let span = humantime::format_duration(Duration::from_secs(span.as_secs()));
         format!("  flight recorder: last {span}, {} kept", Bytes(bytes))
@@ -240,12 +265,13 @@ fn show(recording: &Recording) {
     print::rewrite_line(format_args!("{elapsed}  {bytes}, {events} events{dropped}  {state}{}", kept.unwrap_or_default()));
 }
 
-fn report(recording: &Recording, session_id: String, json: bool) -> anyhow::Result<()> {
+fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, json: bool) -> anyhow::Result<()> {
     let Phase::Done(outcome) = &recording.phase else { return Ok(()) };
     if let Some(trouble) = &outcome.trouble {
         print::say(trouble);
     }
-    let file = outcome.file.as_ref().map(|file: &PathBuf| file.to_string_lossy().into_owned());
+    let shown = |file: &PathBuf| file.to_string_lossy().into_owned();
+    let (file, exported) = (outcome.file.as_ref().map(shown), exported.as_ref().map(shown));
     if json {
         return print::json(&Document {
             file,
@@ -258,13 +284,14 @@ fn report(recording: &Recording, session_id: String, json: bool) -> anyhow::Resu
             stopped_by: outcome.stopped_by.word(),
             notes: recording.notes.clone(),
             kernel: recording.scheduling.as_ref().map(KernelDocument::new),
+            exported,
         });
     }
     let whole = if outcome.complete { "complete" } else { "NOT complete" };
     let (elapsed, bytes) = (Stopwatch(recording.elapsed), Bytes(recording.bytes));
     print::say(format_args!("{bytes}, {} events, {} dropped in {elapsed}; {whole}", recording.events, recording.dropped));
     match file {
-        Some(file) => print::text(|out| writeln!(out, "{file}")),
+        Some(file) => print::text(|out| [Some(file), exported].iter().flatten().try_for_each(|file| writeln!(out, "{file}"))),
         None => {
             print::say("no data received, so no file was kept");
             Ok(())

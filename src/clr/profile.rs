@@ -28,13 +28,22 @@ pub struct Profile {
 
 /// There is no profile of that name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("there is no profile '{}': expected one of {}", .0.escape_debug(), profile_names())]
+#[error("there is no profile '{}': {}", .0.escape_debug(), suggestion(.0))]
 pub struct UnknownProfile(pub String);
 
-fn profile_names() -> String {
+/// The profile with a similar name, else all of them.
+fn suggestion(name: &str) -> String {
     let names: Vec<_> = profiles().iter().map(|profile| profile.name.as_str()).collect();
-    names.join(", ")
+    let similarity = |known: &&str| strsim::jaro_winkler(known, &name.to_ascii_lowercase());
+    let nearest = names.iter().copied().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
+    match nearest.filter(|nearest| similarity(nearest) > SIMILAR) {
+        Some(nearest) => format!("did you mean '{nearest}'?"),
+        None => format!("expected one of {}", names.join(", ")),
+    }
 }
+
+/// Names that are more similar than this are probably meant (1 is equal).
+const SIMILAR: f64 = 0.85;
 
 /// A profile as the file has it.
 #[derive(Deserialize)]

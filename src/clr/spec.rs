@@ -57,14 +57,19 @@ pub fn parse_provider(spec: &str) -> Result<Provider, SpecError> {
     provider.with_arguments(arguments).map_err(|invalid| fail(arguments_at, invalid.into()))
 }
 
-/// Reads names of the runtime's keywords joined with `+`, such as `gc+jit+exception`, as one provider at level informational.
+/// Reads names of the runtime's keywords joined with `+`, and a level, such as `gc+jit:verbose`, as one provider; the level is informational by default.
 ///
 /// # Errors
 /// [`SpecError`] says where and what was expected.
 pub fn parse_runtime_keywords(names: &str) -> Result<Provider, SpecError> {
     let fail = |at: usize, problem: Problem| SpecError { spec: names.to_owned(), at, problem };
-    let keywords = parse_keywords(RUNTIME, names).map_err(|at| fail(at, Problem::Keywords(RUNTIME.to_owned())))?;
-    Provider::new(RUNTIME, keywords, DEFAULT_LEVEL).map_err(|invalid| fail(0, invalid.into()))
+    let (keywords, level) = names.split_once(':').map_or((names, None), |(keywords, level)| (keywords, Some(level)));
+    let level = match level {
+        Some(text) => parse_level(text.trim()).ok_or_else(|| fail(keywords.chars().count() + 1, Problem::Level))?,
+        None => DEFAULT_LEVEL,
+    };
+    let keywords = parse_keywords(RUNTIME, keywords).map_err(|at| fail(at, Problem::Keywords(RUNTIME.to_owned())))?;
+    Provider::new(RUNTIME, keywords, level).map_err(|invalid| fail(0, invalid.into()))
 }
 
 /// Keywords of a provider that was named without any. Events of an EventSource all have keywords (bits 44 to 47), so 0 would deliver none of them.

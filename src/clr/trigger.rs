@@ -16,10 +16,11 @@ pub struct Trigger {
 enum Wanted {
     Id(u32),
     Name(String),
+    Any,
 }
 
 impl Trigger {
-    /// Reads `PROVIDER/EVENT`, where the event is a number or a name, and `PROVIDER/EVENT:TEXT`, where the event's payload must hold the text.
+    /// Reads `PROVIDER/EVENT`, where the event is a number, a name or `*` for any, and `PROVIDER/EVENT:TEXT`, where the event's payload must hold the text.
     ///
     /// # Errors
     /// A sentence that says what was expected.
@@ -32,7 +33,10 @@ impl Trigger {
         if provider.is_empty() || event.is_empty() || payload == Some("") {
             return Err(EXPECTED.to_owned());
         }
-        let event = event.parse().map_or_else(|_| Wanted::Name(event.to_owned()), Wanted::Id);
+        let event = match event {
+            "*" => Wanted::Any,
+            _ => event.parse().map_or_else(|_| Wanted::Name(event.to_owned()), Wanted::Id),
+        };
         Ok(Self { provider: provider.to_owned(), event, text: payload.map(str::to_owned) })
     }
 
@@ -51,6 +55,7 @@ impl Trigger {
         let name = if name.is_empty() { events::name(provider, event_id).unwrap_or_default() } else { name };
         self.provider.eq_ignore_ascii_case(provider)
             && match &self.event {
+                Wanted::Any => true,
                 Wanted::Id(id) => *id == event_id,
                 Wanted::Name(wanted) => wanted.eq_ignore_ascii_case(name),
             }
@@ -62,6 +67,7 @@ impl fmt::Display for Trigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/", self.provider)?;
         match &self.event {
+            Wanted::Any => f.write_str("*")?,
             Wanted::Id(id) => write!(f, "{id}")?,
             Wanted::Name(name) => f.write_str(name)?,
         }
@@ -75,7 +81,7 @@ mod tests {
 
     #[test]
     fn what_is_typed_comes_back() {
-        for text in ["P/80", "Microsoft-Windows-DotNETRuntime/ExceptionThrown:a: b", "P/Request/Start", "P/Stop:x"] {
+        for text in ["P/80", "Microsoft-Windows-DotNETRuntime/ExceptionThrown:a: b", "P/Request/Start", "P/Stop:x", "P/*"] {
             assert_eq!(Trigger::parse(text).unwrap().to_string(), text);
         }
         for wrong in ["", "P", "P/", "/80", "P/80:", " / "] {
@@ -88,6 +94,8 @@ mod tests {
         let table = [
             ("p/80", "P", 80, "", true),
             ("p/80", "P", 81, "", false),
+            ("p/*", "P", 81, "", true),
+            ("q/*", "P", 81, "", false),
             ("Q/80", "P", 80, "", false),
             ("P/stop", "P", 2, "Stop", true),
             ("P/stop", "P", 2, "", false),

@@ -62,13 +62,13 @@ pub trait Sink {
 #[macro_export]
 macro_rules! forward_sink {
     ($this:ident => $to:tt: $($method:ident)+) => {
-        $($crate::forward_sink!(@$method $this $to);)+
+        $($crate::nettrace::forward_sink!(@$method $this $to);)+
     };
     (@trace $this:ident $to:tt) => {
-        $crate::forward_sink!(@call $this $to trace(header: &$crate::nettrace::TraceHeader));
+        $crate::nettrace::forward_sink!(@call $this $to trace(header: &$crate::nettrace::TraceHeader));
     };
     (@metadata $this:ident $to:tt) => {
-        $crate::forward_sink!(@call $this $to metadata(metadata: &$crate::nettrace::Metadata));
+        $crate::nettrace::forward_sink!(@call $this $to metadata(metadata: &$crate::nettrace::Metadata));
     };
     (@wants_order $this:ident [$($to:expr),+]) => {
         fn wants_order(&$this, metadata: &$crate::nettrace::Metadata) -> bool {
@@ -76,10 +76,10 @@ macro_rules! forward_sink {
         }
     };
     (@event $this:ident $to:tt) => {
-        $crate::forward_sink!(@call $this $to event(event: &$crate::nettrace::Event<'_>));
+        $crate::nettrace::forward_sink!(@call $this $to event(event: &$crate::nettrace::Event<'_>));
     };
     (@ordered_event $this:ident $to:tt) => {
-        $crate::forward_sink!(@call $this $to ordered_event(event: &$crate::nettrace::Event<'_>));
+        $crate::nettrace::forward_sink!(@call $this $to ordered_event(event: &$crate::nettrace::Event<'_>));
     };
     (@takes_counts $this:ident [$to:expr]) => {
         fn takes_counts(&$this) -> bool {
@@ -92,22 +92,22 @@ macro_rules! forward_sink {
         }
     };
     (@stacks $this:ident $to:tt) => {
-        $crate::forward_sink!(@call $this $to stacks(count: u32));
+        $crate::nettrace::forward_sink!(@call $this $to stacks(count: u32));
     };
     (@thread $this:ident $to:tt) => {
-        $crate::forward_sink!(@call $this $to thread(thread: &$crate::nettrace::Thread));
+        $crate::nettrace::forward_sink!(@call $this $to thread(thread: &$crate::nettrace::Thread));
     };
     (@loss $this:ident $to:tt) => {
-        $crate::forward_sink!(@call $this $to loss(loss: &$crate::nettrace::Loss));
+        $crate::nettrace::forward_sink!(@call $this $to loss(loss: &$crate::nettrace::Loss));
     };
     (@ordered_loss $this:ident $to:tt) => {
-        $crate::forward_sink!(@call $this $to ordered_loss(loss: &$crate::nettrace::Loss));
+        $crate::nettrace::forward_sink!(@call $this $to ordered_loss(loss: &$crate::nettrace::Loss));
     };
     (@sequence_point $this:ident $to:tt) => {
-        $crate::forward_sink!(@call $this $to sequence_point(point: &$crate::nettrace::SequencePoint));
+        $crate::nettrace::forward_sink!(@call $this $to sequence_point(point: &$crate::nettrace::SequencePoint));
     };
     (@problem $this:ident $to:tt) => {
-        $crate::forward_sink!(@call $this $to problem(problem: &$crate::nettrace::Problem));
+        $crate::nettrace::forward_sink!(@call $this $to problem(problem: &$crate::nettrace::Problem));
     };
     (@call $this:ident [$($to:expr),+] $method:ident($value:ident: $type:ty)) => {
         #[inline]

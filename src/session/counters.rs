@@ -35,6 +35,13 @@ impl CounterRequest {
         }
     }
 
+    /// The most histograms and time series that the runtime is to report.
+    #[must_use]
+    pub fn with_limits(mut self, histograms: u32, time_series: u32) -> Self {
+        (self.limits.max_histograms, self.limits.max_time_series) = (histograms.to_string(), time_series.to_string());
+        self
+    }
+
     /// Asks for the limits that another session has: only who asks for the same gets values.
     pub fn take_limits(&mut self, limits: MeterLimits) {
         self.limits = limits;

@@ -43,7 +43,7 @@ pub use launch::{ChildOutput, Launch, LaunchError, Launched, Orphans, USUAL_STAR
 pub use listener::Listener;
 pub use names::append_names;
 pub use orphans::{RESUME_ORPHANS, resume_orphans};
-pub use output::{OutputError, OutputFile};
+pub use output::{OutputError, OutputFile, default_file};
 pub use perf_map::perf_map;
 pub use perfetto::{Serve, Settings, serve, service_state};
 pub use plan::{Plan, StartError};

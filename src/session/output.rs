@@ -164,9 +164,15 @@ impl OutputFile {
     }
 }
 
+/// The default file about a process, named after it and the time, in `folder`.
+pub fn default_file(folder: &Path, name: &str, pid: u32, extension: &str) -> PathBuf {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    new_file(folder, name, pid, now.as_millis() as u64, extension)
+}
+
 /// The file that a recording gets when none is asked for: `NAME_PID_yyyymmdd_hhmmss.EXTENSION` in `folder`, in local time, with a number behind it
 /// where that is taken. Two recordings of a process may begin in one second.
-pub(super) fn new_file(folder: &Path, name: &str, pid: u32, now_unix_ms: u64, extension: &str) -> PathBuf {
+fn new_file(folder: &Path, name: &str, pid: u32, now_unix_ms: u64, extension: &str) -> PathBuf {
     let first = folder.join(stamped_name(name, pid, now_unix_ms, extension));
     let numbered = |n: u32| PathBuf::from(format!("{}_{n}.{extension}", first.with_extension("").display()));
     let is_free = |file: &PathBuf| [file, &partial(file)].iter().all(|path| path.symlink_metadata().is_err());

@@ -2,11 +2,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use thiserror::Error;
 
-use super::output::{OutputError, new_file};
+use super::output::{OutputError, default_file};
 use super::progress::Slot;
 use super::trace_session::StopLimit;
 use crate::clr::{Selected, Trigger};
@@ -79,8 +79,7 @@ impl Plan {
     /// A sentence: what is wrong with the order, or why the kernel's scheduling cannot be recorded.
     pub fn of(order: &Order, key: ProcessKey, name: String, folder: &Path) -> Result<Self, String> {
         let Selected { what, config, .. } = order.select()?;
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let default_file = || new_file(folder, &name, key.pid, now.as_millis() as u64, order.extension());
+        let default_file = || default_file(folder, &name, key.pid, order.extension());
         let file = order.file.as_ref().map_or_else(default_file, |file| folder.join(file));
         Ok(Self {
             what,

@@ -47,7 +47,7 @@ pub enum ReadError {
         error: io::Error,
     },
     /// It is no trace.
-    #[error("{} cannot be read: {error}", path.display())]
+    #[error("{}", no_trace(path, error))]
     NoTrace {
         /// The file.
         path: PathBuf,
@@ -57,6 +57,13 @@ pub enum ReadError {
     /// It is the start of a trace, and of nothing else.
     #[error("{} ends before its header does: it holds no events", .0.display())]
     NoHeader(PathBuf),
+}
+
+fn no_trace(path: &Path, error: &DecodeError) -> String {
+    match error {
+        DecodeError::NotNettrace(bytes) => format!("{} is not a nettrace file: it begins with the bytes {bytes:02x?}", path.display()),
+        error => format!("{} cannot be read: {error}", path.display()),
+    }
 }
 
 /// What is left to say of a file that was read to its end.

@@ -57,7 +57,7 @@ fn a_hook_runs_in_a_program_that_runs() {
             refused(&program, &["startup-hook", "PID", path], 1, why);
         }
         assert!(program.is_alive() && program.answers() && !seen.exists());
-        done(&program, &["startup-hook", "PID", runtime.hook().to_str().unwrap()], "accepted the startup hook");
+        done(&program, &["startup-hook", "PID", runtime.hook().to_str().unwrap()], "startup hook accepted");
         wait_for_text(&seen, "DN_TOP_SET=");
         assert!(program.is_alive() && program.answers());
     });
@@ -80,7 +80,7 @@ fn a_suspended_program_is_given_a_profiler_a_hook_and_a_variable() {
         refused(&program, &["perfmap", "PID", "on"], 1, "not sent, because the process is suspended at startup");
         refused(&program, &["startup-hook", "PID", "/no/such.dll"], 1, "does not exist as the process sees files");
         done(&program, &["set-env", "PID", "DN_TOP_SET=seen"], "DN_TOP_SET was set");
-        done(&program, &["startup-hook", "PID", runtime.hook().to_str().unwrap()], "runs it when it is resumed");
+        done(&program, &["startup-hook", "PID", runtime.hook().to_str().unwrap()], "it runs when the process is resumed");
         done(&program, &[&["profiler", "startup", "PID"], &library[..]].concat(), "profiler set; it is loaded when the process is resumed");
         assert!(!seen.exists() && !loaded.exists());
         done(&program, &["resume", "PID"], "was resumed");
@@ -131,7 +131,7 @@ fn what_net31_lacks_it_says() {
         (["startup-hook", "PID", hook.to_str().unwrap()].map(str::to_owned).into(), "a startup hook needs .NET 8"),
         (
             ["profiler", "startup", "PID", "--guid", CLASS, "--path", profiler.to_str().unwrap()].map(str::to_owned).into(),
-            "a profiler can only be attached to it now",
+            "attach the profiler instead",
         ),
         (["resume", "PID"].map(str::to_owned).into(), "resuming at startup needs .NET 5"),
         (["dump", "PID", "--crash-report", "-o", "/tmp/dn-top-no-dump"].map(str::to_owned).into(), "a crash report needs .NET 6"),

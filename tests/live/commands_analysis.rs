@@ -95,7 +95,7 @@ fn stacks_are_those_of_every_thread() {
         ids.dedup();
         assert_eq!(ids.len(), threads.len(), "{runtime}: a thread has one stack");
         let text = start(&["stacks"], &program, &[]).wait();
-        assert!(text.code == 0 && text.stdout.contains("Thread time"), "{runtime}: {text:?}");
+        assert!(text.code == 0 && text.stdout.contains("Waiting threads are included."), "{runtime}: {text:?}");
         assert!(program.is_alive() && program.answers(), "{runtime}");
         eprintln!("{runtime}: {} threads in {} stacks", threads.len(), groups.len());
     });
@@ -216,7 +216,7 @@ fn a_counter_that_nobody_publishes_is_said() {
 fn the_heap_has_the_objects_that_the_program_holds() {
     runtimes::each(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        start(&["heap"], &program, &[]).wait().assert_refused(2, "--yes allows that");
+        start(&["heap"], &program, &[]).wait().assert_refused(2, "confirm with --yes");
         program.carry_out("hold 12345");
         // The second time the runtime has told the names already.
         for _ in 0..2 {

@@ -42,5 +42,6 @@ mod secrets;
 mod signals;
 mod table;
 mod terminal;
+mod tools;
 mod trace;
 mod watching;

@@ -185,7 +185,7 @@ fn what_is_no_net_program_just_runs() {
     let shell = |script: &str| Launch::new(&PathBuf::from("sh")).arg("-c").arg(script);
     let output = run(&["--show-output"], &shell("echo hello; exit 7")).run();
     assert_eq!((output.code, output.stdout.as_str()), (7, "hello\n"), "{output:?}");
-    assert!(output.stderr.contains("nothing was recorded: no .NET runtime in it connected"), "{output:?}");
+    assert!(output.stderr.contains("nothing was recorded: no .NET runtime connected"), "{output:?}");
     let output = run(&["--show-output", "--json"], &shell("echo hello")).run();
     assert!(output.stdout.is_empty() && output.stderr.contains("hello"), "standard output is for the document: {output:?}");
     let output = run(&[], &Launch::new(&PathBuf::from("/no/such/program"))).run();

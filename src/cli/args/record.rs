@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::{Output, Target};
 use crate::clr::Trigger;
-use crate::model::{parse_keep, parse_size};
+use crate::model::{TraceFormat, parse_keep, parse_size};
 use crate::nettrace::Keep;
 
 #[derive(Debug, Args)]
@@ -19,12 +19,15 @@ pub(in crate::cli) struct Trace {
     #[arg(
         long,
         value_name = "NAME[=ID,ID]",
-        conflicts_with_all = ["output_file", "max_size", "buffer_mb", "rundown", "no_stacks", "stop_on", "flight", "block", "kernel"],
+        conflicts_with_all = ["output_file", "export", "max_size", "buffer_mb", "rundown", "no_stacks", "stop_on", "flight", "block", "kernel"],
     )]
     pub(in crate::cli) user_events: Vec<String>,
     /// Use the protocol of .NET Core 3.0 previews 4 and 5, which no other runtime understands
     #[arg(long, conflicts_with_all = ["user_events", "kernel"])]
     pub(in crate::cli) legacy: bool,
+    /// Resume the process if it is suspended at startup, once the session is open
+    #[arg(long, conflicts_with = "user_events")]
+    pub(in crate::cli) resume: bool,
     #[command(flatten)]
     pub(in crate::cli) record: Record,
 }
@@ -53,8 +56,8 @@ pub(in crate::cli) struct Events {
     /// A provider to enable; if a profile has it as well, the keywords of both and the higher level are recorded
     #[arg(long, value_name = "NAME[:KEYWORDS[:LEVEL[:ARGS]]]")]
     pub(in crate::cli) provider: Vec<String>,
-    /// Keywords of the runtime's own provider, such as gc+exception
-    #[arg(long, value_name = "NAME+NAME")]
+    /// Keywords of the runtime's own provider, and a level, such as gc+exception or gc:verbose
+    #[arg(long, value_name = "NAME+NAME[:LEVEL]")]
     pub(in crate::cli) clr_events: Option<String>,
     /// Stop after this time, such as 30s
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
@@ -65,14 +68,14 @@ pub(in crate::cli) struct Events {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Record {
     /// Output file, created with mode 0600, never overwritten [default: NAME_PID_yyyymmdd_hhmmss.nettrace, or .perfetto-trace with --kernel]
-    #[arg(short, value_name = "FILE")]
+    #[arg(short, long = "output", value_name = "FILE")]
     pub(in crate::cli) output_file: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cli) events: Events,
     /// Only these events of a provider, or, with ^, all except these (.NET 10)
     #[arg(long, value_name = "PROVIDER/[^]ID,ID")]
     pub(in crate::cli) event_ids: Vec<String>,
-    /// Stop at this event, by its id or name; with TEXT, only if its payload contains it
+    /// Stop at this event, by its id or name, or * for any; with TEXT, only if its payload contains it
     #[arg(long, value_name = "PROVIDER/EVENT[:TEXT]", value_parser = Trigger::parse)]
     pub(in crate::cli) stop_on: Option<Trigger>,
     /// Flight recorder: keep only the newest part, a size such as 64MB or a time such as 5m
@@ -81,6 +84,9 @@ pub(in crate::cli) struct Record {
     /// Also record the kernel's scheduling, both in one trace for ui.perfetto.dev. Needs Perfetto's tracing service (`apt install perfetto`) with traced_probes, and access to it
     #[arg(long, conflicts_with = "flight")]
     pub(in crate::cli) kernel: bool,
+    /// Also convert the finished file to this format, next to it
+    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with = "kernel")]
+    pub(in crate::cli) export: Option<TraceFormat>,
     /// Stop at this file size, such as 64MB
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(in crate::cli) max_size: Option<u64>,

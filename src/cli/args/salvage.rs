@@ -10,7 +10,7 @@ pub(in crate::cli) struct Salvage {
     #[arg(required = true, value_name = "FILE")]
     pub(in crate::cli) files: Vec<PathBuf>,
     /// Output file, created with mode 0600, never overwritten
-    #[arg(short, value_name = "OUT")]
+    #[arg(short, long, value_name = "OUT")]
     pub(in crate::cli) output: PathBuf,
     /// Append method names from the recorded process, if it still runs
     #[arg(long)]

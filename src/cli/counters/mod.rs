@@ -3,6 +3,10 @@
 mod print_out;
 mod wanted;
 
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -43,9 +47,10 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     let version = process.runtime.as_ref();
     let major = version.map_or(0, |version| version.major());
     let buffer = BufferMb::new(BUFFER_MB).map_err(Failure::usage)?;
-    let mut asked = CounterRequest::new(version, arguments.interval);
+    let mut asked = CounterRequest::new(version, arguments.interval).with_limits(arguments.max_histograms, arguments.max_time_series);
     let deadline = arguments.duration.map(|duration| Instant::now() + duration);
-    let mut printer = Printer::new(arguments.format);
+    let file = arguments.output_file.as_deref().map(create).transpose()?;
+    let mut printer = Printer::new(arguments.format, file);
     for _ in 0..SESSIONS {
         let config = asked.config(wanted.event_counters(major), &wanted.metrics(major), buffer).map_err(Failure::usage)?;
         let tally = CounterTally::new(asked.session());
@@ -78,6 +83,15 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
         }
     }
     Err(anyhow::anyhow!("{}: other sessions keep changing the meter settings", called(&process)).into())
+}
+
+/// A file that grows while values come.
+fn create(path: &Path) -> Result<File, Failure> {
+    let created = File::options().write(true).create_new(true).mode(0o600).open(path);
+    created.map_err(|error| {
+        let exit = if error.kind() == ErrorKind::PermissionDenied { Exit::Denied } else { Exit::Failed };
+        Failure::new(exit, anyhow::anyhow!("cannot create {}: {error}", path.display()))
+    })
 }
 
 /// One session while it runs.

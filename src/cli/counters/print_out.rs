@@ -1,7 +1,9 @@
 //! Values as text, CSV or JSON.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 
+use anyhow::Context;
 use foldhash::{HashMap, HashSet};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -16,6 +18,8 @@ use crate::model::{Number, sanitise};
 /// Prints every value once.
 pub(super) struct Printer {
     format: CounterFormat,
+    /// Where values go; standard output without.
+    file: Option<File>,
     /// When the latest value that was printed came, by group, name and tags.
     printed: HashMap<(String, String, String), i64>,
     /// What was said already.
@@ -63,8 +67,8 @@ struct Row<'a> {
 }
 
 impl Printer {
-    pub(super) fn new(format: CounterFormat) -> Self {
-        Self { format, printed: HashMap::default(), said: HashSet::default(), headed: false }
+    pub(super) fn new(format: CounterFormat, file: Option<File>) -> Self {
+        Self { format, file, printed: HashMap::default(), said: HashSet::default(), headed: false }
     }
 
     /// A session begins: its clock is another one.
@@ -92,11 +96,19 @@ impl Printer {
         }
         let now = Timestamp::now();
         let (format, headed) = (self.format, std::mem::replace(&mut self.headed, true));
-        let is_read = print::more(|out| match format {
+        let write = |out: &mut dyn Write| match format {
             CounterFormat::Json => json(out, now, &new),
             CounterFormat::Csv => csv(out, now, &new, headed),
             CounterFormat::Text => text(out, now, &new, headed),
-        })?;
+        };
+        let is_read = match &mut self.file {
+            None => print::more(write)?,
+            Some(file) => {
+                let mut out = BufWriter::new(file);
+                write(&mut out).and_then(|()| out.flush()).context("cannot write the values to the file")?;
+                true
+            }
+        };
         Ok((true, is_read))
     }
 

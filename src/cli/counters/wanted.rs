@@ -16,6 +16,8 @@ struct Group {
     name: String,
     /// None for all.
     counters: Vec<String>,
+    /// Named as `EventCounters\NAME`: its meters are left out.
+    only_event_counters: bool,
 }
 
 impl Wanted {
@@ -26,6 +28,8 @@ impl Wanted {
         loop {
             let end = rest.find([',', '[']).unwrap_or(rest.len());
             let (name, behind) = rest.split_at(end);
+            let event_counters = name.trim().strip_prefix(r"EventCounters\");
+            let (name, only_event_counters) = event_counters.map_or((name, false), |name| (name, true));
             let (counters, behind) = match behind.strip_prefix('[') {
                 None => (Vec::new(), behind),
                 Some(inside) => {
@@ -33,7 +37,7 @@ impl Wanted {
                     (list.split(',').map(checked).collect::<Result<Vec<_>, _>>()?, behind)
                 }
             };
-            groups.push(Group { name: checked(name)?, counters });
+            groups.push(Group { name: checked(name)?, counters, only_event_counters });
             match behind.strip_prefix(',') {
                 Some(next) => rest = next,
                 None if behind.is_empty() => return Ok(Self(groups)),
@@ -67,12 +71,16 @@ impl Wanted {
 
 impl Group {
     fn has_event_counters(&self, major: u32) -> bool {
-        self.name != RUNTIME || major < 9 || self.counters.iter().any(|name| !name.starts_with(INSTRUMENT))
+        self.only_event_counters || self.name != RUNTIME || major < 9 || self.counters.iter().any(|name| !name.starts_with(INSTRUMENT))
     }
 
     fn has_instruments(&self, major: u32) -> bool {
         let all = self.counters.is_empty() || self.name != RUNTIME;
-        if self.name == RUNTIME && major < 9 { false } else { all || self.counters.iter().any(|name| name.starts_with(INSTRUMENT)) }
+        if self.only_event_counters || self.name == RUNTIME && major < 9 {
+            false
+        } else {
+            all || self.counters.iter().any(|name| name.starts_with(INSTRUMENT))
+        }
     }
 }
 
@@ -98,6 +106,7 @@ mod tests {
             (9, "System.Runtime", &[], "System.Runtime"),
             // What only EventCounters have.
             (9, "System.Runtime[cpu-usage]", &["System.Runtime"], ""),
+            (10, r"EventCounters\System.Runtime", &["System.Runtime"], ""),
             (10, "App[hits,lat],System.Runtime[dotnet.exceptions]", &["App"], r"App\hits,App\lat,System.Runtime\dotnet.exceptions"),
         ] {
             let wanted = Wanted::parse(counters).unwrap();
@@ -108,8 +117,11 @@ mod tests {
 
     #[test]
     fn lists_are_read() {
-        let group =
-            |name: &str, counters: &[&str]| Group { name: name.into(), counters: counters.iter().map(|name| (*name).into()).collect() };
+        let group = |name: &str, counters: &[&str]| Group {
+            name: name.into(),
+            counters: counters.iter().map(|name| (*name).into()).collect(),
+            only_event_counters: false,
+        };
         for (text, expected) in [
             ("A", vec![group("A", &[])]),
             ("A[x]", vec![group("A", &["x"])]),

@@ -1,0 +1,179 @@
+//! Command lines of dotnet-trace, dotnet-counters, dotnet-gcdump, dotnet-stack and dotnet-dump: with `dotnet-` replaced by `dn-top ` they work as they are
+//! documented. They are translated into commands of dn-top; an option that dn-top does not have is refused or reported, never ignored.
+
+mod options;
+
+use std::ffi::{OsStr, OsString};
+
+use self::options::TOOLS;
+
+/// A command line of dn-top.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Translated {
+    pub(super) arguments: Vec<OsString>,
+    /// What differs from the other tool, a sentence each.
+    pub(super) notes: Vec<String>,
+}
+
+/// What follows an option.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    Value,
+    /// `true` or `false`; `true` where it is left out.
+    Switch,
+}
+
+struct ToolOption {
+    names: &'static [&'static str],
+    takes: Takes,
+    apply: fn(&mut Line, &str) -> Result<(), String>,
+}
+
+struct Tool {
+    tool: &'static str,
+    command: &'static str,
+    options: &'static [&'static [ToolOption]],
+    /// Builds the command line of dn-top.
+    build: fn(&mut Line) -> Result<(), String>,
+}
+
+/// What was read of a command line so far, and what it becomes.
+#[derive(Default)]
+struct Line {
+    /// The command of dn-top and its options.
+    words: Vec<String>,
+    target: Option<String>,
+    positional: Vec<String>,
+    /// The command behind `--`.
+    program: Option<Vec<OsString>>,
+    output: Option<String>,
+    format: Option<String>,
+    clr_events: [Option<String>; 2],
+    stopping_event: [Option<String>; 2],
+    keeps_suspended: bool,
+    dump_type: Option<String>,
+    number: Option<String>,
+    notes: Vec<String>,
+}
+
+impl Line {
+    fn add(&mut self, words: &[&str]) {
+        self.words.extend(words.iter().map(|word| (*word).to_owned()));
+    }
+
+    fn set_target(&mut self, target: &str) -> Result<(), String> {
+        if self.target.replace(target.to_owned()).is_some() {
+            return Err("give only one of --process-id, --name and --diagnostic-port".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The command of dn-top in front of its options.
+    fn command(&mut self, words: &[&str]) {
+        self.words.splice(0..0, words.iter().map(|word| (*word).to_owned()));
+    }
+
+    fn of_target(&mut self, command: &str) -> Result<(), String> {
+        self.no_program(command)?;
+        self.command(&[command]);
+        let target = self.target.take();
+        self.words.extend(target);
+        Ok(())
+    }
+
+    fn no_program(&self, command: &str) -> Result<(), String> {
+        let refused = || format!("`{command}` cannot start a program: start it, and give its name or process id");
+        if self.program.is_some() { Err(refused()) } else { Ok(()) }
+    }
+
+    fn file(&mut self) -> Result<(), String> {
+        match <[String; 1]>::try_from(std::mem::take(&mut self.positional)) {
+            Ok([file]) => {
+                self.words.insert(1, file);
+                Ok(())
+            }
+            Err(_) => Err("expected the path of one .nettrace file".to_owned()),
+        }
+    }
+
+    fn write_to(&mut self, default: Option<String>) {
+        if let Some(file) = self.output.take().or(default) {
+            self.add(&["--output", &file]);
+        }
+    }
+}
+
+/// Translates a command line, its program's name included, where it is one of the other tools.
+///
+/// # Errors
+/// A sentence: an option or a command that is not supported, or a value that cannot be read.
+pub(super) fn translate(arguments: &[OsString]) -> Result<Option<Translated>, String> {
+    let word = |at: usize| arguments.get(at).and_then(|word| word.to_str());
+    // Options before the command stay.
+    let at = (1..arguments.len()).find(|at| !word(*at).is_some_and(|word| word.starts_with("--"))).unwrap_or(arguments.len());
+    let Some(tool) = TOOLS.iter().find(|tool| word(at) == Some(tool.tool) && word(at + 1) == Some(tool.command)) else { return Ok(None) };
+    let called = format!("{} {}", tool.tool, tool.command);
+    let mut line = Line::default();
+    read(tool, &arguments[at + 2..], &mut line).and_then(|()| (tool.build)(&mut line)).map_err(|why| format!("{called}: {why}"))?;
+    if let Some(word) = line.positional.first() {
+        return Err(format!("{called}: unexpected argument '{}'", word.escape_debug()));
+    }
+    let mut translated = arguments[..at].to_vec();
+    translated.extend(line.words.into_iter().map(OsString::from));
+    if let Some(program) = line.program {
+        translated.push("--".into());
+        translated.extend(program);
+    }
+    Ok(Some(Translated { arguments: translated, notes: line.notes.into_iter().map(|note| format!("{called}: {note}")).collect() }))
+}
+
+fn read(tool: &Tool, mut arguments: &[OsString], line: &mut Line) -> Result<(), String> {
+    while let Some((argument, rest)) = arguments.split_first() {
+        arguments = rest;
+        if argument == "--" {
+            line.program = Some(rest.to_vec());
+            return Ok(());
+        }
+        let word = text(argument)?;
+        if !word.starts_with('-') || word == "-" {
+            line.positional.push(word.to_owned());
+            continue;
+        }
+        let (name, joined) = word.split_once(['=', ':']).map_or((word, None), |(name, value)| (name, Some(value)));
+        let option = tool.options.iter().copied().flatten().find(|option| option.names.contains(&name));
+        let option = option.ok_or_else(|| format!("unknown option '{}'", name.escape_debug()))?;
+        let next = || rest.first().map(|value| text(value)).transpose();
+        let value = match (option.takes, joined) {
+            (_, Some(value)) => value,
+            (Takes::Value, None) => {
+                let value = next()?.ok_or_else(|| format!("{name} needs a value"))?;
+                arguments = &rest[1..];
+                value
+            }
+            (Takes::Switch, None) => match next()? {
+                Some(value) if is_switch(value) => {
+                    arguments = &rest[1..];
+                    value
+                }
+                _ => "true",
+            },
+        };
+        let value = if option.takes == Takes::Switch { value.to_ascii_lowercase() } else { value.to_owned() };
+        if option.takes == Takes::Switch && !is_switch(&value) {
+            return Err(format!("{name} is true or false, not '{}'", value.escape_debug()));
+        }
+        (option.apply)(line, &value)?;
+    }
+    Ok(())
+}
+
+fn is_switch(value: &str) -> bool {
+    value.eq_ignore_ascii_case("true") || value.eq_ignore_ascii_case("false")
+}
+
+fn text(argument: &OsStr) -> Result<&str, String> {
+    argument.to_str().ok_or_else(|| format!("'{}' is not UTF-8", argument.to_string_lossy().escape_debug()))
+}
+
+#[cfg(test)]
+mod tests;

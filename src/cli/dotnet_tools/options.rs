@@ -1,0 +1,374 @@
+//! The options of each tool, and what becomes of them.
+
+use std::time::Duration;
+
+use super::{Line, Takes, Tool, ToolOption};
+
+const fn value(names: &'static [&'static str], apply: fn(&mut Line, &str) -> Result<(), String>) -> ToolOption {
+    ToolOption { names, takes: Takes::Value, apply }
+}
+
+const fn switch(names: &'static [&'static str], apply: fn(&mut Line, &str) -> Result<(), String>) -> ToolOption {
+    ToolOption { names, takes: Takes::Switch, apply }
+}
+
+const HELP: &[ToolOption] = &[switch(&["-?", "-h", "--help"], |line, _| {
+    line.add(&["--help"]);
+    Ok(())
+})];
+
+const TARGET: &[ToolOption] = &[
+    value(&["-p", "--process-id"], Line::set_target),
+    value(&["-n", "--name"], Line::set_target),
+    value(&["--diagnostic-port", "--dport"], |line, port| match port.split_once(',') {
+        Some((path, "connect")) => line.set_target(&format!("{path},connect")),
+        _ => Err("a port that listens is served by the dashboard: `dn-top --port PATH`; here only PATH,connect can be given".to_owned()),
+    }),
+    value(&["--dsrouter"], |_, _| Err("--dsrouter is not supported: dn-top does not start dotnet-dsrouter".to_owned())),
+];
+
+const OUTPUT: &[ToolOption] = &[value(&["-o", "--output"], |line, file| {
+    line.output = Some(file.to_owned());
+    Ok(())
+})];
+
+const FORMAT: &[ToolOption] = &[value(&["--format"], |line, format| {
+    line.format = Some(format.to_ascii_lowercase());
+    Ok(())
+})];
+
+const DURATION: &[ToolOption] = &[value(&["--duration"], |line, text| {
+    let time = time_span(text)?;
+    let whole = time.subsec_nanos() == 0;
+    line.add(&["--duration", &if whole { format!("{}s", time.as_secs()) } else { format!("{}ms", time.as_millis()) }]);
+    Ok(())
+})];
+
+const RESUME: &[ToolOption] = &[switch(&["--resume-runtime"], |line, on| {
+    line.keeps_suspended = on == "false";
+    Ok(())
+})];
+
+const VERBOSE: &[ToolOption] = &[switch(&["-v", "--verbose"], |line, on| {
+    if on == "true" {
+        line.notes.push("--verbose has no effect: messages are always shown".to_owned());
+    }
+    Ok(())
+})];
+
+const TRACE: &[ToolOption] = &[
+    value(&["--buffersize"], |line, megabytes| {
+        line.add(&["--buffer-mb", megabytes]);
+        Ok(())
+    }),
+    value(&["--providers"], |line, list| {
+        providers(list).iter().for_each(|provider| line.add(&["--provider", provider]));
+        Ok(())
+    }),
+    value(&["--profile"], |line, list| {
+        list.split(',').filter(|name| !name.is_empty()).for_each(|name| line.add(&["--profile", name]));
+        Ok(())
+    }),
+    value(&["--clrevents"], |line, events| {
+        line.clr_events[0] = Some(events.to_owned());
+        Ok(())
+    }),
+    value(&["--clreventlevel"], |line, level| {
+        line.clr_events[1] = Some(level.to_owned());
+        Ok(())
+    }),
+    switch(&["--show-child-io"], |line, on| {
+        if on == "true" {
+            line.add(&["--show-output"]);
+        }
+        Ok(())
+    }),
+    value(&["--stopping-event-provider-name"], |line, provider| {
+        line.stopping_event[0] = Some(provider.to_owned());
+        Ok(())
+    }),
+    value(&["--stopping-event-event-name"], |line, event| {
+        line.stopping_event[1] = Some(event.to_owned());
+        Ok(())
+    }),
+    value(&["--stopping-event-payload-filter"], |_, _| {
+        let instead = "--stop-on PROVIDER/EVENT:TEXT, which searches the whole payload for a text";
+        Err(format!("--stopping-event-payload-filter is not supported: fields of a payload are not compared. Use {instead}"))
+    }),
+    switch(&["--rundown"], |line, on| {
+        line.add(&["--rundown", if on == "true" { "full" } else { "none" }]);
+        Ok(())
+    }),
+    value(&["--buffering-mode"], |line, mode| match mode.to_ascii_lowercase().as_str() {
+        "block" | "0" => {
+            line.add(&["--block"]);
+            Ok(())
+        }
+        "drop" | "1" => Ok(()),
+        _ => Err(format!("--buffering-mode is Block or Drop, not '{}'", mode.escape_debug())),
+    }),
+];
+
+const COUNTERS: &[ToolOption] = &[
+    value(&["--counters"], |line, list| {
+        line.add(&["--counters", list]);
+        Ok(())
+    }),
+    value(&["--refresh-interval"], |line, seconds| {
+        line.add(&["--interval", &format!("{}s", number(seconds)?)]);
+        Ok(())
+    }),
+    value(&["--maxHistograms"], |line, count| {
+        line.add(&["--max-histograms", count]);
+        Ok(())
+    }),
+    value(&["--maxTimeSeries"], |line, count| {
+        line.add(&["--max-time-series", count]);
+        Ok(())
+    }),
+];
+
+const MONITOR: &[ToolOption] = &[
+    switch(&["--showDeltas"], |line, on| {
+        if on == "true" {
+            line.notes.push("--showDeltas has no effect: `--format json` has the change of each value".to_owned());
+        }
+        Ok(())
+    }),
+    switch(&["--abbreviateLargeNumbers"], |line, on| {
+        if on == "true" {
+            line.notes.push("--abbreviateLargeNumbers has no effect: numbers are shown in full".to_owned());
+        }
+        Ok(())
+    }),
+];
+
+const GCDUMP: &[ToolOption] = &[value(&["-t", "--timeout"], |line, seconds| {
+    line.add(&["--timeout", &format!("{}s", number(seconds)?)]);
+    Ok(())
+})];
+
+const REPORT_TYPE: &[ToolOption] = &[value(&["-t", "--report-type"], |_, kind| {
+    if kind.eq_ignore_ascii_case("HeapStat") {
+        Ok(())
+    } else {
+        Err(format!("there is no report '{}': expected HeapStat", kind.escape_debug()))
+    }
+})];
+
+const TOP: &[ToolOption] = &[
+    value(&["-n", "--number"], |line, count| {
+        line.number = Some(count.to_owned());
+        Ok(())
+    }),
+    switch(&["--inclusive"], |line, on| {
+        if on == "true" {
+            line.add(&["--inclusive"]);
+        }
+        Ok(())
+    }),
+];
+
+const DUMP: &[ToolOption] = &[
+    value(&["--type"], |line, kind| {
+        line.dump_type = Some(kind.to_ascii_lowercase());
+        Ok(())
+    }),
+    switch(&["--diag"], |line, on| {
+        if on == "true" {
+            line.add(&["--diag"]);
+        }
+        Ok(())
+    }),
+    switch(&["--crashreport"], |line, on| {
+        if on == "true" {
+            line.add(&["--crash-report"]);
+        }
+        Ok(())
+    }),
+];
+
+const COMMAND: &[ToolOption] = &[value(&["-c", "--command"], |_, _| Ok(()))];
+
+pub(super) const TOOLS: &[Tool] = &[
+    Tool { tool: "trace", command: "collect", options: &[HELP, TARGET, OUTPUT, FORMAT, DURATION, RESUME, TRACE], build: trace_collect },
+    Tool { tool: "trace", command: "convert", options: &[HELP, OUTPUT, FORMAT], build: trace_convert },
+    Tool { tool: "trace", command: "report", options: &[HELP, TOP, VERBOSE], build: trace_report },
+    Tool { tool: "trace", command: "list-profiles", options: &[HELP], build: |line| line.of_target("profiles") },
+    Tool { tool: "trace", command: "ps", options: &[HELP], build: |line| line.of_target("ps") },
+    Tool {
+        tool: "trace",
+        command: "collect-linux",
+        options: &[HELP],
+        build: |_| Err("`trace collect-linux` is not supported: see `dn-top trace --kernel` and `--user-events`".to_owned()),
+    },
+    Tool {
+        tool: "counters",
+        command: "monitor",
+        options: &[HELP, TARGET, DURATION, RESUME, COUNTERS, MONITOR],
+        build: |line| line.of_target("counters"),
+    },
+    Tool {
+        tool: "counters",
+        command: "collect",
+        options: &[HELP, TARGET, OUTPUT, FORMAT, DURATION, RESUME, COUNTERS],
+        build: counters_collect,
+    },
+    Tool {
+        tool: "counters",
+        command: "list",
+        options: &[HELP],
+        build: |_| {
+            Err("`counters list` is not supported: `dn-top counters TARGET --counters NAME` shows what a process publishes".to_owned())
+        },
+    },
+    Tool { tool: "counters", command: "ps", options: &[HELP], build: |line| line.of_target("ps") },
+    Tool { tool: "gcdump", command: "collect", options: &[HELP, TARGET, OUTPUT, GCDUMP, VERBOSE], build: gcdump_collect },
+    Tool { tool: "gcdump", command: "report", options: &[HELP, TARGET, REPORT_TYPE], build: gcdump_report },
+    Tool {
+        tool: "gcdump",
+        command: "convert",
+        options: &[HELP, OUTPUT, VERBOSE],
+        build: |_| Err("`gcdump convert` is not supported: `dn-top heap TARGET -o FILE.gcdump` writes one of a running process".to_owned()),
+    },
+    Tool { tool: "gcdump", command: "ps", options: &[HELP], build: |line| line.of_target("ps") },
+    Tool { tool: "stack", command: "report", options: &[HELP, TARGET], build: |line| line.of_target("stacks") },
+    Tool {
+        tool: "stack",
+        command: "symbolicate",
+        options: &[HELP, OUTPUT],
+        build: |_| Err("`stack symbolicate` is not supported: dn-top does not read symbol files".to_owned()),
+    },
+    Tool { tool: "stack", command: "ps", options: &[HELP], build: |line| line.of_target("ps") },
+    Tool { tool: "dump", command: "collect", options: &[HELP, TARGET, OUTPUT, DUMP], build: dump_collect },
+    Tool {
+        tool: "dump",
+        command: "analyze",
+        options: &[HELP, COMMAND],
+        build: |_| Err("`dump analyze` is not supported: dn-top does not read core dumps; use `dotnet-dump analyze`".to_owned()),
+    },
+    Tool { tool: "dump", command: "ps", options: &[HELP], build: |line| line.of_target("ps") },
+];
+
+fn trace_collect(line: &mut Line) -> Result<(), String> {
+    match std::mem::take(&mut line.clr_events) {
+        [Some(events), Some(level)] => line.add(&["--clr-events", &format!("{events}:{level}")]),
+        [Some(events), None] => line.add(&["--clr-events", &events]),
+        [None, Some(_)] => return Err("--clreventlevel needs --clrevents".to_owned()),
+        [None, None] => {}
+    }
+    match std::mem::take(&mut line.stopping_event) {
+        [Some(provider), event] => line.add(&["--stop-on", &format!("{provider}/{}", event.as_deref().unwrap_or("*"))]),
+        [None, Some(_)] => return Err("--stopping-event-event-name needs --stopping-event-provider-name".to_owned()),
+        [None, None] => {}
+    }
+    match line.format.take().as_deref() {
+        None | Some("nettrace") => {}
+        Some(format @ ("speedscope" | "chromium")) => line.add(&["--export", format]),
+        Some(format) => return Err(format!("--format is NetTrace, Speedscope or Chromium, not '{}'", format.escape_debug())),
+    }
+    line.write_to(None);
+    if line.program.is_some() {
+        if line.target.is_some() {
+            return Err("give either a process or a command to start, not both".to_owned());
+        }
+        if line.keeps_suspended {
+            return Err("--resume-runtime:false is not supported with a command: the program would stay suspended".to_owned());
+        }
+        line.command(&["run"]);
+        return Ok(());
+    }
+    if line.words.iter().any(|word| word == "--show-output") {
+        return Err("--show-child-io needs a command to start, behind --".to_owned());
+    }
+    if !line.keeps_suspended {
+        line.add(&["--resume"]);
+    }
+    line.of_target("trace")
+}
+
+fn trace_convert(line: &mut Line) -> Result<(), String> {
+    let format = line.format.take().filter(|format| format != "nettrace");
+    let format = format.ok_or("--format is Speedscope or Chromium: the file is in the format NetTrace")?;
+    line.add(&["--format", &format]);
+    line.write_to(None);
+    line.command(&["export"]);
+    line.file()
+}
+
+fn trace_report(line: &mut Line) -> Result<(), String> {
+    if let Some(at) = line.positional.iter().position(|word| word.eq_ignore_ascii_case("topN")) {
+        line.positional.remove(at);
+    }
+    let count = line.number.take().unwrap_or_else(|| "5".to_owned());
+    line.add(&["-n", &count]);
+    line.command(&["report"]);
+    line.file()
+}
+
+fn counters_collect(line: &mut Line) -> Result<(), String> {
+    let format = line.format.take().unwrap_or_else(|| "csv".to_owned());
+    line.add(&["--format", &format]);
+    line.write_to(Some(format!("counter.{format}")));
+    line.of_target("counters")
+}
+
+fn gcdump_collect(line: &mut Line) -> Result<(), String> {
+    match line.output.is_some() {
+        true => line.write_to(None),
+        false => line.add(&["--gcdump"]),
+    }
+    line.add(&["--yes"]);
+    line.of_target("heap")
+}
+
+fn gcdump_report(line: &mut Line) -> Result<(), String> {
+    if !line.positional.is_empty() {
+        return Err("`gcdump report FILE` is not supported: dn-top does not read .gcdump files; give a process with -p or -n".to_owned());
+    }
+    line.add(&["--yes"]);
+    line.of_target("heap")
+}
+
+fn dump_collect(line: &mut Line) -> Result<(), String> {
+    let kind = line.dump_type.take().unwrap_or_else(|| "full".to_owned());
+    line.add(&["--type", &kind]);
+    line.write_to(None);
+    line.of_target("dump")
+}
+
+/// `dd:hh:mm:ss`, `hh:mm:ss` or `hh:mm`, as dotnet-trace reads them, or a time such as `30s`.
+pub(super) fn time_span(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("a duration is dd:hh:mm:ss, such as 00:00:00:30, not '{}'", text.escape_debug());
+    if !text.contains(':') {
+        return humantime::parse_duration(text).map_err(|_| wrong());
+    }
+    let parts: Vec<u64> = text.split(':').map(str::parse).collect::<Result<_, _>>().map_err(|_| wrong())?;
+    let units: &[u64] = match parts.len() {
+        2 => &[3600, 60],
+        3 => &[3600, 60, 1],
+        4 => &[86_400, 3600, 60, 1],
+        _ => return Err(wrong()),
+    };
+    let seconds = parts.iter().zip(units).try_fold(0_u64, |sum, (part, unit)| part.checked_mul(*unit)?.checked_add(sum));
+    seconds.map(Duration::from_secs).ok_or_else(wrong)
+}
+
+fn number(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("expected a number, not '{}'", text.escape_debug()))
+}
+
+/// Provider specifications separated by commas, which quoted arguments may hold.
+pub(super) fn providers(list: &str) -> Vec<String> {
+    let (mut found, mut quoted) = (vec![String::new()], false);
+    for c in list.chars() {
+        quoted ^= c == '"';
+        match (c, found.last_mut()) {
+            (',', _) if !quoted => found.push(String::new()),
+            (c, Some(last)) => last.push(c),
+            (_, None) => {}
+        }
+    }
+    found.retain(|provider| !provider.is_empty());
+    found
+}

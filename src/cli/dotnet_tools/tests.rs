@@ -1,0 +1,134 @@
+use super::options::{providers, time_span};
+use super::*;
+use crate::cli::args::Arguments;
+use clap::Parser;
+use std::time::Duration;
+
+fn ours(line: &str) -> Result<String, String> {
+    let words: Vec<OsString> = std::iter::once("dn-top").chain(line.split(' ')).map(OsString::from).collect();
+    let translated = translate(&words)?.ok_or_else(|| format!("{line}: not one of the other tools"))?;
+    Arguments::try_parse_from(&translated.arguments).map_err(|error| format!("{line}: {error}"))?;
+    Ok(translated.arguments[1..].iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" "))
+}
+
+/// Every option of the tools, as they document them, and what becomes of it.
+#[test]
+fn every_documented_option_does_the_same_or_is_refused() {
+    let accepted = [
+        ("trace collect -p 12", "trace --resume 12"),
+        ("trace collect --process-id 12", "trace --resume 12"),
+        ("trace collect -n api", "trace --resume api"),
+        ("trace collect --name=api", "trace --resume api"),
+        ("trace collect --dport /run/p,connect", "trace --resume /run/p,connect"),
+        ("trace collect --diagnostic-port /run/p,connect", "trace --resume /run/p,connect"),
+        ("trace collect -p 12 -o a.nettrace", "trace --output a.nettrace --resume 12"),
+        ("trace collect -p 12 --output a.nettrace", "trace --output a.nettrace --resume 12"),
+        (
+            "trace collect -p 12 --providers X:0x1:5 --duration 00:00:30 --format Speedscope",
+            "trace --provider X:0x1:5 --duration 30s --export speedscope --resume 12",
+        ),
+        ("trace collect -p 12 --providers A:1:4:k=v;k2=v2,B", "trace --provider A:1:4:k=v;k2=v2 --provider B --resume 12"),
+        ("trace collect -p 12 --profile gc-verbose,database", "trace --profile gc-verbose --profile database --resume 12"),
+        ("trace collect -p 12 --format Chromium", "trace --export chromium --resume 12"),
+        ("trace collect -p 12 --format NetTrace", "trace --resume 12"),
+        ("trace collect -p 12 --buffersize 64", "trace --buffer-mb 64 --resume 12"),
+        ("trace collect -p 12 --duration 01:00:00:10", "trace --duration 86410s --resume 12"),
+        ("trace collect -p 12 --clrevents gc+gchandle", "trace --clr-events gc+gchandle --resume 12"),
+        ("trace collect -p 12 --clrevents gc --clreventlevel verbose", "trace --clr-events gc:verbose --resume 12"),
+        ("trace collect -p 12 --resume-runtime", "trace --resume 12"),
+        ("trace collect -p 12 --resume-runtime:false", "trace 12"),
+        ("trace collect -p 12 --resume-runtime false", "trace 12"),
+        ("trace collect -p 12 --stopping-event-provider-name P --stopping-event-event-name Done", "trace --stop-on P/Done --resume 12"),
+        ("trace collect -p 12 --stopping-event-provider-name P", "trace --stop-on P/* --resume 12"),
+        ("trace collect -p 12 --rundown false", "trace --rundown none --resume 12"),
+        ("trace collect -p 12 --rundown true", "trace --rundown full --resume 12"),
+        ("trace collect -p 12 --buffering-mode Block", "trace --block --resume 12"),
+        ("trace collect -p 12 --buffering-mode 1", "trace --resume 12"),
+        ("trace collect --show-child-io -- dotnet app.dll --x", "run --show-output -- dotnet app.dll --x"),
+        ("trace collect --duration 00:05 -- app", "run --duration 300s -- app"),
+        ("trace convert a.nettrace --format Speedscope -o b.json", "export a.nettrace --format speedscope --output b.json"),
+        ("trace report a.nettrace topN", "report a.nettrace -n 5"),
+        ("trace report a.nettrace topN -n 10 --inclusive -v", "report a.nettrace --inclusive -n 10"),
+        ("trace list-profiles", "profiles"),
+        ("trace ps", "ps"),
+        ("counters monitor -p 12 --counters System.Runtime", "counters --counters System.Runtime 12"),
+        (
+            "counters monitor -n api --refresh-interval 3 --counters A[x,y],EventCounters\\B --showDeltas --abbreviateLargeNumbers",
+            "counters --interval 3s --counters A[x,y],EventCounters\\B api",
+        ),
+        (
+            "counters collect -p 12 --format json -o c.json --maxHistograms 20 --maxTimeSeries 50 --duration 00:00:10",
+            "counters --max-histograms 20 --max-time-series 50 --duration 10s --format json --output c.json 12",
+        ),
+        ("counters collect -p 12", "counters --format csv --output counter.csv 12"),
+        ("counters ps", "ps"),
+        ("gcdump collect -p 12", "heap --gcdump --yes 12"),
+        ("gcdump collect -p 12 -t 60 -o a.gcdump -v", "heap --timeout 60s --output a.gcdump --yes 12"),
+        ("gcdump report -p 12 -t HeapStat", "heap --yes 12"),
+        ("gcdump ps", "ps"),
+        ("stack report -n api", "stacks api"),
+        ("stack ps", "ps"),
+        ("dump collect -p 12", "dump --type full 12"),
+        ("dump collect -p 12 --type Heap --diag --crashreport -o /tmp/c", "dump --diag --crash-report --type heap --output /tmp/c 12"),
+        ("dump ps", "ps"),
+        ("--readonly dump ps", "--readonly ps"),
+    ];
+    for (theirs, expected) in accepted {
+        assert_eq!(ours(theirs).as_deref(), Ok(expected), "{theirs}");
+    }
+    let refused = [
+        ("trace collect -p 1 -n a", "give only one of"),
+        ("trace collect -p 1 --unknown", "unknown option '--unknown'"),
+        ("trace collect -p", "-p needs a value"),
+        ("trace collect -p 1 --dsrouter ios", "--dsrouter is not supported"),
+        ("trace collect --dport /run/p", "dn-top --port PATH"),
+        ("trace collect -p 1 --stopping-event-payload-filter a:b", "is not supported"),
+        ("trace collect -p 1 --clreventlevel 5", "needs --clrevents"),
+        ("trace collect -p 1 --format Folded", "--format is NetTrace, Speedscope or Chromium"),
+        ("trace collect -p 1 --duration soon", "a duration is dd:hh:mm:ss"),
+        ("trace collect -p 1 --show-child-io", "needs a command to start"),
+        ("trace collect --resume-runtime:false -- app", "would stay suspended"),
+        ("trace collect -p 1 -- app", "not both"),
+        ("trace convert a.nettrace", "--format is Speedscope or Chromium"),
+        ("trace collect-linux", "is not supported"),
+        ("counters list", "is not supported"),
+        ("counters monitor -- app", "cannot start a program"),
+        ("counters collect -p 1 --dsrouter ios", "is not supported"),
+        ("gcdump report a.gcdump", "does not read .gcdump files"),
+        ("gcdump convert a.nettrace", "is not supported"),
+        ("stack symbolicate a.txt", "is not supported"),
+        ("dump analyze core -c x", "is not supported"),
+    ];
+    for (theirs, reason) in refused {
+        let why = ours(theirs).unwrap_err();
+        assert!(why.contains(reason), "{theirs}: {why}");
+    }
+}
+
+#[test]
+fn what_has_no_effect_is_reported() {
+    let words = ["dn-top", "counters", "monitor", "-p", "1", "--showDeltas"].map(OsString::from);
+    let translated = translate(&words).unwrap().unwrap();
+    assert!(translated.notes[0].starts_with("counters monitor: --showDeltas has no effect"), "{:?}", translated.notes);
+}
+
+#[test]
+fn our_own_command_lines_stay() {
+    for line in ["trace api", "counters api --duration 1s", "dump 12", "heap 12", "--demo", "trace collector"] {
+        let words: Vec<OsString> = std::iter::once("dn-top").chain(line.split(' ')).map(OsString::from).collect();
+        assert_eq!(translate(&words), Ok(None), "{line}");
+    }
+}
+
+#[test]
+fn values_are_read_as_the_tools_read_them() {
+    let seconds = |text: &str| time_span(text).map(|time| time.as_secs());
+    assert_eq!(seconds("00:00:30"), Ok(30));
+    assert_eq!(seconds("01:02:03:04"), Ok(93_784));
+    assert_eq!(seconds("00:01"), Ok(60));
+    assert_eq!(time_span("500ms"), Ok(Duration::from_millis(500)));
+    for wrong in ["", "30", "a:b", "1:2:3:4:5", "99999999999999999999:00:00", "18446744073709551615:00:00"] {
+        assert!(time_span(wrong).is_err(), "{wrong}");
+    }
+    assert_eq!(providers("A,B:1:5:k=\"a,b\",C"), ["A", "B:1:5:k=\"a,b\"", "C"]);
+}

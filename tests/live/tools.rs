@@ -1,0 +1,58 @@
+//! Command lines of .NET's own tools, with `dotnet-` replaced by `dn-top `.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::runtimes;
+use crate::support::{Invocation, Output, folder};
+
+/// A documented command line, in this folder.
+fn run(place: &Path, line: &str) -> Output {
+    Invocation::new(line.split(' ')).current_dir(place).run()
+}
+
+fn files(place: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn documented_command_lines_work() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let (program, place) = (runtime.program("known").start(), folder());
+        let (pid, place) = (program.pid(), place.path());
+        let ok = |line: String| {
+            let output = run(place, &line);
+            assert_eq!(output.code, 0, "{runtime}: {line}: {}", output.stderr);
+            output.stdout
+        };
+        let providers = "Microsoft-Windows-DotNETRuntime:0x1:4,Microsoft-DotNETCore-SampleProfiler";
+        ok(format!("trace collect -p {pid} --providers {providers} --duration 00:00:01 --format Speedscope -o a.nettrace"));
+        assert_eq!(files(place), ["a.nettrace", "a.speedscope.json"], "{runtime}");
+        ok("trace convert a.nettrace --format Chromium".to_owned());
+        ok("trace report a.nettrace topN -n 3 --inclusive".to_owned());
+        let csv = "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment";
+        ok(format!("counters collect -p {pid} --refresh-interval 1 --duration 00:00:02 --maxHistograms 5"));
+        assert!(fs::read_to_string(place.join("counter.csv")).unwrap().starts_with(csv), "{runtime}");
+        assert!(ok(format!("counters monitor -p {pid} --counters System.Runtime --duration 00:00:02")).contains("[System.Runtime]"));
+        assert!(ok(format!("stack report -p {pid}")).contains("thread"), "{runtime}");
+        ok(format!("gcdump collect -p {pid} -t 30"));
+        assert_eq!(files(place).iter().filter(|file| file.ends_with(".gcdump")).count(), 1, "{runtime}");
+        ok(format!("dump collect -p {pid} --type Mini -o {}", place.join("core").display()));
+        assert!(place.join("core").exists() && program.answers(), "{runtime}");
+    });
+}
+
+#[test]
+fn a_process_suspended_at_startup_is_resumed_once_its_session_is_open() {
+    runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {
+        let (program, place) = (runtime.program("known").env("DOTNET_DefaultDiagnosticPortSuspend", "1").start(), folder());
+        let line = format!("trace collect -p {} --clrevents loader --duration 00:00:02 -o a.nettrace", program.pid());
+        let output = run(place.path(), &line);
+        assert_eq!(output.code, 0, "{runtime}: {}", output.stderr);
+        let stats = run(place.path(), "stats a.nettrace --json").json();
+        assert_eq!(stats["schema"], 1, "{stats}");
+        assert!(stats["events"].as_u64() > Some(10), "{runtime}: {stats}");
+    });
+}
