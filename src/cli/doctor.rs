@@ -39,7 +39,7 @@ pub(super) async fn run(host: &Host, json: bool) -> Result<Exit, Failure> {
             finding: check.finding,
             advice: check.advice,
         };
-        print::json(&checks.into_iter().map(document).collect::<Vec<_>>())?;
+        print::json_list(&checks.into_iter().map(document).collect::<Vec<_>>())?;
         return Ok(Exit::Done);
     }
     print::text(|out| {
