@@ -6,7 +6,7 @@ pub(super) mod perfetto;
 mod record;
 mod salvage;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -146,6 +146,22 @@ pub(super) enum Command {
     },
     /// Show the live objects by type; forces a full GC
     Heap(Heap),
+    /// Show the garbage collections of a nettrace file or a process
+    Gc(Analyze),
+    /// Show the exceptions of a nettrace file or a process by type
+    Exceptions(Analyze),
+    /// Show the allocations of a nettrace file or a process by type
+    Allocations(Analyze),
+    /// Show the lock contention of a nettrace file or a process by waiting method
+    Contention(Analyze),
+    /// Show the slowest JIT compilations of a nettrace file or a process
+    Jit(Analyze),
+    /// Show the requests and other operations of a nettrace file or a process
+    Http(Analyze),
+    /// Show the latest log messages of a nettrace file or a process
+    Logs(Analyze),
+    /// Show the most frequent events of a nettrace file or a process
+    Events(Analyze),
     /// Write a core dump
     Dump(Dump),
     /// Enable or disable perf maps
@@ -339,6 +355,29 @@ pub(super) struct Heap {
     pub(super) yes: bool,
     #[command(flatten)]
     pub(super) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Analyze {
+    /// A nettrace file, or a process: a pid, the name of an entry assembly, or the path of a diagnostic socket
+    #[arg(value_name = "FILE|TARGET")]
+    pub(super) source: String,
+    /// How long to record a process
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub(super) duration: Duration,
+    /// Number of rows
+    #[arg(short = 'n', value_name = "N", default_value = "20")]
+    pub(super) count: usize,
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+impl Analyze {
+    /// The file, where it is not a process.
+    pub(super) fn file(&self) -> Option<&Path> {
+        let path = Path::new(&self.source);
+        (self.source.parse::<u32>().is_err() && path.is_file()).then_some(path)
+    }
 }
 
 #[derive(Debug, Args)]

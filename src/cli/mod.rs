@@ -3,6 +3,7 @@
 //! Every command runs on the same engine as the dashboard (`net`, `session`) and only turns its values into text or JSON. Results go to stdout,
 //! words for a person to stderr; exit codes are a contract.
 
+mod analyses;
 mod args;
 mod config;
 mod control;
@@ -42,6 +43,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser};
 use tokio::runtime::{Builder, Runtime};
 
+use self::analyses::Analysis;
 use self::args::perfetto::{Perfetto, PerfettoCommand};
 use self::args::{Arguments, Command, Dashboard};
 use self::exit::{Exit, Failure};
@@ -88,6 +90,14 @@ fn run() -> Result<Exit, Failure> {
         Command::Counters(counters) => on_processes(options, async |host| counters::run(host, counters).await),
         Command::Cpu(cpu) => on_processes(options, async |host| cpu::run(host, &cpu).await),
         Command::Stacks { target, output } => on_processes(options, async |host| stacks::run(host, &target.target, output.json).await),
+        Command::Gc(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Gc, &arguments).await),
+        Command::Exceptions(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Exceptions, &arguments).await),
+        Command::Allocations(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Allocations, &arguments).await),
+        Command::Contention(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Contention, &arguments).await),
+        Command::Jit(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Jit, &arguments).await),
+        Command::Http(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Http, &arguments).await),
+        Command::Logs(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Logs, &arguments).await),
+        Command::Events(arguments) => on_processes(options, async |host| analyses::run(host, Analysis::Events, &arguments).await),
         Command::Heap(heap) => on_processes(options, async |host| heap::run(host, &heap).await),
         Command::Profiles { output } => profiles::run(output.json),
         Command::Doctor { output } => on_processes(options, async |host| doctor::run(host, output.json).await),

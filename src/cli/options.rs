@@ -33,6 +33,17 @@ impl Subject {
             | Command::Heap(_)
             | Command::Perfetto(Perfetto { command: Some(_), .. })
             | Command::Salvage(Salvage { names: true, .. }) => Self::Processes(CommandCode::CollectTracing),
+            Command::Gc(analyze)
+            | Command::Exceptions(analyze)
+            | Command::Allocations(analyze)
+            | Command::Contention(analyze)
+            | Command::Jit(analyze)
+            | Command::Http(analyze)
+            | Command::Logs(analyze)
+            | Command::Events(analyze) => match analyze.file() {
+                Some(_) => Self::NoProcess,
+                None => Self::Processes(CommandCode::CollectTracing),
+            },
             Command::Resume { .. } => Self::Processes(CommandCode::ResumeRuntime),
             Command::SetEnv { .. } => Self::Processes(CommandCode::SetEnvironmentVariable),
             Command::StartupHook { .. } => Self::Processes(CommandCode::ApplyStartupHook),

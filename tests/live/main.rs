@@ -11,6 +11,7 @@ mod support;
 #[path = "../support/trace_processor.rs"]
 mod trace_processor;
 
+mod analyses;
 mod analysis;
 mod capabilities;
 mod changes;

@@ -1,0 +1,37 @@
+//! `gc`, `exceptions` and the others, of files and of processes.
+
+use crate::support::runtimes;
+use crate::support::{Invocation, PATIENCE, folder, poll};
+
+#[test]
+fn a_file_and_its_process_have_the_same_figures() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let (mut program, place) = (runtime.program("known").start(), folder());
+        let (pid, file) = (program.pid().to_string(), place.path().join("a.nettrace"));
+        let file = file.to_str().unwrap();
+        let recording = Invocation::new(["trace", &pid, "--clr-events", "gc+exception", "--duration", "3s", "-o", file]).start();
+        let recorded = Invocation::new(["exceptions", &pid, "--duration", "3s", "--json"]).start();
+        for running in [&recording, &recorded] {
+            poll(PATIENCE, || running.stderr().contains("recording ").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
+        }
+        program.carry_out("collect 5 2");
+        program.carry_out("throw 4");
+        assert_eq!(recording.wait().code, 0, "{runtime}");
+        let live = recorded.wait().json();
+        let analysed = |name: &str| Invocation::new([name, file, "--json"]).run().json();
+        let (gc, exceptions, events) = (analysed("gc"), analysed("exceptions"), analysed("events"));
+        assert!(gc["induced"].as_u64() >= Some(5) && gc["gen2"].as_u64() >= Some(5), "{runtime}: {gc}");
+        assert!(gc["rows"][0]["generation"].is_u64() && gc["rows"].as_array().unwrap().len() >= 5, "{runtime}: {gc}");
+        for found in [&exceptions, &live] {
+            assert_eq!((&found["schema"], &found["complete"]), (&1.into(), &true.into()), "{runtime}: {found}");
+            assert_eq!((&found["thrown"], &found["rows"][0]["count"]), (&4.into(), &4.into()), "{runtime}: {found}");
+        }
+        assert!(events["events"].as_u64() >= Some(14), "{runtime}: {events}");
+        for name in ["allocations", "contention", "jit", "http", "logs"] {
+            let output = Invocation::new([name, file, "-n", "3"]).run();
+            assert_eq!(output.code, 0, "{runtime}: {name}: {}", output.stderr);
+            assert!(output.stdout.starts_with("recorded 0:0"), "{runtime}: {name}: {}", output.stdout);
+        }
+        assert!(program.is_alive() && program.answers());
+    });
+}
