@@ -51,7 +51,7 @@ impl State {
 /// What is shown next.
 fn shape(state: &State, entry: &Entry) -> &'static str {
     match (state.context(), state.views.sampling.shape) {
-        (Context::Events, _) if state.views.events.single => "by kind",
+        (Context::Events, _) if state.views.events.single => "by type",
         (Context::Methods, Shape::List) => "tree",
         (Context::Methods, Shape::Tree) => "flame graph",
         (Context::Methods, Shape::Threads) => "back",

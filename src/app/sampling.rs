@@ -67,7 +67,7 @@ impl Sampling {
     }
 
     /// List, tree, flame graph, and again.
-    pub(super) fn next_shape(&mut self) {
+    fn next_shape(&mut self) {
         self.shape = match self.shape {
             Shape::List => Shape::Tree,
             Shape::Tree => Shape::Flame,
@@ -77,12 +77,22 @@ impl Sampling {
     }
 
     /// Shows the threads, or again what was shown before.
-    pub(super) fn toggle_threads(&mut self) {
+    fn toggle_threads(&mut self) {
         if self.shape == Shape::Threads {
             self.shape = self.before;
         } else {
             self.before = std::mem::replace(&mut self.shape, Shape::Threads);
         }
+    }
+
+    /// Includes or excludes waiting threads.
+    pub(super) fn toggle_waiting(&mut self) {
+        self.waiting = !self.waiting;
+    }
+
+    /// Sorts by self or total time.
+    pub(super) fn sort_other(&mut self) {
+        self.by_total = !self.by_total;
     }
 }
 
@@ -92,6 +102,16 @@ const METHODS: usize = 500;
 const NODES: usize = 1000;
 
 impl State {
+    pub(in crate::app) fn next_shape(&mut self) {
+        self.views.sampling.next_shape();
+        self.views.first(Tab::Methods);
+    }
+
+    pub(in crate::app) fn toggle_threads(&mut self) {
+        self.views.sampling.toggle_threads();
+        self.views.first(Tab::Methods);
+    }
+
     fn profile(&self) -> Option<&Profile> {
         Some(self.findings()?.profile(self.views.sampling.waiting))
     }
@@ -180,8 +200,7 @@ impl State {
                 let chosen = self.thread_rows().get(at).and_then(|row| row.thread);
                 let recording = self.shown_recording().map(|tracked| tracked.value.id);
                 self.views.sampling.thread = recording.zip(chosen);
-                self.views.sampling.toggle_threads();
-                self.views.first(Tab::Methods);
+                self.toggle_threads();
             }
             Shape::List | Shape::Tree => {}
         }

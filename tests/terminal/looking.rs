@@ -100,11 +100,11 @@ fn help_palette_pause_and_copy() {
     press(&screen, "?", "The selected process");
     press(&screen, "G", "Good to know");
     press(&screen, "g", "The selected process");
-    press(&screen, "/shell's", "the shell's fg brings it back");
+    press(&screen, "/shell's", "fg in the shell resumes it");
     screen.wait_gone("The selected process");
     screen.keys("\r");
     screen.keys(ESC);
-    screen.wait_gone("the shell's fg brings it back");
+    screen.wait_gone("fg in the shell resumes it");
 
     press(&screen, ":", "Find an action or a process");
     press(&screen, "paym", "PaymentGateway");
@@ -195,7 +195,7 @@ fn what_cannot_be_done_says_why() {
     press(&screen, "p", "This needs .NET 8");
     press(&screen, ":checkout", "Checkout");
     press(&screen, ENTER, "Checkout 1459");
-    press(&screen, "p", "waits at start-up: a perf map now would crash it");
+    press(&screen, "p", "is suspended at startup: a perf map now would crash it");
     // One that never answers: the rest of the screen does not wait for it.
     press(&screen, ":pricefeed", "PriceFeed");
     press(&screen, ENTER, LAST);

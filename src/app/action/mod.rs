@@ -1,12 +1,17 @@
 //! Everything that a person can do: one table, from which key map, hint line, help, palette and manual are made.
 
 mod key;
+mod places;
 mod status;
 mod table;
 
 use crossterm::event::KeyEvent;
 
+use super::effect::Effect;
+use super::state::State;
+
 pub use key::Key;
+pub use places::{Context, Places};
 pub use status::Status;
 pub(super) use status::attach;
 pub use table::TABLE;
@@ -26,7 +31,7 @@ pub enum Action {
     First,
     /// To the last line.
     Last,
-    /// Give the keys to the details of the selected process, or go to what is selected there.
+    /// Focus details, or open what is selected there.
     Open,
     /// Step back.
     Back,
@@ -44,11 +49,11 @@ pub enum Action {
     SortRight,
     /// Sort the other way round.
     Reverse,
-    /// Look again at once.
+    /// Refresh now.
     Refresh,
-    /// Freeze what is shown.
+    /// Pause the display.
     Pause,
-    /// Give the focused pane the whole screen.
+    /// Maximize or restore the focused pane.
     Zoom,
     /// Search in what is open.
     Search,
@@ -60,79 +65,79 @@ pub enum Action {
     Shape,
     /// Show the threads, to choose one.
     Threads,
-    /// Step out of what was entered.
+    /// Zoom out.
     Widen,
     /// Show the environment.
     Environment,
-    /// Watch the selected process, or no longer.
+    /// Watch or unwatch the selected process.
     Watch,
-    /// Ask a watched process for its meters, too, or no longer.
+    /// Watch or unwatch all meters.
     Meters,
-    /// Watch all processes, or none.
+    /// Watch or unwatch all processes.
     WatchAll,
-    /// Look at an earlier moment of a file.
+    /// Move range end back.
     Earlier,
-    /// Look at a later moment.
+    /// Move range end forward.
     Later,
-    /// Look at a much earlier moment.
+    /// Move range end far back.
     MuchEarlier,
-    /// Look at a much later moment.
+    /// Move range end far forward.
     MuchLater,
-    /// Begin the part that is looked at here.
+    /// Set range start.
     Mark,
-    /// Look at all of the file.
+    /// Show the whole file.
     Whole,
     /// Start recording, or stop it.
     Trace,
     /// Choose what to record.
     Profiles,
-    /// Say all that can be said of a recording.
+    /// Trace options.
     TraceForm,
     /// Choose what to do with a process.
     Act,
-    /// Give a variable of a process a value.
+    /// Set an environment variable of a process.
     SetVariable,
-    /// Take a variable away from a process.
+    /// Unset an environment variable of a process.
     UnsetVariable,
-    /// Have a process run a start-up hook.
+    /// Load a startup hook.
     StartupHook,
-    /// Have a process load a profiler.
+    /// Attach a CLR profiler.
     AttachProfiler,
-    /// Have a process load a profiler before it starts.
+    /// Set a CLR profiler for a process suspended at startup.
     StartupProfiler,
     /// Start a program.
     Launch,
     /// Serve a diagnostic port.
     Port,
-    /// Serve Perfetto's tracing service, see how that goes, or end it.
+    /// Serve events to Perfetto's tracing service, or stop.
     Producer,
-    /// Write what a flight recorder kept, and go on.
+    /// Save the flight recording.
     Save,
-    /// End a recording without waiting for the rest.
+    /// Stop without waiting for the rundown.
     Abandon,
-    /// Write a recording in the format of another tool.
+    /// Export a recording.
     Export,
     /// Write a dump.
     Dump,
     /// Turn the perf map on or off.
     PerfMap,
-    /// Let a process run that waits at start-up.
+    /// Resume a process suspended at startup.
     Resume,
     /// Choose what to copy.
     Copy,
     /// Show all keys.
     Help,
-    /// Show what was said.
+    /// Message history.
     Messages,
     /// Find an action or a process by name.
     Palette,
-    /// Leave.
+    /// Quit.
     Quit,
-    /// Leave, from wherever.
+    /// Quit from anywhere.
     Interrupt,
-    /// Stop the program as shells know it.
+    /// Suspend the program (SIGTSTP).
     Suspend,
-    /// Draw everything anew.
+    /// Redraw.
     Redraw,
     /// Do what is selected.
     Accept,
@@ -148,9 +153,9 @@ pub enum Action {
     Right,
     /// Choose, or not.
     Toggle,
-    /// List what could be typed.
+    /// List the possible values.
     Choose,
-    /// Copy the command line that does the same.
+    /// Copy the equivalent command line.
     CopyCommand,
     /// Yes.
     Yes,
@@ -158,88 +163,10 @@ pub enum Action {
     No,
 }
 
-/// What the keys go to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Context {
-    /// The process table.
-    List,
-    /// Facts of a process.
-    Info,
-    /// Its environment.
-    Environment,
-    /// Its recordings.
-    Trace,
-    /// Where threads spend their time.
-    Methods,
-    /// The same as a flame graph, in which arrows move.
-    Flame,
-    /// Which events came.
-    Events,
-    /// What is published.
-    Counters,
-    /// A list of what is in a recording: collections, exceptions, threads, requests, log messages, compiled methods, assemblies.
-    Rows,
-    /// What was and is being done.
-    Jobs,
-    /// A line of text for a filter or a search.
-    Line,
-    /// A list to choose from.
-    Pick,
-    /// A list to choose several from.
-    PickMany,
-    /// A dialog.
-    Form,
-    /// A line of text in a dialog.
-    FormText,
-    /// The palette.
-    Palette,
-    /// A text to read.
-    Reader,
-    /// The end, while recordings are being finished.
-    Ending,
-}
-
-impl Context {
-    /// Whether the keys go to one of the two panes.
-    pub fn is_pane(self) -> bool {
-        use Context::{Counters, Environment, Events, Flame, Info, Jobs, List, Methods, Rows, Trace};
-        matches!(self, List | Info | Environment | Trace | Methods | Flame | Events | Counters | Rows | Jobs)
-    }
-
-    /// Whether letters are text here, not keys.
-    pub fn is_text(self) -> bool {
-        matches!(self, Self::Line | Self::FormText | Self::Palette)
-    }
-}
-
-/// A set of contexts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Places(u32);
-
-impl Places {
-    const fn of(contexts: &[Context]) -> Self {
-        let (mut bits, mut at) = (0, 0);
-        while at < contexts.len() {
-            bits |= 1 << contexts[at] as u32;
-            at += 1;
-        }
-        Self(bits)
-    }
-
-    const fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Whether the context is one of them.
-    pub fn contains(self, context: Context) -> bool {
-        self.0 & 1 << context as u32 != 0
-    }
-}
-
 /// Under which heading an action stands in the help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
-    /// Getting about.
+    /// Moving.
     Move,
     /// The process table.
     Table,
@@ -292,6 +219,41 @@ pub struct Entry {
     pub hint: u8,
     /// Whether it changes the process it is done to: not with `--readonly`.
     pub changes: bool,
+    /// Whether it is valid now, `--readonly` aside.
+    valid: fn(&State) -> Status,
+    run: Run,
+}
+
+/// What an action does.
+#[derive(Debug, Clone, Copy)]
+enum Run {
+    /// It changes the state.
+    Do(fn(&mut State)),
+    /// It has effects, too.
+    Ask(fn(&mut State) -> Vec<Effect>),
+    /// It depends on the digit that was pressed.
+    Digit(fn(&mut State, usize)),
+}
+
+impl Entry {
+    /// Whether this is possible now.
+    pub fn status(&self, state: &State) -> Status {
+        if self.changes && state.options.readonly {
+            return Status::Refused("dn-top was started with --readonly: it changes nothing.".to_owned());
+        }
+        (self.valid)(state)
+    }
+
+    /// Does it.
+    pub(super) fn run(&self, state: &mut State, digit: Option<u32>) -> Vec<Effect> {
+        match (self.run, digit) {
+            (Run::Do(run), _) => run(state),
+            (Run::Ask(run), _) => return run(state),
+            (Run::Digit(run), Some(digit)) => run(state, digit as usize),
+            (Run::Digit(_), None) => {}
+        }
+        Vec::new()
+    }
 }
 
 /// The action that a key stands for.

@@ -3,15 +3,14 @@
 use crate::app::capability::missing;
 use crate::app::dialog::{Change, Overlay};
 use crate::app::list::Row;
-use crate::app::pane::Tab;
 use crate::app::toast::Level;
 use crate::app::{Shape, State};
 use crate::ipc::CommandCode;
-use crate::model::{Contact, RunState};
+use crate::model::{Contact, Process, RunState};
 
-use super::{Action, Context, Entry};
+use super::{Action, Context};
 
-/// The first runtime whose library takes a wish for all meters.
+/// The first .NET version that can be asked for all meters at once.
 const METERS: u32 = 9;
 
 /// Whether an action is possible now.
@@ -25,16 +24,6 @@ pub enum Status {
     Refused(String),
 }
 
-impl Entry {
-    /// Whether this is possible now.
-    pub fn status(&self, state: &State) -> Status {
-        if self.changes && state.options.readonly {
-            return refused("dn-top was started with --readonly: it looks, and changes nothing.");
-        }
-        self.action.status(state)
-    }
-}
-
 fn refused(reason: impl Into<String>) -> Status {
     Status::Refused(reason.into())
 }
@@ -43,163 +32,192 @@ fn ready_if(possible: bool) -> Status {
     if possible { Status::Ready } else { Status::Idle }
 }
 
-impl Action {
-    /// Whether this is possible now, `--readonly` aside.
-    pub fn status(self, state: &State) -> Status {
-        match self {
-            Self::Earlier | Self::Later | Self::MuchEarlier | Self::MuchLater | Self::Mark | Self::Whole => {
-                ready_if(state.open_file().is_some_and(|file| file.end.is_some()))
-            }
-            Self::Pause if state.shows_files() => Status::Idle,
-            _ if state.shows_files() && self.is_for_processes() => refused("A recorded file is open: there is no process to do this to."),
-            Self::TraceForm if matches!(state.overlay, Some(Overlay::Choose(_))) => Status::Idle,
-            Self::Watch if is_watched(state) => Status::Ready,
-            Self::Watch
-            | Self::Trace
-            | Self::Profiles
-            | Self::TraceForm
-            | Self::Dump
-            | Self::PerfMap
-            | Self::Resume
-            | Self::SetVariable
-            | Self::UnsetVariable
-            | Self::StartupHook
-            | Self::AttachProfiler
-            | Self::StartupProfiler
-            | Self::Environment => {
-                let Some(row) = state.selected() else { return refused("No process is selected.") };
-                if self == Self::Trace && state.recordings.is_recording(row.process.key) {
-                    return stop(state, row);
-                }
-                attach(state, row).unwrap_or_else(|| self.on(state, row))
-            }
-            Self::Meters => {
-                let Some(row) = state.selected() else { return refused("No process is selected.") };
-                let new = row.process.runtime.as_ref().filter(|version| version.major() >= METERS);
-                let needs = || refused(format!("All meters at once need .NET {METERS}; {} has an older one.", row.process.name));
-                attach(state, row).or_else(|| new.is_none().then(needs)).unwrap_or(Status::Ready)
-            }
-            Self::WatchAll => {
-                let possible = |row| attach(state, row).is_none() || state.watches.of(row.process.key).is_some();
-                let possible = state.list.shown().any(possible);
-                if possible { Status::Ready } else { refused("There is no process that can be watched.") }
-            }
-            Self::Choose => ready_if(matches!(&state.overlay, Some(Overlay::Form(form)) if form.can_choose())),
-            Self::CopyCommand => match &state.overlay {
-                Some(Overlay::Form(form)) => ready_if(form.command_line().is_some()),
-                _ => Status::Idle,
-            },
-            Self::Save => ready_if(state.shown_recording().is_some_and(|tracked| tracked.is_stoppable() && tracked.value.kept.is_some())),
-            Self::Export => {
-                let is_there = state.open_file().is_some() || state.shown_recording().is_some_and(|tracked| tracked.written().is_some());
-                if is_there { Status::Ready } else { refused("There is no recording here to export: t makes one.") }
-            }
-            Self::Abandon => {
-                let stopping = state.shown_recording().is_some_and(|tracked| tracked.is_stopping());
-                ready_if(stopping || state.ending.is_some())
-            }
-            Self::Copy | Self::Open => match state.context() {
-                Context::Counters if self == Self::Open => ready_if(state.counter_line().is_some()),
-                Context::Jobs => ready_if(state.activities() > 0),
-                Context::Events if self == Self::Open => ready_if(state.findings().is_some()),
-                Context::Methods | Context::Flame if self == Self::Open => {
-                    ready_if(state.has_samples() && matches!(state.views.sampling.shape, Shape::Flame | Shape::Threads))
-                }
-                _ => ready_if(state.selected().is_some()),
-            },
-            Self::Reveal => ready_if(state.tab == Tab::Environment && state.variable().is_some_and(|(_, variable)| variable.is_secret())),
-            Self::Waiting => ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads),
-            Self::Shape if state.context() == Context::Events => ready_if(state.findings().is_some()),
-            Self::Shape | Self::Threads => ready_if(state.has_samples()),
-            Self::Widen => ready_if(state.can_widen()),
-            Self::SortLeft | Self::SortRight if state.context() == Context::Methods => {
-                ready_if(state.has_samples() && state.views.sampling.shape == Shape::List)
-            }
-            Self::SortLeft | Self::SortRight if state.context() == Context::Counters => ready_if(state.counter_line().is_some()),
-            Self::SortLeft | Self::SortRight if state.context() == Context::Flame => Status::Idle,
-            Self::Back if state.context() == Context::List => {
-                let errors = state.toasts.shown(state.now.elapsed).any(|toast| toast.level == Level::Error);
-                ready_if(!state.list.filter().as_str().is_empty() || errors)
-            }
-            _ => Status::Ready,
-        }
-    }
+pub(super) fn always(_: &State) -> Status {
+    Status::Ready
+}
 
-    /// What of a runtime this changes, where a dialog asks about it.
-    pub(in crate::app) fn change(self) -> Option<Change> {
-        match self {
-            Self::SetVariable => Some(Change::SetVariable),
-            Self::UnsetVariable => Some(Change::UnsetVariable),
-            Self::StartupHook => Some(Change::StartupHook),
-            Self::AttachProfiler => Some(Change::AttachProfiler),
-            Self::StartupProfiler => Some(Change::StartupProfiler),
-            _ => None,
-        }
-    }
+/// Needs live processes, not files.
+pub(super) fn live(state: &State) -> Status {
+    if state.shows_files() { refused("A recorded file is open: there is no process to do this to.") } else { Status::Ready }
+}
 
-    /// Whether it needs a process.
-    fn is_for_processes(self) -> bool {
-        use Action::{
-            Abandon, Act, Dump, Environment, Launch, Meters, PerfMap, Port, Producer, Profiles, Refresh, Resume, Trace, TraceForm, Watch,
-            WatchAll,
-        };
-        self.change().is_some()
-            || matches!(
-                self,
-                Abandon
-                    | Act
-                    | Dump
-                    | Environment
-                    | Launch
-                    | Meters
-                    | PerfMap
-                    | Port
-                    | Producer
-                    | Profiles
-                    | Refresh
-                    | Resume
-                    | Trace
-                    | TraceForm
-                    | Watch
-                    | WatchAll
-            )
-    }
-
-    /// What the runtime's version and state say about doing this to a process that can be talked to.
-    fn on(self, state: &State, row: &Row) -> Status {
-        let process = &row.process;
-        let needs = |command| missing(process, command).map(refused);
-        let busy =
-            || state.jobs.running(process.key).map(|job| refused(format!("{} is still busy with the {}.", job.subject, job.what.title())));
-        match self {
-            // Harmless to ask for before the runtime has said its version: it answers for itself then.
-            Self::Environment if process.contact == Contact::Unknown => None,
-            Self::Environment => needs(CommandCode::ProcessEnvironment),
-            Self::PerfMap if process.run_state == RunState::Suspended => {
-                Some(refused(format!("{} waits at start-up: a perf map now would crash it. Let it start first.", process.name)))
-            }
-            Self::PerfMap => needs(CommandCode::EnablePerfMap).or_else(busy),
-            Self::Resume if process.run_state == RunState::Running => {
-                Some(refused(format!("{} is not suspended at start-up.", process.name)))
-            }
-            Self::Resume => needs(CommandCode::ResumeRuntime).or_else(busy),
-            Self::Dump => needs(CommandCode::GenerateCoreDump).or_else(busy),
-            Self::AttachProfiler if process.run_state == RunState::Suspended => {
-                Some(refused(format!("{} waits at start-up: give it a profiler for its start instead.", process.name)))
-            }
-            Self::StartupProfiler if process.run_state == RunState::Running => {
-                Some(refused(format!("{} is not suspended at start-up: a profiler can only be attached to it.", process.name)))
-            }
-            Self::SetVariable | Self::UnsetVariable | Self::StartupHook | Self::AttachProfiler | Self::StartupProfiler => {
-                self.change().and_then(|change| needs(change.code())).or_else(busy)
-            }
-            _ => None,
-        }
-        .unwrap_or(Status::Ready)
+/// Needs a selected process that can be attached to, and what `check` says of it.
+fn of_process(state: &State, check: impl Fn(&Row) -> Option<Status>) -> Status {
+    match (live(state), state.selected()) {
+        (Status::Ready, Some(row)) => attach(state, row).or_else(|| check(row)).unwrap_or(Status::Ready),
+        (Status::Ready, None) => refused("No process is selected."),
+        (other, _) => other,
     }
 }
 
-/// Why a process cannot be talked to.
+/// Needs a runtime that knows a command, and is not busy with a job.
+fn of_command(state: &State, command: CommandCode, check: impl Fn(&Process) -> Option<Status>) -> Status {
+    of_process(state, |row| {
+        let process = &row.process;
+        let busy =
+            || state.jobs.running(process.key).map(|job| refused(format!("{} is still busy with the {}.", job.subject, job.what.title())));
+        check(process).or_else(|| missing(process, command).map(refused)).or_else(busy)
+    })
+}
+
+pub(super) fn attachable(state: &State) -> Status {
+    of_process(state, |_| None)
+}
+
+pub(super) fn trace(state: &State) -> Status {
+    match state.selected() {
+        Some(row) if !state.shows_files() && state.recordings.is_recording(row.process.key) => stop(state, row),
+        _ => attachable(state),
+    }
+}
+
+pub(super) fn picked_options(state: &State) -> Status {
+    if matches!(state.overlay, Some(Overlay::Choose(_))) { Status::Idle } else { attachable(state) }
+}
+
+pub(super) fn save(state: &State) -> Status {
+    ready_if(state.shown_recording().is_some_and(|tracked| tracked.is_stoppable() && tracked.value.kept.is_some()))
+}
+
+pub(super) fn abandon(state: &State) -> Status {
+    ready_if(state.shown_recording().is_some_and(|tracked| tracked.is_stopping()) || state.ending.is_some())
+}
+
+pub(super) fn export(state: &State) -> Status {
+    let is_there = state.open_file().is_some() || state.shown_recording().is_some_and(|tracked| tracked.written().is_some());
+    if is_there { Status::Ready } else { refused("There is no recording here to export: t makes one.") }
+}
+
+pub(super) fn watch(state: &State) -> Status {
+    if is_watched(state) { live(state) } else { attachable(state) }
+}
+
+pub(super) fn watch_all(state: &State) -> Status {
+    let possible = |row| attach(state, row).is_none() || state.watches.of(row.process.key).is_some();
+    match live(state) {
+        Status::Ready if state.list.shown().any(possible) => Status::Ready,
+        Status::Ready => refused("There is no process that can be watched."),
+        other => other,
+    }
+}
+
+pub(super) fn meters(state: &State) -> Status {
+    of_process(state, |row| {
+        let is_new = row.process.runtime.as_ref().is_some_and(|version| version.major() >= METERS);
+        (!is_new).then(|| refused(format!("All meters at once need .NET {METERS}; {} has an older one.", row.process.name)))
+    })
+}
+
+pub(super) fn dump(state: &State) -> Status {
+    of_command(state, CommandCode::GenerateCoreDump, |_| None)
+}
+
+pub(super) fn perf_map(state: &State) -> Status {
+    of_command(state, CommandCode::EnablePerfMap, |process| {
+        let is_suspended = process.run_state == RunState::Suspended;
+        is_suspended.then(|| refused(format!("{} is suspended at startup: a perf map now would crash it. Resume it first.", process.name)))
+    })
+}
+
+pub(super) fn resume(state: &State) -> Status {
+    of_command(state, CommandCode::ResumeRuntime, |process| {
+        (process.run_state == RunState::Running).then(|| refused(format!("{} is not suspended at startup.", process.name)))
+    })
+}
+
+pub(super) fn change(state: &State, change: Change) -> Status {
+    of_command(state, change.code(), |process| match (change, process.run_state) {
+        (Change::AttachProfiler, RunState::Suspended) => {
+            Some(refused(format!("{} is suspended at startup: set a startup profiler instead.", process.name)))
+        }
+        (Change::StartupProfiler, RunState::Running) => {
+            Some(refused(format!("{} is not suspended at startup: attach the profiler instead.", process.name)))
+        }
+        _ => None,
+    })
+}
+
+/// Harmless to request before the version of the runtime is known: its answer decides.
+pub(super) fn environment(state: &State) -> Status {
+    of_process(state, |row| match row.process.contact {
+        Contact::Unknown => None,
+        _ => missing(&row.process, CommandCode::ProcessEnvironment).map(refused),
+    })
+}
+
+pub(super) fn selected(state: &State) -> Status {
+    ready_if(state.selected().is_some())
+}
+
+pub(super) fn copy(state: &State) -> Status {
+    if state.context() == Context::Jobs { jobs(state) } else { selected(state) }
+}
+
+pub(super) fn jobs(state: &State) -> Status {
+    ready_if(state.activities() > 0)
+}
+
+pub(super) fn clear(state: &State) -> Status {
+    let errors = state.toasts.shown(state.now.elapsed).any(|toast| toast.level == Level::Error);
+    ready_if(!state.list.filter().as_str().is_empty() || errors)
+}
+
+pub(super) fn reveal(state: &State) -> Status {
+    ready_if(state.variable().is_some_and(|(_, variable)| variable.is_secret()))
+}
+
+pub(super) fn samples(state: &State) -> Status {
+    ready_if(state.has_samples())
+}
+
+pub(super) fn waiting(state: &State) -> Status {
+    ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads)
+}
+
+pub(super) fn method_list(state: &State) -> Status {
+    ready_if(state.has_samples() && state.views.sampling.shape == Shape::List)
+}
+
+pub(super) fn enter_sampling(state: &State) -> Status {
+    ready_if(state.has_samples() && matches!(state.views.sampling.shape, Shape::Flame | Shape::Threads))
+}
+
+pub(super) fn widen(state: &State) -> Status {
+    ready_if(state.can_widen())
+}
+
+pub(super) fn recorded(state: &State) -> Status {
+    ready_if(state.findings().is_some())
+}
+
+pub(super) fn counters(state: &State) -> Status {
+    ready_if(state.counter_line().is_some())
+}
+
+pub(super) fn walking(state: &State) -> Status {
+    ready_if(state.open_file().is_some_and(|file| file.end.is_some()))
+}
+
+pub(super) fn pause(state: &State) -> Status {
+    ready_if(!state.shows_files())
+}
+
+pub(super) fn choose(state: &State) -> Status {
+    ready_if(matches!(&state.overlay, Some(Overlay::Form(form)) if form.can_choose()))
+}
+
+pub(super) fn copy_command(state: &State) -> Status {
+    ready_if(matches!(&state.overlay, Some(Overlay::Form(form)) if form.command_line().is_some()))
+}
+
+impl Action {
+    /// Whether this is possible now.
+    pub fn status(self, state: &State) -> Status {
+        super::entry(self).map_or(Status::Idle, |entry| entry.status(state))
+    }
+}
+
+/// Why a process cannot be attached to.
 pub(in crate::app) fn attach(state: &State, row: &Row) -> Option<Status> {
     let process = &row.process;
     if row.gone_at.is_some() || !state.is_alive(process.key) {
@@ -208,7 +226,7 @@ pub(in crate::app) fn attach(state: &State, row: &Row) -> Option<Status> {
     if process.contact.is_attachable() {
         return None;
     }
-    let reason = process.contact.reason().unwrap_or("It cannot be talked to.");
+    let reason = process.contact.reason().unwrap_or("It cannot be attached to.");
     Some(refused(format!("{} ({}): {reason}", process.name, process.key.pid)))
 }
 
@@ -239,6 +257,6 @@ fn stop(state: &State, row: &Row) -> Status {
     if state.recordings.all().iter().any(|tracked| tracked.value.key == key && tracked.is_stoppable()) {
         Status::Ready
     } else {
-        refused("The runtime still sends the last of its data; x abandons that.")
+        refused("The runtime is still sending its rundown; x stops without it.")
     }
 }

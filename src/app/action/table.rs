@@ -2,37 +2,19 @@
 
 use crossterm::event::KeyCode;
 
+use super::Run::{Ask, Digit, Do};
 use super::key::char;
-use super::{Action, Context, Entry, Group, Key, Places};
-
-const LIST: Places = Places::of(&[Context::List]);
-const INFO: Places = Places::of(&[Context::Info]);
-const ENVIRONMENT: Places = Places::of(&[Context::Environment]);
-const TRACE: Places = Places::of(&[Context::Trace]);
-const JOBS: Places = Places::of(&[Context::Jobs]);
-const FLAME: Places = Places::of(&[Context::Flame]);
-const METHODS: Places = Places::of(&[Context::Methods]).and(FLAME);
-const EVENTS: Places = Places::of(&[Context::Events]);
-const COUNTERS: Places = Places::of(&[Context::Counters]);
-const ROWS: Places = Places::of(&[Context::Rows]);
-const ANALYSES: Places = Places::of(&[Context::Methods]).and(EVENTS).and(COUNTERS).and(ROWS);
-/// Where arrows to the sides are for nothing else.
-const PLAIN_DETAIL: Places = INFO.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(JOBS);
-const DETAIL: Places = PLAIN_DETAIL.and(FLAME);
-const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
-const PANES: Places = LIST.and(DETAIL);
-/// Methods have another use for its key.
-const WATCH: Places = LIST.and(INFO).and(ENVIRONMENT).and(TRACE).and(EVENTS).and(COUNTERS).and(ROWS).and(JOBS);
-const LINE: Places = Places::of(&[Context::Line]);
-const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
-const PICK_MANY: Places = Places::of(&[Context::PickMany]);
-const FORM: Places = Places::of(&[Context::Form]);
-const FORM_TEXT: Places = Places::of(&[Context::FormText]);
-const PALETTE: Places = Places::of(&[Context::Palette]);
-const READER: Places = Places::of(&[Context::Reader]);
-const ENDING: Places = Places::of(&[Context::Ending]);
-const LISTS: Places = PICK.and(PALETTE);
-const EVERYWHERE: Places = PANES.and(LINE).and(PICK).and(FORM).and(FORM_TEXT).and(PALETTE).and(READER).and(ENDING);
+use super::places::{
+    COUNTERS, DETAIL, ENDING, ENVIRONMENT, EVENTS, EVERYWHERE, FLAME, FORM, FORM_TEXT, INFO, JOBS, LINE, LIST, LISTED, LISTS, METHODS,
+    PAGED, PALETTE, PANES, PICK, PICK_MANY, PLAIN_PANES, READER, TRACE, WATCH,
+};
+use super::{Action, Entry, Group, Key, Places, Run, Status, status};
+use crate::app::cursor::Step;
+use crate::app::dialog::{Change, Overlay, Palette, Reader};
+use crate::app::effect::Effect;
+use crate::app::files::OpenFile;
+use crate::app::state::State;
+use crate::app::update::{files, keys, leaving, overlays, panes, process, watching};
 
 const ENTER: Key = Key::Plain(KeyCode::Enter);
 const BACKSPACE: Key = Key::Plain(KeyCode::Backspace);
@@ -49,169 +31,326 @@ const HOME: Key = Key::Plain(KeyCode::Home);
 const END: Key = Key::Plain(KeyCode::End);
 
 /// The grammar of every filter.
-const FILTER: &str = "Filter: all words must match, !word must not; column:word only there.";
+const FILTER: &str = "Filter rows: words, !excluded words, column:word.";
 
-/// Every action. An action may stand here more than once, with other words in another place.
+/// Every action: its keys, its words, where and when it is valid, and what it does. An action may stand here more than once, with other words and
+/// another handler in another place.
 pub static TABLE: &[Entry] = &[
     // What is done to or with a process.
-    acts(Action::Trace, &[char('t')], "trace", "Record at once with the profiles used last; stop when it is being recorded.", PANES, 90)
-        .changing(),
-    acts(Action::Profiles, &[char('T')], "profiles", "Choose what to record, then record.", PANES, 60).changing(),
-    acts(Action::TraceForm, &[char('O')], "options", "Say all of a recording: providers, filters, limits, when to stop.", PANES, 0)
-        .changing(),
-    acts(Action::Save, &[char('S')], "save", "Write what the flight recorder kept into its file, and go on with another.", PANES, 94),
-    acts(Action::Abandon, &[char('x')], "abandon", "End a recording that is being finished, now; the file stays readable.", PANES, 95),
+    acts(Action::Trace, &[char('t')], "trace", "Start or stop recording with the last profiles.", PANES, Ask(process::toggle_trace))
+        .hint(90)
+        .changing()
+        .when(status::trace),
+    acts(Action::Profiles, &[char('T')], "profiles", "Choose profiles and record.", PANES, Do(panes::profiles))
+        .hint(60)
+        .changing()
+        .when(status::attachable),
     acts(
-        Action::Export,
-        &[char('E')],
-        "export",
-        "Write the recording for Perfetto, speedscope, pprof and others, also while it goes on.",
+        Action::TraceForm,
+        &[char('O')],
+        "options",
+        "Trace options: providers, filters, limits, stop conditions.",
         PANES,
-        66,
-    ),
-    acts(
-        Action::Watch,
-        &[char('w')],
-        "watch",
-        "Watch: heap, allocation, collections, exceptions, queue in the table, from a session of 6 kB/s. Again: stop.",
-        WATCH,
-        78,
+        Ask(panes::options),
     )
-    .changing(),
-    acts(Action::WatchAll, &[char('W')], "watch all", "Watch all shown processes that can be; once all are, none.", PANES, 66).changing(),
-    acts(Action::Dump, &[char('d')], "dump", "Write a core dump.", PANES, 80).changing(),
-    acts(Action::PerfMap, &[char('p')], "perf map", "Turn the perf map on or off.", PANES, 70).changing(),
-    acts(Action::Resume, &[char('R')], "resume", "Resume a runtime that is suspended at start-up, or all of them.", PANES, 92).changing(),
+    .changing()
+    .when(status::attachable),
+    acts(Action::Save, &[char('S')], "save", "Save the flight recording and continue with a new one.", PANES, Ask(process::save))
+        .hint(94)
+        .when(status::save),
+    acts(Action::Abandon, &[char('x')], "abandon", "Stop without waiting for the rundown.", PANES, Ask(process::abandon))
+        .hint(95)
+        .when(status::abandon),
+    acts(Action::Export, &[char('E')], "export", "Export the recording for Perfetto, speedscope, pprof, ...", PANES, Do(panes::export))
+        .hint(66)
+        .when(status::export),
+    acts(Action::Watch, &[char('w')], "watch", "Watch or unwatch the process: counters, 6 kB/s.", WATCH, Ask(watching::toggle))
+        .hint(78)
+        .changing()
+        .when(status::watch),
+    acts(Action::WatchAll, &[char('W')], "watch all", "Watch or unwatch all listed processes.", PANES, Ask(watching::toggle_all))
+        .hint(66)
+        .changing()
+        .when(status::watch_all),
+    acts(Action::Dump, &[char('d')], "dump", "Write a core dump.", PANES, Do(panes::dump)).hint(80).changing().when(status::dump),
+    acts(Action::PerfMap, &[char('p')], "perf map", "Turn the perf map on or off.", PANES, Do(panes::perf_map))
+        .hint(70)
+        .changing()
+        .when(status::perf_map),
+    acts(Action::Resume, &[char('R')], "resume", "Resume a process suspended at startup, or all of them.", PANES, Do(panes::resume))
+        .hint(92)
+        .changing()
+        .when(status::resume),
+    acts(Action::Act, &[char('a')], "actions", "List what can be done with the process.", PANES, Do(panes::actions))
+        .hint(65)
+        .when(status::live),
     acts(
-        Action::Act,
-        &[char('a')],
-        "act",
-        "Choose what to do with the process: its variables, a start-up hook, profilers; or run a program.",
+        Action::SetVariable,
+        &[],
+        "set variable",
+        "Set an environment variable of the process.",
         PANES,
-        65,
-    ),
-    acts(Action::SetVariable, &[], "set variable", "Set an environment variable of the process.", PANES, 0).changing(),
-    acts(Action::UnsetVariable, &[], "unset variable", "Unset an environment variable of the process.", PANES, 0).changing(),
-    acts(Action::StartupHook, &[], "start-up hook", "Have the process run a start-up hook.", PANES, 0).changing(),
-    acts(Action::AttachProfiler, &[], "profiler", "Have the process load a CLR profiler.", PANES, 0).changing(),
-    acts(Action::StartupProfiler, &[], "start profiler", "Have a suspended process load a CLR profiler.", PANES, 0).changing(),
-    acts(Action::Launch, &[], "run", "Start a program and record it from its start.", PANES, 0).changing(),
-    acts(
-        Action::Port,
-        &[char('P')],
-        "port",
-        "Serve a diagnostic port: programs that connect wait to be looked at, and resumed. Again: take it down.",
-        PANES,
-        0,
+        Do(|state| panes::control(state, Change::SetVariable)),
     )
-    .changing(),
+    .changing()
+    .when(|state| status::change(state, Change::SetVariable)),
     acts(
-        Action::Producer,
-        &[char('F')],
-        "perfetto",
-        "Serve .NET events to Perfetto's tracing service. Again: see how that goes, or end it.",
+        Action::UnsetVariable,
+        &[],
+        "unset variable",
+        "Unset an environment variable of the process.",
         PANES,
-        0,
+        Do(|state| panes::control(state, Change::UnsetVariable)),
     )
-    .changing(),
-    acts(Action::Environment, &[char('e')], "environment", "Show the environment; secrets stay masked.", PANES, 50),
-    acts(Action::Copy, &[char('y')], "copy", "Copy the pid, command line, a path or a value.", PANES, 45),
+    .changing()
+    .when(|state| status::change(state, Change::UnsetVariable)),
+    acts(
+        Action::StartupHook,
+        &[],
+        "startup hook",
+        "Load a startup hook into the process.",
+        PANES,
+        Do(|state| panes::control(state, Change::StartupHook)),
+    )
+    .changing()
+    .when(|state| status::change(state, Change::StartupHook)),
+    acts(
+        Action::AttachProfiler,
+        &[],
+        "profiler",
+        "Attach a CLR profiler.",
+        PANES,
+        Do(|state| panes::control(state, Change::AttachProfiler)),
+    )
+    .changing()
+    .when(|state| status::change(state, Change::AttachProfiler)),
+    acts(
+        Action::StartupProfiler,
+        &[],
+        "start profiler",
+        "Set a CLR profiler for a suspended process.",
+        PANES,
+        Do(|state| panes::control(state, Change::StartupProfiler)),
+    )
+    .changing()
+    .when(|state| status::change(state, Change::StartupProfiler)),
+    acts(Action::Launch, &[], "run", "Start a program and record it from its start.", PANES, Do(panes::launch))
+        .changing()
+        .when(status::live),
+    acts(Action::Port, &[char('P')], "port", "Serve or close a diagnostic port.", PANES, Do(panes::port)).changing().when(status::live),
+    acts(Action::Producer, &[char('F')], "perfetto", "Serve events to Perfetto's tracing service, or stop.", PANES, Do(panes::producer))
+        .changing()
+        .when(status::live),
+    acts(Action::Environment, &[char('e')], "environment", "Show the environment; secrets are masked.", PANES, Do(panes::environment))
+        .hint(50)
+        .when(status::environment),
+    acts(Action::Copy, &[char('y')], "copy", "Copy the PID, command line, a path or a value.", PANES, Do(panes::copy))
+        .hint(45)
+        .when(status::copy),
     // The process table.
-    table(Action::Open, &[ENTER], "details", "Give the keys to the details of the selected process.", LIST, 85),
-    table(Action::Filter, &[char('/')], "filter", FILTER, LIST, 75),
-    table(Action::Back, &[ESC], "clear", "Clear the filter, or put away an error.", LIST, 0),
-    table(Action::SortRight, &[char('>')], "sort", "Sort by the next column.", LIST, 40),
-    table(Action::SortLeft, &[char('<')], "sort", "Sort by the previous column.", LIST, 0),
-    table(Action::Reverse, &[char('r')], "reverse", "Sort the other way round.", LIST, 0),
-    table(Action::Digit, &[Key::Digit], "sort by", "Sort by the column counted from the left; again: reversed.", LIST, 0),
-    table(Action::Refresh, &[Key::Plain(KeyCode::F(5)), Key::Ctrl('r')], "refresh", "Look at all processes again, now.", PANES, 0),
+    table(Action::Open, &[ENTER], "details", "Focus details.", LIST, Do(panes::focus_details)).hint(85).when(status::selected),
+    table(Action::Filter, &[char('/')], "filter", FILTER, LIST, Do(panes::filter_processes)).hint(75),
+    table(Action::Back, &[ESC], "clear", "Clear the filter or dismiss an error.", LIST, Do(panes::back)).when(status::clear),
+    table(Action::SortRight, &[char('>')], "sort", "Sort by the next column.", LIST, Do(|state| panes::sort_beside(state, true))).hint(40),
+    table(Action::SortLeft, &[char('<')], "sort", "Sort by the previous column.", LIST, Do(|state| panes::sort_beside(state, false))),
+    table(Action::Reverse, &[char('r')], "reverse", "Reverse the sort order.", LIST, Do(|state| state.list.reverse())),
+    table(Action::Digit, &[Key::Digit], "sort by", "Sort by the nth column; again: reverse.", LIST, Digit(panes::sort_by_digit)),
+    table(Action::Refresh, &[Key::Plain(KeyCode::F(5)), Key::Ctrl('r')], "refresh", "Refresh now.", PANES, Ask(panes::refresh))
+        .when(status::live),
     // The details.
-    details(Action::Back, &[ESC, char('q')], "back", "Give the keys back to the process table.", DETAIL, 85),
-    details(Action::NextTab, &[TAB, RIGHT], "tabs", "Next tab.", PLAIN_PANES, 84),
-    details(Action::PreviousTab, &[BACK_TAB, LEFT], "tabs", "Previous tab.", PLAIN_PANES, 0),
-    details(Action::NextTab, &[TAB], "tabs", "Next tab.", FLAME, 84),
-    details(Action::PreviousTab, &[BACK_TAB], "tabs", "Previous tab.", FLAME, 0),
-    details(Action::Digit, &[Key::Digit], "tab", "The tab counted from the left.", DETAIL, 0),
-    details(Action::Search, &[char('/')], "filter", FILTER, ENVIRONMENT, 80),
-    details(Action::Reveal, &[char('v')], "reveal", "Show or hide the selected secret value.", ENVIRONMENT, 82),
-    details(Action::Search, &[char('/')], "filter", FILTER, METHODS.and(EVENTS).and(COUNTERS).and(ROWS).and(JOBS), 80),
+    details(Action::Back, &[ESC, char('q')], "back", "Focus the process list.", DETAIL, Do(panes::back)).hint(85),
+    details(Action::NextTab, &[TAB, RIGHT], "tabs", "Next tab.", PLAIN_PANES, Do(|state| panes::turn(state, true))).hint(84),
+    details(Action::PreviousTab, &[BACK_TAB, LEFT], "tabs", "Previous tab.", PLAIN_PANES, Do(|state| panes::turn(state, false))),
+    details(Action::NextTab, &[TAB], "tabs", "Next tab.", FLAME, Do(|state| panes::turn(state, true))).hint(84),
+    details(Action::PreviousTab, &[BACK_TAB], "tabs", "Previous tab.", FLAME, Do(|state| panes::turn(state, false))),
+    details(Action::Digit, &[Key::Digit], "tab", "Open the tab with this digit.", DETAIL, Digit(panes::turn_to_digit)),
+    details(Action::Search, &[char('/')], "filter", FILTER, LISTED, Do(panes::filter_tab)).hint(80),
+    details(Action::Reveal, &[char('v')], "reveal", "Show or hide the selected secret value.", ENVIRONMENT, Do(panes::reveal))
+        .hint(82)
+        .when(status::reveal),
+    details(Action::Filter, &[char('/')], "processes", "Filter the process list.", INFO.and(TRACE), Do(panes::filter_processes)),
     details(
-        Action::Filter,
-        &[char('/')],
-        "processes",
-        "Filter the process table, from tabs that list nothing by name.",
-        INFO.and(TRACE),
-        0,
-    ),
-    details(Action::Waiting, &[char('w')], "waiting", "Count threads that wait, too, or only those that run.", METHODS, 82),
-    details(Action::Shape, &[char('f')], "tree/flame", "Show methods as a call tree, as a flame graph, or as a list.", METHODS, 83),
-    details(Action::Shape, &[char('f')], "one by one", "Show events one by one, or by kind.", EVENTS, 83),
-    details(Action::Open, &[ENTER], "look into", "What is in the event, or the events of the kind.", EVENTS, 84),
-    details(Action::Threads, &[char('s')], "threads", "Show the threads, to choose whose methods are shown.", METHODS, 81),
-    details(Action::Open, &[ENTER], "go into", "Into the frame of the flame graph, or to the methods of the thread.", METHODS, 84),
-    details(Action::Widen, &[BACKSPACE], "out", "Out of the frame again, or back to all threads.", METHODS, 83),
-    details(Action::SortRight, &[char('>')], "sort", "Sort methods by their own time, or by that of all they call.", METHODS, 79),
-    details(Action::SortLeft, &[char('<')], "sort", "Sort methods the other way.", METHODS, 0),
-    details(Action::Open, &[ENTER], "fold", "Fold the counters of a provider away, or show them.", COUNTERS, 83),
-    details(Action::Meters, &[char('m')], "meters", "Watch all meters of the process, too (.NET 9), or no longer.", COUNTERS, 82)
-        .changing(),
-    details(Action::SortRight, &[char('>')], "sort", "Sort counters by name, value or change.", COUNTERS, 79),
-    details(Action::SortLeft, &[char('<')], "sort", "Sort counters by name, value or change, the other way round.", COUNTERS, 0),
+        Action::Waiting,
+        &[char('w')],
+        "waiting",
+        "Include or exclude waiting threads.",
+        METHODS,
+        Do(|state| state.views.sampling.toggle_waiting()),
+    )
+    .hint(82)
+    .when(status::waiting),
+    details(Action::Shape, &[char('f')], "tree/flame", "Switch between list, call tree and flame graph.", METHODS, Do(State::next_shape))
+        .hint(83)
+        .when(status::samples),
     details(
-        Action::Open,
-        &[ENTER],
-        "go to",
-        "Go to the process of the selected operation, or to what a program writes that was run.",
-        JOBS,
-        80,
-    ),
+        Action::Shape,
+        &[char('f')],
+        "single events",
+        "Switch between event types and single events.",
+        EVENTS,
+        Do(State::toggle_single_events),
+    )
+    .hint(83)
+    .when(status::recorded),
+    details(Action::Open, &[ENTER], "open", "Show the event's fields, or the events of the type.", EVENTS, Do(State::enter_event))
+        .hint(84)
+        .when(status::recorded),
+    details(Action::Threads, &[char('s')], "threads", "Choose a thread.", METHODS, Do(State::toggle_threads))
+        .hint(81)
+        .when(status::samples),
+    details(Action::Open, &[ENTER], "zoom in", "Zoom in, or show the methods of the thread.", METHODS, Do(State::enter_sampling))
+        .hint(84)
+        .when(status::enter_sampling),
+    details(Action::Widen, &[BACKSPACE], "zoom out", "Zoom out, or back to all threads.", METHODS, Do(State::widen))
+        .hint(83)
+        .when(status::widen),
+    details(Action::SortRight, &[char('>')], "sort", "Sort by self or total time.", METHODS, Do(|state| state.views.sampling.sort_other()))
+        .hint(79)
+        .when(status::method_list),
+    details(Action::SortLeft, &[char('<')], "sort", "Sort by self or total time.", METHODS, Do(|state| state.views.sampling.sort_other()))
+        .when(status::method_list),
+    details(Action::Open, &[ENTER], "collapse", "Collapse or expand a provider.", COUNTERS, Do(State::fold_counters))
+        .hint(83)
+        .when(status::counters),
+    details(Action::Meters, &[char('m')], "meters", "Watch or unwatch all meters (.NET 9).", COUNTERS, Ask(watching::toggle_meters))
+        .hint(82)
+        .changing()
+        .when(status::meters),
+    details(Action::SortRight, &[char('>')], "sort", "Sort by name, value or change.", COUNTERS, Do(|state| state.order_counters(true)))
+        .hint(79)
+        .when(status::counters),
+    details(Action::SortLeft, &[char('<')], "sort", "Sort by name, change or value.", COUNTERS, Do(|state| state.order_counters(false)))
+        .when(status::counters),
+    details(Action::Open, &[ENTER], "go to", "Go to the process, or show the output of a program.", JOBS, Do(panes::open_job))
+        .hint(80)
+        .when(status::jobs),
     // Recorded files.
-    files(Action::Earlier, &[char('[')], "earlier", "Look at the file up to an earlier moment.", 70),
-    files(Action::Later, &[char(']')], "later", "Look at the file up to a later moment.", 69),
-    files(Action::MuchEarlier, &[char('{')], "earlier", "Look at the file up to a much earlier moment.", 0),
-    files(Action::MuchLater, &[char('}')], "later", "Look at the file up to a much later moment.", 0),
-    files(Action::Mark, &[char('b')], "begin here", "Begin the part that is looked at here; again: at the start.", 68),
-    files(Action::Whole, &[char('B')], "whole file", "Look at all of the file.", 67),
+    files(Action::Earlier, &[char('[')], "earlier", "Move range end back.", |state| files::walk(state, |file| file.step(-1))).hint(70),
+    files(Action::Later, &[char(']')], "later", "Move range end forward.", |state| files::walk(state, |file| file.step(1))).hint(69),
+    files(Action::MuchEarlier, &[char('{')], "earlier", "Move range end far back.", |state| files::walk(state, |file| file.step(-10))),
+    files(Action::MuchLater, &[char('}')], "later", "Move range end far forward.", |state| files::walk(state, |file| file.step(10))),
+    files(Action::Mark, &[char('b')], "range start", "Set range start here, or back to the beginning.", |state| {
+        files::walk(state, OpenFile::set_mark);
+    })
+    .hint(68),
+    files(Action::Whole, &[char('B')], "whole file", "Show the whole file.", |state| files::walk(state, OpenFile::forget_span)).hint(67),
     // Getting about.
-    moves(Action::Up, &[UP, char('k')], "up", "One line up.", PANES.and(PICK).and(READER)),
-    moves(Action::Down, &[DOWN, char('j')], "down", "One line down.", PANES.and(PICK).and(READER)),
-    moves(Action::Left, &[LEFT], "left", "To the frame on the left.", FLAME),
-    moves(Action::Right, &[RIGHT], "right", "To the frame on the right.", FLAME),
-    moves(Action::Up, &[UP], "up", "One line up.", LINE.and(PALETTE)),
-    moves(Action::Down, &[DOWN], "down", "One line down.", LINE.and(PALETTE)),
-    moves(Action::PageUp, &[PAGE_UP, Key::Ctrl('b')], "page up", "One page up.", PANES.and(LISTS).and(READER).and(LINE)),
-    moves(Action::PageDown, &[PAGE_DOWN, Key::Ctrl('f')], "page down", "One page down.", PANES.and(LISTS).and(READER).and(LINE)),
-    moves(Action::First, &[HOME, char('g')], "first", "To the first line.", PANES.and(PICK).and(READER)),
-    moves(Action::Last, &[END, char('G')], "last", "To the last line.", PANES.and(PICK).and(READER)),
+    moves(Action::Up, &[UP, char('k')], "up", "One line up.", PANES.and(PICK).and(READER), |state| panes::step(state, Step::By(-1))),
+    moves(Action::Down, &[DOWN, char('j')], "down", "One line down.", PANES.and(PICK).and(READER), |state| panes::step(state, Step::By(1))),
+    moves(Action::Left, &[LEFT], "left", "To the frame on the left.", FLAME, |state| state.step_sideways(false)),
+    moves(Action::Right, &[RIGHT], "right", "To the frame on the right.", FLAME, |state| state.step_sideways(true)),
+    moves(Action::Up, &[UP], "up", "One line up.", LINE.and(PALETTE), |state| panes::step(state, Step::By(-1))),
+    moves(Action::Down, &[DOWN], "down", "One line down.", LINE.and(PALETTE), |state| panes::step(state, Step::By(1))),
+    moves(Action::PageUp, &[PAGE_UP, Key::Ctrl('b')], "page up", "One page up.", PAGED, |state| panes::step(state, Step::Page(-1))),
+    moves(Action::PageDown, &[PAGE_DOWN, Key::Ctrl('f')], "page down", "One page down.", PAGED, |state| panes::step(state, Step::Page(1))),
+    moves(Action::First, &[HOME, char('g')], "first", "To the first line.", PANES.and(PICK).and(READER), |state| {
+        panes::step(state, Step::First)
+    }),
+    moves(Action::Last, &[END, char('G')], "last", "To the last line.", PANES.and(PICK).and(READER), |state| {
+        panes::step(state, Step::Last)
+    }),
     // The program.
-    program(Action::Pause, &[char(' ')], "pause", "Freeze what is shown; recordings go on.", PANES, 35),
-    program(Action::Zoom, &[char('z')], "zoom", "Give this pane the whole screen, or share it again.", PANES, 20),
-    program(Action::Palette, &[char(':')], "find", "Find an action or a process by name.", PANES, 25),
-    program(Action::Messages, &[char('!')], "messages", "Show all that was said in the corner.", PANES, 15),
-    program(Action::Help, &[char('?')], "more", "Show all keys.", PANES, 100),
-    program(Action::Quit, &[char('q')], "quit", "Leave; asks while something is being recorded.", LIST, 30),
-    program(Action::Interrupt, &[Key::Ctrl('c')], "quit", "Leave, from wherever; asks while something is being recorded.", EVERYWHERE, 0),
-    program(Action::Suspend, &[Key::Ctrl('z')], "suspend", "Stop the program; the shell's fg brings it back.", EVERYWHERE, 0),
-    program(Action::Redraw, &[Key::Ctrl('l')], "redraw", "Redraw the screen.", EVERYWHERE, 0),
+    program(Action::Pause, &[char(' ')], "pause", "Pause the display; recordings continue.", PANES, Ask(panes::pause))
+        .hint(35)
+        .when(status::pause),
+    program(Action::Zoom, &[char('z')], "zoom", "Maximize or restore the pane.", PANES, Do(|state| state.zoomed = !state.zoomed)).hint(20),
+    program(
+        Action::Palette,
+        &[char(':')],
+        "find",
+        "Find an action or a process by name.",
+        PANES,
+        Do(|state| {
+            state.overlay = Some(Overlay::Palette(state.searched(Palette::default())));
+        }),
+    )
+    .hint(25),
+    program(Action::Messages, &[char('!')], "messages", "Show the message history.", PANES, Do(panes::messages)).hint(15),
+    program(
+        Action::Help,
+        &[char('?')],
+        "more",
+        "Show all keys.",
+        PANES,
+        Do(|state| state.overlay = Some(Overlay::Help(Reader::default()))),
+    )
+    .hint(100),
+    program(Action::Quit, &[char('q')], "quit", "Quit.", LIST, Ask(leaving::quit)).hint(30),
+    program(Action::Interrupt, &[Key::Ctrl('c')], "quit", "Quit from anywhere.", EVERYWHERE, Ask(leaving::interrupt)),
+    program(
+        Action::Suspend,
+        &[Key::Ctrl('z')],
+        "suspend",
+        "Suspend dn-top; fg in the shell resumes it.",
+        EVERYWHERE,
+        Ask(|_| vec![Effect::Suspend]),
+    ),
+    program(Action::Redraw, &[Key::Ctrl('l')], "redraw", "Redraw the screen.", EVERYWHERE, Ask(|_| vec![Effect::Redraw])),
     // Dialogs, lists and lines of text.
-    dialogs(Action::Accept, &[ENTER], "choose", "Do what is selected.", PICK.and(FORM).and(FORM_TEXT).and(PALETTE), 90),
-    dialogs(Action::Accept, &[ENTER], "keep", "Keep the filter and go back to the table.", LINE, 90),
-    dialogs(Action::Cancel, &[ESC], "clear", "Clear the line and go back.", LINE, 85),
-    dialogs(Action::Cancel, &[ESC, char('q')], "cancel", "Do nothing and close.", PICK.and(FORM), 85),
-    dialogs(Action::Cancel, &[ESC], "cancel", "Do nothing and close.", FORM_TEXT.and(PALETTE), 85),
-    dialogs(Action::Cancel, &[ESC, char('q'), char('?')], "close", "Close.", READER, 85),
-    dialogs(Action::Toggle, &[char(' ')], "pick", "Choose this one too, or not.", PICK_MANY, 88),
-    dialogs(Action::TraceForm, &[char('O')], "options", "Say all of a recording, with these profiles.", PICK_MANY, 86),
-    dialogs(Action::CopyCommand, &[Key::Ctrl('y')], "copy command", "Copy the command line that does the same.", FORM.and(FORM_TEXT), 84),
-    dialogs(Action::Choose, &[Key::Ctrl('p')], "pick", "List what could be typed here, and choose from it.", FORM_TEXT, 88),
-    dialogs(Action::NextField, &[TAB, DOWN], "next field", "Next field.", FORM.and(FORM_TEXT), 60),
-    dialogs(Action::PreviousField, &[BACK_TAB, UP], "previous", "Previous field.", FORM.and(FORM_TEXT), 0),
-    dialogs(Action::Left, &[LEFT, char('h')], "change", "Option or button to the left.", FORM, 0),
-    dialogs(Action::Right, &[RIGHT, char('l')], "change", "Option or button to the right.", FORM, 0),
-    dialogs(Action::Yes, &[char('y')], "yes", "Do it.", FORM, 80),
-    dialogs(Action::No, &[char('n')], "no", "Do nothing and close.", FORM, 0),
-    dialogs(Action::Search, &[char('/')], "filter", FILTER, READER.and(PICK), 80),
-    dialogs(Action::Abandon, &[char('x')], "leave now", "Do not wait for the rest; the files stay readable.", ENDING, 90),
+    dialogs(Action::Accept, &[ENTER], "choose", "Choose the selected row.", LISTS, Ask(overlays::accept)).hint(90),
+    dialogs(Action::Accept, &[ENTER], "choose", "Next field, or press the button.", FORM.and(FORM_TEXT), Ask(overlays::accept_form))
+        .hint(90),
+    dialogs(Action::Accept, &[ENTER], "keep", "Keep the filter.", LINE, Do(|state| state.line = None)).hint(90),
+    dialogs(Action::Cancel, &[ESC], "clear", "Clear the filter.", LINE, Do(keys::clear_line)).hint(85),
+    dialogs(Action::Cancel, &[ESC, char('q')], "cancel", "Cancel.", PICK.and(FORM), Do(overlays::cancel)).hint(85),
+    dialogs(Action::Cancel, &[ESC], "cancel", "Cancel.", FORM_TEXT.and(PALETTE), Do(overlays::cancel)).hint(85),
+    dialogs(Action::Cancel, &[ESC, char('q'), char('?')], "close", "Close.", READER, Do(overlays::cancel)).hint(85),
+    dialogs(Action::Toggle, &[char(' ')], "pick", "Pick or unpick the row.", PICK_MANY, Do(overlays::toggle)).hint(88),
+    dialogs(Action::TraceForm, &[char('O')], "options", "Trace options with these profiles.", PICK_MANY, Ask(overlays::options))
+        .hint(86)
+        .when(status::picked_options),
+    dialogs(
+        Action::CopyCommand,
+        &[Key::Ctrl('y')],
+        "copy command",
+        "Copy the equivalent command line.",
+        FORM.and(FORM_TEXT),
+        Ask(overlays::copy_command),
+    )
+    .hint(84)
+    .when(status::copy_command),
+    dialogs(Action::Choose, &[Key::Ctrl('p')], "pick", "List the possible values.", FORM_TEXT, Do(overlays::choose))
+        .hint(88)
+        .when(status::choose),
+    dialogs(
+        Action::NextField,
+        &[TAB, DOWN],
+        "next field",
+        "Next field.",
+        FORM.and(FORM_TEXT),
+        Do(|state| overlays::in_form(state, |form| form.step(true))),
+    )
+    .hint(60),
+    dialogs(
+        Action::PreviousField,
+        &[BACK_TAB, UP],
+        "previous",
+        "Previous field.",
+        FORM.and(FORM_TEXT),
+        Do(|state| overlays::in_form(state, |form| form.step(false))),
+    ),
+    dialogs(
+        Action::Left,
+        &[LEFT, char('h')],
+        "change",
+        "Previous option or button.",
+        FORM,
+        Do(|state| overlays::in_form(state, |form| form.change(false))),
+    ),
+    dialogs(
+        Action::Right,
+        &[RIGHT, char('l')],
+        "change",
+        "Next option or button.",
+        FORM,
+        Do(|state| overlays::in_form(state, |form| form.change(true))),
+    ),
+    dialogs(Action::Yes, &[char('y')], "yes", "Confirm.", FORM, Ask(overlays::confirm)).hint(80),
+    dialogs(Action::No, &[char('n')], "no", "Cancel.", FORM, Do(overlays::cancel)),
+    dialogs(Action::Search, &[char('/')], "filter", FILTER, READER.and(PICK), Do(overlays::filter)).hint(80),
+    dialogs(Action::Abandon, &[char('x')], "leave now", "Quit without waiting for the rundown.", ENDING, Ask(leaving::abandon_all))
+        .hint(90)
+        .when(status::abandon),
 ];
 
 const fn new(
@@ -221,42 +360,59 @@ const fn new(
     help: &'static str,
     places: Places,
     group: Group,
-    hint: u8,
+    run: Run,
 ) -> Entry {
-    Entry { action, keys, label, help, places, group, hint, changes: false }
+    Entry { action, keys, label, help, places, group, hint: 0, changes: false, valid: status::always, run }
 }
 
-const fn acts(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, hint: u8) -> Entry {
-    new(action, keys, label, help, places, Group::Process, hint)
+const fn acts(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
+    new(action, keys, label, help, places, Group::Process, run)
 }
 
-const fn table(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, hint: u8) -> Entry {
-    new(action, keys, label, help, places, Group::Table, hint)
+const fn table(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
+    new(action, keys, label, help, places, Group::Table, run)
 }
 
-const fn details(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, hint: u8) -> Entry {
-    new(action, keys, label, help, places, Group::Details, hint)
+const fn details(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
+    new(action, keys, label, help, places, Group::Details, run)
 }
 
-const fn files(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, hint: u8) -> Entry {
-    new(action, keys, label, help, PANES, Group::Files, hint)
+const fn files(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, run: fn(&mut State)) -> Entry {
+    new(action, keys, label, help, PANES, Group::Files, Do(run)).when(status::walking)
 }
 
-const fn moves(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places) -> Entry {
-    new(action, keys, label, help, places, Group::Move, 0)
+const fn moves(
+    action: Action,
+    keys: &'static [Key],
+    label: &'static str,
+    help: &'static str,
+    places: Places,
+    run: fn(&mut State),
+) -> Entry {
+    new(action, keys, label, help, places, Group::Move, Do(run))
 }
 
-const fn program(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, hint: u8) -> Entry {
-    new(action, keys, label, help, places, Group::Program, hint)
+const fn program(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
+    new(action, keys, label, help, places, Group::Program, run)
 }
 
-const fn dialogs(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, hint: u8) -> Entry {
-    new(action, keys, label, help, places, Group::Dialogs, hint)
+const fn dialogs(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
+    new(action, keys, label, help, places, Group::Dialogs, run)
 }
 
 impl Entry {
+    const fn hint(mut self, hint: u8) -> Self {
+        self.hint = hint;
+        self
+    }
+
     const fn changing(mut self) -> Self {
         self.changes = true;
+        self
+    }
+
+    const fn when(mut self, valid: fn(&State) -> Status) -> Self {
+        self.valid = valid;
         self
     }
 }

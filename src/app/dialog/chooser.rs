@@ -121,13 +121,13 @@ impl Chooser {
     }
 
     /// Types what is chosen, or where nothing is the selected line, and goes on to what comes behind it.
-    pub(in crate::app) fn accept(self, selected: Option<usize>) -> Chosen {
+    pub(in crate::app) fn accept(self, selected: usize) -> Chosen {
         let Self { mut form, kind, start, items, chosen, .. } = self;
         let Field::Question(at) = form.focus else { return Chosen::Done(form) };
         let chosen = chosen.unwrap_or_default();
         let any = chosen.contains(&true);
         let taken = |(index, (name, _)): (usize, &(String, String))| {
-            let taken = if any { chosen.get(index).copied().unwrap_or(false) } else { Some(index) == selected };
+            let taken = if any { chosen.get(index).copied().unwrap_or(false) } else { index == selected };
             (taken && !name.is_empty()).then(|| name.clone())
         };
         let names: Vec<String> = items.iter().enumerate().filter_map(taken).collect();

@@ -27,9 +27,9 @@ impl Picker {
     }
 
     /// The chosen profiles; the selected one where none is.
-    pub(in crate::app) fn names(&self, selected: Option<usize>) -> Vec<String> {
+    pub(in crate::app) fn names(&self, selected: usize) -> Vec<String> {
         let named = |index: usize| profiles().get(index).map(|profile| profile.name.clone());
         let chosen: Vec<_> = (0..self.chosen.len()).filter(|&index| self.chosen[index]).filter_map(named).collect();
-        if chosen.is_empty() { selected.and_then(named).into_iter().collect() } else { chosen }
+        if chosen.is_empty() { named(selected).into_iter().collect() } else { chosen }
     }
 }

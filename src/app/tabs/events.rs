@@ -204,7 +204,11 @@ impl State {
         }
     }
 
-    /// Shows events one by one, or by kind.
+    pub(in crate::app) fn toggle_single_events(&mut self) {
+        self.show_single_events(!self.views.events.single);
+    }
+
+    /// Shows single events, or their types.
     pub(in crate::app) fn show_single_events(&mut self, single: bool) {
         (self.views.events.single, self.views.events.open) = (single, false);
         self.views.first(Tab::Events);

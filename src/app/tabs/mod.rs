@@ -42,26 +42,23 @@ impl State {
     }
 
     fn described(&self, tab: Tab) -> Option<View<'_>> {
-        match tab {
+        let look = || Look::new(self);
+        let view = match tab {
+            Tab::Info | Tab::Trace => return None,
             Tab::Environment => return Some(environment::view(self)),
             Tab::Jobs => return Some(jobs::view(self)),
             Tab::Counters => return counters::view(self),
-            _ => {}
-        }
-        let look = Look::new(self)?;
-        let view = match tab {
-            Tab::Gc => gc::view(look),
-            Tab::Exceptions => exceptions::view(look),
-            Tab::Threads => threads::view(look),
-            Tab::Methods => methods::view(look),
-            Tab::Events => events::view(look),
-            Tab::Http => http::view(look),
-            Tab::Logs => logs::view(look),
-            Tab::Jit => jit::view(look),
-            Tab::Assemblies => assemblies::view(look),
-            Tab::Info | Tab::Environment | Tab::Trace | Tab::Counters | Tab::Jobs => return None,
+            Tab::Gc => gc::view(look()?),
+            Tab::Exceptions => exceptions::view(look()?),
+            Tab::Threads => threads::view(look()?),
+            Tab::Methods => methods::view(look()?),
+            Tab::Events => events::view(look()?),
+            Tab::Http => http::view(look()?),
+            Tab::Logs => logs::view(look()?),
+            Tab::Jit => jit::view(look()?),
+            Tab::Assemblies => assemblies::view(look()?),
         };
-        let found = lints(&look.findings.snapshot, look.over());
+        let found = look().map(|look| lints(&look.findings.snapshot, look.over())).unwrap_or_default();
         Some(View { lints: found.into_iter().filter(|lint| lint.tab == tab).collect(), ..view })
     }
 }

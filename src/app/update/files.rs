@@ -1,25 +1,18 @@
 //! Recorded files: reading them, and choosing which part is looked at.
 
-use crate::app::action::Action;
 use crate::app::toast::Level;
-use crate::app::{Effect, State, Ticket};
+use crate::app::{Effect, OpenFile, State, Ticket};
 use crate::model::{FileContents, NameSearch, Outcome, Phase, Recording, StoppedBy, sanitise};
 
-/// Walks through the time of the selected file.
-pub(super) fn walk(state: &mut State, action: Action) {
-    let Some(file) = state.open_file_mut() else { return };
-    match action {
-        Action::Earlier => file.step(-1),
-        Action::Later => file.step(1),
-        Action::MuchEarlier => file.step(-10),
-        Action::MuchLater => file.step(10),
-        Action::Mark => file.set_mark(),
-        _ => file.forget_span(),
+/// Changes the range of the selected file.
+pub(in crate::app) fn walk(state: &mut State, change: impl Fn(&mut OpenFile)) {
+    if let Some(file) = state.open_file_mut() {
+        change(file);
     }
 }
 
 /// Has every file read of which something else is to be shown than what was read.
-pub(super) fn ask(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn ask(state: &mut State) -> Vec<Effect> {
     let unasked: Vec<usize> = (0..state.files.len()).filter(|index| state.files[*index].ticket.is_none()).collect();
     let ask = |index: usize| {
         let ticket = state.ticket();
@@ -32,7 +25,7 @@ pub(super) fn ask(state: &mut State) -> Vec<Effect> {
 }
 
 /// Has the file of the recording that is shown read, where its findings were released while it was not shown.
-pub(super) fn ask_again(state: &mut State) -> Option<Effect> {
+pub(in crate::app) fn ask_again(state: &mut State) -> Option<Effect> {
     let id = state.shown_recording()?.value.id;
     let (key, path) = state.recordings.released(id)?;
     let path = path.clone();
@@ -42,7 +35,7 @@ pub(super) fn ask_again(state: &mut State) -> Option<Effect> {
     Some(Effect::ReadFile { key, ticket, path, span: None })
 }
 
-pub(super) fn progress(state: &mut State, ticket: Ticket, bytes: u64) -> Vec<Effect> {
+pub(in crate::app) fn progress(state: &mut State, ticket: Ticket, bytes: u64) -> Vec<Effect> {
     if let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) {
         file.progress = Some(bytes);
         state.dirty = true;
@@ -51,7 +44,7 @@ pub(super) fn progress(state: &mut State, ticket: Ticket, bytes: u64) -> Vec<Eff
 }
 
 /// A file was read, or cannot be.
-pub(super) fn read(state: &mut State, ticket: Ticket, result: Result<FileContents, String>) -> Vec<Effect> {
+pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<FileContents, String>) -> Vec<Effect> {
     let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) else {
         let trouble = result.as_ref().err().map(|trouble| sanitise(trouble));
         if state.recordings.answer(ticket, result) {

@@ -8,9 +8,9 @@ use crate::app::dialog::{Overlay, Reader};
 use crate::app::state::Typing;
 use crate::app::{Effect, State, typing};
 
-use super::{leaving, overlays, panes, warn};
+use super::warn;
 
-pub(super) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
+pub(in crate::app) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
     // Repeats count; terminals that report the key going up again must not act twice.
     if event.kind == KeyEventKind::Release {
         return Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
     }
 }
 
-pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
+pub(in crate::app) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
     let Some(input) = line_input(state) else { return Vec::new() };
     typing::paste(input, text);
     state.dirty = true;
@@ -46,29 +46,18 @@ pub(super) fn paste(state: &mut State, text: &str) -> Vec<Effect> {
 }
 
 /// Does an action where it is, if it is possible now.
-pub(super) fn perform(state: &mut State, action: Action, digit: Option<u32>) -> Vec<Effect> {
+pub(in crate::app) fn perform(state: &mut State, action: Action, digit: Option<u32>) -> Vec<Effect> {
     let context = state.context();
-    // Nobody may change anything on a screen that shows nothing.
+    // What is not shown is not changed.
     if state.layout().too_small && !matches!(action, Action::Interrupt | Action::Quit | Action::Suspend | Action::Redraw) {
         return Vec::new();
     }
     let here = |entry: &&Entry| entry.action == action && entry.places.contains(context);
-    match TABLE.iter().find(here).map(|entry| entry.status(state)) {
-        Some(Status::Refused(reason)) => return warn(state, reason),
-        Some(Status::Idle) | None => return Vec::new(),
-        Some(Status::Ready) => {}
-    }
-    match (action, context) {
-        (Action::Interrupt, _) => leaving::interrupt(state),
-        (Action::Suspend, _) => vec![Effect::Suspend],
-        (Action::Redraw, _) => vec![Effect::Redraw],
-        (Action::Abandon, Context::Ending) => leaving::abandon_all(state),
-        (_, Context::Line) => line(state, action),
-        (_, context) if context.is_pane() => panes::act(state, action, digit),
-        _ => match overlays::chosen_action(state, action) {
-            Some(chosen) => perform(state, chosen, None),
-            None => overlays::act(state, action),
-        },
+    let Some(entry) = TABLE.iter().find(here) else { return Vec::new() };
+    match entry.status(state) {
+        Status::Refused(reason) => warn(state, reason),
+        Status::Idle => Vec::new(),
+        Status::Ready => entry.run(state, digit),
     }
 }
 
@@ -124,26 +113,9 @@ fn apply(state: &mut State, purpose: Typing, input: tui_input::Input) {
     }
 }
 
-/// Actions while a line is being typed.
-fn line(state: &mut State, action: Action) -> Vec<Effect> {
-    let Some(line) = &state.line else { return Vec::new() };
-    let purpose = line.purpose;
-    match action {
-        Action::Accept => state.line = None,
-        Action::Cancel => {
-            state.line = None;
-            apply(state, purpose, tui_input::Input::default());
-        }
-        // The list beneath can be moved in while its filter is typed.
-        _ => {
-            let line = state.line.take();
-            let effects = match state.overlay {
-                Some(_) => overlays::act(state, action),
-                None => panes::act(state, action, None),
-            };
-            state.line = line;
-            return effects;
-        }
+/// Clears the line of text, and what it filters.
+pub(in crate::app) fn clear_line(state: &mut State) {
+    if let Some(line) = state.line.take() {
+        apply(state, line.purpose, tui_input::Input::default());
     }
-    Vec::new()
 }

@@ -14,7 +14,7 @@ const HURRIED: Duration = Duration::from_secs(8);
 const CLOSING: Duration = Duration::from_secs(3);
 
 /// A person wants to leave.
-pub(super) fn quit(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn quit(state: &mut State) -> Vec<Effect> {
     let (recordings, jobs) = (state.recordings.active(), state.jobs.active());
     if recordings + jobs == 0 {
         return leave(state, false);
@@ -25,7 +25,7 @@ pub(super) fn quit(state: &mut State) -> Vec<Effect> {
 }
 
 /// Ctrl-C: leave, finish, or leave at once, depending on how often it was pressed.
-pub(super) fn interrupt(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn interrupt(state: &mut State) -> Vec<Effect> {
     match &state.overlay {
         _ if state.ending.is_some() => abandon_all(state),
         Some(Overlay::Form(form)) if form.is_quit() => answer(state, QuitAnswer::Finish),
@@ -34,7 +34,7 @@ pub(super) fn interrupt(state: &mut State) -> Vec<Effect> {
 }
 
 /// The dialog was answered.
-pub(super) fn answer(state: &mut State, answer: QuitAnswer) -> Vec<Effect> {
+pub(in crate::app) fn answer(state: &mut State, answer: QuitAnswer) -> Vec<Effect> {
     state.overlay = None;
     match answer {
         QuitAnswer::Stay => Vec::new(),
@@ -44,7 +44,7 @@ pub(super) fn answer(state: &mut State, answer: QuitAnswer) -> Vec<Effect> {
 }
 
 /// A signal asks the program to end. What is already being stopped is not waited for.
-pub(super) fn terminate(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn terminate(state: &mut State) -> Vec<Effect> {
     match &state.ending {
         // A terminal that is closed may send several.
         Some(ending) if ending.limit <= state.now.elapsed + HURRIED => Vec::new(),
@@ -74,7 +74,7 @@ fn finish(state: &mut State, limit: Duration) -> Vec<Effect> {
 }
 
 /// Waits no longer for the last of the data.
-pub(super) fn abandon_all(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn abandon_all(state: &mut State) -> Vec<Effect> {
     let Some(ending) = &mut state.ending else { return Vec::new() };
     if ending.abandoned {
         return Vec::new();
@@ -86,7 +86,7 @@ pub(super) fn abandon_all(state: &mut State) -> Vec<Effect> {
 }
 
 /// Leaves once everything is finished, or the wait is over.
-pub(super) fn settle(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn settle(state: &mut State) -> Vec<Effect> {
     let Some(ending) = state.ending else { return Vec::new() };
     if state.recordings.active() == 0 {
         return leave(state, false);

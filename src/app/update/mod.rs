@@ -1,15 +1,15 @@
 //! What a message does.
 
-mod files;
-mod keys;
-mod leaving;
+pub(super) mod files;
+pub(super) mod keys;
+pub(super) mod leaving;
 mod mouse;
-mod overlays;
-mod panes;
-mod process;
+pub(super) mod overlays;
+pub(super) mod panes;
+pub(super) mod process;
 mod replies;
 mod time;
-mod watching;
+pub(super) mod watching;
 
 use super::toast::Level;
 use super::{Effect, Job, Msg, Now, State};

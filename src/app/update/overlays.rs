@@ -1,10 +1,10 @@
-//! Actions in what lies over the panes.
+//! What actions do in what lies over the panes.
 
 use std::path::PathBuf;
 
 use tui_input::Input;
 
-use crate::app::action::{Action, TABLE};
+use crate::app::action::TABLE;
 use crate::app::cursor::Step;
 use crate::app::dialog::{
     ActMenu, Change, Chosen, ExportRequest, Field, Form, Found, Overlay, ProducerForm, Program, Purpose, Reader, Served, Subject, Wanted,
@@ -15,105 +15,77 @@ use crate::app::{Effect, State};
 use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
 use crate::model::Order;
 
-use super::{leaving, panes, process};
+use super::{keys, leaving, panes, process};
 
-pub(super) fn act(state: &mut State, action: Action) -> Vec<Effect> {
-    match action {
-        Action::Cancel | Action::No => {
-            state.overlay = match state.overlay.take() {
-                Some(Overlay::Choose(chooser)) => Some(Overlay::Form(chooser.form)),
-                _ => None,
-            };
-            return Vec::new();
-        }
-        Action::Search => {
-            let filter = state.overlay.as_mut().and_then(Overlay::filter);
-            state.line = filter.map(|filter| Line { purpose: Typing::Overlay, input: Input::new(filter.as_str().to_owned()) });
-            return Vec::new();
-        }
-        _ => {}
-    }
-    if let Some(step) = as_step(action)
-        && !matches!(state.overlay, Some(Overlay::Form(_)))
-    {
-        scroll(state, step);
-        catch_up(state);
-        return Vec::new();
-    }
-    let picked = state.picked();
+/// Closes what lies over the panes; a list of values goes back to its form.
+pub(in crate::app) fn cancel(state: &mut State) {
+    state.overlay = match state.overlay.take() {
+        Some(Overlay::Choose(chooser)) => Some(Overlay::Form(chooser.form)),
+        _ => None,
+    };
+}
+
+/// Begins to type a filter.
+pub(in crate::app) fn filter(state: &mut State) {
+    let filter = state.overlay.as_mut().and_then(Overlay::filter);
+    state.line = filter.map(|filter| Line { purpose: Typing::Overlay, input: Input::new(filter.as_str().to_owned()) });
+}
+
+/// Takes the selected row of a list.
+pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
+    let Some(picked) = state.picked() else { return Vec::new() };
     match state.overlay.take() {
-        Some(Overlay::Form(form)) => form_act(state, form, action),
-        Some(Overlay::Profiles(mut picker)) => match action {
-            Action::Accept if !picker.names(picked).is_empty() => {
-                let order = Order::of_profiles(&picker.names(picked));
-                process::start_trace(state, picker.subject, order)
-            }
-            Action::TraceForm => {
-                let order = Order { profiles: picker.names(picked), ..state.last_order.clone() };
-                panes::trace_form(state, &order)
-            }
-            _ => {
-                if let (Action::Toggle, Some(item)) = (action, picked) {
-                    picker.toggle(item);
-                }
-                state.overlay = Some(Overlay::Profiles(picker));
+        Some(Overlay::Act(_)) => ActMenu::ITEMS.get(picked).map(|action| keys::perform(state, *action, None)).unwrap_or_default(),
+        Some(Overlay::Palette(palette)) => match palette.found.get(picked) {
+            Some(Found::Action(index)) => keys::perform(state, TABLE[*index].action, None),
+            Some(Found::Process(subject)) => {
+                panes::go_to(state, subject.key);
                 Vec::new()
             }
+            None => Vec::new(),
         },
-        Some(Overlay::Choose(mut chooser)) => {
-            state.overlay = Some(match action {
-                Action::Accept => chosen(chooser.accept(picked)),
-                _ => {
-                    if let Some(item) = picked {
-                        chooser.toggle(item);
-                    }
-                    Overlay::Choose(chooser)
-                }
-            });
+        Some(Overlay::Profiles(picker)) => {
+            let order = Order::of_profiles(&picker.names(picked));
+            process::start_trace(state, picker.subject, order)
+        }
+        Some(Overlay::Choose(chooser)) => {
+            state.overlay = Some(chosen(chooser.accept(picked)));
             Vec::new()
         }
         Some(Overlay::Copy(menu)) => {
-            let item = picked.and_then(|item| menu.items.get(item).cloned());
+            let item = menu.items.into_iter().nth(picked);
             item.map(|item| Effect::Copy { text: item.text, label: item.label.to_owned() }).into_iter().collect()
         }
-        Some(Overlay::Palette(palette)) => {
-            if let Some(Found::Process(subject)) = picked.and_then(|item| palette.found.get(item)) {
-                panes::go_to(state, subject.key);
-            }
-            Vec::new()
-        }
-        other => {
+        other @ (Some(Overlay::Help(_) | Overlay::Messages(_) | Overlay::Output(_) | Overlay::Form(_)) | None) => {
             state.overlay = other;
             Vec::new()
         }
     }
 }
 
-/// The action that is chosen from a list of such, which is closed by that.
-pub(super) fn chosen_action(state: &mut State, action: Action) -> Option<Action> {
-    let picked = state.picked().filter(|_| action == Action::Accept)?;
-    let chosen = match &state.overlay {
-        Some(Overlay::Act(_)) => ActMenu::ITEMS.get(picked).copied()?,
-        Some(Overlay::Palette(palette)) => match palette.found.get(picked)? {
-            Found::Action(index) => TABLE[*index].action,
-            Found::Process(_) => return None,
-        },
-        _ => return None,
-    };
-    state.overlay = None;
-    Some(chosen)
+/// Picks or unpicks the selected row of a list.
+pub(in crate::app) fn toggle(state: &mut State) {
+    let Some(picked) = state.picked() else { return };
+    match &mut state.overlay {
+        Some(Overlay::Profiles(picker)) => picker.toggle(picked),
+        Some(Overlay::Choose(chooser)) => chooser.toggle(picked),
+        _ => {}
+    }
 }
 
-fn as_step(action: Action) -> Option<Step> {
-    match action {
-        Action::Up => Some(Step::By(-1)),
-        Action::Down => Some(Step::By(1)),
-        Action::PageUp => Some(Step::Page(-1)),
-        Action::PageDown => Some(Step::Page(1)),
-        Action::First => Some(Step::First),
-        Action::Last => Some(Step::Last),
-        _ => None,
-    }
+/// Opens the trace form with the picked profiles.
+pub(in crate::app) fn options(state: &mut State) -> Vec<Effect> {
+    let picked = state.picked();
+    let Some(Overlay::Profiles(picker)) = &state.overlay else { return Vec::new() };
+    let profiles = picked.map_or_else(Vec::new, |picked| picker.names(picked));
+    let order = Order { profiles, ..state.last_order.clone() };
+    panes::trace_form(state, &order)
+}
+
+/// Moves in a list or a text.
+pub(in crate::app) fn step(state: &mut State, step: Step) {
+    scroll(state, step);
+    catch_up(state);
 }
 
 fn scroll(state: &mut State, step: Step) {
@@ -137,7 +109,7 @@ fn scroll(state: &mut State, step: Step) {
     }
 }
 
-/// Whoever is at the end again sees what has come meanwhile.
+/// At the end, new output is shown.
 fn catch_up(state: &mut State) {
     if let Some(Overlay::Output(view)) = &mut state.overlay
         && let Some(job) = state.jobs.find(view.ticket)
@@ -157,36 +129,53 @@ fn chosen(chosen: Chosen) -> Overlay {
     }
 }
 
-fn form_act(state: &mut State, mut form: Form, action: Action) -> Vec<Effect> {
-    match action {
-        Action::NextField => form.step(true),
-        Action::PreviousField => form.step(false),
-        Action::Left => form.change(false),
-        Action::Right => form.change(true),
-        Action::Yes => return press(state, form, 1),
-        Action::Choose => {
-            state.overlay = Some(chosen(form.choose()));
-            return Vec::new();
+/// Changes the form.
+pub(in crate::app) fn in_form(state: &mut State, change: impl Fn(&mut Form)) {
+    if let Some(Overlay::Form(form)) = &mut state.overlay {
+        change(form);
+    }
+}
+
+fn take_form(state: &mut State) -> Option<Form> {
+    match state.overlay.take() {
+        Some(Overlay::Form(form)) => Some(form),
+        other => {
+            state.overlay = other;
+            None
         }
-        Action::CopyCommand => {
-            let copy = form.command_line().map(|line| Effect::Copy { text: line.to_owned(), label: "command line".to_owned() });
-            state.overlay = Some(Overlay::Form(form));
-            return copy.into_iter().collect();
-        }
-        // Enter goes through the fields to the buttons, and never past the harmless one by itself.
-        Action::Accept => match form.focus {
-            Field::Button(button) => return press(state, form, button),
-            Field::Question(_) if form.is_quick() => return press(state, form, 1),
-            Field::Question(_) => form.step(true),
-        },
-        _ => {}
+    }
+}
+
+pub(in crate::app) fn confirm(state: &mut State) -> Vec<Effect> {
+    take_form(state).map(|form| press(state, form, 1)).unwrap_or_default()
+}
+
+/// Enter goes through the fields to the buttons, and never past the harmless one by itself.
+pub(in crate::app) fn accept_form(state: &mut State) -> Vec<Effect> {
+    let Some(mut form) = take_form(state) else { return Vec::new() };
+    match form.focus {
+        Field::Button(button) => return press(state, form, button),
+        Field::Question(_) if form.is_quick() => return press(state, form, 1),
+        Field::Question(_) => form.step(true),
     }
     state.overlay = Some(Overlay::Form(form));
     Vec::new()
 }
 
+pub(in crate::app) fn choose(state: &mut State) {
+    if let Some(form) = take_form(state) {
+        state.overlay = Some(chosen(form.choose()));
+    }
+}
+
+pub(in crate::app) fn copy_command(state: &mut State) -> Vec<Effect> {
+    let Some(Overlay::Form(form)) = &state.overlay else { return Vec::new() };
+    let copy = form.command_line().map(|line| Effect::Copy { text: line.to_owned(), label: "command line".to_owned() });
+    copy.into_iter().collect()
+}
+
 /// Presses a button: the first does nothing.
-pub(super) fn press(state: &mut State, mut form: Form, button: usize) -> Vec<Effect> {
+pub(in crate::app) fn press(state: &mut State, mut form: Form, button: usize) -> Vec<Effect> {
     if form.is_quit() {
         let answer = form.quit_answer(button);
         return leaving::answer(state, answer);

@@ -1,179 +1,163 @@
-//! Actions in the panes.
+//! What actions do in the panes.
 
 use tui_input::Input;
 
-use crate::app::action::{Action, Context};
+use crate::app::action::Context;
 use crate::app::cursor::Step;
-use crate::app::dialog::{ActMenu, CopyItem, CopyMenu, ListState, Overlay, Palette, Picker, Reader};
+use crate::app::dialog::{ActMenu, Change, CopyItem, CopyMenu, ListState, Overlay, Picker, Reader};
 use crate::app::state::{Line, Pause, Typing};
 use crate::app::toast::Level;
 use crate::app::{Activity, Column, Content, Cursor, Effect, Focus, Form, OutputView, State, Tab, capabilities};
 
-use super::{files, leaving, process, watching};
-use crate::model::Order;
+use super::{overlays, process, watching};
+use crate::model::{Order, Process};
 
-pub(super) fn act(state: &mut State, action: Action, digit: Option<u32>) -> Vec<Effect> {
-    match action {
-        Action::Up => step(state, Step::By(-1)),
-        Action::Down => step(state, Step::By(1)),
-        Action::PageUp => step(state, Step::Page(-1)),
-        Action::PageDown => step(state, Step::Page(1)),
-        Action::First => step(state, Step::First),
-        Action::Last => step(state, Step::Last),
-        Action::Open => open(state),
-        Action::Back => back(state),
-        Action::NextTab => state.tab = state.tab.step(true, state.shows_files()),
-        Action::PreviousTab => state.tab = state.tab.step(false, state.shows_files()),
-        Action::Digit => count_to(state, digit),
-        Action::Filter => {
-            // What is filtered is to be seen, and moved in.
-            state.focus = Focus::List;
-            type_line(state, Typing::Filter, state.list.filter().as_str().to_owned());
-        }
-        Action::Search => type_line(state, Typing::Tab, state.views.filter(state.tab).as_str().to_owned()),
-        Action::SortLeft | Action::SortRight if state.context() == Context::Counters => state.order_counters(action == Action::SortRight),
-        Action::SortLeft | Action::SortRight if state.context() == Context::Methods => {
-            state.views.sampling.by_total = !state.views.sampling.by_total
-        }
-        Action::Waiting => state.views.sampling.waiting = !state.views.sampling.waiting,
-        Action::Shape if state.tab == Tab::Events => state.show_single_events(!state.views.events.single),
-        Action::Shape => {
-            state.views.sampling.next_shape();
-            state.views.first(Tab::Methods);
-        }
-        Action::Threads => {
-            state.views.sampling.toggle_threads();
-            state.views.first(Tab::Methods);
-        }
-        Action::Widen => state.widen(),
-        Action::Left => state.step_sideways(false),
-        Action::Right => state.step_sideways(true),
-        Action::SortLeft => sort_beside(state, false),
-        Action::SortRight => sort_beside(state, true),
-        Action::Reverse => state.list.reverse(),
-        Action::Refresh => {
-            state.details.turn_to(state.list.selected(), state.now.elapsed);
-            return vec![Effect::Refresh];
-        }
-        Action::Pause => return pause(state),
-        Action::Zoom => state.zoomed = !state.zoomed,
-        Action::Reveal => {
-            if let Some((index, _)) = state.variable() {
-                state.details.toggle_reveal(index);
-            }
-        }
-        Action::Environment => {
-            state.tab = Tab::Environment;
-            state.focus = Focus::Detail;
-            // Someone asked: no need to wait whether the selection stays.
-            state.details.settles = None;
-        }
-        Action::Watch => return watching::toggle(state),
-        Action::Earlier | Action::Later | Action::MuchEarlier | Action::MuchLater | Action::Mark | Action::Whole => {
-            files::walk(state, action)
-        }
-        Action::Meters => return watching::toggle_meters(state),
-        Action::WatchAll => return watching::toggle_all(state),
-        Action::Trace => return process::toggle_trace(state),
-        Action::Save => return process::save(state),
-        Action::Abandon => return process::abandon(state),
-        Action::Profiles => {
-            if let Some(subject) = state.selected_subject() {
-                state.overlay = Some(Overlay::Profiles(Picker::new(subject, &state.last_profiles)));
-            }
-        }
-        Action::TraceForm => {
-            let order = state.last_order.clone();
-            return trace_form(state, &order);
-        }
-        Action::Act => {
-            let subject = state.selected_subject();
-            state.overlay = Some(Overlay::Act(ActMenu { subject, list: ListState::default() }));
-        }
-        Action::SetVariable | Action::UnsetVariable | Action::StartupHook | Action::AttachProfiler | Action::StartupProfiler => {
-            if let (Some(row), Some(change)) = (state.selected(), action.change()) {
-                state.overlay = Some(Overlay::Form(Form::control(&row.process, change)));
-            }
-        }
-        Action::Port => state.overlay = Some(Overlay::Form(process::port_form(state))),
-        Action::Producer => {
-            let form = match &state.producer {
-                Some(producer) => Form::running_producer(producer),
-                None => Form::producer(&state.last_profiles),
-            };
-            state.overlay = Some(Overlay::Form(form));
-        }
-        Action::Launch => state.overlay = Some(Overlay::Form(Form::launch(&state.last_profiles))),
-        Action::Dump => {
-            if let Some(row) = state.selected() {
-                state.overlay = Some(Overlay::Form(Form::dump(&row.process, state.now)));
-            }
-        }
-        Action::Export => state.overlay = process::export_form(state).map(Overlay::Form),
-        Action::PerfMap => {
-            if let Some(row) = state.selected() {
-                state.overlay = Some(Overlay::Form(Form::perf_map(&row.process, state.jobs.perf_map(row.process.key))));
-            }
-        }
-        Action::Resume => {
-            if let Some(row) = state.selected() {
-                state.overlay = Some(Overlay::Form(Form::resume(&row.process, state.waiting().count())));
-            }
-        }
-        Action::Copy => {
-            let items = copyable(state);
-            if !items.is_empty() {
-                state.overlay = Some(Overlay::Copy(CopyMenu { list: ListState::default(), items }));
-            }
-        }
-        Action::Help => state.overlay = Some(Overlay::Help(Reader::default())),
-        Action::Messages => {
-            state.toasts.dismiss(state.now.elapsed);
-            state.overlay = Some(Overlay::Messages(Reader::default()));
-        }
-        Action::Palette => state.overlay = Some(Overlay::Palette(state.searched(Palette::default()))),
-        Action::Quit => return leaving::quit(state),
-        // Of dialogs and lists over the panes, or of the whole program.
-        Action::Accept
-        | Action::Cancel
-        | Action::NextField
-        | Action::PreviousField
-        | Action::Toggle
-        | Action::Choose
-        | Action::CopyCommand
-        | Action::Yes
-        | Action::No
-        | Action::Interrupt
-        | Action::Suspend
-        | Action::Redraw => {}
+/// Moves in what has the keys: what lies over the panes, or the focused pane.
+pub(in crate::app) fn step(state: &mut State, step: Step) {
+    if state.overlay.is_some() {
+        return overlays::step(state, step);
     }
-    Vec::new()
-}
-
-/// Opens the trace form for the selected process.
-pub(super) fn trace_form(state: &mut State, order: &Order) -> Vec<Effect> {
-    let Some(row) = state.selected() else { return Vec::new() };
-    let key = row.process.key;
-    state.overlay = Some(Overlay::Form(Form::trace(&row.process, order)));
-    vec![Effect::LookAtTracepoints { key }]
-}
-
-/// Moves in the pane that has the focus.
-fn step(state: &mut State, step: Step) {
-    let layout = state.layout();
     if state.focus == Focus::List {
-        state.list.move_by(step.lines(layout.list_height()));
-        return;
+        let page = state.layout().list_height();
+        return state.list.move_by(step.lines(page));
     }
-    let page = layout.detail.map_or(0, |detail| usize::from(detail.body.height));
     match state.tab.content() {
         Content::Info => {
-            state.details.scroll = state.details.scroll.saturating_add_signed(step.lines(page)).min(info_lines(state).saturating_sub(1))
+            let page = state.layout().detail.map_or(0, |detail| usize::from(detail.body.height));
+            let last = info_lines(state).saturating_sub(1);
+            state.details.scroll = state.details.scroll.saturating_add_signed(step.lines(page)).min(last);
         }
         Content::Recordings => choose_recording(state, step),
         Content::Recording if state.tab == Tab::Methods && state.is_flame() => state.step_flame(step),
         Content::Recording | Content::List => state.step_view(step),
     }
+}
+
+pub(in crate::app) fn focus_details(state: &mut State) {
+    state.focus = Focus::Detail;
+}
+
+/// The tab to the right, or to the left.
+pub(in crate::app) fn turn(state: &mut State, forward: bool) {
+    state.tab = state.tab.step(forward, state.shows_files());
+}
+
+pub(in crate::app) fn turn_to_digit(state: &mut State, digit: usize) {
+    let (key, files) = (digit.to_string(), state.shows_files());
+    let tab = Tab::ALL.into_iter().find(|tab| (tab.is_in_file() || !files) && tab.key(files) == key);
+    state.tab = tab.unwrap_or(state.tab);
+}
+
+pub(in crate::app) fn sort_by_digit(state: &mut State, digit: usize) {
+    let at = if digit == 0 { 9 } else { digit - 1 };
+    if let Some(column) = shown_columns(state).get(at) {
+        state.list.sort_by(*column);
+    }
+}
+
+/// What is filtered is to be seen, and moved in.
+pub(in crate::app) fn filter_processes(state: &mut State) {
+    state.focus = Focus::List;
+    type_line(state, Typing::Filter, state.list.filter().as_str().to_owned());
+}
+
+pub(in crate::app) fn filter_tab(state: &mut State) {
+    type_line(state, Typing::Tab, state.views.filter(state.tab).as_str().to_owned());
+}
+
+pub(in crate::app) fn refresh(state: &mut State) -> Vec<Effect> {
+    state.details.turn_to(state.list.selected(), state.now.elapsed);
+    vec![Effect::Refresh]
+}
+
+pub(in crate::app) fn reveal(state: &mut State) {
+    if let Some((index, _)) = state.variable() {
+        state.details.toggle_reveal(index);
+    }
+}
+
+pub(in crate::app) fn environment(state: &mut State) {
+    (state.tab, state.focus) = (Tab::Environment, Focus::Detail);
+    // It was asked for: no need to wait whether the selection stays.
+    state.details.settles = None;
+}
+
+pub(in crate::app) fn profiles(state: &mut State) {
+    if let Some(subject) = state.selected_subject() {
+        state.overlay = Some(Overlay::Profiles(Picker::new(subject, &state.last_profiles)));
+    }
+}
+
+pub(in crate::app) fn options(state: &mut State) -> Vec<Effect> {
+    let order = state.last_order.clone();
+    trace_form(state, &order)
+}
+
+pub(in crate::app) fn actions(state: &mut State) {
+    state.overlay = Some(Overlay::Act(ActMenu { subject: state.selected_subject(), list: ListState::default() }));
+}
+
+/// Opens a dialog about the selected process.
+fn ask(state: &mut State, form: impl Fn(&State, &Process) -> Form) {
+    if let Some(row) = state.selected() {
+        state.overlay = Some(Overlay::Form(form(state, &row.process)));
+    }
+}
+
+pub(in crate::app) fn control(state: &mut State, change: Change) {
+    ask(state, |_, process| Form::control(process, change));
+}
+
+pub(in crate::app) fn dump(state: &mut State) {
+    ask(state, |state, process| Form::dump(process, state.now));
+}
+
+pub(in crate::app) fn perf_map(state: &mut State) {
+    ask(state, |state, process| Form::perf_map(process, state.jobs.perf_map(process.key)));
+}
+
+pub(in crate::app) fn resume(state: &mut State) {
+    ask(state, |state, process| Form::resume(process, state.waiting().count()));
+}
+
+pub(in crate::app) fn export(state: &mut State) {
+    state.overlay = process::export_form(state).map(Overlay::Form);
+}
+
+pub(in crate::app) fn port(state: &mut State) {
+    state.overlay = Some(Overlay::Form(process::port_form(state)));
+}
+
+pub(in crate::app) fn launch(state: &mut State) {
+    state.overlay = Some(Overlay::Form(Form::launch(&state.last_profiles)));
+}
+
+pub(in crate::app) fn producer(state: &mut State) {
+    let form = match &state.producer {
+        Some(producer) => Form::running_producer(producer),
+        None => Form::producer(&state.last_profiles),
+    };
+    state.overlay = Some(Overlay::Form(form));
+}
+
+pub(in crate::app) fn copy(state: &mut State) {
+    let items = copyable(state);
+    if !items.is_empty() {
+        state.overlay = Some(Overlay::Copy(CopyMenu { list: ListState::default(), items }));
+    }
+}
+
+pub(in crate::app) fn messages(state: &mut State) {
+    state.toasts.dismiss(state.now.elapsed);
+    state.overlay = Some(Overlay::Messages(Reader::default()));
+}
+
+/// Opens the trace form for the selected process.
+pub(in crate::app) fn trace_form(state: &mut State, order: &Order) -> Vec<Effect> {
+    let Some(row) = state.selected() else { return Vec::new() };
+    let key = row.process.key;
+    state.overlay = Some(Overlay::Form(Form::trace(&row.process, order)));
+    vec![Effect::LookAtTracepoints { key }]
 }
 
 /// Lines of facts and capabilities, generously counted.
@@ -191,17 +175,8 @@ fn choose_recording(state: &mut State, step: Step) {
     state.chosen = ids.get(cursor.at).copied();
 }
 
-fn open(state: &mut State) {
-    match state.context() {
-        Context::Jobs => open_operation(state),
-        Context::Counters => state.fold_counters(),
-        Context::Methods | Context::Flame => state.enter_sampling(),
-        Context::Events => state.enter_event(),
-        _ => state.focus = Focus::Detail,
-    }
-}
-
-fn open_operation(state: &mut State) {
+/// Goes to the process of the selected job, or shows what its program writes.
+pub(in crate::app) fn open_job(state: &mut State) {
     if let Some(Activity::Job(job)) = state.selected_activity()
         && job.what.output().is_some()
     {
@@ -228,20 +203,20 @@ fn open_operation(state: &mut State) {
 }
 
 /// Selects a process, even one that the filter hides. Says so when it is not there any more.
-pub(super) fn go_to(state: &mut State, key: crate::model::ProcessKey) -> bool {
+pub(in crate::app) fn go_to(state: &mut State, key: crate::model::ProcessKey) -> bool {
     if !state.list.select(key) && state.list.find(key).is_some() {
         state.list.set_filter("");
         state.list.select(key);
     }
     let there = state.list.selected() == Some(key);
     if !there {
-        super::warn(state, format!("Process {} is not there any more.", key.pid));
+        super::warn(state, format!("Process {} has ended.", key.pid));
     }
     there
 }
 
-/// Steps back: from the details to the table; in the table puts away errors, then the filter.
-fn back(state: &mut State) {
+/// Steps back: from the details to the table; in the table dismisses errors, then clears the filter.
+pub(in crate::app) fn back(state: &mut State) {
     if state.context() == Context::Flame && state.is_zoomed_flame() {
         state.widen();
     } else if state.context() == Context::Events && state.views.events.open {
@@ -255,26 +230,12 @@ fn back(state: &mut State) {
     }
 }
 
-/// A digit is a column to sort by in the table, a tab in the details.
-fn count_to(state: &mut State, digit: Option<u32>) {
-    let Some(digit) = digit else { return };
-    let at = if digit == 0 { 9 } else { digit as usize - 1 };
-    if state.focus == Focus::Detail {
-        let key = digit.to_string();
-        let files = state.shows_files();
-        let tab = Tab::ALL.into_iter().find(|tab| (tab.is_in_file() || !files) && tab.key(files) == key);
-        state.tab = tab.unwrap_or(state.tab);
-    } else if let Some(column) = shown_columns(state).get(at) {
-        state.list.sort_by(*column);
-    }
-}
-
 fn shown_columns(state: &State) -> Vec<Column> {
     state.layout().list.map(|list| list.columns.iter().map(|slot| slot.column).collect()).unwrap_or_default()
 }
 
 /// Sorts by the column beside the current one, round the ends, among those that are shown.
-fn sort_beside(state: &mut State, right: bool) {
+pub(in crate::app) fn sort_beside(state: &mut State, right: bool) {
     let columns = shown_columns(state);
     if columns.is_empty() {
         return;
@@ -293,8 +254,8 @@ fn type_line(state: &mut State, purpose: Typing, text: String) {
     state.line = Some(Line { purpose, input: Input::new(text) });
 }
 
-/// Freezes what is shown, or shows what has come meanwhile.
-fn pause(state: &mut State) -> Vec<Effect> {
+/// Pauses or resumes the display.
+pub(in crate::app) fn pause(state: &mut State) -> Vec<Effect> {
     match state.pause.take() {
         None => {
             state.pause = Some(Pause { since: state.now, pending: None });
@@ -338,7 +299,7 @@ fn copyable(state: &State) -> Vec<CopyItem> {
             let wanted = all.iter().rev().filter(|other| only.is_none_or(|key| other.key() == key));
             wanted.map(|other| other.entry(now)).collect::<Vec<_>>().join("\n")
         };
-        add("what it answered", activity.answer());
+        add("answer", activity.answer());
         add("this entry", activity.entry(now));
         add("log of the process", log(Some(activity.key())));
         add("whole log", log(None));

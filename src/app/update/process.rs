@@ -11,7 +11,7 @@ use crate::ipc::{DumpRequest, PerfMapKind};
 use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, RunState, Scheduling, file_stem, sanitise, shown_command_line};
 
 /// Stops the recording of the selected process, or starts one.
-pub(super) fn toggle_trace(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
     let Some(subject) = state.selected_subject() else { return Vec::new() };
     let shown = state.shown_recording().filter(|tracked| tracked.is_stoppable()).map(|tracked| tracked.value.id);
     let newest = || state.recordings.all().iter().rev().find(|tracked| tracked.value.key == subject.key && tracked.is_stoppable());
@@ -25,7 +25,7 @@ pub(super) fn toggle_trace(state: &mut State) -> Vec<Effect> {
 }
 
 /// Starts to record a process.
-pub(super) fn start_trace(state: &mut State, subject: Subject, order: Order) -> Vec<Effect> {
+pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, order: Order) -> Vec<Effect> {
     let id = state.recordings.next_id();
     let what = order.profiles.iter().chain(&order.providers).cloned().collect();
     let kernel = order.user_events().ok().flatten().map(|(_, kernel)| kernel);
@@ -52,7 +52,7 @@ fn stop_trace(state: &mut State, id: RecordingId) -> Vec<Effect> {
 }
 
 /// Has the shown flight recorder write what it kept. Another one begins before it ends, so that nothing is missed.
-pub(super) fn save(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn save(state: &mut State) -> Vec<Effect> {
     let Some((id, subject)) = state.shown_recording().map(|tracked| {
         let recording = &tracked.value;
         (recording.id, Subject { key: recording.key, name: recording.name.clone() })
@@ -68,20 +68,20 @@ pub(super) fn save(state: &mut State) -> Vec<Effect> {
 }
 
 /// Ends the shown recording without waiting for the rest.
-pub(super) fn abandon(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn abandon(state: &mut State) -> Vec<Effect> {
     let stopping = state.shown_recording().filter(|tracked| tracked.is_stopping());
     stopping.map(|tracked| Effect::AbandonTrace { id: tracked.value.id }).into_iter().collect()
 }
 
 /// Has a process write a dump.
-pub(super) fn dump(state: &mut State, subject: Subject, request: DumpRequest) -> Vec<Effect> {
+pub(in crate::app) fn dump(state: &mut State, subject: Subject, request: DumpRequest) -> Vec<Effect> {
     let key = subject.key;
     let ticket = begin(state, subject, JobKind::Dump(request.clone()));
     vec![Effect::Dump { key, request, ticket }]
 }
 
 /// Asks how the recording that is shown is to be exported.
-pub(super) fn export_form(state: &State) -> Option<Form> {
+pub(in crate::app) fn export_form(state: &State) -> Option<Form> {
     let subject = state.selected_subject()?;
     if let Some(file) = state.open_file() {
         return Some(Form::export(subject, file.path(), file.span(), false, state.now));
@@ -91,21 +91,21 @@ pub(super) fn export_form(state: &State) -> Option<Form> {
 }
 
 /// Exports a recording.
-pub(super) fn export(state: &mut State, subject: Subject, request: ExportRequest) -> Vec<Effect> {
+pub(in crate::app) fn export(state: &mut State, subject: Subject, request: ExportRequest) -> Vec<Effect> {
     let ExportRequest { source, destination, format, span } = request;
     let ticket = begin(state, subject, JobKind::Export(destination.clone()));
     vec![Effect::Export { source, destination, format, span, ticket }]
 }
 
 /// Turns a process's perf map on or off.
-pub(super) fn perf_map(state: &mut State, subject: Subject, kind: Option<PerfMapKind>) -> Vec<Effect> {
+pub(in crate::app) fn perf_map(state: &mut State, subject: Subject, kind: Option<PerfMapKind>) -> Vec<Effect> {
     let key = subject.key;
     let ticket = begin(state, subject, JobKind::PerfMap(kind));
     vec![Effect::PerfMap { key, kind, ticket }]
 }
 
 /// Changes something in a process.
-pub(super) fn control(state: &mut State, subject: Subject, change: Change, wanted: Wanted) -> Vec<Effect> {
+pub(in crate::app) fn control(state: &mut State, subject: Subject, change: Change, wanted: Wanted) -> Vec<Effect> {
     let Wanted { command, data, what } = wanted;
     let key = subject.key;
     let ticket = begin(state, subject, JobKind::Control(change, what));
@@ -113,7 +113,7 @@ pub(super) fn control(state: &mut State, subject: Subject, change: Change, wante
 }
 
 /// Starts a program.
-pub(super) fn launch(state: &mut State, program: Program) -> Vec<Effect> {
+pub(in crate::app) fn launch(state: &mut State, program: Program) -> Vec<Effect> {
     let Program { words, order, output } = program;
     let name = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default().to_owned();
     let subject = Subject { key: ProcessKey { pid: 0, started: 0 }, name: name.clone() };
@@ -126,13 +126,13 @@ pub(super) fn launch(state: &mut State, program: Program) -> Vec<Effect> {
 }
 
 /// Serves a diagnostic port.
-pub(super) fn port(state: &mut State, path: PathBuf) -> Vec<Effect> {
+pub(in crate::app) fn port(state: &mut State, path: PathBuf) -> Vec<Effect> {
     let ticket = begin(state, ourselves(), JobKind::Port(path.clone()));
     vec![Effect::ServePort { path, ticket }]
 }
 
 /// Asks where to serve a port, or whether to take down the one that is served.
-pub(super) fn port_form(state: &State) -> Form {
+pub(in crate::app) fn port_form(state: &State) -> Form {
     let Some(path) = &state.port else { return Form::port() };
     let connected: Vec<_> = state.connected().map(|row| &row.process).collect();
     let count = |what: &dyn Fn(&Process) -> bool| connected.iter().filter(|process| what(process)).count();
@@ -143,7 +143,7 @@ pub(super) fn port_form(state: &State) -> Form {
 }
 
 /// Takes the port down, and lets run before who waits for it, if that is wanted.
-pub(super) fn close_port(state: &mut State, resume: bool) -> Vec<Effect> {
+pub(in crate::app) fn close_port(state: &mut State, resume: bool) -> Vec<Effect> {
     let Some(path) = state.port.clone() else { return Vec::new() };
     let waits = |row: &&Row| resume && row.process.run_state == RunState::Suspended;
     let resume = state.connected().filter(waits).map(|row| row.process.key).collect();
@@ -152,7 +152,7 @@ pub(super) fn close_port(state: &mut State, resume: bool) -> Vec<Effect> {
 }
 
 /// Serves Perfetto's tracing service.
-pub(super) fn producer(state: &mut State, served: Served) -> Vec<Effect> {
+pub(in crate::app) fn producer(state: &mut State, served: Served) -> Vec<Effect> {
     let Served { targets, profiles } = served;
     let named = if targets.is_empty() { "all processes".to_owned() } else { targets.join(", ") };
     let ticket = begin(state, ourselves(), JobKind::Producer(format!("{named}: {}", profiles.join(", "))));
@@ -166,7 +166,7 @@ fn ourselves() -> Subject {
 }
 
 /// A program that was started wrote something.
-pub(super) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[String]>) -> Vec<Effect> {
+pub(in crate::app) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[String]>) -> Vec<Effect> {
     if let Some(Overlay::Output(view)) = &mut state.overlay
         && view.ticket == ticket
     {
@@ -177,7 +177,7 @@ pub(super) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[String]>) -> 
 }
 
 /// A program that was started waits to be recorded.
-pub(super) fn launched(state: &mut State, ticket: Ticket, recording: Recording) -> Vec<Effect> {
+pub(in crate::app) fn launched(state: &mut State, ticket: Ticket, recording: Recording) -> Vec<Effect> {
     let subject = Subject { key: recording.key, name: sanitise(&recording.name) };
     state.say(Level::Info, format!("{subject} starts and is recorded."));
     state.jobs.identify(ticket, subject);
@@ -187,7 +187,7 @@ pub(super) fn launched(state: &mut State, ticket: Ticket, recording: Recording) 
 }
 
 /// Lets a process run that waits at start-up, or every one that does.
-pub(super) fn resume(state: &mut State, subject: Subject, all: bool) -> Vec<Effect> {
+pub(in crate::app) fn resume(state: &mut State, subject: Subject, all: bool) -> Vec<Effect> {
     let subjects = if all { state.waiting().collect() } else { vec![subject] };
     let begin = |subject: Subject| {
         let key = subject.key;
@@ -204,7 +204,7 @@ fn begin(state: &mut State, subject: Subject, what: JobKind) -> Ticket {
 }
 
 /// Tells the table which processes are being recorded.
-pub(super) fn mark_recordings(state: &mut State) {
+pub(in crate::app) fn mark_recordings(state: &mut State) {
     let recordings = &state.recordings;
     state.list.mark_recordings(|key| recordings.is_recording(key));
 }

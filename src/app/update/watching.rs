@@ -8,13 +8,13 @@ use crate::app::{Effect, State, Ticket};
 use crate::model::{ProcessKey, sanitise};
 
 /// Watches the selected process, or no longer.
-pub(super) fn toggle(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
     let Some(key) = state.list.selected() else { return Vec::new() };
     if state.watches.of(key).is_some() { vec![end(state, key)] } else { vec![begin(state, key, false)] }
 }
 
 /// Watches every process that the filter lets through and that can be watched, or none of these once all of them are.
-pub(super) fn toggle_all(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn toggle_all(state: &mut State) -> Vec<Effect> {
     let others: Vec<_> = state.unwatched().collect();
     if others.is_empty() {
         let shown = state.list.shown().map(|row| row.process.key);
@@ -25,7 +25,7 @@ pub(super) fn toggle_all(state: &mut State) -> Vec<Effect> {
 }
 
 /// Asks a watched process for its meters as well, or no longer.
-pub(super) fn toggle_meters(state: &mut State) -> Vec<Effect> {
+pub(in crate::app) fn toggle_meters(state: &mut State) -> Vec<Effect> {
     let Some(key) = state.list.selected() else { return Vec::new() };
     let meters = state.watches.of(key).is_none_or(|watch| !watch.meters);
     vec![begin(state, key, meters)]
@@ -45,7 +45,7 @@ fn end(state: &mut State, key: ProcessKey) -> Effect {
 }
 
 /// What a watched process publishes.
-pub(super) fn heard(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>) -> Vec<Effect> {
+pub(in crate::app) fn heard(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>) -> Vec<Effect> {
     if state.watches.hear(ticket, counters, state.pause.is_some()) {
         mark(state);
         state.dirty = true;
@@ -54,7 +54,7 @@ pub(super) fn heard(state: &mut State, ticket: Ticket, counters: Arc<CountersSna
 }
 
 /// A watch is over: the process ended, or the sentence says why.
-pub(super) fn ended(state: &mut State, ticket: Ticket, trouble: Option<String>) -> Vec<Effect> {
+pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<String>) -> Vec<Effect> {
     let Some(key) = state.watches.ended(ticket) else { return Vec::new() };
     mark(state);
     state.dirty = true;
@@ -66,7 +66,7 @@ pub(super) fn ended(state: &mut State, ticket: Ticket, trouble: Option<String>) 
 }
 
 /// Tells the table what is known of watched processes.
-pub(super) fn mark(state: &mut State) {
+pub(in crate::app) fn mark(state: &mut State) {
     let watches = &state.watches;
     state.list.mark_pulses(|key| watches.of(key).map(crate::app::Watch::pulse));
 }

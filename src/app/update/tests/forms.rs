@@ -101,9 +101,9 @@ fn what_cannot_be_done_to_a_process_says_why_in_the_menu() {
     for (process, action, reason) in [
         (old.clone(), 4, "needs .NET 6"),
         (old, 6, "needs .NET 8"),
-        (suspended, 7, "waits at start-up"),
-        (process(42, "Web"), 8, "is not suspended at start-up"),
-        (process(42, "Web"), 9, "is not suspended at start-up"),
+        (suspended, 7, "suspended at startup"),
+        (process(42, "Web"), 8, "is not suspended at startup"),
+        (process(42, "Web"), 9, "is not suspended at startup"),
     ] {
         let mut world = World::new(120, 40);
         world.send(Msg::Processes(vec![process]));
@@ -115,7 +115,7 @@ fn what_cannot_be_done_to_a_process_says_why_in_the_menu() {
     }
     // Everything is found by name, too.
     let mut world = alone("9.0.0");
-    for name in ["set variable", "unset variable", "start-up hook", "profiler", "run"] {
+    for name in ["set variable", "unset variable", "startup hook", "profiler", "run"] {
         world.press(":");
         type_text(&mut world, name);
         world.press("⏎");
@@ -173,7 +173,7 @@ fn the_action_log_can_be_copied_and_outlives_the_process() {
     let first = "08:30:21  Web (42)  set variable PASSWORD_FILE: failed: the runtime answered E_FAIL";
     let second = "08:31:22  Web (42)  perf map on perfmap: no answer yet";
     assert_eq!(text("this entry"), first);
-    assert_eq!(text("what it answered"), "failed: the runtime answered E_FAIL");
+    assert_eq!(text("answer"), "failed: the runtime answered E_FAIL");
     assert_eq!(text("log of the process"), format!("{first}\n{second}"));
     assert_eq!(text("whole log"), text("log of the process"));
 }

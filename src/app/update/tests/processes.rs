@@ -130,7 +130,7 @@ fn who_waits_is_resumed_alone_or_with_all_others() {
     assert!(world.state.jobs.newest_first().all(|job| job.what == JobKind::Resume && !job.is_running()));
     world.state.list.select(crate::model::ProcessKey { pid: 1, started: 10 });
     world.press("R");
-    assert!(world.state.overlay.is_none() && world.said_last().contains("is not suspended at start-up"));
+    assert!(world.state.overlay.is_none() && world.said_last().contains("is not suspended at startup"));
 }
 
 /// Shows, asks, watches, records and dumps each process, which then ends.

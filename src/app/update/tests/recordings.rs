@@ -30,7 +30,7 @@ fn one_key_starts_and_stops() {
     world.send(Msg::Recording(Box::new(recording(1, 6, Phase::Recording))));
     world.press("t");
     assert_eq!(world.take_effects(), []);
-    assert!(world.said_last().contains("x abandons"));
+    assert!(world.said_last().contains("x stops without it"));
     world.press("x");
     assert_eq!(world.take_effects(), [Effect::AbandonTrace { id: RecordingId(1) }]);
     world.send(Msg::Recording(Box::new(recording(1, 7, done(StoppedBy::Interrupt, false, true, None)))));

@@ -1,0 +1,111 @@
+//! What the keys go to, and sets of such places.
+
+/// What the keys go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Context {
+    /// The process table.
+    List,
+    /// Facts of a process.
+    Info,
+    /// Its environment.
+    Environment,
+    /// Its recordings.
+    Trace,
+    /// Where threads spend their time.
+    Methods,
+    /// The same as a flame graph, in which arrows move.
+    Flame,
+    /// Events.
+    Events,
+    /// Counters and meters.
+    Counters,
+    /// A list of what is in a recording: collections, exceptions, threads, requests, log messages, compiled methods, assemblies.
+    Rows,
+    /// Jobs.
+    Jobs,
+    /// A line of text for a filter or a search.
+    Line,
+    /// A list to choose from.
+    Pick,
+    /// A list to choose several from.
+    PickMany,
+    /// A dialog.
+    Form,
+    /// A line of text in a dialog.
+    FormText,
+    /// The palette.
+    Palette,
+    /// A text to read.
+    Reader,
+    /// The program ends: recordings are being finished.
+    Ending,
+}
+
+impl Context {
+    /// Whether the keys go to one of the two panes.
+    pub fn is_pane(self) -> bool {
+        use Context::{Counters, Environment, Events, Flame, Info, Jobs, List, Methods, Rows, Trace};
+        matches!(self, List | Info | Environment | Trace | Methods | Flame | Events | Counters | Rows | Jobs)
+    }
+
+    /// Whether letters are text here, not keys.
+    pub fn is_text(self) -> bool {
+        matches!(self, Self::Line | Self::FormText | Self::Palette)
+    }
+}
+
+/// A set of contexts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Places(u32);
+
+impl Places {
+    const fn of(contexts: &[Context]) -> Self {
+        let (mut bits, mut at) = (0, 0);
+        while at < contexts.len() {
+            bits |= 1 << contexts[at] as u32;
+            at += 1;
+        }
+        Self(bits)
+    }
+
+    pub(super) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether the context is one of them.
+    pub fn contains(self, context: Context) -> bool {
+        self.0 & 1 << context as u32 != 0
+    }
+}
+
+pub(super) const LIST: Places = Places::of(&[Context::List]);
+pub(super) const INFO: Places = Places::of(&[Context::Info]);
+pub(super) const ENVIRONMENT: Places = Places::of(&[Context::Environment]);
+pub(super) const TRACE: Places = Places::of(&[Context::Trace]);
+pub(super) const JOBS: Places = Places::of(&[Context::Jobs]);
+pub(super) const FLAME: Places = Places::of(&[Context::Flame]);
+pub(super) const METHODS: Places = Places::of(&[Context::Methods]).and(FLAME);
+pub(super) const EVENTS: Places = Places::of(&[Context::Events]);
+pub(super) const COUNTERS: Places = Places::of(&[Context::Counters]);
+pub(super) const ROWS: Places = Places::of(&[Context::Rows]);
+pub(super) const ANALYSES: Places = Places::of(&[Context::Methods]).and(EVENTS).and(COUNTERS).and(ROWS);
+/// Where arrows to the sides are for nothing else.
+pub(super) const PLAIN_DETAIL: Places = INFO.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(JOBS);
+pub(super) const DETAIL: Places = PLAIN_DETAIL.and(FLAME);
+pub(super) const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
+pub(super) const PANES: Places = LIST.and(DETAIL);
+/// Methods have another use for its key.
+pub(super) const WATCH: Places = LIST.and(INFO).and(ENVIRONMENT).and(TRACE).and(EVENTS).and(COUNTERS).and(ROWS).and(JOBS);
+pub(super) const LINE: Places = Places::of(&[Context::Line]);
+pub(super) const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
+pub(super) const PICK_MANY: Places = Places::of(&[Context::PickMany]);
+pub(super) const FORM: Places = Places::of(&[Context::Form]);
+pub(super) const FORM_TEXT: Places = Places::of(&[Context::FormText]);
+pub(super) const PALETTE: Places = Places::of(&[Context::Palette]);
+pub(super) const READER: Places = Places::of(&[Context::Reader]);
+pub(super) const ENDING: Places = Places::of(&[Context::Ending]);
+pub(super) const LISTS: Places = PICK.and(PALETTE);
+/// Tabs whose lists have a filter.
+pub(super) const LISTED: Places = ENVIRONMENT.and(METHODS).and(EVENTS).and(COUNTERS).and(ROWS).and(JOBS);
+pub(super) const PAGED: Places = PANES.and(LISTS).and(READER).and(LINE);
+pub(super) const EVERYWHERE: Places = PANES.and(LINE).and(PICK).and(FORM).and(FORM_TEXT).and(PALETTE).and(READER).and(ENDING);
