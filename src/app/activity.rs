@@ -25,7 +25,7 @@ impl Activity<'_> {
         }
     }
 
-    /// What tells it from others.
+    /// Its identity.
     pub fn id(&self) -> String {
         match self {
             Self::Recording(tracked) => format!("recording {}", tracked.value.id.0),

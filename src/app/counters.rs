@@ -84,7 +84,7 @@ pub fn change(counter: &CounterSnapshot) -> Option<f64> {
 }
 
 impl CounterLine<'_> {
-    /// What tells it from others.
+    /// Its identity.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Group { name, .. } => (*name).to_owned(),

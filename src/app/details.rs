@@ -1,4 +1,4 @@
-//! What was asked about the selected process, and answered.
+//! Requests to the selected process, and their answers.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use crate::model::{ProcessKey, Variable};
 
 use super::Ticket;
 
-/// How long a process must stay selected before it is asked about: running through the table asks nobody.
+/// How long a process must stay selected before requests are sent to it: moving through the table sends none.
 pub(super) const SETTLED: Duration = Duration::from_millis(250);
 
 /// An answer, on its way or here.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Answer<T> {
-    /// Nobody asked.
+    /// Not requested.
     #[default]
     Unasked,
-    /// The question is under way.
+    /// Requested.
     Asked(Ticket),
     /// The answer.
     Here(T),
@@ -58,7 +58,7 @@ pub struct Details {
 }
 
 impl Details {
-    /// Begins anew with another process.
+    /// Starts over with another process.
     pub(super) fn turn_to(&mut self, key: Option<ProcessKey>, now: Duration) {
         *self = Self { key, settles: key.map(|_| now + SETTLED), ..Self::default() };
     }

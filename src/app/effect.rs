@@ -139,7 +139,7 @@ pub enum Effect {
         /// To be sent back.
         ticket: Ticket,
     },
-    /// Take the diagnostic port down. Answer: `Msg::JobDone`.
+    /// Close the diagnostic port. Answer: `Msg::JobDone`.
     ClosePort {
         /// Who is to run first, of those that wait for it.
         resume: Vec<ProcessKey>,
@@ -171,7 +171,7 @@ pub enum Effect {
         /// What it is, to be sent back.
         label: String,
     },
-    /// Clear the terminal and draw everything anew.
+    /// Clear the terminal and redraw.
     Redraw,
     /// Restore the terminal and stop the program as Ctrl-Z does.
     Suspend,

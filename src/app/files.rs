@@ -25,7 +25,7 @@ pub struct OpenFile {
     pub cursor: Option<i64>,
     /// The other end of the part that is looked at; `None` for its start.
     pub mark: Option<i64>,
-    /// The reading that is listened to; `None` where it is to be read anew.
+    /// The read in progress; `None` where it has to be read again.
     pub(super) ticket: Option<Ticket>,
 }
 

@@ -18,8 +18,8 @@ pub enum HelpLine {
 
 const NOTES: [&str; 4] = [
     "Hold Shift to select text with the mouse.",
-    "In a dialog, Right at the end of a word types what is offered first.",
-    "A process that cannot be talked to says why in its row.",
+    "In a dialog, Right at the end of a word completes it.",
+    "Why a process cannot be attached to is in its row.",
     "States: ● running  ◎ watched  ◐ suspended  ◉ recording  ! trouble",
 ];
 

@@ -67,7 +67,7 @@ fn hint(state: &State, entry: &Entry, x: u16) -> Hint {
         Action::Watch if state.list.selected().is_some_and(|key| state.watches.of(key).is_some()) => "unwatch",
         Action::WatchAll if state.unwatched().next().is_none() => "watch none",
         Action::Accept if matches!(state.overlay, Some(Overlay::Profiles(_))) => "record",
-        Action::Pause if state.pause.is_some() => "go on",
+        Action::Pause if state.pause.is_some() => "continue",
         Action::Reveal if state.variable().is_some_and(|(index, _)| state.details.is_readable(index)) => "hide",
         Action::Shape => shape(state, entry),
         _ => entry.label,

@@ -186,7 +186,7 @@ impl Jobs {
         self.all.iter().find(|job| job.ticket == ticket)
     }
 
-    /// Takes in an answer; `None` where nobody waits for it.
+    /// Takes in an answer; `None` where no job waits for it.
     pub(super) fn end(&mut self, ticket: Ticket, result: Result<JobResult, String>, now: Duration) -> Option<&Job> {
         let job = self.all.iter_mut().find(|job| job.ticket == ticket && job.is_running())?;
         job.ended = Some((now, result));

@@ -88,7 +88,7 @@ pub struct Lint {
     pub why: &'static str,
     /// What is to be seen in the tab.
     pub(super) shows: &'static str,
-    /// What else tells more.
+    /// What else shows more.
     pub(super) further: &'static str,
     /// The same where it takes a process that runs.
     pub(super) live: &'static str,
@@ -96,7 +96,7 @@ pub struct Lint {
     pub(super) recorded: bool,
 }
 
-/// Nothing but its tab tells more.
+/// Only its tab shows more.
 fn lint(tab: Tab, finding: String, why: &'static str, shows: &'static str) -> Lint {
     Lint { tab, finding, why, shows, further: "", live: "", recorded: true }
 }
@@ -104,18 +104,18 @@ fn lint(tab: Tab, finding: String, why: &'static str, shows: &'static str) -> Li
 /// The program stands for the collector for this share of the time.
 fn standing(share: f64) -> Lint {
     let finding = format!("{} of the time in GC", Percent(share));
-    Lint { live: "T, gc-verbose: who allocates", ..lint(Tab::Gc, finding, "all threads stand meanwhile", "why") }
+    Lint { live: "T, gc-verbose: allocations by type", ..lint(Tab::Gc, finding, "all threads are paused", "why") }
 }
 
 /// So many exceptions a second are thrown.
 fn thrown(rate: f64, usual: &str) -> Lint {
     let finding = format!("{} exceptions{usual}", CountRate(rate));
-    lint(Tab::Exceptions, finding, "each costs time, and hides those that matter", "which and from where")
+    lint(Tab::Exceptions, finding, "exceptions are expensive and hide real errors", "types and stacks")
 }
 
 /// The thread pool does not get its work done.
 fn behind(finding: String, why: &'static str) -> Lint {
-    Lint { further: "w: where its threads wait", ..lint(Tab::Threads, finding, why, "its size") }
+    Lint { further: "w: waiting methods", ..lint(Tab::Threads, finding, why, "its size") }
 }
 
 /// What asks for a look: over the last seconds, or over all of a recording that has ended.
@@ -127,7 +127,7 @@ pub fn lints(snapshot: &Snapshot, over: bool) -> Vec<Lint> {
     let lost = if over { snapshot.rates.total_lost } else { snapshot.rates.recent_lost };
     if lost > 0 {
         let finding = format!("{} events lost", Count(lost));
-        found.push(Lint { live: "T: record less", ..lint(Tab::Trace, finding, "what is shown is too little", "") });
+        found.push(Lint { live: "T: record less", ..lint(Tab::Trace, finding, "the figures are incomplete", "") });
     }
     let pauses = &snapshot.gc.pauses;
     let share = if over { pauses.total_ns as f64 / duration } else { pauses.recent_share };
@@ -156,12 +156,12 @@ pub fn lints(snapshot: &Snapshot, over: bool) -> Vec<Lint> {
     let waiters = if over { contention.wait_ns as f64 / duration } else { contention.recent_waiters };
     if waiters > CONVOY {
         let finding = format!("{waiters:.0} threads at a time wait for locks");
-        found.push(lint(Tab::Threads, finding, "they run one after the other", "which method holds them up"));
+        found.push(lint(Tab::Threads, finding, "they run one after the other", "waiting methods"));
     }
     if let Some((from, to, span)) = growth(snapshot) {
         let finding = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
         let lint = lint(Tab::Gc, finding, "every full collection leaves more", "its history");
-        found.push(Lint { live: "d: a dump tells what stays", ..lint });
+        found.push(Lint { live: "d: a dump shows what is retained", ..lint });
     }
     found
 }
@@ -286,21 +286,21 @@ mod tests {
             advice(&world),
             [
                 "T: record less",
-                "Enter, 4: why; T, gc-verbose: who allocates",
-                "Enter, 6: its size; 7 and w: where its threads wait",
-                "Enter, 5: which and from where",
-                "Enter, 6: which method holds them up",
+                "Enter, 4: why; T, gc-verbose: allocations by type",
+                "Enter, 6: its size; 7 and w: waiting methods",
+                "Enter, 5: types and stacks",
+                "Enter, 6: waiting methods",
             ]
         );
         // Each key does what it says: here it leads to the tab, where that need not be said again.
         for (keys, at, says) in
-            [("⏎4", 1, "T, gc-verbose: who allocates"), ("6", 2, "7 and w: where its threads wait"), ("5", 3, ""), ("6", 4, "")]
+            [("⏎4", 1, "T, gc-verbose: allocations by type"), ("6", 2, "7 and w: waiting methods"), ("5", 3, ""), ("6", 4, "")]
         {
             world.press(keys);
             assert_eq!((world.state.tab, advice(&world)[at].as_str()), (all[at].tab, says));
         }
         world.press("⎋");
-        assert_eq!(advice(&world)[2], "Enter, 7 and w: where its threads wait");
+        assert_eq!(advice(&world)[2], "Enter, 7 and w: waiting methods");
     }
 
     #[test]
@@ -325,13 +325,13 @@ mod tests {
     fn what_is_wrong_with_a_watched_process_takes_a_recording_to_look_at() {
         let mut world = World::populated(120, 40);
         let lint = Ailment::Exceptions.lint(&published(61.0, 4e6, 2.0, 300.0, 0.0));
-        assert_eq!(world.state.advice(&lint), "t, then Enter, 5: which and from where");
+        assert_eq!(world.state.advice(&lint), "t, then Enter, 5: types and stacks");
         world.press("⏎5");
-        assert_eq!(world.state.advice(&lint), "t, then 5: which and from where");
+        assert_eq!(world.state.advice(&lint), "t, then 5: types and stacks");
         world.press("t");
         world.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
         // The key would stop it.
-        assert_eq!(world.state.advice(&lint), "5: which and from where");
+        assert_eq!(world.state.advice(&lint), "5: types and stacks");
     }
 
     #[test]

@@ -9,7 +9,6 @@
 
 pub mod action;
 mod activity;
-mod capability;
 mod counters;
 mod cursor;
 mod details;
@@ -41,8 +40,8 @@ mod watches;
 #[cfg(test)]
 pub(crate) mod world;
 
+pub use action::capabilities;
 pub use activity::Activity;
-pub use capability::capabilities;
 pub use counters::{CounterLine, CounterOrder, CounterOrigin, CounterView, change};
 pub use cursor::Cursor;
 pub use details::{Answer, Details};

@@ -12,7 +12,7 @@ use crate::analysis::Field;
 pub struct OutputView {
     /// The command that started the program.
     pub ticket: Ticket,
-    /// What is shown of what it wrote. It stands still while somebody reads further up.
+    /// The lines that are shown; they do not change while the text is scrolled up.
     pub lines: Arc<[String]>,
     /// How it is looked at; it is scrolled from its end.
     pub reader: Reader,
@@ -30,7 +30,7 @@ impl OutputView {
         lines.flat_map(|line| fold(line, columns)).collect()
     }
 
-    /// Shows what has come meanwhile, unless somebody reads what came before.
+    /// Shows new lines, unless the text is scrolled up.
     pub(super) fn follow(&mut self, lines: &Arc<[String]>) -> bool {
         let follows = self.reader.scroll == 0;
         if follows {

@@ -20,7 +20,7 @@ pub enum Tab {
     Environment,
     /// Its recordings, live: one of them, in a few words.
     Trace,
-    /// What the garbage collector does, as the shown recording tells.
+    /// Garbage collections of the shown recording.
     Gc,
     /// Which exceptions are thrown.
     Exceptions,

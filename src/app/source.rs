@@ -73,7 +73,7 @@ impl Source {
             Self::Collections => "collections",
             Self::Allocations => "allocations",
             Self::Exceptions => "exceptions",
-            Self::Contention => "waits for locks",
+            Self::Contention => "lock contention",
             Self::ThreadPool => "thread pool events",
             Self::Samples => "samples",
             Self::Logs => "log messages",

@@ -1,4 +1,4 @@
-//! All that the dashboard knows.
+//! State of the dashboard.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use super::{Now, Ticket};
 use crate::clr::DEFAULT_PROFILES;
 use crate::model::{Order, Process, ProcessKey, RecordingId, RunState, TraceFile};
 
-/// What is settled when the program starts.
+/// Options of the program.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Nothing may be done that changes a process.
@@ -31,23 +31,23 @@ pub struct Options {
     pub demo: bool,
     /// The table's filter.
     pub filter: String,
-    /// Where diagnostic sockets are looked for, in words, for a person who sees no process.
+    /// Where diagnostic sockets are searched, for the text where no process is found.
     pub searched: Vec<String>,
     /// A diagnostic port that is served from the start.
     pub port: Option<PathBuf>,
     /// Recorded files to look at instead of processes.
     pub files: Vec<TraceFile>,
-    /// Who we are, for the same person.
+    /// The user, for the same text.
     pub user: String,
 }
 
-/// All that the dashboard knows. Only [`update`](super::update()) changes it.
+/// State of the dashboard. Only [`update`](super::update()) changes it.
 pub struct State {
     pub(crate) options: Options,
     pub(crate) size: (u16, u16),
     pub(crate) now: Now,
     pub(crate) list: ProcessList,
-    /// Sockets that killed processes left behind.
+    /// Stale sockets of killed processes.
     pub(crate) stale_sockets: usize,
     pub(crate) focus: Focus,
     pub(crate) tab: Tab,
@@ -80,7 +80,7 @@ pub struct State {
     pub(super) last_ticket: u64,
     /// The wall clock when the processes were last taken in.
     pub(super) listed_unix_ms: u64,
-    /// The program was told to leave; nothing counts any more.
+    /// The program quits; messages are ignored.
     pub(super) left: bool,
     pub(super) dirty: bool,
 }
@@ -275,14 +275,14 @@ impl State {
         self.dirty = true;
     }
 
-    /// The processes that wait at start-up and can be talked to.
+    /// The attachable processes that are suspended at startup.
     pub(super) fn waiting(&self) -> impl Iterator<Item = Subject> {
         let waits =
             |row: &&Row| row.gone_at.is_none() && row.process.run_state == RunState::Suspended && row.process.contact.is_attachable();
         self.list.rows().iter().filter(waits).map(|row| Subject { key: row.process.key, name: row.process.name.clone() })
     }
 
-    /// Who is connected to our port.
+    /// The processes that are connected to the served port.
     pub(super) fn connected(&self) -> impl Iterator<Item = &Row> {
         self.list.rows().iter().filter(|row| row.gone_at.is_none() && row.process.on_port)
     }

@@ -32,7 +32,7 @@ pub struct Toast {
     pub text: String,
     /// When it was said.
     pub at: Now,
-    /// Errors: whether someone saw it.
+    /// Errors: whether it was seen.
     seen: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct Toasts {
 }
 
 impl Toast {
-    /// An error stays until someone saw it; anything else for some seconds.
+    /// An error stays until it was seen; anything else for some seconds.
     pub fn is_shown(&self, now: Duration) -> bool {
         if self.level == Level::Error { !self.seen } else { !self.seen && now < self.at.elapsed + SHOWN }
     }
@@ -76,7 +76,7 @@ impl Toasts {
         self.all.iter_mut().filter(|toast| toast.is_shown(now)).for_each(|toast| toast.seen = true);
     }
 
-    /// Someone is at the keys: errors that were on the screen for a while count as seen.
+    /// A key was pressed: errors that were on the screen for a while count as seen.
     pub(super) fn see(&mut self, now: Duration) {
         for toast in self.all.iter_mut().filter(|toast| now >= toast.at.elapsed + SHOWN) {
             toast.seen = true;

@@ -61,7 +61,7 @@ impl Views {
         self.picks[tab as usize] = Pick { cursor, name: Some(name) };
     }
 
-    /// Selects a line of a tab's list by what tells it from others.
+    /// Selects a row of a tab's list by its identity.
     pub(super) fn select(&mut self, tab: Tab, name: String) {
         self.picks[tab as usize].name = Some(name);
     }

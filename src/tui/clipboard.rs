@@ -62,7 +62,7 @@ fn start() -> mpsc::UnboundedSender<(String, oneshot::Sender<bool>)> {
         let mut clipboard = arboard::Clipboard::new().ok();
         while let Some((text, answer)) = incoming.blocking_recv() {
             let done = clipboard.as_mut().is_some_and(|clipboard| clipboard.set_text(text).is_ok());
-            // Nobody waits any more once the deadline is over.
+            // Past the deadline the result is not needed.
             let _ = answer.send(done);
         }
     };

@@ -84,7 +84,7 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let input = input::listen().context("the keyboard cannot be listened to")?;
     let watcher = match directory {
         Some(directory) => {
-            let ticks = Ticks::new(refresh).context("processes cannot be looked at regularly")?;
+            let ticks = Ticks::new(refresh).context("cannot start the refresh timer")?;
             tokio::spawn(watcher::watch(directory, ticks, wake, inbox))
         }
         // What was asked for is begun with the first message.

@@ -44,7 +44,7 @@ impl Files {
                 Ok(Some(contents)) => Ok(contents),
                 Err(trouble) => Err(trouble),
             };
-            // Nobody may listen any more once the dashboard has gone.
+            // The receiver is gone once the dashboard has quit.
             let _ = inbox.blocking_send(Msg::FileRead { ticket, result });
         });
     }

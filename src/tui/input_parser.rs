@@ -7,7 +7,9 @@
 
 use std::time::Duration;
 
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{Event, KeyCode, KeyModifiers};
+
+use super::control_sequence::{control_sequence, cursor_key, key, modified, mouse};
 
 /// How long the rest of a sequence may take to follow its ESC. After that it was the Esc key.
 const ESCAPE_TIMEOUT: Duration = Duration::from_millis(50);
@@ -177,94 +179,17 @@ impl State {
     }
 }
 
-fn key(code: KeyCode) -> Event {
-    modified(code, KeyModifiers::NONE)
-}
-
-fn modified(code: KeyCode, mut modifiers: KeyModifiers) -> Event {
-    if code == KeyCode::BackTab || matches!(code, KeyCode::Char(c) if c.is_uppercase()) {
-        modifiers |= KeyModifiers::SHIFT;
-    }
-    Event::Key(KeyEvent::new(code, modifiers))
-}
-
 fn paste(bytes: &[u8]) -> Event {
     let text = bytes.strip_suffix(PASTE_END).unwrap_or(bytes);
     Event::Paste(String::from_utf8_lossy(&text[..text.len().min(LONGEST_PASTE)]).into_owned())
 }
 
-/// ESC [, parameters and a final byte. What is unknown is nothing: an answer to another program's question, a key that does nothing here.
-fn control_sequence(parameters: &[u8], last: u8) -> Option<Event> {
-    let parameters = std::str::from_utf8(parameters).ok()?;
-    if let Some(report) = parameters.strip_prefix('<') {
-        let mut numbers = report.split(';').map(|number| number.parse().ok());
-        let mut next = || numbers.next().flatten();
-        return mouse(next()?, next()?, next()?, last == b'm').filter(|_| matches!(last, b'M' | b'm'));
-    }
-    let mut numbers = parameters.split(';').map(|number| number.parse::<u8>().ok());
-    let first = numbers.next().flatten();
-    // 1 and a bit each for Shift, Alt and Ctrl.
-    let bits = numbers.next().flatten().unwrap_or(1).saturating_sub(1);
-    let held = [KeyModifiers::SHIFT, KeyModifiers::ALT, KeyModifiers::CONTROL].into_iter().enumerate();
-    let modifiers = held.filter(|(bit, _)| bits & 1 << bit != 0).map(|(_, modifier)| modifier).collect();
-    let code = match (last, first) {
-        (b'Z', _) => KeyCode::BackTab,
-        // With other numbers R is where the cursor is.
-        (b'P'..=b'S', None | Some(1)) => KeyCode::F(last - b'P' + 1),
-        (b'~', Some(number)) => match number {
-            1 | 7 => KeyCode::Home,
-            2 => KeyCode::Insert,
-            3 => KeyCode::Delete,
-            4 | 8 => KeyCode::End,
-            5 => KeyCode::PageUp,
-            6 => KeyCode::PageDown,
-            11..=15 => KeyCode::F(number - 10),
-            17..=21 => KeyCode::F(number - 11),
-            23..=24 => KeyCode::F(number - 12),
-            _ => return None,
-        },
-        _ => cursor_key(last)?,
-    };
-    Some(modified(code, modifiers))
-}
-
-fn cursor_key(last: u8) -> Option<KeyCode> {
-    Some(match last {
-        b'A' => KeyCode::Up,
-        b'B' => KeyCode::Down,
-        b'C' => KeyCode::Right,
-        b'D' => KeyCode::Left,
-        b'F' => KeyCode::End,
-        b'H' => KeyCode::Home,
-        _ => return None,
-    })
-}
-
-/// A mouse report. Columns and rows count from 1.
-fn mouse(button: u16, column: u16, row: u16, released: bool) -> Option<Event> {
-    let is_motion = button & 0b10_0000 != 0;
-    let pressed = match button & 0b1100_0011 {
-        0 => Some(MouseButton::Left),
-        1 => Some(MouseButton::Middle),
-        2 => Some(MouseButton::Right),
-        _ => None,
-    };
-    let kind = match (button & 0b1100_0011, pressed) {
-        (0b100_0000, _) => MouseEventKind::ScrollUp,
-        (0b100_0001, _) => MouseEventKind::ScrollDown,
-        (_, Some(pressed)) if !released && !is_motion => MouseEventKind::Down(pressed),
-        // Nothing is done on release, on motion, or sideways.
-        _ => return None,
-    };
-    let held = [(0b100, KeyModifiers::SHIFT), (0b1000, KeyModifiers::ALT), (0b1_0000, KeyModifiers::CONTROL)];
-    let modifiers = held.into_iter().filter(|(bit, _)| button & bit != 0).map(|(_, modifier)| modifier).collect();
-    Some(Event::Mouse(MouseEvent { kind, column: column.checked_sub(1)?, row: row.checked_sub(1)?, modifiers }))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
     use proptest::prelude::*;
+
+    use super::*;
 
     fn parse(pieces: &[&[u8]]) -> Vec<Event> {
         let (mut parser, mut events) = (InputParser::default(), Vec::new());

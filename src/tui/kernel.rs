@@ -23,7 +23,7 @@ pub(super) struct Wanted {
     pub(super) duration: Option<Duration>,
 }
 
-/// Has the process write, until somebody wants an end, the time is over, or it ends; gives how that was, if it began.
+/// Has the process write until it is stopped, the time is over, or it ends; returns the result, if it began.
 pub(super) async fn hold(
     client: Client,
     wanted: Wanted,
@@ -32,7 +32,7 @@ pub(super) async fn hold(
 ) -> Option<Recording> {
     let Wanted { mut recording, events, data, duration } = wanted;
     let id = recording.id;
-    // Nobody may listen any more once the dashboard has gone.
+    // The receiver is gone once the dashboard has quit.
     let publish = async |msg| drop(inbox.send(msg).await);
     let begun = Instant::now();
     let started = match data {

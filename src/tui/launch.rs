@@ -43,7 +43,7 @@ pub(super) async fn run(wanted: Wanted, start: oneshot::Sender<(Launched, Plan)>
         }
         Err(trouble) => Err(trouble),
     };
-    // The dashboard may have gone meanwhile.
+    // The dashboard may have quit by now.
     drop(inbox.send(Msg::JobDone { ticket, result }).await);
 }
 

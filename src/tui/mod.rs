@@ -6,6 +6,7 @@
 //! ends what is watched.
 
 mod clipboard;
+mod control_sequence;
 mod event_loop;
 mod exit_report;
 mod exports;

@@ -29,7 +29,7 @@ impl Producer {
         let (stop, stopped) = watch::channel(false);
         self.stop = Some(stop);
         self.tasks.spawn(async move {
-            // Nobody may listen any more once the dashboard has gone.
+            // The receiver is gone once the dashboard has quit.
             let tell = async |msg| drop(inbox.send(msg).await);
             let (reports, mut reported) = mpsc::unbounded_channel();
             let serving = session::serve(serve, stopped, move |report| drop(reports.send(report)));

@@ -25,7 +25,7 @@ pub(super) struct Recordings {
     requests: BTreeMap<RecordingId, watch::Sender<StopRequest>>,
     event_filters: BTreeMap<RecordingId, Slot<String>>,
     tasks: JoinSet<Option<Recording>>,
-    /// Those that are over, until somebody is told.
+    /// Those that have ended, until they are reported.
     over: Vec<Recording>,
 }
 
@@ -49,7 +49,7 @@ impl Recordings {
         self.tasks.spawn(async move {
             let (launched, plan) = tokio::select! {
                 start = start => start.ok()?,
-                // Nobody wants it any more.
+                // It is not needed any more.
                 Ok(_) = requests.wait_for(|request| *request != StopRequest::None) => return None,
             };
             record(launched.client.clone(), plan, requests, inbox, Some(launched)).await
@@ -135,7 +135,7 @@ async fn record(
     waiting: Option<Launched>,
 ) -> Option<Recording> {
     let id = plan.id;
-    // Nobody may listen any more once the dashboard has gone; the recording goes on all the same.
+    // The receiver is gone once the dashboard has quit; the recording continues.
     let publish = async |msg| drop(inbox.send(msg).await);
     publish(Msg::Recording(Box::new(plan.starting()))).await;
     let started = Recorder::start(client, plan).await;

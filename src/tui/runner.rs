@@ -236,13 +236,13 @@ impl Runner {
 
     /// Another list of the processes.
     fn directory(&self) -> Result<Directory, String> {
-        let clients = self.clients.as_ref().ok_or("recorded files are looked at, and no processes")?;
+        let clients = self.clients.as_ref().ok_or("recorded files are open, not processes")?;
         clients.directory().map_err(|error| format!("the processes of this machine cannot be listed: {error}"))
     }
 
     /// Serves a port, and says what programs need to connect to it.
     fn serve(&self, path: &Path) -> Result<JobResult, String> {
-        let clients = self.clients.as_ref().ok_or("recorded files are looked at, and no processes")?;
+        let clients = self.clients.as_ref().ok_or("recorded files are open, not processes")?;
         port::make_room();
         clients.serve(path).map_err(|error| error.to_string())?;
         Ok(JobResult { files: vec![format!("DOTNET_DiagnosticPorts={}", shown(path))], ..JobResult::default() })

@@ -1,4 +1,4 @@
-//! The end of a file that somebody else writes.
+//! The end of a file that another process writes.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -8,7 +8,7 @@ use crate::model::newest_lines;
 /// Bytes of the end that are looked at.
 const WINDOW: u64 = 64 * 1024;
 
-/// The end of a file that somebody else writes.
+/// The end of a file that another process writes.
 pub(super) struct Tail {
     file: File,
     /// How long it was when it was last looked at.
@@ -16,7 +16,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// The writer may have the same file open: what is read here moves nobody's place in it.
+    /// The writer may have the same file open: reading here does not move its position.
     pub(super) fn new(file: File) -> Self {
         Self { file, seen: 0 }
     }

@@ -151,7 +151,7 @@ impl Terminal {
         self.device.give_back();
     }
 
-    /// Takes the terminal over again after the program was stopped and continued; everything is drawn anew.
+    /// Takes the terminal over again after the program was stopped and continued; everything is redrawn.
     pub(super) fn resume(&mut self) -> io::Result<()> {
         self.take_over()?;
         self.clear()

@@ -1,4 +1,4 @@
-//! Looks at the processes again and again and tells what it sees.
+//! Lists the processes at every tick.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::net::Directory;
 /// How long the list waits for new processes to say who they are. Most answer within a millisecond; who does not is in the next list.
 const PATIENCE: Duration = Duration::from_millis(40);
 
-/// Looks at every tick, until nobody listens. `wake` asks for a look out of turn.
+/// Lists at every tick until the receiver is gone. `wake` requests one out of turn.
 pub(super) async fn watch(mut directory: Directory, ticks: Ticks, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) {
     let (mut failed, mut stale) = (false, 0);
     // The first list is shown at once, with what /proc says; the second follows on its heels, with what the processes say.

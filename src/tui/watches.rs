@@ -34,7 +34,7 @@ impl Watches {
         while self.tasks.try_join_next().is_some() {}
         self.stops.retain(|_, stop| !stop.is_closed());
         self.tasks.spawn(async move {
-            // Nobody may listen any more once the dashboard has gone.
+            // The receiver is gone once the dashboard has quit.
             let tell = async |msg| drop(inbox.send(msg).await);
             let publish = |counters| tell(Msg::Watched { ticket, counters: Arc::new(counters) });
             let trouble = session::watch(&client, &watch, stopped, publish).await.err();

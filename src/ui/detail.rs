@@ -1,10 +1,15 @@
 //! The details of the selected process: the frame, the tabs, and what the open tab shows.
 
+use std::time::Duration;
+
+use ratatui::layout::Rect;
+
 use crate::app::layout::{DetailLayout, TabSlot};
-use crate::app::{Content, Focus, State, Tab, Typing};
+use crate::app::{Content, Focus, OpenFile, State, Tab, Typing};
+use crate::model::{Percent, Stopwatch};
 
 use super::canvas::{Canvas, width};
-use super::{analysis, info, span, trace};
+use super::{analysis, info, trace};
 
 /// Draws the details. Says where the terminal's cursor belongs, while a search is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
@@ -30,7 +35,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout
 fn tab(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
     let mut body = layout.body;
     if let Some(file) = state.open_file() {
-        body = span::draw(canvas, file, body);
+        body = file_range(canvas, file, body);
         // Before anything was read there is nothing to say but how far that is.
         state.shown_recording()?;
     }
@@ -42,7 +47,7 @@ fn tab(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<
     None
 }
 
-/// A filter that is typed where nothing is to be filtered yet, in the lower border: whoever types sees what becomes of it.
+/// A filter that is typed where there is nothing to filter yet, in the lower border.
 fn idle_line(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
     let line = state.line.as_ref().filter(|line| line.purpose == Typing::Tab)?;
     let (x, y, room) = (layout.frame.x + 2, layout.frame.bottom() - 1, layout.frame.width / 2);
@@ -69,4 +74,38 @@ fn subject(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) {
         let name = canvas.pieces(x, y, used - width(&pid), &[(" ", theme.strong), (name, theme.strong)]);
         canvas.text(x + name, y, width(&pid), &pid, theme.dim);
     }
+}
+
+/// Draws the line about the range of a recorded file that is shown. Returns the room below it.
+fn file_range(canvas: &mut Canvas<'_>, file: &OpenFile, body: Rect) -> Rect {
+    let theme = canvas.theme;
+    let line = Rect { x: body.x + 1, width: body.width.saturating_sub(2), height: body.height.min(1), ..body };
+    let rest = Rect { y: body.y + line.height, height: body.height - line.height, ..body };
+    let text = words(file);
+    let used = canvas.text(line.x, line.y, line.width, &text, if file.span().is_some() { theme.accent } else { theme.dim });
+    let room = line.width.saturating_sub(used + 2);
+    let (Some(end), 10..) = (file.end, room) else { return rest };
+    let (from, to) = file.span().unwrap_or((0, end));
+    let place = |at: i64| (at.clamp(0, end) as f64 / end.max(1) as f64 * f64::from(room - 1)).round() as u16;
+    let [full, empty] = theme.glyphs.meter;
+    for column in 0..room {
+        let inside = (place(from)..=place(to)).contains(&column);
+        let (sign, style) = if inside { (full, theme.accent) } else { (empty, theme.border) };
+        canvas.sign(line.x + used + 2 + column, line.y, sign, style);
+    }
+    rest
+}
+
+fn words(file: &OpenFile) -> String {
+    let clock = |at: i64| {
+        let at = Duration::from_nanos(u64::try_from(at).unwrap_or(0));
+        format!("{}.{}", Stopwatch(at), at.subsec_millis() / 100)
+    };
+    let what = match (file.span(), file.end) {
+        (None, Some(end)) => format!("whole file, {}", clock(end)),
+        (Some((from, to)), Some(end)) => format!("{} to {} of {}", clock(from), clock(to), clock(end)),
+        (_, None) => String::new(),
+    };
+    let reading = file.progress.map(|bytes| format!("reading {}", Percent(bytes as f64 / file.facts.bytes.max(1) as f64)));
+    [Some(what).filter(|what| !what.is_empty()), reading].into_iter().flatten().collect::<Vec<_>>().join("   ")
 }

@@ -44,7 +44,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     let place = |line: usize| body.y + line.wrapping_sub(skip).min(height) as u16;
     let on_screen = |line: usize| line >= skip && line < skip + height;
     if on_screen(first) {
-        canvas.text(x, place(first), TABLE, "What can be done", theme.strong);
+        canvas.text(x, place(first), TABLE, "Capabilities", theme.strong);
     }
     for (capability, line) in table.iter().zip(first + 1..) {
         if !on_screen(line) {
@@ -68,7 +68,7 @@ fn facts(canvas: &Canvas<'_>, state: &State, row: &Row, room: u16) -> Vec<Fact> 
     let dot = theme.glyphs.dot;
     let [(sign, _), (second, _), (word, style)] = condition(theme, row);
     let mut facts: Vec<Fact> = vec![("State", format!("{sign}{second} {word}"), style)];
-    // The reason and the command line may be long; they are what someone came for.
+    // The reason and the command line may be long, and matter most.
     let long = |label: &'static str, text: &str, style: Style, facts: &mut Vec<Fact>| {
         for (index, line) in wrap(text, room).into_iter().take(4).enumerate() {
             facts.push((if index == 0 { label } else { "" }, line, style));
@@ -95,19 +95,19 @@ fn facts(canvas: &Canvas<'_>, state: &State, row: &Row, room: u16) -> Vec<Fact> 
         same if same == process.key.pid => process.key.pid.to_string(),
         other => format!("{} {dot} {other} in its container", process.key.pid),
     };
-    facts.push(("Pid", pid, theme.text));
+    facts.push(("PID", pid, theme.text));
     let user = process.user.as_deref().map_or_else(|| process.uid.to_string(), |user| format!("{user} ({})", process.uid));
     facts.push(("User", user, theme.text));
     let cpu = process.usage.cpu_percent.map(|percent| format!("{percent:.1} % CPU {dot} ")).unwrap_or_default();
-    facts.push(("Uses", format!("{cpu}{} memory {dot} {} threads", Bytes(process.usage.rss_bytes), process.usage.threads), theme.text));
-    facts.push(("Runs for", Age(age(state, process).max(Duration::ZERO)).to_string(), theme.text));
+    facts.push(("Usage", format!("{cpu}{} memory {dot} {} threads", Bytes(process.usage.rss_bytes), process.usage.threads), theme.text));
+    facts.push(("Uptime", Age(age(state, process).max(Duration::ZERO)).to_string(), theme.text));
     if let Some(container) = &process.container {
         facts.push(("Container", container.clone(), theme.text));
     }
     if is_elsewhere(process) {
         // What it writes is where it sees it, and we get at it on another way.
         let both = |path: &Path| sanitise(&format!("{} {dot} from here {}", path.display(), seen_here(process, path).display()));
-        long("Its dumps", &both(&temporary_folder(process)), theme.text, &mut facts);
+        long("Dump folder", &both(&temporary_folder(process)), theme.text, &mut facts);
         long("Perf map", &both(Path::new(&format!("/tmp/perf-{}.map", process.ns_pid))), theme.text, &mut facts);
     }
     long("Command", &process.command_line, theme.text, &mut facts);
@@ -115,7 +115,7 @@ fn facts(canvas: &Canvas<'_>, state: &State, row: &Row, room: u16) -> Vec<Fact> 
         long("Socket", &sanitise(&socket.to_string_lossy()), theme.dim, &mut facts);
     }
     if let Some(cookie) = &process.cookie {
-        facts.push(("Instance", cookie.to_string(), theme.dim));
+        facts.push(("Cookie", cookie.to_string(), theme.dim));
     }
     facts
 }

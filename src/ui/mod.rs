@@ -11,23 +11,20 @@ mod detail;
 mod dialog;
 mod glyphs;
 mod header;
-mod hints;
 mod info;
-mod invite;
 mod list;
 mod overlay;
 mod reader;
-mod span;
 mod table;
 mod theme;
 mod toasts;
-mod too_small;
 mod trace;
 
 use ratatui::Frame;
 
-use crate::app::{Overlay, State};
-use canvas::Canvas;
+use crate::app::layout::{Layout, MIN_HEIGHT, MIN_WIDTH};
+use crate::app::{Form, Overlay, Purpose, State};
+use canvas::{Canvas, width, wrap};
 
 pub use theme::Theme;
 
@@ -36,13 +33,13 @@ pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) {
     let layout = state.layout();
     let canvas = &mut Canvas::new(frame.buffer_mut(), theme);
     if layout.too_small {
-        too_small::draw(canvas, state, &layout);
+        too_small(canvas, state, &layout);
         return;
     }
     header::draw(canvas, state, &layout);
     let list = layout.list.as_ref().and_then(|list| table::draw(canvas, state, list));
     let detail = layout.detail.as_ref().and_then(|detail| detail::draw(canvas, state, detail));
-    hints::draw(canvas, state, &layout);
+    hints(canvas, state, &layout);
     let over = match &state.overlay {
         Some(Overlay::Help(reader)) => reader::keys(canvas, state, reader, &layout),
         Some(Overlay::Messages(reader)) => reader::messages(canvas, state, reader, &layout),
@@ -55,6 +52,32 @@ pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) {
     // The terminal's cursor is where something is typed, and nowhere else.
     if let Some(cursor) = over.or(list).or(detail) {
         frame.set_cursor_position(cursor);
+    }
+}
+
+/// The last line: what is possible now.
+fn hints(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
+    let (key, label) = (canvas.theme.key, canvas.theme.dim);
+    for hint in state.hints(layout.screen.width) {
+        canvas.pieces(layout.hints.x + hint.x, layout.hints.y, hint.width, &[(&hint.key, key), (" ", label), (hint.label, label)]);
+    }
+}
+
+/// What is shown in a terminal that is too small for the dashboard.
+fn too_small(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
+    let theme = canvas.theme;
+    let screen = layout.screen;
+    let mut text = format!("{}x{} is too small: dn-top needs {MIN_WIDTH}x{MIN_HEIGHT}.", screen.width, screen.height);
+    match (&state.overlay, state.recordings.active()) {
+        _ if state.ending.is_some() => text.push_str(" Finishing."),
+        (Some(Overlay::Form(Form { purpose: Purpose::Quit(_), .. })), _) => text.push_str(" Ctrl-C again stops and leaves."),
+        (_, 1..) => text.push_str(" Recording goes on."),
+        _ => {}
+    }
+    let lines = wrap(&text, screen.width);
+    let top = screen.height.saturating_sub(lines.len() as u16) / 2;
+    for (line, y) in lines.iter().zip(top..screen.height) {
+        canvas.text((screen.width.saturating_sub(width(line))) / 2, y, screen.width, line, theme.text);
     }
 }
 

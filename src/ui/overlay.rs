@@ -43,10 +43,10 @@ pub(super) fn finishing(canvas: &mut Canvas<'_>, state: &State, layout: &Layout)
     let active: Vec<_> = state.recordings.all().iter().filter(|tracked| tracked.is_active()).collect();
     let left = ending.limit.saturating_sub(state.now.elapsed).as_secs();
     let (head, foot) = if ending.abandoned {
-        ("Closing the files".to_owned(), format!("Leaving in {left} s at the latest."))
+        ("Closing the files".to_owned(), format!("Quitting in {left} s at the latest."))
     } else {
         let plural = if active.len() == 1 { "" } else { "s" };
-        (format!("Finishing {} recording{plural}", active.len()), format!("x leaves now; the files stay readable. At most {left} s more."))
+        (format!("Finishing {} recording{plural}", active.len()), format!("x quits now; the files stay readable. At most {left} s more."))
     };
     let area = layout.centred(72, active.len() as u16 + 4);
     let inside = canvas.dialog(area, &head, theme.focus);

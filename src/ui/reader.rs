@@ -75,7 +75,7 @@ pub(super) fn messages(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, 
     search(canvas, state, &reader.search, layout.reader())
 }
 
-/// What a program writes that was started: its end, unless somebody looks further up, and how the program stands.
+/// Output of a program that was started here: its end, unless it is scrolled up, and the state of the program.
 pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, layout: &Layout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let job = state.jobs.find(view.ticket)?;
@@ -93,7 +93,7 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
     }
     // Above, where no message covers it.
     let (sign, style, stands) = match &job.ended {
-        None => (theme.glyphs.waiting, theme.accent, format!("It has run for {}.", Stopwatch(job.elapsed(state.now.elapsed)))),
+        None => (theme.glyphs.waiting, theme.accent, format!("Running for {}.", Stopwatch(job.elapsed(state.now.elapsed)))),
         Some((_, Ok(result))) => (theme.glyphs.yes, theme.good, format!("{}.", result.note.as_deref().unwrap_or("It ended"))),
         Some((_, Err(reason))) => (theme.glyphs.no, theme.bad, reason.clone()),
     };

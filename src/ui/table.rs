@@ -275,7 +275,7 @@ fn empty(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) {
         lines.push(("Esc clears the filter.".to_owned(), theme.dim));
     } else {
         let user = if state.options.user.is_empty() { "you".to_owned() } else { state.options.user.clone() };
-        lines.push((format!("No .NET process that {user} may see."), theme.strong));
+        lines.push((format!("No .NET processes visible to {user}."), theme.strong));
         lines.push((String::new(), theme.text));
         if !state.options.searched.is_empty() {
             lines.push((format!("Looked for diagnostic sockets in {}.", state.options.searched.join(", ")), theme.text));
@@ -285,7 +285,7 @@ fn empty(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) {
         }
         lines.push(("A program with another TMPDIR: start dn-top with the same one.".to_owned(), theme.dim));
         lines.push(("A program in a container: run dn-top as root on its host.".to_owned(), theme.dim));
-        lines.push(("Nothing at hand: dn-top --demo shows simulated programs.".to_owned(), theme.dim));
+        lines.push(("To try dn-top without one: dn-top --demo.".to_owned(), theme.dim));
     }
     let inner = Rect { y: layout.head.y, height: layout.head.height + layout.rows.height, ..layout.rows };
     let room = inner.width.saturating_sub(4);

@@ -211,6 +211,40 @@ fn themes_have_their_styles() {
     assert!(Theme::named("unheard of").is_none());
 }
 
+/// One screen of every tab, of a list over the panes and of what a filter marks, with the styles.
+#[test]
+fn every_tab_has_its_styles() {
+    for (name, keys) in [
+        ("first", ""),
+        ("environment", ""),
+        ("recording", ""),
+        ("gc", ""),
+        ("exceptions", ""),
+        ("exceptions", "/invalid⏎"),
+        ("threads", ""),
+        ("methods", ""),
+        ("tree", "/price⏎"),
+        ("flame", ""),
+        ("events", ""),
+        ("single-events", ""),
+        ("counters", ""),
+        ("requests", ""),
+        ("logs", ""),
+        ("compilation", ""),
+        ("assemblies", ""),
+        ("operations", ""),
+        ("filtered", ""),
+        ("profiles", "/gc⏎"),
+        ("dump", ""),
+    ] {
+        let mut world = scene(name, 80, 24);
+        world.press(keys);
+        let buffer = picture(&world, &Theme::dark(), 80, 24);
+        let filtered = if keys.is_empty() { "" } else { "-filtered" };
+        insta::assert_snapshot!(format!("style-{name}{filtered}"), format!("{}\n\n{}", text(&buffer), styles(&buffer)));
+    }
+}
+
 /// Without colour, selection and states are still told apart, and nothing is coloured.
 #[test]
 fn mono_has_no_colour_and_shows_the_selection() {

@@ -10,17 +10,16 @@ use crate::model::{
     RunState, Scheduling, StoppedBy, Stopwatch, sanitise,
 };
 
-use super::analysis::{Figure, figures, warnings};
+use super::analysis::{Figure, figures, no_recording, warnings};
 use super::canvas::Canvas;
 use super::chart::{Curve, Span, curve, time_axis};
-use super::invite::invite;
 
 /// Below this, the numbers take two lines.
 const NARROW: u16 = 60;
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
-    let Some(tracked) = state.shown_recording() else { return invite(canvas, state, area) };
+    let Some(tracked) = state.shown_recording() else { return no_recording(canvas, state, area) };
     let used = facts(canvas, state, tracked, area);
     let rest = Rect { y: area.y + used, height: area.height.saturating_sub(used), ..area };
     let used = tracked.value.findings.as_deref().map_or(0, |findings| summary(canvas, state, tracked, findings, rest));
@@ -53,7 +52,7 @@ fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, findings: 
 fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, findings: &Findings, area: Rect) {
     let theme = canvas.theme;
     let over = !tracked.is_active();
-    canvas.text(area.x, area.y, area.width, "what comes most", theme.dim);
+    canvas.text(area.x, area.y, area.width, "top events", theme.dim);
     let lines = Rect { y: area.y + 1, height: area.height - 1, ..area };
     let most = findings.events.first().map_or(1, |rate| rate.event.count.max(1)) as f64;
     for (EventRate { event, rate }, y) in findings.events.iter().zip(lines.y..lines.bottom()) {
@@ -116,7 +115,7 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
         y += 1;
     }
     if recording.unanalysed > 0 {
-        let text = format!("Analysis skipped {} events, which came faster than it is; the file has them.", Count(recording.unanalysed));
+        let text = format!("{} events were too fast to analyse; the file has them.", Count(recording.unanalysed));
         canvas.text(area.x, y, area.width, &text, theme.warn);
         y += 1;
     }
@@ -136,7 +135,7 @@ fn destination(canvas: &mut Canvas<'_>, kernel: &KernelTrace, area: Rect) -> u16
     canvas.pieces(area.x, area.y, area.width, &[(&places, theme.strong), (&session, theme.dim)]);
     canvas.wrapped(
         Rect { y: area.y + 1, height: area.height.saturating_sub(1).min(3), ..area },
-        &format!("No event comes here, or into a file: the runtime writes while somebody reads, such as `perf record -a -e {places}`."),
+        &format!("dn-top receives no events and writes no file: read them with `perf record -a -e {places}`."),
         theme.dim,
     ) + 1
 }
@@ -169,16 +168,13 @@ fn numbers(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) -> u16 {
 fn names(search: &NameSearch) -> Option<(String, bool)> {
     match search {
         NameSearch::NotYet => None,
-        NameSearch::Asked => Some(("Names of methods: asking the runtime in a second, short session …".to_owned(), false)),
+        NameSearch::Asked => Some(("Resolving method names in a short rundown session …".to_owned(), false)),
         NameSearch::Found { methods, at, took } => {
             let (methods, at, took) =
                 (Count(*methods as u64), Stopwatch(*at), Nanoseconds(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)));
-            Some((
-                format!("Names of {methods} methods came at {at}, by a second session of {took}; the file gets its own at the stop."),
-                false,
-            ))
+            Some((format!("{methods} method names resolved at {at} (rundown session, {took})."), false))
         }
-        NameSearch::Failed(reason) => Some((format!("Names of methods come at the stop: the runtime was asked, but {reason}"), true)),
+        NameSearch::Failed(reason) => Some((format!("Method names are resolved at the stop: the rundown session failed, {reason}"), true)),
     }
 }
 
@@ -186,24 +182,24 @@ fn names(search: &NameSearch) -> Option<(String, bool)> {
 fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(String, bool)> {
     let suspended = state.selected().is_some_and(|row| row.process.run_state == RunState::Suspended);
     match &tracked.value.phase {
-        Phase::Starting if suspended => Some(("The runtime waits at start-up: nothing comes before it goes on.".to_owned(), false)),
-        Phase::Starting if tracked.value.kernel.is_some() => Some(("Waiting for the runtime to begin …".to_owned(), false)),
+        Phase::Starting if suspended => Some(("The runtime is suspended at startup: no events before it is resumed.".to_owned(), false)),
+        Phase::Starting if tracked.value.kernel.is_some() => Some(("Waiting for the runtime …".to_owned(), false)),
         Phase::Starting => Some(("Waiting for the first bytes …".to_owned(), false)),
         Phase::Recording => {
             let Kept { bytes, span } = tracked.value.kept?;
             let span = humantime::format_duration(std::time::Duration::from_secs(span.as_secs()));
-            Some((format!("Flight recorder: last {span}, {} kept.  S saves it and goes on, t saves it and stops.", Bytes(bytes)), false))
+            Some((format!("Flight recorder: last {span}, {} kept.  S saves it and continues, t saves it and stops.", Bytes(bytes)), false))
         }
         Phase::Stopping { since, bytes } => {
             let since = *since + now.saturating_sub(tracked.heard);
             if tracked.value.kernel.is_some() {
-                return Some((format!("The runtime ends it: {} …  x waits no longer.", Stopwatch(since)), false));
+                return Some((format!("Stopping: {} …  x stops without waiting.", Stopwatch(since)), false));
             }
             Some((format!("Rundown: {} in {} …  x abandons; the file stays readable.", Bytes(*bytes), Stopwatch(since)), false))
         }
         Phase::Done(Outcome { trouble: Some(trouble), .. }) => Some((trouble.clone(), true)),
         Phase::Done(Outcome { stopped_by: StoppedBy::TargetExit, .. }) => Some(("The process ended.".to_owned(), true)),
-        Phase::Done(Outcome { stopped_by: StoppedBy::Event, .. }) => Some(("The event came that was waited for.".to_owned(), false)),
+        Phase::Done(Outcome { stopped_by: StoppedBy::Event, .. }) => Some(("Stop event received.".to_owned(), false)),
         Phase::Done(_) => None,
     }
 }

@@ -58,7 +58,7 @@ fn every_runtime_is_inspected_recorded_and_dumped_from_one_screen() {
         screen.keys(ENTER);
         screen.keys("1");
         screen.wait_for(subject.runtime.version);
-        screen.wait_for("What can be done");
+        screen.wait_for("Capabilities");
         screen.keys("e");
         if subject.is(3) {
             screen.wait_for("This needs .NET 5");
@@ -143,7 +143,7 @@ fn perf_map(subject: &Subject, screen: &Screen) {
 /// The kind that the dialog offers first.
 fn dump(subject: &Subject, screen: &Screen) {
     screen.keys("d");
-    screen.wait_for("The process stops for");
+    screen.wait_for("The process is stopped for");
     screen.keys("y");
     if subject.runtime.is_single_file() {
         screen.wait_for("Only full dumps are supported by");

@@ -393,7 +393,7 @@ fn no_form_of_the_dashboard_ends_a_runtime() {
         screen.wait_for(&format!("{} {pid}", runtime.name_of("work")));
         screen.wait_for(&format!("Runtime    .NET {}", runtime.version));
         screen.keys("a");
-        screen.wait_for("start-up hook");
+        screen.wait_for("startup hook");
         screen.keys(&DOWN.repeat(6));
         screen.keys(ENTER);
         screen.wait_for("Start-up hook · ");
@@ -433,7 +433,7 @@ fn no_key_of_the_dashboard_ends_a_suspended_runtime() {
             screen.keys("p");
             screen.wait_for("a perf map now would crash it");
             screen.keys("a");
-            screen.wait_for("start-up hook");
+            screen.wait_for("startup hook");
             screen.keys(&format!("{}{ENTER}", DOWN.repeat(6)));
             screen.wait_for("Start-up hook · ");
             screen.keys(&format!("{TAB}{}{TAB}y", program_file(runtime).display()));

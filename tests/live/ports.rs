@@ -75,7 +75,7 @@ fn a_port_that_the_dashboard_serves_has_its_programs_in_the_table() {
         assert!(program.answers() && program.is_alive());
         // It is taken down, and served again.
         screen.keys("P");
-        screen.wait_for("Take the diagnostic port down");
+        screen.wait_for("Close the diagnostic port");
         screen.wait_for(&format!("Connected: known ({}).", program.pid()));
         screen.keys("y");
         screen.wait_for("close port done");

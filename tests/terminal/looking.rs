@@ -63,16 +63,16 @@ fn the_table_is_moved_in_sorted_and_filtered() {
 #[test]
 fn the_details_have_their_keys() {
     let screen = sorted(&[]);
-    press(&screen, ENTER, "What can be done");
+    press(&screen, ENTER, "Capabilities");
     for (keys, shows) in [
         (TAB, "ConnectionStrings__Orders"),
-        (RIGHT, "Nothing was recorded"),
+        (RIGHT, "No recording of this process"),
         ("9", "This process is not watched"),
         ("0", "No jobs yet"),
-        (LEFT, "Nothing was recorded"),
-        ("3", "Nothing was recorded"),
+        (LEFT, "No recording of this process"),
+        ("3", "No recording of this process"),
         (BACK_TAB, "ConnectionStrings__Orders"),
-        ("1", "What can be done"),
+        ("1", "Capabilities"),
         ("2", "••••••••"),
         // A secret is shown one by one, and hidden again.
         ("/ORDERS_API", "1 of "),
@@ -100,7 +100,7 @@ fn help_palette_pause_and_copy() {
     press(&screen, "?", "The selected process");
     press(&screen, "G", "Good to know");
     press(&screen, "g", "The selected process");
-    press(&screen, "/shell's", "fg in the shell resumes it");
+    press(&screen, "/shell", "fg in the shell resumes it");
     screen.wait_gone("The selected process");
     screen.keys("\r");
     screen.keys(ESC);
@@ -109,9 +109,9 @@ fn help_palette_pause_and_copy() {
     press(&screen, ":", "Find an action or a process");
     press(&screen, "paym", "PaymentGateway");
     press(&screen, ENTER, SECOND);
-    press(&screen, ":zoom", "whole screen");
+    press(&screen, ":zoom", "Maximize or restore");
     screen.keys(ESC);
-    screen.wait_gone("whole screen");
+    screen.wait_gone("Maximize or restore");
 
     press(&screen, " ", "PAUSED");
     screen.keys(" ");
@@ -207,6 +207,6 @@ fn what_cannot_be_done_says_why() {
 fn a_theme_that_is_not_there_is_named() {
     let mut screen = demo(&["--theme", "plaid"]).screen(80, 24);
     assert_eq!(screen.wait_exit().exit_code(), 2);
-    screen.wait_for("there is no theme 'plaid': take one of ");
+    screen.wait_for("invalid value 'plaid' for '--theme");
     screen.assert_restored();
 }

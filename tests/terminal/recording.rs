@@ -28,7 +28,7 @@ fn a_newcomer_records() {
 #[test]
 fn a_recording_is_exported_while_it_goes_on_and_when_it_is_over() {
     let mut screen = sorted(&[]);
-    press(&screen, "E", "no recording here to export");
+    press(&screen, "E", "No recording to export");
     press(&screen, ENTER, "Esc back");
     press(&screen, "t", "◉ recording");
     let figures = |shown: &str| shown.lines().find(|line| line.contains(" events · ")).map(str::to_owned);
@@ -70,14 +70,14 @@ fn dialogs_say_what_will_happen_and_do_nothing_by_default() {
         screen.wait_gone(shows);
     }
     // Enter on a question that was only just asked is No.
-    press(&screen, "d", "The process stops for");
+    press(&screen, "d", "The process is stopped for");
     screen.keys(ENTER);
-    screen.wait_gone("The process stops for");
+    screen.wait_gone("The process is stopped for");
     press(&screen, "4", "▾");
     assert!(recordings(&screen).is_empty());
     // Yes does it, and says where the file is.
     press(&screen, "1", "PID▴");
-    press(&screen, "d", "The process stops for");
+    press(&screen, "d", "The process is stopped for");
     let shown = press(&screen, "y", "✓ OrderService (1200): heap dump done");
     assert!(shown.contains("OrderService_1200_"), "{shown}");
     press(&screen, "p", "Perf map ·");
@@ -210,7 +210,7 @@ fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
     press(&screen, BACK_TAB, "PROVIDER/EVENT");
     press(&screen, "Microsoft-Windows-DotNETRuntime/ExceptionThrown", "--stop-on");
     screen.keys(ENTER);
-    screen.wait_for("The event came that was waited for.");
+    screen.wait_for("Stop event received.");
     screen.wait_for("✓ done");
     assert_only_whole(&screen, 1);
     // The form has it still; without the event it goes on until it is stopped.
@@ -241,12 +241,12 @@ fn a_process_is_acted_on_from_the_menu_and_the_log_tells() {
     screen.wait_for("set variable done");
     press(&screen, "e", "GREETING");
     // The dialog's button answers to the mouse.
-    press(&screen, "d", "The process stops for");
+    press(&screen, "d", "The process is stopped for");
     let shown = screen.contents();
     let (line, text) = shown.lines().zip(1..).map(|(text, line)| (line, text)).find(|(_, text)| text.contains("Yes, dump")).unwrap();
     let column = text[..text.find("No").unwrap()].chars().count() + 1;
     screen.keys(&format!("\x1b[<0;{column};{line}M"));
-    screen.wait_gone("The process stops for");
+    screen.wait_gone("The process is stopped for");
     press(&screen, "0", "set variable GREETING: done");
     screen.keys("y");
     screen.wait_for("whole log");
@@ -270,7 +270,7 @@ fn what_a_program_writes_is_shown_while_it_runs_and_how_it_ends() {
     screen.wait_for("sorry");
     // Nothing of it reaches the terminal but its text.
     screen.wait_for("│ first word ");
-    screen.wait_for("It has run for");
+    screen.wait_for("Running for");
     fs::write(screen.folder().join("go"), "").unwrap();
     screen.wait_for("It ended with 7");
     screen.wait_for("│ 1000 ");

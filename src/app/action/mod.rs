@@ -12,8 +12,8 @@ use super::state::State;
 
 pub use key::Key;
 pub use places::{Context, Places};
-pub use status::Status;
 pub(super) use status::attach;
+pub use status::{Status, capabilities};
 pub use table::TABLE;
 
 /// Something that a person can do.

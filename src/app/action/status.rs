@@ -1,12 +1,11 @@
 //! Which actions are possible now, and why the others are not.
 
-use crate::app::capability::missing;
 use crate::app::dialog::{Change, Overlay};
 use crate::app::list::Row;
 use crate::app::toast::Level;
 use crate::app::{Shape, State};
 use crate::ipc::CommandCode;
-use crate::model::{Contact, Process, RunState};
+use crate::model::{Capability, Contact, NativeAotGap, Process, RunState};
 
 use super::{Action, Context};
 
@@ -18,7 +17,7 @@ const METERS: u32 = 9;
 pub enum Status {
     /// It is.
     Ready,
-    /// There is nothing to do it to; no need to say so.
+    /// There is nothing to do it to; no message needed.
     Idle,
     /// It is not, and this is why, in a sentence.
     Refused(String),
@@ -38,7 +37,7 @@ pub(super) fn always(_: &State) -> Status {
 
 /// Needs live processes, not files.
 pub(super) fn live(state: &State) -> Status {
-    if state.shows_files() { refused("A recorded file is open: there is no process to do this to.") } else { Status::Ready }
+    if state.shows_files() { refused("A recorded file is open, not a process.") } else { Status::Ready }
 }
 
 /// Needs a selected process that can be attached to, and what `check` says of it.
@@ -85,7 +84,7 @@ pub(super) fn abandon(state: &State) -> Status {
 
 pub(super) fn export(state: &State) -> Status {
     let is_there = state.open_file().is_some() || state.shown_recording().is_some_and(|tracked| tracked.written().is_some());
-    if is_there { Status::Ready } else { refused("There is no recording here to export: t makes one.") }
+    if is_there { Status::Ready } else { refused("No recording to export: start one with t.") }
 }
 
 pub(super) fn watch(state: &State) -> Status {
@@ -96,7 +95,7 @@ pub(super) fn watch_all(state: &State) -> Status {
     let possible = |row| attach(state, row).is_none() || state.watches.of(row.process.key).is_some();
     match live(state) {
         Status::Ready if state.list.shown().any(possible) => Status::Ready,
-        Status::Ready => refused("There is no process that can be watched."),
+        Status::Ready => refused("No process can be watched."),
         other => other,
     }
 }
@@ -215,6 +214,27 @@ impl Action {
     pub fn status(self, state: &State) -> Status {
         super::entry(self).map_or(Status::Idle, |entry| entry.status(state))
     }
+}
+
+/// The capability table of a process. Empty while nothing is known of its runtime.
+pub fn capabilities(process: &Process) -> Vec<Capability> {
+    if process.runtime.is_none() && process.contact != Contact::Ok {
+        return Vec::new();
+    }
+    Capability::table(&process.capabilities())
+}
+
+/// Why a process cannot be sent a command, as far as its runtime's answers and version say.
+fn missing(process: &Process, command: CommandCode) -> Option<String> {
+    let Process { name, runtime, key, .. } = process;
+    if let Some(gap) = NativeAotGap::of(command).filter(|_| process.native_aot) {
+        return Some(format!("{name}: {}.", gap.words(key.pid)));
+    }
+    let needs = process.capabilities().missing(command)?;
+    Some(match runtime {
+        Some(version) => format!("This {needs}; {name} runs {version}."),
+        None => format!("This {needs}; {name} runs an older one."),
+    })
 }
 
 /// Why a process cannot be attached to.

@@ -1,4 +1,4 @@
-//! A list of what could be typed into a field of a form, to choose from: nobody needs to know how it is written.
+//! A list of the possible values of a field of a form.
 
 use tui_input::Input;
 
@@ -64,7 +64,7 @@ impl Form {
                 let provider = text.rsplit(char::is_whitespace).next().and_then(|word| word.split(':').next());
                 let general = provider.is_some_and(|name| name.eq_ignore_ascii_case(RUNTIME));
                 let usual = if general { "the general picture" } else { "all of them" };
-                items.insert(0, (String::new(), format!("no choice: {usual}")));
+                items.insert(0, (String::new(), format!("default: {usual}")));
             }
             // That of who says nothing.
             Kind::Level => {
@@ -106,11 +106,11 @@ impl Chooser {
     pub fn title(&self) -> &'static str {
         match self.kind {
             Kind::Profiles => "Profiles",
-            Kind::Provider | Kind::Complete => "A provider: who tells",
-            Kind::Keywords => "Keywords: what about",
-            Kind::Level => "Level: how much of it",
-            Kind::Event => "The event",
-            Kind::Ids => "The events",
+            Kind::Provider | Kind::Complete => "Provider",
+            Kind::Keywords => "Keywords",
+            Kind::Level => "Level",
+            Kind::Event => "Event",
+            Kind::Ids => "Events",
         }
     }
 

@@ -21,7 +21,7 @@ pub struct ClosePort {
 const NAMED: usize = 4;
 
 const OPTIONS: &[(&str, &str)] =
-    &[("run first", "they run their first instructions before it goes"), ("go on waiting", "until a port is served there again")];
+    &[("resume them", "they are resumed before it closes"), ("stay suspended", "until a port is served there again")];
 
 impl Form {
     /// Asks about the port that is served at a path.
@@ -43,16 +43,14 @@ impl ClosePort {
         if let more @ 1.. = self.connected.len().saturating_sub(NAMED) {
             names.push(format!("{more} more"));
         }
-        let who = if names.is_empty() { "Nobody is connected".to_owned() } else { format!("Connected: {}", names.join(", ")) };
-        let mut effects = vec![
-            format!("{who}. The socket {path} is removed."),
-            "Programs that run go on; they look for a port there again and again.".to_owned(),
-        ];
+        let who = if names.is_empty() { "No process is connected".to_owned() } else { format!("Connected: {}", names.join(", ")) };
+        let mut effects =
+            vec![format!("{who}. The socket {path} is removed."), "Running programs continue; they retry this path.".to_owned()];
         if self.waiting > 0 {
-            effects.push(format!("Waiting at start-up: {}. Without the port that would be for ever.", self.waiting));
+            effects.push(format!("Suspended at startup: {}. Without the port they stay suspended.", self.waiting));
         }
         if self.recorded > 0 {
-            effects.push(format!("Being recorded: {}. That can then only be abandoned: stop it first.", self.recorded));
+            effects.push(format!("Recording: {}. Without the port it can only be abandoned: stop it first.", self.recorded));
         }
         effects
     }

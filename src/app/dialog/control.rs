@@ -39,7 +39,7 @@ impl Change {
         match self {
             Self::SetVariable => "set variable",
             Self::UnsetVariable => "unset variable",
-            Self::StartupHook => "start-up hook",
+            Self::StartupHook => "startup hook",
             Self::AttachProfiler => "profiler",
             Self::StartupProfiler => "profiler at start",
         }
@@ -77,12 +77,15 @@ impl Form {
         let class = || Question::text("Class", "", "the profiler's GUID, 8-4-4-4-12 hexadecimal digits");
         let questions = match change {
             Change::SetVariable => {
-                vec![Question::text("Name", "", "the variable"), Question::text("Value", "", "its new value; blanks at its ends count")]
+                vec![
+                    Question::text("Name", "", "the variable"),
+                    Question::text("Value", "", "its new value; leading and trailing blanks count"),
+                ]
             }
-            Change::UnsetVariable => vec![Question::text("Name", "", "the variable that is to go")],
+            Change::UnsetVariable => vec![Question::text("Name", "", "the variable")],
             Change::StartupHook => vec![path()],
             Change::AttachProfiler => {
-                let data = Question::text("Data", "", "a file here whose bytes the profiler is handed; none if empty");
+                let data = Question::text("Data", "", "a file here that is passed to the profiler; none if empty");
                 let timeout = Question::text("Timeout", "10s", "how long the target may take to load it");
                 vec![class(), path(), data, timeout]
             }
@@ -94,13 +97,13 @@ impl Form {
     /// The change that is wanted, or why it cannot be had like this.
     pub(in crate::app) fn control_request(&self, change: Change) -> Result<Wanted, (usize, String)> {
         let at = |question: usize| move |complaint: String| (question, complaint);
-        let name = || EnvironmentName::new(self.typed(0)).map_err(|invalid| (0, format!("This is no name of a variable: {invalid}.")));
+        let name = || EnvironmentName::new(self.typed(0)).map_err(|invalid| (0, format!("Invalid variable name: {invalid}.")));
         let path = |question: usize| target_path(self.typed(question)).map_err(at(question));
         let class = || self.typed(0).parse().map_err(|_| (0, "Give the class as 8-4-4-4-12 hexadecimal digits.".to_owned()));
         let wanted = |command: Command, what: &str| Wanted { command, data: None, what: what.to_owned() };
         match change {
             Change::SetVariable => {
-                let value = EnvironmentValue::new(self.untrimmed(1)).map_err(|invalid| (1, format!("This is no value: {invalid}.")))?;
+                let value = EnvironmentValue::new(self.untrimmed(1)).map_err(|invalid| (1, format!("Invalid value: {invalid}.")))?;
                 Ok(wanted(Command::SetEnvironmentVariable { name: name()?, value: Some(value) }, self.typed(0)))
             }
             Change::UnsetVariable => Ok(wanted(Command::SetEnvironmentVariable { name: name()?, value: None }, self.typed(0))),
@@ -130,7 +133,7 @@ impl Control {
             Change::UnsetVariable => "Unset a variable",
             Change::StartupHook => "Start-up hook",
             Change::AttachProfiler => "Attach a profiler",
-            Change::StartupProfiler => "Profiler at start-up",
+            Change::StartupProfiler => "Startup profiler",
         }
     }
 
@@ -143,7 +146,7 @@ impl Control {
             }
             Change::SetVariable | Change::UnsetVariable => vec![
                 format!("{name} runs: what it has read before it does not read again. What it starts from now on inherits it."),
-                "It cannot be undone by leaving dn-top.".to_owned(),
+                "It stays when dn-top quits.".to_owned(),
             ],
             Change::StartupHook => vec![
                 format!("{name} loads this assembly and runs its StartupHook.Initialize() {when}, with all the rights of the process."),
@@ -154,7 +157,7 @@ impl Control {
                     "{name} loads this native library into itself {when}, with all the rights of the process. A bad one crashes it."
                 )];
                 if form.questions.len() > 2 {
-                    effects.push("Only one profiler can be loaded, and many can never be taken out again.".to_owned());
+                    effects.push("Only one profiler can be loaded, and many cannot be unloaded.".to_owned());
                 }
                 effects
             }

@@ -96,7 +96,7 @@ impl Dump {
         armed
             .into_iter()
             .chain([
-                format!("The process stops for {time}, and answers nothing meanwhile."),
+                format!("The process is stopped for {time} and answers no requests."),
                 format!("It writes the file itself, as {}, where it sees this path{place}: {size}.", self.user),
             ])
             .collect()

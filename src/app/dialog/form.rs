@@ -140,7 +140,7 @@ impl Form {
             Purpose::Trace(_) => "Record",
             Purpose::Launch(_) => "Run a program",
             Purpose::Port(_) => "Serve a diagnostic port",
-            Purpose::ClosePort(_) => "Take the diagnostic port down",
+            Purpose::ClosePort(_) => "Close the diagnostic port",
             Purpose::Producer(producer) => producer.title(),
             Purpose::Quit(_) => "Quit",
         };
@@ -175,7 +175,7 @@ impl Form {
             Purpose::Export(_) => &["Cancel", "Export"],
             Purpose::Launch(_) => &["Cancel", "Run"],
             Purpose::Port(_) => &["Cancel", "Serve"],
-            Purpose::ClosePort(_) => &["No", "Yes, take it down"],
+            Purpose::ClosePort(_) => &["No", "Yes, close it"],
             Purpose::Producer(producer) => producer.buttons(),
             Purpose::Quit(quit) => quit.buttons(),
         }

@@ -57,7 +57,7 @@ impl Launch {
         vec![
             "It starts suspended; its recording begins, then it runs. .NET programs that it starts run at once.".to_owned(),
             "What it writes goes into the file, and its newest lines are shown. It reads nothing from this terminal.".to_owned(),
-            "It goes on when dn-top is left.".to_owned(),
+            "It continues when dn-top quits.".to_owned(),
         ]
     }
 }

@@ -22,7 +22,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("on: perf map", "names of compiled methods, for perf report"),
     ("on: jit dump", "their code as well, for perf inject"),
     ("on: both", "perf map and jit dump"),
-    ("off", "write no more; the files stay"),
+    ("off", "stop writing; the files stay"),
 ];
 
 impl Form {
@@ -50,9 +50,9 @@ impl PerfMap {
             None => {
                 let known = match self.known {
                     Some(_) => "dn-top turned it on before.",
-                    None => "dn-top did not turn it on; a start-up setting or another tool may have.",
+                    None => "dn-top did not turn it on; a startup setting or another tool may have.",
                 };
-                return vec!["The runtime writes no more names. The files stay.".to_owned(), known.to_owned()];
+                return vec!["The runtime stops writing names. The files stay.".to_owned(), known.to_owned()];
             }
         };
         let here = self.folder.as_ref().map(|folder| format!(" (from here {})", folder.display())).unwrap_or_default();

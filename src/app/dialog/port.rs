@@ -35,8 +35,8 @@ impl Port {
     pub(super) fn effects(self, form: &Form) -> Vec<String> {
         vec![
             format!("A .NET program that is started with DOTNET_DiagnosticPorts={} connects here.", form.typed(PATH)),
-            "It waits before its first instruction until R lets it run; with ,nosuspend behind the path it does not wait.".to_owned(),
-            "Nothing changes for programs that run. It ends when dn-top is left: who waits then goes on waiting.".to_owned(),
+            "It is suspended at startup until R resumes it; with ,nosuspend after the path it is not.".to_owned(),
+            "Nothing changes for programs that run. It closes when dn-top quits: suspended processes stay suspended.".to_owned(),
         ]
     }
 }

@@ -66,8 +66,8 @@ impl ProducerForm {
         match self {
             Self::Begin => vec![
                 "Sessions of Perfetto's tracing service that name the data source dotnet record these processes.".to_owned(),
-                "Each opens a session in each process, and ends it with its own end, or when dn-top is left.".to_owned(),
-                "A process never waits: what the service does not take in time is dropped, and counted.".to_owned(),
+                "Each opens a session in each process, until it ends or dn-top quits.".to_owned(),
+                "Processes are never blocked: data that the service does not take in time is dropped and counted.".to_owned(),
             ],
             Self::GoesOn(sentences) => sentences.clone(),
         }

@@ -48,14 +48,14 @@ impl Quit {
                 1 => "A recording is under way.".to_owned(),
                 n => format!("{n} recordings are under way."),
             });
-            effects.push("Stop and finish: ask the runtimes to stop, take in the last of their data, then leave.".to_owned());
+            effects.push("Stop and finish: stop the sessions, read the rundown, then quit.".to_owned());
             effects.push(
-                "Keep recording: leave the dashboard; the recordings go on in this terminal until Ctrl-C or their process ends.".to_owned(),
+                "Keep recording: quit the dashboard; recordings continue in this terminal until Ctrl-C or their process ends.".to_owned(),
             );
         }
         if self.jobs > 0 {
             effects.push(
-                "A process is still carrying out a command; it will finish that without dn-top, but nobody will say how it went."
+                "A process is still carrying out a command; it will finish that without dn-top, and its result will not be shown."
                     .to_owned(),
             );
         }

@@ -13,7 +13,7 @@ pub struct Resume {
 }
 
 const OPTIONS: &[(&str, &str)] =
-    &[("this process", "the others go on waiting"), ("all that wait", "every process that is suspended at start-up and can be talked to")];
+    &[("this process", "the others stay suspended"), ("all that wait", "every attachable process that is suspended at startup")];
 
 impl Form {
     /// Asks about a process that waits at start-up, as `waiting` processes do.

@@ -135,8 +135,8 @@ fn about(level: Level) -> &'static str {
         Level::LogAlways => "everything, whatever its level",
         Level::Critical => "the process is about to end",
         Level::Error => "failures",
-        Level::Warning => "and what is not as it should be",
-        Level::Informational => "and the ordinary course of things",
+        Level::Warning => "and warnings",
+        Level::Informational => "and informational events",
         Level::Verbose => "and the details",
     }
 }

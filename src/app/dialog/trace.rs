@@ -41,19 +41,18 @@ const TRACEPOINTS: usize = 13;
 /// What is about events that come to us, and about their file.
 const OF_STREAMS: [usize; 9] = [BUFFER, RUNDOWN, STACKS, FULL, SIZE, STOP_ON, KEEP, FILE, SCHEDULING];
 /// Why it cannot be said of others.
-const NO_STREAM: &str = "not with tracepoints: no event comes here";
+const NO_STREAM: &str = "not with tracepoints: dn-top receives no events";
 /// What a trace with the kernel's scheduling cannot have.
 const NOT_WITH_SCHEDULING: [usize; 2] = [KEEP, TRACEPOINTS];
 const WITH_SCHEDULING: &str = "not with the kernel's scheduling: that is recorded from the beginning, into one file";
 
-const STACK_OPTIONS: &[(&str, &str)] =
-    &[("with", "every event says where it came from"), ("without", "smaller and cheaper; no method times")];
+const STACK_OPTIONS: &[(&str, &str)] = &[("with", "stacks of all events"), ("without", "smaller and cheaper; no method times")];
 const SCHEDULING_OPTIONS: &[(&str, &str)] = &[
     ("do not record", "events of .NET alone, in a .nettrace file"),
     ("record", "which threads ran when, by Perfetto's tracing service; one .perfetto-trace with both"),
 ];
 const FULL_OPTIONS: &[(&str, &str)] =
-    &[("drop events", "what is missing is counted"), ("stall the target", "nothing is lost, and a slow reader stops the process")];
+    &[("drop events", "losses are counted"), ("stall the target", "no loss; a slow reader blocks the process")];
 
 impl Form {
     /// Asks what to record of a process; what was ordered last stands there already.
@@ -73,11 +72,7 @@ impl Form {
                 "Ctrl-P lists them; or NAME:KEYWORDS:LEVEL:ARGUMENTS, such as My-Source:0x1:verbose:key=value",
             ),
             Question::text("Event ids", event_ids, "PROVIDER/80,81 for these alone, PROVIDER/^80 for all but these").refused(missing_ids),
-            Question::text(
-                "Buffer MB",
-                shown(order.buffer_mb.map(|mb| mb.to_string())),
-                "the most memory the runtime may hold events in; 256 if empty",
-            ),
+            Question::text("Buffer MB", shown(order.buffer_mb.map(|mb| mb.to_string())), "buffer size in the runtime, MB; 256 if empty"),
             Question::text(
                 "Rundown",
                 shown(order.rundown.clone()),
@@ -95,14 +90,14 @@ impl Form {
             Question::text(
                 "Keep only",
                 shown(order.flight.map(|keep| keep.span.map_or_else(|| format_size(keep.bytes), time))),
-                "flight recorder: the last 64MB or 5m, one file when it stops; everything if empty",
+                "flight recorder: keep the last 64MB or 5m; everything if empty",
             ),
             Question::text("File", "", "NAME_PID_date_time.nettrace in the current folder if empty"),
             Question::choice("Scheduling", SCHEDULING_OPTIONS, usize::from(order.scheduling)),
             Question::text(
                 "Tracepoints",
                 order.tracepoints.join(" "),
-                "into the kernel's user_events instead of a file, for perf: NAME, or NAME=ID,ID for these events",
+                "user_events tracepoints instead of a file, for perf: NAME, or NAME=ID,ID",
             ),
         ];
         let runtime = process.runtime.as_ref().map_or_else(|| "3.x".to_owned(), |version| version.as_str().to_owned());

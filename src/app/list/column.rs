@@ -75,12 +75,12 @@ impl Column {
             Self::Name => "NAME",
             Self::Runtime => "RUNTIME",
             Self::Cpu => "CPU%",
-            Self::Memory => "MEM",
+            Self::Memory => "RSS",
             Self::Heap => "HEAP",
             Self::Allocation => "ALLOC/S",
             Self::GcTime => "GC%",
             Self::Exceptions => "EXC/S",
-            Self::Queue => "QUEUE",
+            Self::Queue => "TPQ",
             Self::Threads => "THR",
             Self::User => "USER",
             Self::Uptime => "UPTIME",
@@ -210,7 +210,7 @@ fn caseless(a: &str, b: &str) -> Ordering {
     a.chars().flat_map(char::to_lowercase).cmp(b.chars().flat_map(char::to_lowercase))
 }
 
-/// How much a row wants to be looked at: recording first, the ill one before all, then ill, suspended, in trouble, running.
+/// Order of states: recording with a health issue, recording, health issue, suspended, in trouble, running.
 fn urgency(row: &Row) -> u8 {
     let is_ill = row.pulse.is_some_and(|pulse| pulse.ailment.is_some());
     match (&row.process.contact, row.process.run_state) {

@@ -1,6 +1,6 @@
 //! The process table: rows, their order, and which one is selected.
 //!
-//! The selection belongs to a process, not to a row: it stays with it when the table is sorted anew, and moves to a
+//! The selection belongs to a process, not to a row: it stays with it when the table is sorted again, and moves to a
 //! neighbour only when the process leaves the table. Order and marks are worked out when something changes, never while drawing.
 
 mod column;
@@ -63,7 +63,7 @@ impl Row {
         filter.passes(&[Field::text(pid.title(), scratch), a, b, c, d, e, f, recording])
     }
 
-    /// How the process is, in a word. Who records the sick one still wants to see why it is sick.
+    /// State of the process, in a word. A health issue is shown while recording, too.
     pub fn word(&self) -> &'static str {
         if let Some(ailment) = self.ailment() {
             return ailment.word();
@@ -73,7 +73,7 @@ impl Row {
             _ if self.recording => "recording",
             (Contact::Trouble { kind, .. }, _) => kind.word(),
             (_, RunState::Suspended) => "suspended",
-            (Contact::Unknown, _) => "asking",
+            (Contact::Unknown, _) => "connecting",
             (Contact::Ok, RunState::Running) if self.pulse.is_some() => "watched",
             (Contact::Ok, RunState::Running) => "running",
         }
@@ -98,7 +98,7 @@ pub struct ProcessList {
     selected: Option<ProcessKey>,
     /// Its place in `order`.
     cursor: Cursor,
-    /// Whether the selection is a person's: until somebody does something it is the first row, whichever process that becomes.
+    /// Whether the selection was made by a key or click: until then it is the first row, whichever process that becomes.
     pinned: bool,
     sort: Sort,
     filter: Filter,

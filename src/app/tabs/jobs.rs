@@ -51,7 +51,7 @@ pub fn phase_badge(recording: &Recording) -> (Sign, &'static str, Role) {
         Phase::Recording => (Sign::Recording, "recording", Role::Recording),
         Phase::Stopping { .. } => (Sign::Stopping, "stopping", Role::Accent),
         Phase::Done(Outcome { file: None, .. }) if recording.kernel.is_none() => (Sign::No, "failed", Role::Bad),
-        Phase::Done(Outcome { stopped_by: StoppedBy::Error, .. }) => (Sign::No, "broke off", Role::Bad),
+        Phase::Done(Outcome { stopped_by: StoppedBy::Error, .. }) => (Sign::No, "failed", Role::Bad),
         Phase::Done(Outcome { complete: true, .. }) => (Sign::Yes, "done", Role::Good),
         Phase::Done(_) => (Sign::Trouble, "incomplete", Role::Warning),
     }

@@ -96,7 +96,7 @@ pub trait List {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// What tells a row from others, also in a later snapshot.
+    /// Identity of a row, the same in a later snapshot.
     fn id(&self, row: usize) -> String;
     /// What a row has in a column.
     fn cell(&self, row: usize, column: usize) -> Cell;

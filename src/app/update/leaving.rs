@@ -1,4 +1,4 @@
-//! Leaving: never without the recordings, unless someone says so.
+//! Quitting: recordings are finished first, unless they are abandoned.
 
 use std::time::Duration;
 

@@ -25,7 +25,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
     state.dirty |= due.is_some_and(|due| due <= now.elapsed);
 
     if matches!(msg, Msg::Key(_) | Msg::Mouse(_) | Msg::Paste(_)) {
-        // From now on somebody has seen what is selected.
+        // From now on the selection counts as made.
         state.list.pin();
     }
     let mut effects = match msg {

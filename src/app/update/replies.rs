@@ -46,7 +46,7 @@ pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<E
     let orphan = state.overlay.as_ref().and_then(|overlay| overlay.subject()).filter(|subject| !alive(subject.key)).cloned();
     if let Some(subject) = orphan {
         state.overlay = None;
-        state.say(Level::Warning, format!("{subject} has ended; nothing was done."));
+        state.say(Level::Warning, format!("{subject} has ended; the action was not carried out."));
     }
     if let Some(pause) = &mut state.pause {
         pause.pending = Some(processes);
@@ -140,9 +140,9 @@ fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped:
     let loss = if dropped > 0 { format!(", {} dropped", Count(dropped)) } else { String::new() };
     let what = format!("{}, {} events{loss}, in {}", Bytes(bytes), Count(events), sanitise(&file.to_string_lossy()));
     match (outcome.stopped_by, outcome.complete) {
-        (StoppedBy::Error, _) => (Level::Error, format!("{subject}: the recording broke off.{trouble} Kept: {what}")),
+        (StoppedBy::Error, _) => (Level::Error, format!("{subject}: the recording failed.{trouble} Kept: {what}")),
         (StoppedBy::TargetExit, _) => (Level::Warning, format!("{subject} ended while it was recorded.{trouble} Kept: {what}")),
-        (StoppedBy::Event, true) => (Level::Good, format!("{subject}: the event came that was waited for. Recorded {what}.{trouble}")),
+        (StoppedBy::Event, true) => (Level::Good, format!("{subject}: stop event received. Recorded {what}.{trouble}")),
         (_, false) => (Level::Warning, format!("{subject}: recorded, without its last part.{trouble} Kept: {what}")),
         (_, true) => (Level::Good, format!("{subject}: recorded {what}.{trouble}")),
     }

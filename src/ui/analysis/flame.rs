@@ -35,7 +35,7 @@ fn frame(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place
     let profile = graph.counts.profile();
     let style = style(canvas, look, graph, place);
     let x = line.x + place.x;
-    // A gap tells a frame from the next one.
+    // A gap separates a frame from the next one.
     let columns = if place.width > 2 { place.width - 1 } else { place.width };
     let columns = columns.min(line.right().saturating_sub(x));
     for column in 0..columns {

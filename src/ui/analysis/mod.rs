@@ -10,12 +10,12 @@ mod tab;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::app::action::{Action, Status, entry};
 use crate::app::tabs::phase_badge;
 use crate::app::{Answer, Lint, State, Tab, Tracked, Typing};
 use crate::model::{Count, Phase, Stopwatch};
 
 use super::canvas::{Canvas, width};
-use super::invite::invite;
 
 pub(super) use panel::{Figure, figures};
 pub(super) use tab::text;
@@ -41,7 +41,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
         return None;
     }
     let Some(tracked) = state.shown_recording() else {
-        invite(canvas, state, area);
+        no_recording(canvas, state, area);
         return None;
     };
     heading(canvas, state, tracked, area);
@@ -51,12 +51,35 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
         Phase::Done(_) => match &tracked.reading {
             Answer::Asked(_) => "Reading its file …",
             Answer::Failed(trouble) => trouble,
-            Answer::Unasked | Answer::Here(()) => "Nothing was recorded.",
+            Answer::Unasked | Answer::Here(()) => "No events were recorded.",
         },
         _ => "Waiting for the first events …",
     };
     canvas.text(rest.x, rest.y, rest.width, text, canvas.theme.dim);
     None
+}
+
+/// What to press when nothing was recorded yet, or why nothing can be.
+pub(in crate::ui) fn no_recording(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
+    let theme = canvas.theme;
+    if let Some(reason) = refusal(state) {
+        canvas.wrapped(area, &reason, theme.warn);
+        return;
+    }
+    let profiles = state.profiles().join(" + ");
+    canvas.text(area.x, area.y, area.width, "No recording of this process.", theme.text);
+    let lines = [("t", profiles.as_str()), ("T", "choose what to record"), ("O", "filters, limits, when to stop, flight recorder")];
+    for ((key, what), y) in lines.into_iter().zip((area.y + 2)..area.bottom()) {
+        canvas.pieces(area.x, y, area.width, &[(key, theme.key), ("  ", theme.text), (what, theme.dim)]);
+    }
+}
+
+fn refusal(state: &State) -> Option<String> {
+    let entry = entry(Action::Trace)?;
+    match entry.status(state) {
+        Status::Refused(reason) => Some(reason),
+        Status::Ready | Status::Idle => None,
+    }
 }
 
 /// What to press where there are no counters.

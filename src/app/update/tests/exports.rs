@@ -21,7 +21,7 @@ fn wanted(world: &mut World) -> (String, String, TraceFormat) {
 fn a_recording_is_exported_while_it_goes_on() {
     let mut world = World::populated(120, 40);
     world.press("E");
-    assert!(world.state.overlay.is_none() && world.said_last().contains("no recording here to export"), "{:?}", world.said());
+    assert!(world.state.overlay.is_none() && world.said_last().contains("No recording to export"), "{:?}", world.said());
     world.press("⏎t");
     world.wait(1000);
     // Not a byte has come.
@@ -81,5 +81,5 @@ fn what_goes_into_the_kernel_or_left_no_file_is_not_exported() {
     let over = Recording { bytes: 0, ..recording(1, 1, Phase::Done(outcome)) };
     world.send(Msg::Recording(Box::new(over)));
     world.press("E");
-    assert!(world.state.overlay.is_none() && world.said_last().contains("no recording here to export"), "{:?}", world.said());
+    assert!(world.state.overlay.is_none() && world.said_last().contains("No recording to export"), "{:?}", world.said());
 }

@@ -79,7 +79,7 @@ fn nothing_is_done_to_a_process_that_is_not_there() {
     for key in ["t", "T", "d", "p", "e", "w", "W"] {
         world.press(key);
         assert_eq!(world.take_effects(), [], "{key}");
-        assert!(world.state.overlay.is_none() && world.said_last().contains("there is no process"), "{key}");
+        assert!(world.state.overlay.is_none() && world.said_last().contains("not a process"), "{key}");
     }
     let mut seen = Vec::new();
     for _ in 0..11 {

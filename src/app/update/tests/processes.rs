@@ -12,7 +12,7 @@ fn a_dialog_closes_when_its_process_ends() {
         assert!(world.state.overlay.is_some(), "{keys}");
         world.send(Msg::Processes(fleet().into_iter().skip(1).collect()));
         assert!(world.state.overlay.is_none(), "{keys}");
-        assert_eq!(world.said_last(), "OrderService (4242) has ended; nothing was done.");
+        assert_eq!(world.said_last(), "OrderService (4242) has ended; the action was not carried out.");
         world.take_effects();
         world.press("y⏎");
         assert!(world.take_effects().iter().all(|effect| matches!(effect, crate::app::Effect::Copy { .. })), "{keys}");

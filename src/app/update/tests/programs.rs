@@ -98,7 +98,7 @@ fn a_port_is_served_where_programs_find_it() {
         world.press("P⏎P");
         let effects = form(&world).effects().join(" ");
         assert!(effects.contains("Connected: Web (42), Job (43). The socket /run/port is removed."), "{effects}");
-        assert!(effects.contains("Waiting at start-up: 1.") && form(&world).focus == Field::Button(0), "{effects}");
+        assert!(effects.contains("Suspended at startup: 1.") && form(&world).focus == Field::Button(0), "{effects}");
         world.press(keys);
         let effects = world.take_effects();
         let [.., Effect::ClosePort { resume, ticket }] = effects.as_slice() else { panic!("{effects:?}") };

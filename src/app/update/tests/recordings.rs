@@ -85,7 +85,7 @@ fn an_end_is_told_as_it_was() {
         (done(StoppedBy::Interrupt, true, true, None), "OrderService (4242): recorded 1.8 MB, 63.8k events, in /x/y.nettrace."),
         (done(StoppedBy::Interrupt, false, true, None), "recorded, without its last part. Kept:"),
         (done(StoppedBy::TargetExit, false, true, None), "OrderService (4242) ended while it was recorded. Kept:"),
-        (done(StoppedBy::Error, false, true, Some("No space left on /x.")), "the recording broke off. No space left on /x. Kept:"),
+        (done(StoppedBy::Error, false, true, Some("No space left on /x.")), "the recording failed. No space left on /x. Kept:"),
         (done(StoppedBy::Error, false, false, Some("The session limit.")), "nothing was recorded. The session limit."),
     ] {
         let mut world = World::populated(120, 40);
