@@ -213,11 +213,6 @@ impl Live {
         &self.symbols
     }
 
-    /// The same, to add others.
-    pub fn symbols_mut(&mut self) -> &mut Symbols {
-        &mut self.symbols
-    }
-
     /// Takes in the methods that another stream of the same process told, such as a short session that only asks for them.
     pub fn add_symbols(&mut self, symbols: &Symbols) {
         self.symbols.absorb(symbols);

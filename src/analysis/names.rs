@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use crate::wire::Utf16;
 
 /// Texts by number. Equal ones have one number, and what does not fit has that of the empty text.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Names {
     text: String,
     /// Where in the text each ends; it begins where the one before ends.

@@ -28,7 +28,7 @@ const TEXT: usize = 12 << 20;
 /// The methods of a process and where their code is: from rundowns and from loads while it runs.
 ///
 /// A method has one body for each tier that it was compiled in. Bodies stay known when they are thrown away, until their place is used again.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Symbols {
     names: Names,
     /// By start.

@@ -88,7 +88,7 @@ pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<
     collector.stop();
     // It does not panic; and without its samples there is nothing.
     let Ok((threads, elapsed, loss, sees_kernel)) = sampling.await else { return Err(gone()) };
-    let (mut symbols, names_missing) = match names {
+    let (symbols, names_missing) = match names {
         None => (Symbols::default(), None),
         Some(Err(why)) => (Symbols::default(), Some(why)),
         Some(Ok(mut listener)) => {
@@ -100,7 +100,7 @@ pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<
     // Files are read for that.
     let named = tokio::task::spawn_blocking(move || {
         let known = if names_missing.is_none() { MethodNames::Complete } else { MethodNames::Missing };
-        let profile = collector.profile(&mut symbols, known);
+        let profile = collector.profile(&symbols, known);
         let (cut, broken) = collector.missing();
         CpuProfile { profile, period_ns, elapsed, threads, loss, sees_kernel, cut, broken, names_missing, ended }
     });

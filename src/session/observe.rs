@@ -47,7 +47,7 @@ impl Observer {
             snapshot: live.snapshot(at),
             events: self.events(live, now),
             recent: live.recent(),
-            cpu: cpu.map(|cpu| cpu.profile(live.symbols_mut(), names)),
+            cpu: cpu.map(|cpu| cpu.profile(live.symbols(), names)),
             profile: live.profile(),
         };
         // Samples without names are the reason to look for names: they are not left waiting.

@@ -78,16 +78,18 @@ impl Collector {
         self.lock().samples.missing()
     }
 
-    /// All samples. Adds to the symbols what has an address in a sample and is no managed method.
-    pub(in crate::session) fn profile(&self, symbols: &mut Symbols, names: MethodNames) -> Profile {
+    /// All samples, with the names of these methods, and of what else has an address in a sample.
+    pub(in crate::session) fn profile(&self, methods: &Symbols, names: MethodNames) -> Profile {
+        // What others show of a recording is what its file holds: there are methods alone.
+        let mut symbols = methods.clone();
         let mut collected = self.lock();
         collected.code.refresh();
         for address in collected.samples.addresses() {
             if symbols.find(address).is_none() {
-                collected.add_name(symbols, address, names);
+                collected.add_name(&mut symbols, address, names);
             }
         }
-        collected.samples.profile(symbols)
+        collected.samples.profile(&symbols)
     }
 
     fn lock(&self) -> MutexGuard<'_, Collected> {
