@@ -7,6 +7,7 @@ mod table;
 
 use crossterm::event::KeyEvent;
 
+use self::places::PANES;
 use super::effect::Effect;
 use super::state::State;
 
@@ -267,6 +268,70 @@ pub fn lookup(context: Context, event: &KeyEvent) -> Option<Action> {
 /// The first line of the table for an action.
 pub fn entry(action: Action) -> Option<&'static Entry> {
     TABLE.iter().find(|entry| entry.action == action)
+}
+
+const fn new(
+    action: Action,
+    keys: &'static [Key],
+    label: &'static str,
+    help: &'static str,
+    places: Places,
+    group: Group,
+    run: Run,
+) -> Entry {
+    Entry { action, keys, label, help, places, group, hint: 0, changes: false, valid: status::always, run }
+}
+
+const fn acts(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
+    new(action, keys, label, help, places, Group::Process, run)
+}
+
+const fn table(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
+    new(action, keys, label, help, places, Group::Table, run)
+}
+
+const fn details(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
+    new(action, keys, label, help, places, Group::Details, run)
+}
+
+const fn files(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, run: fn(&mut State)) -> Entry {
+    new(action, keys, label, help, PANES, Group::Files, Run::Do(run)).when(status::walking)
+}
+
+const fn moves(
+    action: Action,
+    keys: &'static [Key],
+    label: &'static str,
+    help: &'static str,
+    places: Places,
+    run: fn(&mut State),
+) -> Entry {
+    new(action, keys, label, help, places, Group::Move, Run::Do(run))
+}
+
+const fn program(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
+    new(action, keys, label, help, places, Group::Program, run)
+}
+
+const fn dialogs(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
+    new(action, keys, label, help, places, Group::Dialogs, run)
+}
+
+impl Entry {
+    const fn hint(mut self, hint: u8) -> Self {
+        self.hint = hint;
+        self
+    }
+
+    const fn changing(mut self) -> Self {
+        self.changes = true;
+        self
+    }
+
+    const fn when(mut self, valid: fn(&State) -> Status) -> Self {
+        self.valid = valid;
+        self
+    }
 }
 
 #[cfg(test)]

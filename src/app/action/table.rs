@@ -8,13 +8,13 @@ use super::places::{
     COUNTERS, DETAIL, ENDING, ENVIRONMENT, EVENTS, EVERYWHERE, FLAME, FORM, FORM_TEXT, INFO, JOBS, LINE, LIST, LISTED, LISTS, METHODS,
     PAGED, PALETTE, PANES, PICK, PICK_MANY, PLAIN_PANES, READER, TRACE, WATCH,
 };
-use super::{Action, Entry, Group, Key, Places, Run, Status, status};
+use super::{Action, Entry, Key, acts, details, dialogs, files, moves, program, status, table};
 use crate::app::cursor::Step;
 use crate::app::dialog::{Change, Overlay, Palette, Reader};
 use crate::app::effect::Effect;
 use crate::app::files::OpenFile;
 use crate::app::state::State;
-use crate::app::update::{files, keys, leaving, overlays, panes, process, watching};
+use crate::app::update::{files as ranges, keys, leaving, overlays, panes, process, watching};
 
 const ENTER: Key = Key::Plain(KeyCode::Enter);
 const BACKSPACE: Key = Key::Plain(KeyCode::Backspace);
@@ -225,15 +225,15 @@ pub static TABLE: &[Entry] = &[
         .hint(80)
         .when(status::jobs),
     // Recorded files.
-    files(Action::Earlier, &[char('[')], "earlier", "Move range end back.", |state| files::walk(state, |file| file.step(-1))).hint(70),
-    files(Action::Later, &[char(']')], "later", "Move range end forward.", |state| files::walk(state, |file| file.step(1))).hint(69),
-    files(Action::MuchEarlier, &[char('{')], "earlier", "Move range end far back.", |state| files::walk(state, |file| file.step(-10))),
-    files(Action::MuchLater, &[char('}')], "later", "Move range end far forward.", |state| files::walk(state, |file| file.step(10))),
+    files(Action::Earlier, &[char('[')], "earlier", "Move range end back.", |state| ranges::walk(state, |file| file.step(-1))).hint(70),
+    files(Action::Later, &[char(']')], "later", "Move range end forward.", |state| ranges::walk(state, |file| file.step(1))).hint(69),
+    files(Action::MuchEarlier, &[char('{')], "earlier", "Move range end far back.", |state| ranges::walk(state, |file| file.step(-10))),
+    files(Action::MuchLater, &[char('}')], "later", "Move range end far forward.", |state| ranges::walk(state, |file| file.step(10))),
     files(Action::Mark, &[char('b')], "range start", "Set range start here, or back to the beginning.", |state| {
-        files::walk(state, OpenFile::set_mark);
+        ranges::walk(state, OpenFile::set_mark);
     })
     .hint(68),
-    files(Action::Whole, &[char('B')], "whole file", "Show the whole file.", |state| files::walk(state, OpenFile::forget_span)).hint(67),
+    files(Action::Whole, &[char('B')], "whole file", "Show the whole file.", |state| ranges::walk(state, OpenFile::forget_span)).hint(67),
     // Getting about.
     moves(Action::Up, &[UP, char('k')], "up", "One line up.", PANES.and(PICK).and(READER), |state| panes::step(state, Step::By(-1))),
     moves(Action::Down, &[DOWN, char('j')], "down", "One line down.", PANES.and(PICK).and(READER), |state| panes::step(state, Step::By(1))),
@@ -352,67 +352,3 @@ pub static TABLE: &[Entry] = &[
         .hint(90)
         .when(status::abandon),
 ];
-
-const fn new(
-    action: Action,
-    keys: &'static [Key],
-    label: &'static str,
-    help: &'static str,
-    places: Places,
-    group: Group,
-    run: Run,
-) -> Entry {
-    Entry { action, keys, label, help, places, group, hint: 0, changes: false, valid: status::always, run }
-}
-
-const fn acts(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
-    new(action, keys, label, help, places, Group::Process, run)
-}
-
-const fn table(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
-    new(action, keys, label, help, places, Group::Table, run)
-}
-
-const fn details(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
-    new(action, keys, label, help, places, Group::Details, run)
-}
-
-const fn files(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, run: fn(&mut State)) -> Entry {
-    new(action, keys, label, help, PANES, Group::Files, Do(run)).when(status::walking)
-}
-
-const fn moves(
-    action: Action,
-    keys: &'static [Key],
-    label: &'static str,
-    help: &'static str,
-    places: Places,
-    run: fn(&mut State),
-) -> Entry {
-    new(action, keys, label, help, places, Group::Move, Do(run))
-}
-
-const fn program(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
-    new(action, keys, label, help, places, Group::Program, run)
-}
-
-const fn dialogs(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
-    new(action, keys, label, help, places, Group::Dialogs, run)
-}
-
-impl Entry {
-    const fn hint(mut self, hint: u8) -> Self {
-        self.hint = hint;
-        self
-    }
-
-    const fn changing(mut self) -> Self {
-        self.changes = true;
-        self
-    }
-
-    const fn when(mut self, valid: fn(&State) -> Status) -> Self {
-        self.valid = valid;
-        self
-    }
-}
