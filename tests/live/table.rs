@@ -249,7 +249,7 @@ fn perf_mapped(subject: &Subject<'_>) {
         // A runtime writes them to /tmp, wherever its TMPDIR is.
         let files: Vec<_> = names.iter().map(|name| Path::new("/tmp").join(name)).collect();
         let result = subject.run("perfmap", &["on", "--kind", kind, "--json"]).json();
-        assert_eq!(result, json!({"enabled": true, "kind": kind, "files": files}));
+        assert_eq!(result, json!({"enabled": true, "kind": kind, "files": files, "schema": 1}));
         let off = subject.run("perfmap", &["off", "--json"]).json();
         assert_eq!(off["enabled"], false);
         for file in files {
