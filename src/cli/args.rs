@@ -1,12 +1,13 @@
 //! What the command line may say.
 
+mod analysis;
 mod cpu;
 mod export;
 pub(super) mod perfetto;
 mod record;
 mod salvage;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -15,6 +16,7 @@ use crate::ipc::Guid;
 use crate::session::RESUME_ORPHANS;
 use crate::ui::Theme;
 
+pub(super) use analysis::{Analyze, CounterFormat, Counters, Heap, Report};
 pub(super) use cpu::Cpu;
 pub(super) use export::Export;
 pub(super) use record::{Events, Record, Run, Trace};
@@ -296,103 +298,6 @@ pub(super) struct Dump {
     /// Enable the diagnostic log of createdump, on the console of the target
     #[arg(long)]
     pub(super) diag: bool,
-    #[command(flatten)]
-    pub(super) output: Output,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Counters {
-    #[command(flatten)]
-    pub(super) target: Target,
-    /// Providers and meters, each with a list of counters, or all of them
-    #[arg(long, value_name = "NAME[COUNTER,..],NAME", default_value = "System.Runtime")]
-    pub(super) counters: String,
-    /// Time between two values
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_refresh)]
-    pub(super) interval: Duration,
-    /// Stop after this time, such as 30s
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub(super) duration: Option<Duration>,
-    /// Maximum number of histograms that the runtime reports
-    #[arg(long, value_name = "N", default_value = "10")]
-    pub(super) max_histograms: u32,
-    /// Maximum number of time series, one for each combination of tags, that the runtime reports
-    #[arg(long, value_name = "N", default_value = "1000")]
-    pub(super) max_time_series: u32,
-    /// Output file, created with mode 0600, never overwritten [default: standard output]
-    #[arg(short, long = "output", value_name = "FILE")]
-    pub(super) output_file: Option<PathBuf>,
-    /// Output format; json is one object a line
-    #[arg(long, value_enum, default_value = "text")]
-    pub(super) format: CounterFormat,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum CounterFormat {
-    Text,
-    Csv,
-    Json,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Heap {
-    #[command(flatten)]
-    pub(super) target: Target,
-    /// Number of types, at most 1000
-    #[arg(short = 'n', value_name = "N", default_value = "20")]
-    pub(super) count: usize,
-    /// Also write the object graph to this file: a .gcdump, or a trace for ui.perfetto.dev if its name ends in .perfetto-trace; created with mode 0600, never overwritten
-    #[arg(short = 'o', long = "output", value_name = "FILE")]
-    pub(super) graph_file: Option<PathBuf>,
-    /// Also write the object graph to NAME_PID_yyyymmdd_hhmmss.gcdump
-    #[arg(long, conflicts_with = "graph_file")]
-    pub(super) gcdump: bool,
-    /// Give up when no data arrives for this time
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
-    pub(super) timeout: Duration,
-    /// Do not ask before the full GC
-    #[arg(long)]
-    pub(super) yes: bool,
-    #[command(flatten)]
-    pub(super) output: Output,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Analyze {
-    /// A nettrace file, or a process: a pid, the name of an entry assembly, or the path of a diagnostic socket
-    #[arg(value_name = "FILE|TARGET")]
-    pub(super) source: String,
-    /// How long to record a process
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
-    pub(super) duration: Duration,
-    /// Number of rows
-    #[arg(short = 'n', value_name = "N", default_value = "20")]
-    pub(super) count: usize,
-    #[command(flatten)]
-    pub(super) output: Output,
-}
-
-impl Analyze {
-    /// The file, where it is not a process.
-    pub(super) fn file(&self) -> Option<&Path> {
-        let path = Path::new(&self.source);
-        (self.source.parse::<u32>().is_err() && path.is_file()).then_some(path)
-    }
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Report {
-    /// The file
-    pub(super) file: PathBuf,
-    /// Number of methods
-    #[arg(short = 'n', value_name = "N", default_value = "20")]
-    pub(super) count: usize,
-    /// Sort by inclusive time
-    #[arg(long)]
-    pub(super) inclusive: bool,
-    /// Include waiting threads
-    #[arg(long)]
-    pub(super) waiting: bool,
     #[command(flatten)]
     pub(super) output: Output,
 }

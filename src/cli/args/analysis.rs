@@ -1,0 +1,105 @@
+//! Options of the commands that analyse a process or a file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::{Output, Target, parse_refresh};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Counters {
+    #[command(flatten)]
+    pub(in crate::cli) target: Target,
+    /// Providers and meters, each with a list of counters, or all of them
+    #[arg(long, value_name = "NAME[COUNTER,..],NAME", default_value = "System.Runtime")]
+    pub(in crate::cli) counters: String,
+    /// Time between two values
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_refresh)]
+    pub(in crate::cli) interval: Duration,
+    /// Stop after this time, such as 30s
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(in crate::cli) duration: Option<Duration>,
+    /// Maximum number of histograms that the runtime reports
+    #[arg(long, value_name = "N", default_value = "10")]
+    pub(in crate::cli) max_histograms: u32,
+    /// Maximum number of time series, one for each combination of tags, that the runtime reports
+    #[arg(long, value_name = "N", default_value = "1000")]
+    pub(in crate::cli) max_time_series: u32,
+    /// Output file, created with mode 0600, never overwritten [default: standard output]
+    #[arg(short, long = "output", value_name = "FILE")]
+    pub(in crate::cli) output_file: Option<PathBuf>,
+    /// Output format; json is one object a line
+    #[arg(long, value_enum, default_value = "text")]
+    pub(in crate::cli) format: CounterFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum CounterFormat {
+    Text,
+    Csv,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Heap {
+    #[command(flatten)]
+    pub(in crate::cli) target: Target,
+    /// Number of types, at most 1000
+    #[arg(short = 'n', value_name = "N", default_value = "20")]
+    pub(in crate::cli) count: usize,
+    /// Also write the object graph to this file: a .gcdump, or a trace for ui.perfetto.dev if its name ends in .perfetto-trace; created with mode 0600, never overwritten
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(in crate::cli) graph_file: Option<PathBuf>,
+    /// Also write the object graph to NAME_PID_yyyymmdd_hhmmss.gcdump
+    #[arg(long, conflicts_with = "graph_file")]
+    pub(in crate::cli) gcdump: bool,
+    /// Give up when no data arrives for this time
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = humantime::parse_duration)]
+    pub(in crate::cli) timeout: Duration,
+    /// Do not ask before the full GC
+    #[arg(long)]
+    pub(in crate::cli) yes: bool,
+    #[command(flatten)]
+    pub(in crate::cli) output: Output,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Analyze {
+    /// A nettrace file, or a process: a pid, the name of an entry assembly, or the path of a diagnostic socket
+    #[arg(value_name = "FILE|TARGET")]
+    pub(in crate::cli) source: String,
+    /// How long to record a process
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub(in crate::cli) duration: Duration,
+    /// Number of rows
+    #[arg(short = 'n', value_name = "N", default_value = "20")]
+    pub(in crate::cli) count: usize,
+    #[command(flatten)]
+    pub(in crate::cli) output: Output,
+}
+
+impl Analyze {
+    /// The file, where it is not a process.
+    pub(in crate::cli) fn file(&self) -> Option<&Path> {
+        let path = Path::new(&self.source);
+        (self.source.parse::<u32>().is_err() && path.is_file()).then_some(path)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Report {
+    /// The file
+    pub(in crate::cli) file: PathBuf,
+    /// Number of methods
+    #[arg(short = 'n', value_name = "N", default_value = "20")]
+    pub(in crate::cli) count: usize,
+    /// Sort by inclusive time
+    #[arg(long)]
+    pub(in crate::cli) inclusive: bool,
+    /// Include waiting threads
+    #[arg(long)]
+    pub(in crate::cli) waiting: bool,
+    #[command(flatten)]
+    pub(in crate::cli) output: Output,
+}
