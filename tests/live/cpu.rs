@@ -197,8 +197,11 @@ fn threads_that_wait_take_no_processor_time() {
         let threads = profile["threads"].as_array().unwrap();
         eprintln!("{runtime}: {} threads, {} ms in {} ms", threads.len(), profile["cpu_ms"], profile["duration_ms"]);
         assert!(threads.len() > 7, "{runtime}: {profile:#}");
-        // Events of methods are sent by one.
-        let works = |thread: &&Value| thread["name"] == ".NET EventPipe" || runtime.major() == 3 && thread["id"] != program.pid();
+        // Events of methods are sent by one, and what was called often is compiled again by another.
+        let works = |thread: &&Value| {
+            let name = thread["name"].as_str().unwrap();
+            name == ".NET EventPipe" || name.starts_with(".NET Tiered") || runtime.major() == 3 && thread["id"] != program.pid()
+        };
         for thread in threads.iter().filter(|thread| !works(thread)) {
             assert!(number(&thread["cpu_percent"]) <= 0.5, "{runtime}: {thread}");
         }
