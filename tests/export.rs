@@ -287,7 +287,7 @@ fn nothing_is_overwritten_and_what_is_no_recording_is_refused() {
         fs::remove_file(&out).unwrap();
         symlink("/dev/null", &out).unwrap();
         run(&["export", file, "--format", format, "-o", out.to_str().unwrap()]).assert_refused(1, "exists already and is not overwritten");
-        run(&["export", "/etc/passwd", "--format", format, "-o", "-"]).assert_refused(1, "/etc/passwd cannot be read");
+        run(&["export", "/etc/passwd", "--format", format, "-o", "-"]).assert_refused(1, "/etc/passwd is not a nettrace file");
     }
     run(&["export", file, file, "--format", "pprof"]).assert_refused(2, "several files in one can only be had with --format perfetto");
     for option in ["--slices", "--flows"] {

@@ -138,7 +138,7 @@ fn nothing_is_salvaged_over_another_file_or_from_none() {
     salvage(&file, &file).assert_refused(1, "exists already and is not overwritten");
     assert_eq!(fs::read(&out).unwrap(), b"mine");
     fs::write(&file, "What is the time, please?").unwrap();
-    salvage(&file, &place.path().join("c")).assert_refused(1, "cannot be read");
+    salvage(&file, &place.path().join("c")).assert_refused(1, "is not a nettrace file");
     fs::write(&file, "").unwrap();
     salvage(&file, &place.path().join("c")).assert_refused(1, "it holds no events");
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 2, "something is left behind");
@@ -242,12 +242,12 @@ fn what_is_no_trace_is_not_opened() {
     fs::write(&empty, b"").unwrap();
     for (file, words) in [
         (missing.as_path(), "missing cannot be opened: No such file"),
-        (&other, "other cannot be read: "),
+        (&other, "other is not a nettrace file"),
         (&old, "this is a NetPerf stream"),
         (&empty, "ends before its header does"),
         (place.path(), "cannot be read: Is a directory"),
     ] {
-        run(&["open".as_ref(), file.as_os_str()]).assert_refused(2, words);
+        run(&["open".as_ref(), file.as_os_str()]).assert_refused(1, words);
     }
     run(&["open"]).code.eq(&2).then_some(()).expect("a file is missing");
 }

@@ -157,7 +157,7 @@ pub enum Effect {
     },
     /// Serve it no longer; sessions end properly.
     EndProducer,
-    /// Let a process run that waits at start-up. Answer: `Msg::JobDone`.
+    /// Let a process run that waits at startup. Answer: `Msg::JobDone`.
     Resume {
         /// Which process.
         key: ProcessKey,

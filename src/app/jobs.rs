@@ -40,7 +40,7 @@ pub enum JobKind {
     Dump(DumpRequest),
     /// A perf map of this kind, or none.
     PerfMap(Option<PerfMapKind>),
-    /// To run, after waiting at start-up.
+    /// To run, after waiting at startup.
     Resume,
     /// A change, and what with.
     Control(Change, String),

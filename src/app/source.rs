@@ -103,6 +103,10 @@ impl Source {
     /// Whether a recording of these profiles, as [`Recording::what`](crate::model::Recording::what) has them, can hold it; `None` where it is not
     /// made of profiles alone.
     pub fn is_in(self, what: &[String]) -> Option<bool> {
+        // Nothing is known of a file.
+        if what.is_empty() {
+            return None;
+        }
         let (name, keyword, level) = self.needs();
         let mut found = false;
         for word in what {
@@ -133,5 +137,6 @@ mod tests {
         let held = Source::ALL.map(|source| source.is_in(&usual).unwrap());
         assert_eq!(held, [true, false, true, false, true, true, false, false, true, false, true]);
         assert_eq!(Source::Collections.is_in(&["dotnet-common", "My-Own:1:5"].map(str::to_owned)), None);
+        assert_eq!(Source::Collections.is_in(&[]), None);
     }
 }

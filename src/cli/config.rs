@@ -45,7 +45,10 @@ pub(super) fn with_defaults(command: Command) -> Result<Command, Failure> {
     let name = sanitise(&path.to_string_lossy());
     let text = match read(&path) {
         Ok(text) => text,
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(command),
+        // A home that another user's program was started with has nothing for us.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied) => {
+            return Ok(command);
+        }
         Err(error) => return Err(Failure::usage(format!("cannot read {name}: {error}"))),
     };
     apply(command, &text).map_err(|Mistake { at, what }| {

@@ -28,7 +28,7 @@ pub struct Capabilities {
     pub dump_errors: bool,
     /// Whether perf maps can be turned on.
     pub perf_map: bool,
-    /// Whether a start-up hook can be applied.
+    /// Whether a startup hook can be applied.
     pub startup_hook: bool,
     /// Whether a profiler can be attached.
     pub profiler: bool,

@@ -151,7 +151,7 @@ commands! {
         /// Where the events go, and all else.
         session: Destination<(FilteredStream, BufferMode)>,
     };
-    /// Loads a profiler into the running process. Not before start-up is over.
+    /// Loads a profiler into the running process. Not before startup is over.
     0x0301 AttachProfiler since 3 {
         /// How long the target may take, in milliseconds.
         timeout_ms: u32,

@@ -59,7 +59,7 @@ hresults! {
     PROFILER_ALREADY_ACTIVE = 0x8013_136a, "CORPROF_E_PROFILER_ALREADY_ACTIVE",
         "a profiler is in this process already, and there is room for one only";
     PROFILER_NOT_ATTACHABLE = 0x8013_1368, "CORPROF_E_PROFILER_NOT_ATTACHABLE",
-        "this profiler cannot be attached to a process that runs, it lacks ICorProfilerCallback3: have a suspended process load it at start-up";
+        "this profiler cannot be attached to a process that runs, it lacks ICorProfilerCallback3: have a suspended process load it at startup";
     PROFILER_DETACHING = 0x8013_1367, "CORPROF_E_PROFILER_DETACHING",
         "a profiler is just leaving this process: wait a moment and try again";
     PROFILER_CANCEL_ACTIVATION = 0x8013_1375, "CORPROF_E_PROFILER_CANCEL_ACTIVATION",

@@ -38,7 +38,7 @@ impl Capability {
             family("dump", "dump", Code::GenerateCoreDump, can.dump),
             row("dump errors in words", Code::GenerateCoreDump3, yes()),
             row("perf map", Code::EnablePerfMap, yes()),
-            row("start-up hook", Code::ApplyStartupHook, yes()),
+            row("startup hook", Code::ApplyStartupHook, yes()),
             row("attach a profiler", Code::AttachProfiler, yes()),
         ]
     }

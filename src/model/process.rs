@@ -52,7 +52,7 @@ pub struct Process {
     pub started_unix_ms: u64,
     /// What it uses of the machine.
     pub usage: Usage,
-    /// Running, or waiting at start-up for a resume.
+    /// Running, or waiting at startup for a resume.
     pub run_state: RunState,
     /// Whether its runtime can be talked to.
     pub contact: Contact,
@@ -123,7 +123,7 @@ pub enum RunState {
     /// The runtime runs.
     #[default]
     Running,
-    /// The runtime waits at start-up for a `ResumeRuntime` command.
+    /// The runtime waits at startup for a `ResumeRuntime` command.
     Suspended,
 }
 

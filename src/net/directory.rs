@@ -90,13 +90,13 @@ impl Clients {
         Ok(())
     }
 
-    /// Takes the port down, if one is served. Its socket goes, and who is connected looks for it in vain; who waits at start-up goes on waiting.
+    /// Takes the port down, if one is served. Its socket goes, and who is connected looks for it in vain; who waits at startup goes on waiting.
     pub fn close_port(&self) {
         let port = self.port().take();
         drop(port);
     }
 
-    /// Lets a process run that waits at start-up for us: on our port, on its own socket, or on both. `None` where it has neither. It is
+    /// Lets a process run that waits at startup for us: on our port, on its own socket, or on both. `None` where it has neither. It is
     /// an error where it waits on, for another port.
     pub async fn resume(&self, process: &Process) -> Option<Result<(), ExchangeError>> {
         let ways: Vec<Client> = self.calling(process).into_iter().chain(self.dialling(process)).collect();

@@ -78,7 +78,7 @@ pub enum Cause {
     /// The request does not fit a message.
     #[error("{0}")]
     TooLong(#[from] TooLong),
-    /// Not sent: the process waits at start-up for its resume.
+    /// Not sent: the process waits at startup for its resume.
     #[error("not sent, because the process is suspended at startup and might not survive it: resume it first")]
     Suspended,
     /// Not sent: it changes the target, and only looking is allowed.

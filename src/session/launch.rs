@@ -1,4 +1,4 @@
-//! A program that is started to be recorded: it waits at start-up, on a port of its own, until its session has begun.
+//! A program that is started to be recorded: it waits at startup, on a port of its own, until its session has begun.
 //!
 //! It gets `DOTNET_DiagnosticPorts`, and so do the programs that it starts: those are let go on at once, and what a .NET program starts does not even
 //! wait (seen on 9: a variable that is set while the runtime is suspended is its children's). It runs in a process group of its own, so

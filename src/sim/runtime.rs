@@ -49,7 +49,7 @@ pub(super) struct Runtime {
     suspended: watch::Sender<bool>,
     sessions: BTreeMap<u64, Session>,
     streams: JoinSet<()>,
-    /// Whether a start-up hook was applied that does not load.
+    /// Whether a startup hook was applied that does not load.
     bad_hook: bool,
 }
 

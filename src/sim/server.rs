@@ -57,7 +57,7 @@ impl Simulated {
         &self.socket
     }
 
-    /// Whether it waits at start-up for a resume, from now on.
+    /// Whether it waits at startup for a resume, from now on.
     pub fn suspension(&self) -> watch::Receiver<bool> {
         self.suspended.clone()
     }

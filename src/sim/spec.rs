@@ -19,7 +19,7 @@ pub struct Spec {
     pub command: Vec<String>,
     /// Its environment, `NAME=value`.
     pub environment: Vec<String>,
-    /// Whether it waits at start-up for a resume on its own socket.
+    /// Whether it waits at startup for a resume on its own socket.
     pub suspended: bool,
     /// A diagnostic port that it connects to.
     pub port: Option<ConnectPort>,
@@ -34,7 +34,7 @@ pub struct Spec {
 pub struct ConnectPort {
     /// Where it is served, now or later.
     pub path: PathBuf,
-    /// Whether the runtime waits at start-up for a resume over it.
+    /// Whether the runtime waits at startup for a resume over it.
     pub suspend: bool,
 }
 

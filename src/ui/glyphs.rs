@@ -19,7 +19,7 @@ pub(super) struct Glyphs {
     pub(super) running: &'static str,
     /// A process is watched.
     pub(super) watched: &'static str,
-    /// A process waits at start-up.
+    /// A process waits at startup.
     pub(super) suspended: &'static str,
     /// A process is recorded.
     pub(super) recording: &'static str,

@@ -5,7 +5,7 @@
 //! cargo bench --bench program -- htop             another program in the same terminal, to compare
 //! ```
 //!
-//! Start-up is the median of several runs. Idle figures are over twenty seconds: processor time from `schedstat` and wake-ups
+//! Startup is the median of several runs. Idle figures are over twenty seconds: processor time from `schedstat` and wake-ups
 //! from `voluntary_ctxt_switches`, both summed over all threads, memory from `smaps_rollup`, bytes as they reach the
 //! terminal. Latency is from a key's write to the first byte that comes back, at random phase to the refresh. Last comes a real .NET 9 program, where
 //! `tests/setup.sh` has brought one.
@@ -112,7 +112,7 @@ fn pids(folder: &Path) -> BTreeSet<String> {
     names.filter_map(|name| Some(name.strip_prefix("dotnet-diagnostic-")?.split_once('-')?.0.to_owned())).collect()
 }
 
-/// Start-up, idle and keys. Returns the program, still running.
+/// Startup, idle and keys. Returns the program, still running.
 fn measure(open: &dyn Fn() -> Screen, is_full: &dyn Fn(&str) -> bool) -> Screen {
     let (mut bytes, mut frames) = (Vec::new(), Vec::new());
     for _ in 0..STARTS {

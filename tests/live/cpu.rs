@@ -311,7 +311,7 @@ fn a_recording_that_is_looked_at_shows_cpu_time() {
         program.tell("spend 60000");
         let mut progress = recorder.progress();
         let is_shown = |recording: &Recording| {
-            cpu_time(recording.findings.as_deref(), "Known.Burn").is_some_and(|(own, all)| own > 300_000_000 && own * 2 > all)
+            cpu_time(recording.findings.as_deref(), "Known.Burn").is_some_and(|(own, all)| own > 2_000_000_000 && own * 2 > all)
         };
         let shown = timeout(PATIENCE * 2, progress.wait_for(is_shown)).await;
         assert!(shown.is_ok(), "{runtime}: {:?}", cpu_time(recorder.progress().borrow().findings.as_deref(), "Known.Burn"));

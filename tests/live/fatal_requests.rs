@@ -6,7 +6,6 @@ use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use dn_top::ipc::{Command, PerfMapKind, TargetPath};
 use dn_top::net::Cause;
@@ -326,19 +325,10 @@ fn a_dump_program_that_is_stuck_can_be_ended() {
     });
 }
 
-/// A program that creates no thread at present: 3.1's dump program may not end where one is just being created.
+/// A program that creates no thread at present.
 fn settled(runtime: &Runtime) -> Program {
     let program = runtime.program("work").arg("1").arg("10").start();
-    let folder = format!("/proc/{}/task", program.pid());
-    let (mut threads, mut since) = (0, Instant::now());
-    let same_for_a_second = || {
-        let now = fs::read_dir(&folder).unwrap().count();
-        if std::mem::replace(&mut threads, now) != now {
-            since = Instant::now();
-        }
-        (since.elapsed() > Duration::from_secs(1)).then_some(())
-    };
-    poll(PATIENCE, same_for_a_second).expect("threads come and go");
+    program.settle();
     program
 }
 
@@ -396,9 +386,9 @@ fn no_form_of_the_dashboard_ends_a_runtime() {
         screen.wait_for("startup hook");
         screen.keys(&DOWN.repeat(6));
         screen.keys(ENTER);
-        screen.wait_for("Start-up hook · ");
+        screen.wait_for("Startup hook · ");
         screen.keys(&format!("{TAB}{}{TAB}y", program_file(runtime).display()));
-        screen.wait_for("start-up hook failed");
+        screen.wait_for("startup hook failed");
         assert!(program.is_alive() && program.answers(), "{runtime} {}", program.stderr());
     });
 }
@@ -435,9 +425,9 @@ fn no_key_of_the_dashboard_ends_a_suspended_runtime() {
             screen.keys("a");
             screen.wait_for("startup hook");
             screen.keys(&format!("{}{ENTER}", DOWN.repeat(6)));
-            screen.wait_for("Start-up hook · ");
+            screen.wait_for("Startup hook · ");
             screen.keys(&format!("{TAB}{}{TAB}y", program_file(runtime).display()));
-            screen.wait_for("start-up hook failed");
+            screen.wait_for("startup hook failed");
             assert!(program.is_alive(), "{runtime} {}", program.stderr());
             screen.keys("R");
             screen.wait_for("runs its first instructions");

@@ -166,7 +166,7 @@ impl Served {
 struct Victim<'a> {
     runtime: &'a Runtime,
     program: Program,
-    /// Where its start-up hook and its perf map would write.
+    /// Where its startup hook and its perf map would write.
     place: tempfile::TempDir,
 }
 

@@ -39,6 +39,7 @@ fn documented_command_lines_work() {
         assert!(ok(format!("stack report -p {pid}")).contains("thread"), "{runtime}");
         ok(format!("gcdump collect -p {pid} -t 30"));
         assert_eq!(files(place).iter().filter(|file| file.ends_with(".gcdump")).count(), 1, "{runtime}");
+        program.settle();
         ok(format!("dump collect -p {pid} --type Mini -o {}", place.join("core").display()));
         assert!(place.join("core").exists() && program.answers(), "{runtime}");
     });

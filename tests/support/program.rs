@@ -157,6 +157,20 @@ impl Program {
         after_name.split_whitespace().nth(19).and_then(|ticks| ticks.parse().ok()).unwrap_or(0)
     }
 
+    /// Waits until it has created and ended no thread for a second: 3.1's dump program fails, or does not end, where one is just being created.
+    pub(crate) fn settle(&self) {
+        let folder = format!("/proc/{}/task", self.pid);
+        let (mut threads, mut since) = (0, Instant::now());
+        let same_for_a_second = || {
+            let now = fs::read_dir(&folder).unwrap().count();
+            if std::mem::replace(&mut threads, now) != now {
+                since = Instant::now();
+            }
+            (since.elapsed() > Duration::from_secs(1)).then_some(())
+        };
+        poll(PATIENCE, same_for_a_second).expect("threads come and go");
+    }
+
     /// Whether it has not ended.
     pub(crate) fn is_alive(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()

@@ -11,7 +11,7 @@ use super::{Form, Purpose, Question, Subject};
 pub struct ClosePort {
     path: PathBuf,
     connected: Vec<Subject>,
-    /// How many of them wait at start-up.
+    /// How many of them wait at startup.
     waiting: usize,
     /// How many of them are being recorded.
     recorded: usize,

@@ -1,4 +1,4 @@
-//! Dialogs for what is changed in a runtime: variables, start-up hooks, profilers.
+//! Dialogs for what is changed in a runtime: variables, startup hooks, profilers.
 
 use std::path::PathBuf;
 
@@ -15,11 +15,11 @@ pub enum Change {
     SetVariable,
     /// A variable goes.
     UnsetVariable,
-    /// A start-up hook is run.
+    /// A startup hook is run.
     StartupHook,
     /// A profiler is loaded into a process that runs.
     AttachProfiler,
-    /// A profiler is loaded into a process that waits at start-up.
+    /// A profiler is loaded into a process that waits at startup.
     StartupProfiler,
 }
 
@@ -131,7 +131,7 @@ impl Control {
         match self.change {
             Change::SetVariable => "Set a variable",
             Change::UnsetVariable => "Unset a variable",
-            Change::StartupHook => "Start-up hook",
+            Change::StartupHook => "Startup hook",
             Change::AttachProfiler => "Attach a profiler",
             Change::StartupProfiler => "Startup profiler",
         }

@@ -43,7 +43,7 @@ pub enum Purpose {
     PerfMap(PerfMap),
     /// The start of what waits for it.
     Resume(Resume),
-    /// A variable, a start-up hook or a profiler.
+    /// A variable, a startup hook or a profiler.
     Control(Control),
     /// A recording.
     Trace(Trace),

@@ -16,7 +16,7 @@ const OPTIONS: &[(&str, &str)] =
     &[("this process", "the others stay suspended"), ("all that wait", "every attachable process that is suspended at startup")];
 
 impl Form {
-    /// Asks about a process that waits at start-up, as `waiting` processes do.
+    /// Asks about a process that waits at startup, as `waiting` processes do.
     pub(in crate::app) fn resume(process: &Process, waiting: usize) -> Self {
         let subject = Subject { key: process.key, name: process.name.clone() };
         Self::new(Some(subject), Purpose::Resume(Resume { name: process.name.clone(), waiting }), vec![Question::choice("Run", OPTIONS, 0)])

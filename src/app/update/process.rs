@@ -186,7 +186,7 @@ pub(in crate::app) fn launched(state: &mut State, ticket: Ticket, recording: Rec
     vec![Effect::Refresh]
 }
 
-/// Lets a process run that waits at start-up, or every one that does.
+/// Lets a process run that waits at startup, or every one that does.
 pub(in crate::app) fn resume(state: &mut State, subject: Subject, all: bool) -> Vec<Effect> {
     let subjects = if all { state.waiting().collect() } else { vec![subject] };
     let begin = |subject: Subject| {

@@ -19,7 +19,7 @@ use crate::net::proc::{Proc, entry_name, version_of};
 const SHORTEST_SPAN: Duration = Duration::from_millis(400);
 /// The first percentage may be a rough one: a list that is printed once does not wait for more.
 const FIRST_SPAN: Duration = Duration::from_millis(90);
-/// A start-up that has come to its diagnostic server and no further for so long is a wait, whatever its environment says.
+/// A startup that has come to its diagnostic server and no further for so long is a wait, whatever its environment says.
 const LONGEST_START: Duration = Duration::from_secs(5);
 
 /// Everyone who was listed at the last scan.

@@ -17,7 +17,7 @@ pub(crate) struct Threads {
     pub(crate) runtime: bool,
     /// The diagnostic server's is among them.
     pub(crate) server: bool,
-    /// The start-up wait is over: there is a thread that comes after it.
+    /// The startup wait is over: there is a thread that comes after it.
     pub(crate) started: bool,
 }
 

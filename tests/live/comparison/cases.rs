@@ -174,7 +174,7 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
         ("an empty session", 0x0202),
         ("an empty session 2", 0x0203),
         ("an empty attachment", 0x0301),
-        ("an empty start-up profiler", 0x0302),
+        ("an empty startup profiler", 0x0302),
         ("an empty variable", 0x0403),
         ("an empty perf map", 0x0405),
         ("an empty hook", 0x0407),
@@ -236,10 +236,10 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
     add("half a profiler", request(0x0301, &[&number(1000), &class[..9]].concat()), Sent::Whole, READS_ON, nothing);
     add("a profiler without data", attachment(&[]), Sent::Whole, NONE, nothing);
     add("a profiler without a path", request(0x0301, &[&number(1000), &class[..]].concat()), Sent::Whole, READS_ON, nothing);
-    add("half a start-up profiler", request(0x0302, &class[..9]), Sent::Whole, READS_ON, nothing);
-    add("a start-up profiler without a path", request(0x0302, &class), Sent::Whole, READS_ON, nothing);
+    add("half a startup profiler", request(0x0302, &class[..9]), Sent::Whole, READS_ON, nothing);
+    add("a startup profiler without a path", request(0x0302, &class), Sent::Whole, READS_ON, nothing);
     add(
-        "a start-up profiler of a program that runs",
+        "a startup profiler of a program that runs",
         request(0x0302, &[&class[..], &text("/no/such.so")].concat()),
         Sent::Whole,
         NONE,
