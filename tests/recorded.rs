@@ -272,7 +272,7 @@ fn the_dashboard_opens_files_and_walks_through_their_time() {
     screen.keys("B");
     screen.wait_for("whole file, 0:");
     screen.keys("t");
-    screen.wait_for("there is no process to do this to");
+    screen.wait_for("A recorded file is open, not a process.");
     screen.keys("q");
     screen.wait_for("Enter details");
     screen.keys("j");
