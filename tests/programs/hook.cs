@@ -1,4 +1,4 @@
-// A startup hook, no program: writes what it sees of the variable DN_TOP_SET into the file that DN_TOP_HOOK names.
+// A start-up hook, no program: writes what it sees of the variable DN_TOP_SET into the file that DN_TOP_HOOK names.
 using System;
 using System.IO;
 

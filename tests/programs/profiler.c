@@ -1,5 +1,5 @@
 // The least that a CLR profiler can be. When it is attached it writes "attached" into the file that its client data names; when it is loaded at
-// startup, "started" into the file that the variable DN_TOP_PROFILER names. Interfaces as in corprof.idl of the runtime.
+// start-up, "started" into the file that the variable DN_TOP_PROFILER names. Interfaces as in corprof.idl of the runtime.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
