@@ -9,7 +9,7 @@ use super::event::{Context, Event, Header};
 use super::{Loss, Sink, ThreadId};
 
 /// Most bytes that are held back. Runtimes write a sequence point for every 10 MB of events, and mark an event ten times a second.
-const HELD: usize = 4 << 20;
+const HELD: usize = 2 << 20;
 /// Fewer events than this are put in order whenever some of them can be handed over; more only once as many have come.
 const BATCH: usize = 1024;
 /// Memory that is kept for what comes next, bytes.
