@@ -90,7 +90,7 @@ impl Clients {
         Ok(())
     }
 
-    /// Takes the port down, if one is served. Its socket goes, and who is connected looks for it in vain; who waits at startup goes on waiting.
+    /// Takes the port down, if one is served. Its socket is removed: connected runtimes cannot reconnect, and suspended ones stay suspended.
     pub fn close_port(&self) {
         let port = self.port().take();
         drop(port);

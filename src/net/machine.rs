@@ -41,7 +41,7 @@ fn process_list(sources: &Sources) -> Check {
         Err(error) => Check::bad("/proc", format!("cannot be read: {error}"), "mount it: no process is found without it"),
         Ok(proc) if proc.stat(1).is_err() => Check::bad(
             "/proc",
-            "shows processes of other users to nobody but them (hidepid)".to_owned(),
+            "hides the processes of other users (mount option hidepid)".to_owned(),
             "`sudo dn-top` sees them, or mount it with hidepid=0",
         ),
         Ok(_) => Check::good("/proc", "shows the processes of all users".to_owned()),

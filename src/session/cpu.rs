@@ -51,7 +51,7 @@ pub struct CpuProfile {
     pub broken: u64,
     /// Why names of methods may be missing, where they may.
     pub names_missing: Option<String>,
-    /// Whether the process ended meanwhile.
+    /// Whether the process ended before the sampling did.
     pub ended: bool,
 }
 

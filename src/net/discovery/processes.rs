@@ -116,7 +116,7 @@ impl ProcessScan {
 }
 
 impl ScannedProcess {
-    /// The facts that stay for a process's life. `None` if it ended meanwhile or cannot be read at all.
+    /// The facts that stay for a process's life. `None` if it has ended or cannot be read.
     fn read(proc: &Proc, pid: u32, inode: u64, counted: u64, now: Instant) -> Option<Self> {
         let stat = proc.stat(pid).ok()?;
         let kernel = stat.flags & KERNEL_THREAD != 0;

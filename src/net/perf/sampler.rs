@@ -153,7 +153,7 @@ impl CpuSampler {
             return Ok(());
         }
         let folder = format!("{}/task/{thread}", self.key.pid);
-        // It ended meanwhile where these cannot be read.
+        // Where these cannot be read the thread has ended.
         let Ok(identity) = self.proc.identity_of(&folder, thread) else { return Ok(()) };
         let opened = match self.open(thread) {
             // Events of the kernel take more rights than those of a program.
