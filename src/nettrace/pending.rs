@@ -9,7 +9,7 @@ use super::event::{Context, Event, Header};
 use super::{Loss, Sink, ThreadId};
 
 /// Most bytes that are held back. Runtimes write a sequence point for every 10 MB of events, and mark an event ten times a second.
-const HELD: usize = 2 << 20;
+const HELD: usize = 4 << 20;
 /// Fewer events than this are put in order whenever some of them can be handed over; more only once as many have come.
 const BATCH: usize = 1024;
 /// Memory that is kept for what comes next, bytes.
@@ -79,6 +79,13 @@ impl Default for Pending {
     }
 }
 
+/// Makes room for so many more, growing by a quarter rather than by doubling: up to half of what is bounded would be memory without use.
+fn make_room_in<T>(list: &mut Vec<T>, more: usize) {
+    if list.capacity() - list.len() < more {
+        list.reserve_exact(more.max(list.len() / 4).max(BATCH));
+    }
+}
+
 impl Entry {
     /// Memory that it takes, about.
     fn bytes(&self) -> usize {
@@ -101,6 +108,8 @@ impl Held {
     #[inline]
     fn push(&mut self, entry: Entry, payload: &[u8]) {
         let start = self.payloads.len() as u32;
+        make_room_in(&mut self.entries, 1);
+        make_room_in(&mut self.payloads, payload.len());
         self.payloads.extend_from_slice(payload);
         self.entries.push(Entry { start, ..entry });
         self.bytes += size_of::<Entry>() + payload.len();
