@@ -288,9 +288,14 @@ fn files_that_are_no_recordings_are_told_apart() {
 fn errors_look_alike_in_every_command() {
     let place = folder();
     let run = |words: &[&str]| Invocation::new(words).current_dir(place.path()).run();
-    for words in
-        [&["stats", "no"][..], &["report", "no"], &["export", "no", "--format", "csv"], &["open", "no"], &["salvage", "no", "-o", "new"]]
-    {
+    for words in [
+        &["stats", "no"][..],
+        &["report", "no"],
+        &["diff", "no", "no"],
+        &["export", "no", "--format", "csv"],
+        &["open", "no"],
+        &["salvage", "no", "-o", "new"],
+    ] {
         run(words).assert_refused(1, "no cannot be opened: No such file");
     }
     for (words, message) in [

@@ -145,6 +145,40 @@ fn nothing_is_salvaged_over_another_file_or_from_none() {
 }
 
 #[test]
+fn recordings_are_compared() {
+    let place = folder();
+    let file = place.path().join("a");
+    fs::write(&file, capture("net31-heavy")).unwrap();
+    let file = file.to_str().unwrap();
+    let diff = |words: &[&str]| run(&[&["diff", file], words].concat());
+    let sections = |output: &Output| output.json()["sections"].as_array().unwrap().clone();
+    let of = |sections: &[serde_json::Value], subject: &str| {
+        let section = sections.iter().find(|section| section["subject"] == subject).unwrap();
+        section["figures"].as_array().unwrap().clone()
+    };
+    // What is compared with itself has not changed, and is what the other commands say.
+    let same = diff(&[file, "-n", "100000", "--json"]);
+    let all = sections(&same);
+    let report = run(&["report", file, "-n", "100000", "--json"]).json();
+    let seconds = same.json()["before"]["duration_ms"].as_f64().unwrap() / 1e3;
+    assert!(all.iter().flat_map(|section| section["figures"].as_array().unwrap()).all(|figure| figure["change"] == 0.0), "{}", same.stdout);
+    let hottest = &report["methods"][0];
+    let methods = of(&all, "methods");
+    let found = methods.iter().find(|method| method["name"] == hottest["name"]).unwrap();
+    let share = hottest["self_ns"].as_f64().unwrap() / 1e9 / seconds;
+    assert!((found["before"].as_f64().unwrap() - share).abs() < 0.001, "{found} and {hottest}");
+    // Two parts of one.
+    let parts = diff(&["--before-range", "..500ms", "--after-range", "500ms..1s", "--json"]);
+    assert_eq!((&parts.json()["before"]["duration_ms"], &parts.json()["after"]["duration_ms"]), (&json!(500), &json!(500)));
+    assert!(sections(&parts).iter().any(|section| section["subject"] == "exceptions"), "{}", parts.stdout);
+    let text = diff(&[file]).stdout;
+    assert!(text.contains("GC\n      BEFORE        AFTER       CHANGE\n") && text.contains("  gen 0 collections\n"), "{text}");
+    diff(&[]).assert_refused(2, "give a second file");
+    let refused = diff(&[file, "--before-range", "2s..1s"]);
+    assert!(refused.stderr.contains("nothing lies between these times"), "{}", refused.stderr);
+}
+
+#[test]
 fn a_report_adds_up() {
     let place = folder();
     let file = place.path().join("a");

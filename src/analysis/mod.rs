@@ -10,6 +10,7 @@ mod activities;
 mod activity_pairs;
 mod assemblies;
 mod clock;
+mod comparison;
 mod contention;
 mod counters;
 mod diagnostic_source;
@@ -44,6 +45,7 @@ pub use crate::nettrace::ThreadId;
 pub use activities::{ActivitySnapshot, ActivitySubject, OperationSnapshot, RunningActivity};
 pub use activity_pairs::{ActivityPairs, ActivityStep};
 pub use assemblies::{Assembly, AssemblySnapshot, MissingAssembly};
+pub use comparison::{Compared, ComparedFigure, Section, Subject, Unit, compare};
 pub use contention::{ContentionSite, ContentionSnapshot, LockWait};
 pub use counters::{
     CounterKind, CounterReader, CounterSession, CounterSnapshot, CounterSource, CounterTally, CounterValue, CountersSnapshot,

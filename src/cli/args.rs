@@ -16,7 +16,7 @@ use crate::ipc::Guid;
 use crate::session::RESUME_ORPHANS;
 use crate::ui::Theme;
 
-pub(super) use analysis::{Analyze, CounterFormat, Counters, Heap, Report};
+pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Heap, Range, Report};
 pub(super) use cpu::Cpu;
 pub(super) use export::Export;
 pub(super) use record::{Events, Record, Run, Trace};
@@ -60,8 +60,8 @@ pub(super) struct Dashboard {
     /// Initial filter of the process list
     #[arg(long, value_name = "TEXT")]
     pub(super) filter: Option<String>,
-    /// Color theme
-    #[arg(long, value_name = "NAME", default_value = Theme::NAMES[0], value_parser = Theme::NAMES)]
+    /// Color theme: auto (dark or light, by the background of the terminal), dark, light, high-contrast, mono, or a TOML file
+    #[arg(long, value_name = "NAME|FILE", default_value = AUTO_THEME, value_parser = parse_theme)]
     pub(super) theme: String,
     /// When to use colors; NO_COLOR in the environment means never
     #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
@@ -72,6 +72,15 @@ pub(super) struct Dashboard {
     /// Disable mouse support
     #[arg(long)]
     pub(super) no_mouse: bool,
+}
+
+/// Asks the terminal for its background.
+pub(super) const AUTO_THEME: &str = "auto";
+
+/// Accepts the name of a theme, or the path of a file, which is read later.
+fn parse_theme(text: &str) -> Result<String, String> {
+    let is_known = text == AUTO_THEME || Theme::NAMES.contains(&text) || text.ends_with(".toml");
+    is_known.then(|| text.to_owned()).ok_or_else(|| format!("it is {AUTO_THEME}, {} or a file that ends in .toml", Theme::NAMES.join(", ")))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -193,6 +202,8 @@ pub(super) enum Command {
     },
     /// Show the top methods of a nettrace file
     Report(Report),
+    /// Compare two recordings: GC, methods, allocations, exceptions, contention, requests, counters
+    Diff(Diff),
     /// Convert nettrace files to other formats
     Export(Export),
     /// Show the state of Perfetto's tracing service, or serve events of .NET processes to it

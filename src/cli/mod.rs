@@ -10,6 +10,7 @@ mod control;
 mod counters;
 mod cpu;
 mod dashboard;
+mod diff;
 mod doctor;
 mod document;
 mod dotnet_tools;
@@ -80,6 +81,7 @@ fn run() -> Result<Exit, Failure> {
     match command {
         Command::Stats { file, output } => stats::run(&file, output.json),
         Command::Report(report) => report::run(&report),
+        Command::Diff(diff) => diff::run(&diff),
         Command::Export(arguments) => export::run(&arguments),
         Command::Perfetto(Perfetto { command: Some(PerfettoCommand::Serve(serve)), .. }) => {
             on_processes(options, async |host| perfetto::serve_processes(host, serve).await)

@@ -57,6 +57,7 @@ impl Subject {
             Command::Profiles { .. }
             | Command::Stats { .. }
             | Command::Report(_)
+            | Command::Diff(_)
             | Command::Export(_)
             | Command::Perfetto(_)
             | Command::Salvage(_)

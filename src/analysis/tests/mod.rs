@@ -1,5 +1,6 @@
 //! Scripted sessions: what is written is what the analyses must find.
 
+mod comparison;
 mod counters;
 mod events;
 mod gc;

@@ -103,3 +103,58 @@ pub(in crate::cli) struct Report {
     #[command(flatten)]
     pub(in crate::cli) output: Output,
 }
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Diff {
+    /// The first nettrace file
+    pub(in crate::cli) before: PathBuf,
+    /// The second nettrace file [default: the first, with --before-range or --after-range]
+    pub(in crate::cli) after: Option<PathBuf>,
+    /// Part of the first file, such as 10s..20s, ..30s or 1m..
+    #[arg(long, value_name = "FROM..TO", value_parser = parse_range)]
+    pub(in crate::cli) before_range: Option<Range>,
+    /// Part of the second file
+    #[arg(long, value_name = "FROM..TO", value_parser = parse_range)]
+    pub(in crate::cli) after_range: Option<Range>,
+    /// Number of figures of each kind
+    #[arg(short = 'n', value_name = "N", default_value = "10")]
+    pub(in crate::cli) count: usize,
+    #[command(flatten)]
+    pub(in crate::cli) output: Output,
+}
+
+/// A part of a recording, as times since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) struct Range {
+    pub(in crate::cli) from: Option<Duration>,
+    pub(in crate::cli) to: Option<Duration>,
+}
+
+fn parse_range(text: &str) -> Result<Range, String> {
+    let (from, to) = text.split_once("..").ok_or("it takes two times with .. between them, such as 10s..20s")?;
+    let time = |text: &str| match text {
+        "" => Ok(None),
+        text => humantime::parse_duration(text).map(Some).map_err(|error| format!("{text}: {error}")),
+    };
+    let range = Range { from: time(from)?, to: time(to)? };
+    match range {
+        Range { from: Some(from), to: Some(to) } if from >= to => Err("nothing lies between these times".to_owned()),
+        range => Ok(range),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read() {
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        assert_eq!(parse_range("10s..1m").unwrap(), Range { from: seconds(10), to: seconds(60) });
+        assert_eq!(parse_range("..5s").unwrap(), Range { from: None, to: seconds(5) });
+        assert_eq!(parse_range("5s..").unwrap(), Range { from: seconds(5), to: None });
+        for wrong in ["", "5s", "x..y", "5..6", "5s..5s", "6s..5s"] {
+            assert!(parse_range(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Two recordings beside each other, figure by figure.
+//!
+//! Recordings have different lengths: what is counted is compared as a rate, and time as a share of the recording.
+
+use std::collections::HashMap;
+
+use super::{Profile, SampleFilter, Snapshot, Timeline, told_once};
+
+/// What is unresolved has addresses, which differ between two runs.
+const UNRESOLVED: &str = "(unresolved)";
+
+/// One of the two recordings.
+#[derive(Debug, Clone, Copy)]
+pub struct Compared<'a> {
+    /// Everything but the samples.
+    pub snapshot: &'a Snapshot,
+    /// The samples.
+    pub profile: &'a Profile,
+}
+
+/// What a figure is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Unit {
+    /// Events a second.
+    PerSecond,
+    /// Bytes a second.
+    BytesPerSecond,
+    /// Bytes.
+    Bytes,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// A share of the recording's time, 1 for all of it; more where several threads are counted.
+    Share,
+    /// What its name says.
+    Plain,
+}
+
+/// What a section is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// Collections, pauses and the heap.
+    Gc,
+    /// Self time of methods, waiting threads left out.
+    Methods,
+    /// Time of methods with what they call, waiting threads left out.
+    MethodTotals,
+    /// Bytes by type.
+    Allocations,
+    /// Exceptions by type.
+    Exceptions,
+    /// Time that threads wait for locks, by method.
+    Contention,
+    /// JIT compilation.
+    Jit,
+    /// HTTP requests and other operations: how often, and how long.
+    Operations,
+    /// Counters and meters: the mean of their values.
+    Counters,
+}
+
+/// A figure in both recordings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedFigure {
+    /// What it is of; not sanitised.
+    pub name: String,
+    /// What it is in.
+    pub unit: Unit,
+    /// In the first recording; `None` where it cannot be known.
+    pub before: Option<f64>,
+    /// In the second recording; `None` where it cannot be known.
+    pub after: Option<f64>,
+}
+
+/// Figures that belong together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Section {
+    /// What they are about.
+    pub subject: Subject,
+    /// The figures, the greatest change first; those of [`Subject::Gc`] and [`Subject::Jit`] in a fixed order.
+    pub figures: Vec<ComparedFigure>,
+}
+
+impl Unit {
+    /// Whether nothing is 0 of it.
+    fn is_additive(self) -> bool {
+        matches!(self, Self::PerSecond | Self::BytesPerSecond | Self::Share)
+    }
+}
+
+impl Subject {
+    /// All, in the order in which they are shown.
+    pub const ALL: [Self; 9] = [
+        Self::Gc,
+        Self::Methods,
+        Self::MethodTotals,
+        Self::Allocations,
+        Self::Exceptions,
+        Self::Contention,
+        Self::Jit,
+        Self::Operations,
+        Self::Counters,
+    ];
+
+    /// Whether its figures stand in a fixed order.
+    fn is_ordered(self) -> bool {
+        matches!(self, Self::Gc | Self::Jit)
+    }
+
+    /// The figures of one recording; `None` where it holds nothing of the subject.
+    fn figures(self, of: Compared<'_>) -> Option<Figures> {
+        let Compared { snapshot, profile } = of;
+        let seconds = snapshot.recorded_ns.max(1) as f64 / 1e9;
+        let rate = |count: u64| count as f64 / seconds;
+        let share = |ns: u64| ns as f64 / snapshot.recorded_ns.max(1) as f64;
+        let mut found = Figures::default();
+        match self {
+            Self::Gc => {
+                let gc = &snapshot.gc;
+                if gc.pauses.count == 0 && gc.heap.is_none() && gc.allocations.is_none() {
+                    return None;
+                }
+                for (name, count) in ["gen 0 collections", "gen 1 collections", "gen 2 collections"].into_iter().zip(gc.collections) {
+                    found.add(name, Unit::PerSecond, rate(count));
+                }
+                found.add("time in GC", Unit::Share, share(gc.pauses.total_ns));
+                found.add("max pause", Unit::Nanoseconds, gc.pauses.longest_ns as f64);
+                if let Some([_, p95, _]) = gc.pauses.quantiles_ns {
+                    found.add("p95 pause", Unit::Nanoseconds, p95 as f64);
+                }
+                if let Some(heap) = &gc.heap {
+                    found.add("heap after the last GC", Unit::Bytes, heap.size() as f64);
+                    found.add("peak heap", Unit::Bytes, peak(&gc.heap_size).unwrap_or_default().max(heap.size() as f64));
+                }
+                if let Some(allocations) = &gc.allocations {
+                    found.add("allocated", Unit::BytesPerSecond, rate(allocations.bytes));
+                }
+            }
+            Self::Methods | Self::MethodTotals => {
+                if profile.is_empty() {
+                    return None;
+                }
+                for method in profile.count(SampleFilter::BUSY).by_method() {
+                    let Some(frame) = profile.frame_at(method.frame) else { continue };
+                    let time = if self == Self::Methods { method.own } else { method.total };
+                    match frame.is_unresolved() {
+                        // Totals of several may hold the same sample.
+                        true if self == Self::MethodTotals => {}
+                        true => found.add(UNRESOLVED, Unit::Share, share(time.running_ns)),
+                        false => found.add(&frame.full_name(), Unit::Share, share(time.running_ns)),
+                    }
+                }
+            }
+            Self::Allocations => {
+                let allocations = snapshot.gc.allocations.as_ref()?;
+                allocations.top.iter().for_each(|kind| found.add(&kind.name, Unit::BytesPerSecond, rate(kind.bytes)));
+                found.are_all = allocations.others == 0;
+            }
+            Self::Exceptions => {
+                let exceptions = &snapshot.exceptions;
+                exceptions.types.iter().for_each(|kind| found.add(&kind.name, Unit::PerSecond, rate(kind.count)));
+                found.are_all = exceptions.others == 0;
+            }
+            Self::Contention => {
+                let contention = &snapshot.contention;
+                contention.sites.iter().for_each(|site| found.add(&site.method, Unit::Share, share(site.wait_ns)));
+                found.are_all = contention.others_ns == 0;
+            }
+            Self::Jit => {
+                let jit = &snapshot.jit;
+                if jit.bodies == 0 {
+                    return None;
+                }
+                found.add("methods loaded", Unit::PerSecond, rate(jit.bodies));
+                found.add("methods compiled", Unit::PerSecond, rate(jit.jitted));
+                if let Some(time) = &jit.time {
+                    found.add("time compiling", Unit::Share, share(time.total_ns));
+                }
+            }
+            Self::Operations => {
+                for operation in &snapshot.activities.operations {
+                    found.add(&operation.name, Unit::PerSecond, rate(operation.started));
+                    if let Some([p50, p95, p99]) = operation.quantiles_ns {
+                        for (what, ns) in [("p50", p50), ("p95", p95), ("p99", p99)] {
+                            found.add(&format!("{} {what}", operation.name), Unit::Nanoseconds, ns as f64);
+                        }
+                    }
+                }
+            }
+            Self::Counters => {
+                for counter in told_once(&snapshot.counters.counters) {
+                    let values = &counter.history;
+                    if !values.is_empty() {
+                        let tags = if counter.tags.is_empty() { String::new() } else { format!("{{{}}}", counter.tags) };
+                        let name = format!("{}/{}{tags}", counter.group, counter.name);
+                        found.add(&name, Unit::Plain, values.iter().map(|(_, value)| value).sum::<f64>() / values.len() as f64);
+                    }
+                }
+                // One that is missing was not published: that is no value.
+                found.are_all = false;
+            }
+        }
+        (!found.all.is_empty()).then_some(found)
+    }
+
+    /// A figure that only one recording has is 0 in the other where that held the subject, and all of its figures are known.
+    fn compare(self, before: Compared<'_>, after: Compared<'_>) -> Option<Section> {
+        let (before, after) = (self.figures(before), self.figures(after));
+        if before.is_none() && after.is_none() {
+            return None;
+        }
+        let is_new = |key: &&(String, Unit)| before.as_ref().is_none_or(|found| !found.all.contains_key(*key));
+        let keys = before.iter().flat_map(|found| &found.order).chain(after.iter().flat_map(|found| &found.order).filter(is_new));
+        let value = |found: &Option<Figures>, key: &(String, Unit)| {
+            let found = found.as_ref()?;
+            found.all.get(key).copied().or((found.are_all && key.1.is_additive() && !self.is_ordered()).then_some(0.0))
+        };
+        let figure = |key: &(String, Unit)| {
+            let (name, unit) = key.clone();
+            ComparedFigure { name, unit, before: value(&before, key), after: value(&after, key) }
+        };
+        let mut figures: Vec<_> = keys.map(figure).collect();
+        if !self.is_ordered() {
+            // Where units differ only the relative change can be held against that of others.
+            let is_mixed = matches!(self, Self::Operations | Self::Counters);
+            let weight = |figure: &ComparedFigure| if is_mixed { figure.relative() } else { figure.change().map(f64::abs) }.unwrap_or(-1.0);
+            let order = |figure: &ComparedFigure| (weight(figure), figure.before.or(figure.after).unwrap_or_default());
+            figures.sort_by(|a, b| {
+                let ((change, value), (other_change, other_value)) = (order(a), order(b));
+                other_change.total_cmp(&change).then(other_value.total_cmp(&value)).then_with(|| a.name.cmp(&b.name))
+            });
+        }
+        Some(Section { subject: self, figures })
+    }
+}
+
+impl ComparedFigure {
+    /// The second less the first.
+    pub fn change(&self) -> Option<f64> {
+        Some(self.after? - self.before?)
+    }
+
+    /// How much of the greater of both the change is, 0 to 1.
+    fn relative(&self) -> Option<f64> {
+        let greater = self.after?.abs().max(self.before?.abs());
+        Some(if greater == 0.0 { 0.0 } else { (self.change()?.abs() / greater).min(1.0) })
+    }
+}
+
+/// Compares two recordings: what only one of them holds is left open in the other.
+pub fn compare(before: Compared<'_>, after: Compared<'_>) -> Vec<Section> {
+    Subject::ALL.into_iter().filter_map(|subject| subject.compare(before, after)).collect()
+}
+
+/// Figures of a recording by name and unit.
+#[derive(Debug)]
+struct Figures {
+    all: HashMap<(String, Unit), f64>,
+    /// Keys in the order in which they were added.
+    order: Vec<(String, Unit)>,
+    /// Whether one that is missing is 0.
+    are_all: bool,
+}
+
+impl Default for Figures {
+    fn default() -> Self {
+        Self { all: HashMap::new(), order: Vec::new(), are_all: true }
+    }
+}
+
+impl Figures {
+    /// Adds a figure; one of the same name is added up.
+    fn add(&mut self, name: &str, unit: Unit, value: f64) {
+        let key = (name.to_owned(), unit);
+        match self.all.get_mut(&key) {
+            Some(sum) => *sum += value,
+            None => {
+                self.order.push(key.clone());
+                self.all.insert(key, value);
+            }
+        }
+    }
+}
+
+fn peak(line: &Timeline) -> Option<f64> {
+    line.whole().1.iter().copied().reduce(f64::max)
+}

@@ -1,0 +1,75 @@
+//! Two recordings beside each other.
+
+use super::script::MS;
+use super::{Bytes, Script};
+use crate::analysis::{Compared, Live, Section, Subject, Unit, compare};
+
+fn throw(script: &mut Script, at: i64, name: &str) {
+    script.runtime(80, 1, at, 7, Bytes::default().text(name).text("").u64(0).u32(0).u16(0).u16(0));
+}
+
+fn allocate(script: &mut Script, at: i64, bytes: u64, name: &str) {
+    let payload = Bytes::default().u32(bytes as u32).u32(0).u16(0).u64(bytes).u64(0).text(name).u32(0).u64(0);
+    script.runtime(10, 3, at, 7, payload);
+}
+
+fn sections(before: &Live, after: &Live) -> Vec<Section> {
+    let [(snapshot, profile), (later, hotter)] = [before, after].map(|live| (live.snapshot(live.newest()), live.profile()));
+    compare(Compared { snapshot: &snapshot, profile: &profile }, Compared { snapshot: &later, profile: &hotter })
+}
+
+fn figures(sections: &[Section], subject: Subject) -> Vec<(&str, Option<f64>, Option<f64>)> {
+    let section = sections.iter().find(|section| section.subject == subject);
+    section.map_or(Vec::new(), |section| section.figures.iter().map(|figure| (figure.name.as_str(), figure.before, figure.after)).collect())
+}
+
+#[test]
+fn what_is_counted_is_compared_as_a_rate() {
+    let (mut before, mut after) = (Script::new(), Script::new());
+    // Ten in a second, and ten in two.
+    (1..=10).for_each(|at| throw(&mut before, at * 100 * MS, "A"));
+    (1..=10).for_each(|at| throw(&mut after, at * 200 * MS, "A"));
+    (1..=40).for_each(|at| throw(&mut after, at * 50 * MS, "B"));
+    let sections = sections(&before.play(), &after.play());
+    let expected = [("B", Some(0.0), Some(20.0)), ("A", Some(10.0), Some(5.0))];
+    assert_eq!(figures(&sections, Subject::Exceptions), expected, "the greatest change first");
+    assert_eq!(sections.len(), 1, "{sections:?}");
+    assert_eq!(sections[0].figures[1].change(), Some(-5.0));
+}
+
+#[test]
+fn what_was_not_recorded_is_not_zero() {
+    let (mut before, mut after) = (Script::new(), Script::new());
+    throw(&mut before, 1000 * MS, "A");
+    allocate(&mut after, 1000 * MS, 4000, "Shop.Order");
+    let sections = sections(&before.play(), &after.play());
+    assert_eq!(figures(&sections, Subject::Exceptions), [("A", Some(1.0), None)]);
+    assert_eq!(figures(&sections, Subject::Allocations), [("Shop.Order", None, Some(4000.0))]);
+    let gc = sections.iter().find(|section| section.subject == Subject::Gc).unwrap();
+    let allocated = gc.figures.iter().find(|figure| figure.name == "allocated").unwrap();
+    assert_eq!((allocated.unit, allocated.before, allocated.after), (Unit::BytesPerSecond, None, Some(4000.0)));
+}
+
+#[test]
+fn methods_have_their_share_of_the_time() {
+    let sampled = |hot: i64| {
+        let mut script = Script::new();
+        script.method(0x1000, 0x100, "Shop.Order", "Pay").method(0x2000, 0x100, "Shop.Cart", "Add");
+        for at in 0..100 {
+            script.stack(if at < hot { &[0x1010] } else { &[0x2010] });
+            let record = crate::nettrace::Metadata {
+                provider: "Microsoft-DotNETCore-SampleProfiler".into(),
+                event_id: 0,
+                ..crate::nettrace::Metadata::default()
+            };
+            script.event(record, (at + 1) * 10 * MS, 7, 7, Bytes::default().u32(2));
+        }
+        script.play()
+    };
+    let sections = sections(&sampled(20), &sampled(70));
+    let close = |found: Option<f64>, expected: f64| found.is_some_and(|found| (found - expected).abs() < 0.06);
+    let methods = figures(&sections, Subject::Methods);
+    let of = |name: &str| *methods.iter().find(|(method, ..)| method.starts_with(name)).unwrap();
+    let ((_, before, after), (_, cart_before, cart_after)) = (of("Shop.Order.Pay"), of("Shop.Cart.Add"));
+    assert!(close(before, 0.2) && close(after, 0.7) && close(cart_before, 0.8) && close(cart_after, 0.3), "{methods:?}");
+}
