@@ -18,6 +18,7 @@ use toml::de::{DeTable, DeValue};
 use super::exit::{Exit, Failure};
 use super::print;
 use crate::model::sanitise;
+use crate::ui::Theme;
 
 /// Largest file that is read, bytes.
 const LARGEST: u64 = 64 * 1024;
@@ -29,11 +30,29 @@ struct Mistake {
     what: String,
 }
 
-/// `$XDG_CONFIG_HOME/dn-top/config.toml`, or the same below `~/.config`.
-fn path() -> Option<PathBuf> {
+/// `$XDG_CONFIG_HOME/dn-top`, or the same below `~/.config`.
+fn folder() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
-    Some(folder.join("dn-top/config.toml"))
+    Some(folder.join("dn-top"))
+}
+
+fn path() -> Option<PathBuf> {
+    Some(folder()?.join("config.toml"))
+}
+
+/// The theme in a file; a name without a folder is that of a file beside the configuration file.
+///
+/// # Errors
+/// The file cannot be read, belongs to another user or has a mistake: one line that names it.
+pub(super) fn theme(file: &str) -> Result<Theme, Failure> {
+    let path = match folder() {
+        Some(folder) if !file.contains('/') => folder.join(file),
+        _ => PathBuf::from(file),
+    };
+    let name = sanitise(&path.to_string_lossy());
+    let text = read(&path).map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
+    Theme::from_toml(&text).map_err(|what| Failure::usage(format!("{name}: {}", sanitise(&what))))
 }
 
 /// The command with the defaults of the configuration file, if there is one.
@@ -244,7 +263,10 @@ mod tests {
             ("ascii = 'yes'", "8: ascii is true or false"),
             ("theme = 7.5", "8: theme is a text"),
             ("color = 'sometimes'", "8: invalid value 'sometimes' for '--color <WHEN>' [possible values: auto, always, never]"),
-            ("theme = 'drak'", "8: invalid value 'drak' for '--theme <NAME>' [possible values: dark, light, high-contrast, mono]"),
+            (
+                "theme = 'drak'",
+                "8: invalid value 'drak' for '--theme <NAME|FILE>': it is auto, dark, light, high-contrast, mono or a file that ends in .toml",
+            ),
             ("[trace]\nprofile = [1]", "18: profile is a list of texts"),
         ];
         for (text, said) in table {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use super::args::{Color, Dashboard};
+use super::args::{AUTO_THEME, Color, Dashboard};
+use super::config;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use crate::app::Options;
@@ -19,7 +20,7 @@ use crate::tui;
 use crate::ui::Theme;
 
 pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
-    let (theme, runtime) = prepare(&options)?;
+    let (look, runtime) = prepare(&options)?;
     let left = runtime.block_on(async {
         let host = Host::new(&options)?;
         let sources = host.sources.clone();
@@ -29,7 +30,7 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
         let port = options.port.as_deref().map(|path| Port::serve(path, &sources)).transpose().map_err(anyhow::Error::from)?;
         let dashboard = tui::Dashboard {
             options: Options { port: port.as_ref().map(|port| port.path().to_owned()), ..app_options(&options, &sources) },
-            theme,
+            look,
             machine: Some(tui::Machine { sources, port }),
             refresh: options.refresh,
             mouse: !options.no_mouse,
@@ -45,10 +46,10 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
 /// `open FILE..`: the dashboard over recorded files.
 pub(super) fn open(paths: &[PathBuf], options: &Dashboard) -> Result<Exit, Failure> {
     let files: Vec<TraceFile> = paths.iter().map(|path| trace_file(path)).collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
-    let (theme, runtime) = prepare(options)?;
+    let (look, runtime) = prepare(options)?;
     let filter = options.filter.clone().unwrap_or_default();
     let app = Options { files, filter, readonly: options.readonly, ..Options::default() };
-    let dashboard = tui::Dashboard { options: app, theme, machine: None, refresh: options.refresh, mouse: !options.no_mouse };
+    let dashboard = tui::Dashboard { options: app, look, machine: None, refresh: options.refresh, mouse: !options.no_mouse };
     let left = runtime.block_on(show(dashboard));
     // A file that is still being read must not hold the shell prompt back.
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -61,23 +62,45 @@ async fn show(dashboard: tui::Dashboard) -> anyhow::Result<()> {
 }
 
 /// What every dashboard needs: a terminal, how it looks, and tasks.
-fn prepare(options: &Dashboard) -> Result<(Theme, Runtime), Failure> {
+fn prepare(options: &Dashboard) -> Result<(tui::Look, Runtime), Failure> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(Failure::usage(
             "the dashboard needs a terminal; in scripts use `dn-top ps --json` and the other commands of `dn-top --help`",
         ));
     }
-    Ok((theme(options), super::runtime()?))
+    Ok((look(options)?, super::runtime()?))
 }
 
-fn theme(options: &Dashboard) -> Theme {
+fn look(options: &Dashboard) -> Result<tui::Look, Failure> {
     let plain = match options.color {
         Color::Always => false,
         Color::Never => true,
         Color::Auto => std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
     };
-    let theme = if plain { Theme::mono() } else { Theme::named(&options.theme).unwrap_or_else(Theme::dark) };
-    if options.ascii || !speaks_utf8() { theme.ascii() } else { theme }
+    let (theme, on_light) = match options.theme.as_str() {
+        _ if plain => (Theme::mono(), None),
+        AUTO_THEME => match light_by_environment() {
+            Some(true) => (Theme::light(), None),
+            Some(false) => (Theme::dark(), None),
+            None => (Theme::dark(), answers_queries().then(Theme::light)),
+        },
+        name => (Theme::named(name).map_or_else(|| config::theme(name), Ok)?, None),
+    };
+    let signs = |theme: Theme| if options.ascii || !speaks_utf8() { theme.ascii() } else { theme };
+    Ok(tui::Look { theme: signs(theme), on_light: on_light.map(signs) })
+}
+
+/// Whether the background is light, where the terminal says so in COLORFGBG: two or three of the sixteen colors, the background last.
+fn light_by_environment() -> Option<bool> {
+    let colors = std::env::var("COLORFGBG").ok()?;
+    let background: u8 = colors.rsplit(';').next()?.parse().ok()?;
+    Some(background == 7 || (9..16).contains(&background))
+}
+
+/// Whether the terminal takes a query that it does not know for nothing, not for text.
+fn answers_queries() -> bool {
+    let kind = std::env::var("TERM").unwrap_or_default();
+    !["", "dumb", "linux", "vt52"].contains(&kind.as_str()) && !kind.starts_with("vt1")
 }
 
 /// Whether the locale has more than ASCII. Without any locale the terminal is taken for a modern one.

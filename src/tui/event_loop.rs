@@ -12,8 +12,10 @@ use jiff::tz::TimeZone;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
 
+use super::background::IsLight;
 use super::exit_report::{self, say};
 use super::input;
+use super::input::Input;
 use super::runner::{ForTerminal, Runner};
 use super::signals::{self, Asked, Signals};
 use super::terminal::{Device, Terminal};
@@ -42,13 +44,22 @@ pub struct Dashboard {
     /// What is settled when it starts.
     pub options: Options,
     /// How it looks.
-    pub theme: Theme,
+    pub look: Look,
     /// Where to look for processes; `None` where recorded files are looked at.
     pub machine: Option<Machine>,
     /// Time between two looks.
     pub refresh: Duration,
     /// Whether the mouse is taken.
     pub mouse: bool,
+}
+
+/// How the dashboard looks.
+#[derive(Debug)]
+pub struct Look {
+    /// The theme.
+    pub theme: Theme,
+    /// The one for a terminal that turns out to have a light background; `None` does not ask for it.
+    pub on_light: Option<Theme>,
 }
 
 /// Where processes are found.
@@ -67,7 +78,7 @@ pub struct Machine {
 /// # Errors
 /// When the terminal or the processes cannot be had.
 pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
-    let Dashboard { options, theme, machine, refresh, mouse } = dashboard;
+    let Dashboard { options, look, machine, refresh, mouse } = dashboard;
     let access = if options.readonly { Access::ReadOnly } else { Access::Full };
     let directory = machine.map(|machine| directory(machine, access)).transpose()?;
     let (inbox, messages) = mpsc::channel(INBOX);
@@ -80,7 +91,7 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let device = Arc::new(Device::open().context("the terminal cannot be opened")?);
     panic::guard(inbox.clone(), Arc::clone(&device));
     signals::restore_before_core_dump(Arc::clone(&device)).context("signals cannot be waited for")?;
-    let terminal = Terminal::enter(device, mouse).context("the terminal cannot be taken over")?;
+    let terminal = Terminal::enter(device, mouse, look.on_light.is_some()).context("the terminal cannot be taken over")?;
     let input = input::listen().context("the keyboard cannot be listened to")?;
     let watcher = match directory {
         Some(directory) => {
@@ -91,7 +102,7 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
         None => tokio::spawn(async move { drop(inbox.send(Msg::Tick).await) }),
     };
 
-    let mut screen = Screen { state, theme, terminal, runner: &mut runner, clock, drawn: None, dirty: true };
+    let mut screen = Screen { state, look, terminal, runner: &mut runner, clock, drawn: None, dirty: true };
     // The recordings are finished whatever happens to the picture.
     let left = catch(screen.run(input, messages, &mut signals)).await;
     drop(screen);
@@ -156,7 +167,7 @@ async fn finish(runner: &mut Runner, signals: &mut Signals) {
 
 struct Screen<'a> {
     state: State,
-    theme: Theme,
+    look: Look,
     terminal: Terminal,
     runner: &'a mut Runner,
     clock: Clock,
@@ -169,7 +180,7 @@ struct Screen<'a> {
 impl Screen<'_> {
     async fn run(
         &mut self,
-        mut input: mpsc::Receiver<Msg>,
+        mut input: mpsc::Receiver<Input>,
         mut messages: mpsc::Receiver<Msg>,
         signals: &mut Signals,
     ) -> anyhow::Result<Leave> {
@@ -205,25 +216,48 @@ impl Screen<'_> {
                     urgent = true;
                     // Without it, the terminal is gone.
                     is_open = key.is_some();
-                    Some(key.unwrap_or(Msg::Terminate))
+                    match key.unwrap_or(Input::Msg(Msg::Terminate)) {
+                        Input::Msg(msg) => Some(msg),
+                        Input::Background(background) => {
+                            self.adapt(background);
+                            None
+                        }
+                    }
                 }
                 Some(msg) = messages.recv() => Some(msg),
                 () = pause(frame) => None,
                 () = pause(deadline) => Some(Msg::Tick),
             };
-            let keys = std::iter::from_fn(|| input.try_recv().ok()).take(AT_ONCE).inspect(|_| urgent = true);
+            let mut background = None;
+            let keys =
+                std::iter::from_fn(|| input.try_recv().ok()).take(AT_ONCE).inspect(|_| urgent = true).filter_map(|input| match input {
+                    Input::Msg(msg) => Some(msg),
+                    Input::Background(found) => {
+                        background = Some(found);
+                        None
+                    }
+                });
             let others = std::iter::from_fn(|| messages.try_recv().ok()).take(AT_ONCE);
             for msg in first.into_iter().chain(keys).chain(others) {
                 if let ControlFlow::Break(leave) = self.take(msg)? {
                     return Ok(leave);
                 }
             }
+            background.into_iter().for_each(|background| self.adapt(background));
             self.dirty |= self.state.take_dirty();
             self.terminal.write_rest().context(NO_MORE_OUTPUT)?;
             if self.dirty && !self.terminal.is_behind() && (urgent || self.until_next_frame().is_zero()) {
                 self.draw()?;
             }
             urgent &= self.dirty;
+        }
+    }
+
+    /// Takes the theme for the background of the terminal.
+    fn adapt(&mut self, IsLight(is_light): IsLight) {
+        if let Some(theme) = self.look.on_light.take_if(|_| is_light) {
+            self.look.theme = theme;
+            self.dirty = true;
         }
     }
 
@@ -261,7 +295,7 @@ impl Screen<'_> {
     }
 
     fn draw(&mut self) -> anyhow::Result<()> {
-        let (state, theme) = (&self.state, &self.theme);
+        let (state, theme) = (&self.state, &self.look.theme);
         self.terminal.draw(|frame| view(state, theme, frame)).context(NO_MORE_OUTPUT)?;
         self.drawn = Some(Instant::now());
         self.dirty = false;

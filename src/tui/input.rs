@@ -8,21 +8,30 @@ use rustix::io::Errno;
 use rustix::stdio::stdin;
 use tokio::sync::mpsc;
 
+use super::background::IsLight;
 use super::input_parser::InputParser;
 use crate::app::Msg;
+
+/// What comes from the terminal.
+pub(super) enum Input {
+    /// A key, the mouse, or pasted text.
+    Msg(Msg),
+    /// What its background is, where it was asked.
+    Background(IsLight),
+}
 
 /// Typing ahead further than this waits in the terminal.
 const AHEAD: usize = 256;
 
 /// Starts a thread that reads keys, mouse and paste until the terminal ends, which closes the channel. Nothing else ends it: nothing can interrupt its
 /// wait.
-pub(super) fn listen() -> io::Result<mpsc::Receiver<Msg>> {
+pub(super) fn listen() -> io::Result<mpsc::Receiver<Input>> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     std::thread::Builder::new().name("input".to_owned()).spawn(move || while_open(&sender))?;
     Ok(receiver)
 }
 
-fn while_open(sender: &mpsc::Sender<Msg>) -> Option<()> {
+fn while_open(sender: &mpsc::Sender<Input>) -> Option<()> {
     let (mut parser, mut chunk) = (InputParser::default(), [0; 4096]);
     loop {
         let (timeout, mut events) = (parser.timeout(), Vec::new());
@@ -42,7 +51,10 @@ fn while_open(sender: &mpsc::Sender<Msg>) -> Option<()> {
                 Event::Paste(text) => Msg::Paste(text),
                 Event::Resize(..) | Event::FocusGained | Event::FocusLost => continue,
             };
-            sender.blocking_send(msg).ok()?;
+            sender.blocking_send(Input::Msg(msg)).ok()?;
+        }
+        if let Some(background) = parser.take_background() {
+            sender.blocking_send(Input::Background(background)).ok()?;
         }
     }
 }

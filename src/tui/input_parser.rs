@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyModifiers};
 
+use super::background::{self, IsLight};
 use super::control_sequence::{control_sequence, cursor_key, key, modified, mouse};
 
 /// How long the rest of a sequence may take to follow its ESC. After that it was the Esc key.
@@ -27,6 +28,7 @@ const ESC: u8 = 0x1b;
 #[derive(Debug, Default)]
 pub struct InputParser {
     state: State,
+    background: Option<IsLight>,
 }
 
 #[derive(Debug, Default)]
@@ -47,20 +49,38 @@ enum State {
     NormalMouse(Vec<u8>),
     /// After ESC [ 200 ~.
     Paste(Vec<u8>),
+    /// After ESC ], as far as it is an answer to the query for the background.
+    Answer(Vec<u8>),
+    /// The same after an ESC, which ends it with a backslash.
+    AnswerEnd(Vec<u8>),
+    /// Such an answer.
+    Answered(Vec<u8>),
 }
 
 impl InputParser {
     /// Parses more bytes and hands over all that is complete.
     pub fn feed(&mut self, bytes: &[u8], mut emit: impl FnMut(Event)) {
         for byte in bytes {
-            self.state = std::mem::take(&mut self.state).next(*byte, &mut emit);
+            self.state = match std::mem::take(&mut self.state).next(*byte, &mut emit) {
+                State::Answered(answer) => {
+                    self.background = IsLight::parse(&answer).or(self.background);
+                    State::Ground
+                }
+                state => state,
+            };
         }
+    }
+
+    /// What the terminal answered to the query for its background since the last call.
+    pub(super) fn take_background(&mut self) -> Option<IsLight> {
+        self.background.take()
     }
 
     /// How long to wait for more bytes before [`Self::time_out`] is to be called; `None` where nothing is pending that time completes.
     pub fn timeout(&self) -> Option<Duration> {
         match self.state {
             State::Escape => Some(ESCAPE_TIMEOUT),
+            State::Answer(ref bytes) | State::AnswerEnd(ref bytes) if !is_answer(bytes) => Some(ESCAPE_TIMEOUT),
             State::Paste(_) => Some(PASTE_TIMEOUT),
             _ => None,
         }
@@ -71,6 +91,7 @@ impl InputParser {
         match std::mem::take(&mut self.state) {
             State::Escape => emit(key(KeyCode::Esc)),
             State::Paste(bytes) => emit(paste(&bytes)),
+            State::Answer(bytes) | State::AnswerEnd(bytes) if !is_answer(&bytes) => typed(&bytes, &mut emit),
             // The rest of a sequence whose start is known is never typed text, however late it is.
             other => self.state = other,
         }
@@ -96,6 +117,7 @@ impl State {
             Self::Escape => match byte {
                 b'[' => Self::Csi(Vec::new()),
                 b'O' => Self::Ss3,
+                b']' => Self::Answer(Vec::new()),
                 ESC => {
                     emit(key(KeyCode::Esc));
                     Self::Escape
@@ -143,6 +165,28 @@ impl State {
                 mouse(button, column, row, button & 0b11 == 3).into_iter().for_each(emit);
                 Self::Ground
             }
+            Self::Answer(bytes) if byte == ESC => Self::AnswerEnd(bytes),
+            // BEL ends it, too.
+            Self::Answer(bytes) if byte == 0x07 => Self::Answered(bytes),
+            Self::Answer(mut bytes) => {
+                if !is_answer(&bytes) && background::ANSWER.get(bytes.len()) != Some(&byte) {
+                    typed(&bytes, emit);
+                    return Self::plain(byte, KeyModifiers::NONE, emit);
+                }
+                if bytes.len() < background::LONGEST {
+                    bytes.push(byte);
+                }
+                Self::Answer(bytes)
+            }
+            Self::AnswerEnd(bytes) if byte == b'\\' => Self::Answered(bytes),
+            Self::AnswerEnd(bytes) => {
+                // Cut off, where it was one.
+                if !is_answer(&bytes) {
+                    typed(&bytes, emit);
+                }
+                Self::Escape.next(byte, emit)
+            }
+            Self::Answered(_) => Self::plain(byte, KeyModifiers::NONE, emit),
             Self::Paste(mut bytes) => {
                 bytes.push(byte);
                 if bytes.ends_with(PASTE_END) {
@@ -177,6 +221,17 @@ impl State {
         emit(modified(code, modifiers));
         Self::Ground
     }
+}
+
+/// Whether it cannot have been typed: what follows Alt with a bracket begins like no answer.
+fn is_answer(bytes: &[u8]) -> bool {
+    bytes.starts_with(background::NUMBER)
+}
+
+/// What began like an answer and is none: Alt with a bracket, and what was typed behind it.
+fn typed(bytes: &[u8], emit: &mut impl FnMut(Event)) {
+    emit(modified(KeyCode::Char(']'), KeyModifiers::ALT));
+    bytes.iter().for_each(|byte| emit(key(KeyCode::Char(char::from(*byte)))));
 }
 
 fn paste(bytes: &[u8]) -> Event {
@@ -270,6 +325,12 @@ mod tests {
             (b"\x1b[200~without an end", &[Event::Paste("without an end".to_owned())]),
             // Answers to the questions of others, and unknown keys, are no typed text.
             (b"\x1b[?62;22c\x1b[12;40R\x1b[?1u\x1b[99~\x1b[1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17X", &[]),
+            // The answer to our own, with either end; one that was cut off; and Alt with a bracket.
+            (b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\q\x1b]11;rgb:0/0/0\x07q", &[held(KeyCode::Char('q'), NONE), held(KeyCode::Char('q'), NONE)]),
+            (b"\x1b]11;nonsense\x07\x1b]11;rgb:ff\x1b[A", &[key(KeyCode::Up)]),
+            (b"\x1b]", &[held(KeyCode::Char(']'), ALT)]),
+            (b"\x1b]1q", &[held(KeyCode::Char(']'), ALT), held(KeyCode::Char('1'), NONE), held(KeyCode::Char('q'), NONE)]),
+            (b"\x1b]\x1b[A", &[held(KeyCode::Char(']'), ALT), key(KeyCode::Up)]),
             // What was cut off, and then a key.
             (b"\x1b[<65;1\x03", &[held(KeyCode::Char('c'), CTRL)]),
             (b"\x1b[\r\x1bO\r\x1b[[q", &[key(KeyCode::Enter), key(KeyCode::Enter), held(KeyCode::Char('q'), NONE)]),
@@ -290,6 +351,9 @@ mod tests {
             (b"\x1b", Some(ESCAPE_TIMEOUT)),
             (b"\x1b[", None),
             (b"\x1b[<65;10", None),
+            (b"\x1b]", Some(ESCAPE_TIMEOUT)),
+            (b"\x1b]1", Some(ESCAPE_TIMEOUT)),
+            (b"\x1b]11;rg", None),
             (b"\x1bO", None),
             (b"\xc3", None),
             (b"\x1b[200~text", Some(PASTE_TIMEOUT)),
@@ -305,6 +369,16 @@ mod tests {
         parser.time_out(|event| events.push(event));
         parser.feed(b";10M", |event| events.push(event));
         assert_eq!(events, [at(MouseEventKind::ScrollDown, 9, 9)]);
+    }
+
+    #[test]
+    fn the_answer_for_the_background_is_kept() {
+        let mut parser = InputParser::default();
+        parser.feed(b"q\x1b]11;rgb:ffff/ffff/f", drop);
+        assert_eq!(parser.take_background(), None);
+        parser.feed(b"fff\x1b\\q", drop);
+        assert_eq!(parser.take_background(), Some(IsLight(true)));
+        assert_eq!(parser.take_background(), None);
     }
 
     #[test]

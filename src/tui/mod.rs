@@ -5,6 +5,7 @@
 //! draws on the terminal, which is never waited for, and every way out gives it back, finishes the recordings and
 //! ends what is watched.
 
+mod background;
 mod clipboard;
 mod control_sequence;
 mod event_loop;
@@ -27,6 +28,6 @@ mod watcher;
 mod watches;
 
 pub use clipboard::clipboard_reaches;
-pub use event_loop::{Dashboard, Machine, run};
+pub use event_loop::{Dashboard, Look, Machine, run};
 pub use exit_report::write_stderr;
 pub use input_parser::InputParser;

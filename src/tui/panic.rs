@@ -71,7 +71,7 @@ mod tests {
         if std::env::var_os(BREAK).is_some() {
             let device = Arc::new(Device::open().unwrap());
             guard(mpsc::channel(8).0, Arc::clone(&device));
-            let terminal = Terminal::enter(device, true).unwrap();
+            let terminal = Terminal::enter(device, true, false).unwrap();
             drop(catch_unwind(|| panic!("the picture broke")));
             // Only the hook has given the terminal back: nothing was dropped.
             std::mem::forget(terminal);

@@ -16,6 +16,8 @@ use rustix::io::{Errno, write};
 use rustix::stdio::stdout;
 use rustix::termios::{QueueSelector, tcflush};
 
+use super::background;
+
 /// Alternate screen, bracketed paste, no cursor.
 const TAKE: &[u8] = b"\x1b[?1049h\x1b[?2004h\x1b[?25l";
 /// Buttons and the wheel, in SGR coordinates. No motion: it would be thrown away.
@@ -122,7 +124,9 @@ pub(super) struct Terminal {
 
 impl Terminal {
     /// Takes the terminal over: raw mode, alternate screen, bracketed paste and, if wished, the mouse.
-    pub(super) fn enter(device: Arc<Device>, mouse: bool) -> io::Result<Self> {
+    ///
+    /// Where `asks_background` says so it is asked for its background, and answers by way of the keyboard.
+    pub(super) fn enter(device: Arc<Device>, mouse: bool, asks_background: bool) -> io::Result<Self> {
         let held = Held::default();
         let mut backend = CrosstermBackend::new(held.clone());
         backend.draw(std::iter::empty())?;
@@ -131,6 +135,10 @@ impl Terminal {
         let inner = ratatui::Terminal::new(backend)?;
         let mut terminal = Self { inner, held, unwritten: Vec::new(), device, mouse, nothing };
         terminal.take_over()?;
+        if asks_background {
+            terminal.held.write_all(background::QUERY)?;
+            terminal.send()?;
+        }
         Ok(terminal)
     }
 

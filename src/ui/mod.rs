@@ -19,6 +19,7 @@ mod table;
 mod theme;
 mod toasts;
 mod trace;
+mod user_theme;
 
 use ratatui::Frame;
 

@@ -1,7 +1,7 @@
 //! Looking: the table, the details, help, sizes, colours.
 
 use crate::support::screen::{BACKSPACE, DOWN, END, ENTER, ESC, HOME, LEFT, PAGE_DOWN, PAGE_UP, RIGHT, TAB, UP, ctrl};
-use crate::support::{PATIENCE, Screen};
+use crate::support::{PATIENCE, Screen, poll};
 use crate::{BACK_TAB, FIRST, SECOND, assert_left, demo, press, recordings, sorted};
 
 const F5: &str = "\x1b[15~";
@@ -147,6 +147,34 @@ fn every_size_has_its_picture() {
     screen.resize(80, 24);
     let shown = screen.wait_for(" attachable");
     assert!(!shown.contains("recording"), "{shown}");
+}
+
+#[test]
+fn a_light_background_gets_the_light_theme() {
+    let name_is = |screen: &Screen, color: u8| {
+        let styled = screen.styled();
+        let (rows, columns) = styled.size();
+        let cells = (0..rows.get()).flat_map(|row| (0..columns.get()).map(move |column| (row, column)));
+        cells.filter_map(|(row, column)| styled.cell(row, column)).any(|cell| cell.fgcolor() == vt100::Color::Idx(color))
+    };
+    let screen = demo(&[]).env("TERM", "xterm-256color").screen(80, 24);
+    screen.wait_for("OrderService");
+    assert!(name_is(&screen, 147) && !name_is(&screen, 55), "nothing was answered");
+    screen.keys("\x1b]11;rgb:ffff/ffff/ffff\x1b\\");
+    assert!(poll(PATIENCE, || (name_is(&screen, 55) && !name_is(&screen, 147)).then_some(())).is_some());
+    // It decides without being asked, and so does the environment.
+    let dark = demo(&["--theme", "dark"]).env("TERM", "xterm-256color").screen(80, 24);
+    dark.wait_for("OrderService");
+    dark.keys("\x1b]11;rgb:ffff/ffff/ffff\x1b\\/zzz");
+    dark.wait_for("zzz");
+    assert!(!name_is(&dark, 55));
+    let light = demo(&[]).env("COLORFGBG", "0;15").screen(80, 24);
+    assert!(poll(PATIENCE, || name_is(&light, 55).then_some(())).is_some());
+    // A file of one's own.
+    let file = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
+    std::fs::write(&file, "base = 'light'\naccent = '201'").unwrap();
+    let own = demo(&["--theme", &file.path().to_string_lossy()]).screen(80, 24);
+    assert!(poll(PATIENCE, || name_is(&own, 201).then_some(())).is_some());
 }
 
 #[test]

@@ -1,0 +1,126 @@
+//! Themes that a person writes: TOML with a style for each role that differs from a built-in theme.
+//!
+//! ```toml
+//! base = "light"
+//! accent = "#005f87"
+//! selected = "on #ffffd7"
+//! bad = "bold red"
+//! ```
+
+use ratatui::style::{Color, Modifier, Style};
+
+use super::theme::Theme;
+
+type Role = fn(&mut Theme) -> &mut Style;
+
+/// Every role, by its name in a file.
+const ROLES: &[(&str, Role)] = &[
+    ("text", |theme| &mut theme.text),
+    ("dim", |theme| &mut theme.dim),
+    ("strong", |theme| &mut theme.strong),
+    ("accent", |theme| &mut theme.accent),
+    ("key", |theme| &mut theme.key),
+    ("border", |theme| &mut theme.border),
+    ("focus", |theme| &mut theme.focus),
+    ("selected", |theme| &mut theme.selected),
+    ("selected-unfocused", |theme| &mut theme.shadowed),
+    ("match", |theme| &mut theme.matched),
+    ("label", |theme| &mut theme.chip),
+    ("alert", |theme| &mut theme.alarm),
+    ("good", |theme| &mut theme.good),
+    ("warning", |theme| &mut theme.warn),
+    ("bad", |theme| &mut theme.bad),
+    ("recording", |theme| &mut theme.recording),
+    ("graph-1", |theme| &mut theme.bytes),
+    ("graph-2", |theme| &mut theme.events),
+    ("flame", |theme| &mut theme.flames.own[0]),
+    ("flame-odd", |theme| &mut theme.flames.own[1]),
+    ("flame-library", |theme| &mut theme.flames.library[0]),
+    ("flame-library-odd", |theme| &mut theme.flames.library[1]),
+    ("flame-waiting", |theme| &mut theme.flames.waits),
+    ("flame-match", |theme| &mut theme.flames.found),
+    ("flame-selected", |theme| &mut theme.flames.chosen),
+];
+
+/// Words before a color.
+const MODIFIERS: &[(&str, Modifier)] = &[
+    ("bold", Modifier::BOLD),
+    ("dim", Modifier::DIM),
+    ("italic", Modifier::ITALIC),
+    ("underlined", Modifier::UNDERLINED),
+    ("reversed", Modifier::REVERSED),
+];
+
+impl Theme {
+    /// The theme of a file: `base` names a built-in theme, and every other key is a role.
+    ///
+    /// # Errors
+    /// One line: a key that is no role, or a value that is no style.
+    pub fn from_toml(text: &str) -> Result<Self, String> {
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+            let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count()) + 1;
+            format!("line {line}: {}", error.message().lines().next().unwrap_or_default())
+        })?;
+        let mut theme = match table.get("base") {
+            None => Self::dark(),
+            Some(base) => base.as_str().and_then(Self::named).ok_or_else(|| format!("base is one of {}", Self::NAMES.join(", ")))?,
+        };
+        for (key, value) in table.iter().filter(|(key, _)| *key != "base") {
+            let Some((_, role)) = ROLES.iter().find(|(name, _)| name == key) else {
+                let names: Vec<_> = ROLES.iter().map(|(name, _)| *name).collect();
+                return Err(format!("there is no role '{key}': it is one of {}", names.join(", ")));
+            };
+            *role(&mut theme) = value.as_str().and_then(style).ok_or_else(|| {
+                format!("{key}: this is no style, such as \"bold\", \"#5f87af\", \"110\" or \"underlined white on blue\"")
+            })?;
+        }
+        Ok(theme)
+    }
+}
+
+/// Reads modifiers, a color, and `on` with the color of the background: each may be missing.
+fn style(text: &str) -> Option<Style> {
+    let mut style = Style::new();
+    let mut words = text.split_whitespace();
+    while let Some(word) = words.next() {
+        style = match MODIFIERS.iter().find(|(name, _)| *name == word) {
+            Some((_, modifier)) => style.add_modifier(*modifier),
+            None if word == "on" => style.bg(words.next()?.parse().ok()?),
+            None => style.fg(word.parse::<Color>().ok()?),
+        };
+    }
+    Some(style)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_changes_the_roles_that_it_names() {
+        let theme =
+            Theme::from_toml("base = \"light\"\naccent = \"#005f87\"\nselected = 'bold underlined 16 on #ffffd7'\nborder = ''").unwrap();
+        assert_eq!(theme.accent, Style::new().fg(Color::Rgb(0, 0x5f, 0x87)));
+        let selected = Style::new().fg(Color::Indexed(16)).bg(Color::Rgb(255, 255, 0xd7));
+        assert_eq!(theme.selected, selected.add_modifier(Modifier::BOLD | Modifier::UNDERLINED));
+        assert_eq!((theme.border, theme.bad), (Style::new(), Theme::light().bad));
+    }
+
+    #[test]
+    fn every_mistake_is_answered_in_one_line() {
+        let table = [
+            ("base = 'drak'", "base is one of dark"),
+            ("base = 1", "base is one of dark"),
+            ("acent = 'red'", "there is no role 'acent': it is one of text, dim"),
+            ("accent = 'redd'", "accent: this is no style"),
+            ("accent = 'red on'", "accent: this is no style"),
+            ("accent = 7", "accent: this is no style"),
+            ("text = 'red'\naccent = ", "line 2: "),
+            ("a = 1\na = 2", "line 2: "),
+        ];
+        for (text, said) in table {
+            let error = Theme::from_toml(text).unwrap_err();
+            assert!(error.starts_with(said) && !error.contains('\n'), "{text}: {error}");
+        }
+    }
+}
