@@ -1,7 +1,6 @@
 //! `dump` and `perfmap`: what a runtime is asked to write.
 
 use std::path::Path;
-use std::time::SystemTime;
 
 use serde::Serialize;
 
@@ -11,7 +10,7 @@ use super::host::Host;
 use super::print;
 use super::target::{absolute, called, connect, declined, exit_of, possible};
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, PerfMapKind, TargetPath};
-use crate::model::{Bytes, sanitise};
+use crate::model::{Bytes, default_dump_path, sanitise};
 use crate::session::{self, DumpError};
 
 #[derive(Serialize)]
@@ -27,10 +26,9 @@ struct DumpDocument {
 pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Failure> {
     let (process, client) = connect(host, &arguments.target.target).await?;
     possible(&process, CommandCode::GenerateCoreDump)?;
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let path = match arguments.output_path {
         Some(path) => absolute(&process, Path::new(&path))?,
-        None => session::default_dump_path(&process, now.as_millis() as u64),
+        None => default_dump_path(&process, session::file_stamp()),
     };
     let kind = match arguments.kind {
         args::DumpKind::Mini => DumpKind::Mini,

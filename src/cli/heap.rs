@@ -1,40 +1,18 @@
 //! `heap TARGET`: what is on the heap, by type.
 
 use std::io::{IsTerminal, Write};
-use std::path::Path;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use tokio::time::sleep;
 
 use super::args;
 use super::exit::{Exit, Failure};
-use super::gcdump::GraphFile;
 use super::host::Host;
 use super::print;
 use super::target::{called, connect_managed, not_started};
-use crate::analysis::{HeapProblem, HeapSnapshot, HeapType, Live};
-use crate::clr::RUNTIME;
-use crate::export::HeapGraph;
-use crate::ipc::{BufferMb, BufferMode, Invalid, Level, Provider, Rundown, SessionConfig};
+use crate::analysis::{HeapProblem, HeapSnapshot, HeapType};
 use crate::model::{Bytes, Count, NativeAotGap, Process, sanitise};
-use crate::net::client::Client;
-use crate::session::{Listener, StopLimit, Unfinished, default_file};
-
-/// Collect now, tell of every object and reference, and of their types: GC, GCHeapCollect, GCHeapDump, GCHeapAndTypeNames, Type.
-const WALK: u64 = 0x198_0001;
-/// A keyword that has no event of the level "critical": a session that nothing comes of.
-const LOADER: u64 = 8;
-/// The walk is told faster than it can be sent. As much as dotnet-gcdump allows; it is taken only as far as it is needed.
-const BUFFER_MB: u32 = 1024;
-/// How long all of it may take: a heap of 100 million objects takes minutes.
-const LONGEST: Duration = Duration::from_secs(1800);
-const STOP: StopLimit = StopLimit { time: Duration::from_secs(60), ..StopLimit::NO_RUNDOWN };
-/// Nothing is to come of a session that asks for nothing.
-const NOTHING: u64 = 16 << 20;
-/// A heap whose process is not to be seen may have so many bytes.
-const UNKNOWN: u64 = 1 << 30;
-const POLL: Duration = Duration::from_millis(100);
+use crate::session::{HeapError, HeapFile, HeapFileError, HeapWalk, OutputError, Unfinished, default_file, walk_heap};
 
 #[derive(Serialize)]
 struct Document {
@@ -79,48 +57,38 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
         return Ok(Exit::Done);
     }
     let default_file = || arguments.gcdump.then(|| default_file(Path::new(""), &process.name, process.key.pid, "gcdump"));
-    let file = arguments.graph_file.clone().or_else(default_file).as_deref().map(GraphFile::create).transpose()?;
-    forget_types(&client).await?;
-    // What is on a heap was in memory: a runtime that tells of more lies. An object takes 24 bytes at least, 32 of the walk and 20 of the graph; a
-    // reference takes 8, 12 of the walk and 8 of the graph.
-    let memory = client.peak_memory().unwrap_or(UNKNOWN);
-    let (most, room) = (memory.saturating_mul(4).saturating_add(64 << 20), memory.saturating_mul(2).saturating_add(16 << 20));
-    let config = session(process.runtime.as_ref().map_or(0, |version| version.major())).map_err(Failure::usage)?;
-    let sink = (Live::default(), HeapGraph::new(if file.is_some() { room } else { 0 }));
-    let mut listener = Listener::start(client, &config, sink, most).await.map_err(not_started)?;
-    let heap = walk(&listener, arguments.timeout).await;
-    let ended = listener.stop(STOP).await;
-    let (live, graph) = listener.take();
-    // Figures of what was lost may have come last.
-    let Some(heap) = live.heap().or(heap) else {
-        return Err(match ended {
-            Err(why @ Unfinished::Cut(_)) => anyhow::anyhow!("{}: no object was reported: {why}", called(&process)),
-            _ => anyhow::anyhow!("{}: no object was reported within {} s", called(&process), arguments.timeout.as_secs()),
+    let file = arguments.graph_file.clone().or_else(default_file).map(|path| HeapFile::create(&path));
+    let file = file.transpose().map_err(unwritten)?;
+    let line = std::io::stderr().is_terminal();
+    let progress = |objects, bytes| {
+        if line {
+            print::rewrite_line(format_args!("{} objects, {}", Count(objects), Bytes(bytes)));
         }
-        .into());
     };
+    let walk = walk_heap(client, process.runtime.as_ref(), file.is_some(), arguments.timeout, progress).await;
+    if line {
+        print::rewrite_line("");
+    }
+    let HeapWalk { heap, graph, ended } = walk.map_err(|error| match error {
+        HeapError::Start(error) => not_started(error),
+        HeapError::Config(error) => Failure::usage(error),
+        error => anyhow::anyhow!("{}: {error}", called(&process)).into(),
+    })?;
     if let Err(why @ (Unfinished::Cut(_) | Unfinished::NotStopped(_))) = &ended {
         print::say(format_args!("{}: {why}", called(&process)));
     }
     let written = file.map_or(Ok(None), |file| file.write(graph, &heap, &process));
-    let (path, trouble) = match written {
-        Ok(path) => (path.map(|path| sanitise(&path.to_string_lossy())), None),
-        Err(failure) => (None, Some(failure)),
+    let (path, failure) = match written {
+        Ok(path) => (path.map(|path: PathBuf| sanitise(&path.to_string_lossy())), None),
+        Err(HeapFileError::Output(error)) => (None, Some(unwritten(error))),
+        Err(error) => (None, Some(Failure::failed(error))),
     };
     let exit = report(&heap, path, arguments)?;
-    trouble.map_or(Ok(exit), Err)
+    failure.map_or(Ok(exit), Err)
 }
 
-/// The session of a walk. Its rundown says which modules the types are of: those alone where the runtime can choose.
-fn session(major: u32) -> Result<SessionConfig, Invalid> {
-    let mut config = SessionConfig::new(Provider::new(RUNTIME, WALK, Level::Verbose)?.into());
-    config.rundown = if major >= 9 { Rundown::Preferred(LOADER) } else { Rundown::Default };
-    config.buffer = BufferMb::new(BUFFER_MB)?;
-    if major >= 11 {
-        // The program stands still anyway, and nothing is lost.
-        config.mode = BufferMode::Block;
-    }
-    Ok(config)
+fn unwritten(error: OutputError) -> Failure {
+    Failure::new(if error.is_denied() { Exit::Denied } else { Exit::Failed }, error)
 }
 
 /// Asks the person.
@@ -131,45 +99,6 @@ fn is_allowed(process: &Process) -> anyhow::Result<bool> {
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
-}
-
-/// A runtime tells the name of a type once, and forgets that it did when a session asks its provider for something else. dotnet-gcdump has a session
-/// of the sampler do that, which 3.1 does not forget anything for (seen on 3.1 and 9).
-async fn forget_types(client: &Client) -> Result<(), Failure> {
-    let provider = Provider::new(RUNTIME, LOADER, Level::Critical).map_err(Failure::usage)?;
-    let mut config = SessionConfig::new(provider.into());
-    config.rundown = Rundown::None;
-    let mut listener = Listener::start(client.clone(), &config, Live::only_symbols(), NOTHING).await.map_err(not_started)?;
-    // What is wrong with it is wrong with the walk, too, which says so.
-    let _ = listener.stop(STOP).await;
-    Ok(())
-}
-
-/// Waits until the walk is over, or nothing comes any more.
-async fn walk(listener: &Listener<(Live, HeapGraph)>, silence: Duration) -> Option<HeapSnapshot> {
-    let line = std::io::stderr().is_terminal();
-    let began = Instant::now();
-    let (mut heard, mut at) = (None, began);
-    let heap = loop {
-        sleep(POLL).await;
-        let (over, progress) = (listener.is_over(), listener.look(|(live, _)| live.heap_progress()));
-        if progress != heard && !over && began.elapsed() < LONGEST {
-            (heard, at) = (progress, Instant::now());
-            if let (true, Some((objects, bytes))) = (line, progress) {
-                print::rewrite_line(format_args!("{} objects, {}", Count(objects), Bytes(bytes)));
-            }
-            continue;
-        }
-        // Whether it is finished is asked only while it is quiet: the answer takes all types.
-        let heap = progress.and_then(|_| listener.look(|(live, _)| live.heap()));
-        if over || at.elapsed() > silence || heap.as_ref().is_some_and(|heap| heap.is_finished) {
-            break heap;
-        }
-    };
-    if line {
-        print::rewrite_line("");
-    }
-    heap
 }
 
 fn report(heap: &HeapSnapshot, file: Option<String>, arguments: &args::Heap) -> Result<Exit, Failure> {
@@ -245,18 +174,6 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ipc::CommandCode;
-
-    #[test]
-    fn nothing_is_lost_where_the_runtime_can_wait() {
-        let session = |major| {
-            let config = session(major).unwrap();
-            (config.command().code(), config.mode, config.rundown.keyword())
-        };
-        assert_eq!(session(3), (CommandCode::CollectTracing2, BufferMode::Drop, Rundown::DEFAULT_KEYWORD));
-        assert_eq!(session(9), (CommandCode::CollectTracing4, BufferMode::Drop, LOADER));
-        assert_eq!(session(11), (CommandCode::CollectTracing6, BufferMode::Block, LOADER));
-    }
 
     #[test]
     fn what_is_not_shown_is_counted() {

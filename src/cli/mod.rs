@@ -18,7 +18,6 @@ mod dump;
 mod env;
 mod exit;
 mod export;
-mod gcdump;
 mod heap;
 mod host;
 mod manual;

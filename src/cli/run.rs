@@ -3,15 +3,12 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use tokio::sync::oneshot::error::RecvError;
-use tokio::time::timeout;
-
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
 use super::record::{Interrupts, Order};
 use crate::model::{StoppedBy, sanitise};
-use crate::session::{ChildOutput, Launch, Launched, Orphans, USUAL_START};
+use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, USUAL_START};
 
 pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
     let output = match (arguments.show_output, arguments.record.output.json) {
@@ -21,28 +18,38 @@ pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
     };
     let order = Order::new(arguments.record)?;
     let mut interrupts = Interrupts::new()?;
-    let (mut launch, connected) = Launch::start(&arguments.command, output, Orphans::Resume).map_err(anyhow::Error::from)?;
+    let mut launch = Launch::start(&arguments.command, output, Orphans::Resume).map_err(anyhow::Error::from)?;
     let path = Path::new(arguments.command.first().map_or(OsStr::new(""), OsString::as_os_str));
     let program = format!("{} ({})", sanitise(&path.to_string_lossy()), launch.pid());
 
-    let mut connected = std::pin::pin!(connected);
-    let launched = tokio::select! {
-        launched = late(connected.as_mut(), &program) => launched,
-        code = launch.wait() => {
-            print::say(format_args!("{program} exited with {code}, and nothing was recorded: no .NET runtime connected{}", others(&launch)));
-            return Ok(Exit::Child(code));
-        }
-        () = interrupts.next() => {
-            launch.end().await;
-            print::say(format_args!("{program} was terminated, and nothing was recorded"));
-            return Ok(Exit::Interrupted);
+    let launched = loop {
+        let event = tokio::select! {
+            event = launch.next() => event,
+            () = interrupts.next() => {
+                launch.end().await;
+                print::say(format_args!("{program} was terminated, and nothing was recorded"));
+                return Ok(Exit::Interrupted);
+            }
+        };
+        match event {
+            LaunchEvent::Connected(launched) => break launched,
+            LaunchEvent::NoRuntime => print::say(format_args!(
+                "{program} is not recorded: no .NET runtime connected within {} s. It is not a .NET program, or its diagnostics are \
+                 switched off (DOTNET_EnableDiagnostics=0)",
+                USUAL_START.as_secs()
+            )),
+            LaunchEvent::Exited(code) => {
+                let others = others(&launch);
+                print::say(format_args!("{program} exited with {code}, and nothing was recorded: no .NET runtime connected{others}"));
+                return Ok(Exit::Child(code));
+            }
         }
     };
-    let recorded = record(&order, launched, path, &mut interrupts).await;
+    let recorded = record(&order, &mut launch, launched, path, &mut interrupts).await;
     let (stopped_by, failed) = match recorded {
         Ok(recorded) => recorded,
         Err(failure) => {
-            // It has not done anything yet, or nobody would know what it does.
+            // It has not done anything yet, or it is not known what it does.
             launch.end().await;
             return Err(failure);
         }
@@ -67,28 +74,14 @@ pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
     }
 }
 
-/// Waits for the program's runtime, and says when that takes longer than usual.
-async fn late(mut connected: impl Future<Output = Result<Launched, RecvError>> + Unpin, program: &str) -> Launched {
-    let launched = match timeout(USUAL_START, &mut connected).await {
-        Ok(launched) => launched,
-        Err(_) => {
-            print::say(format_args!(
-                "{program} is not recorded: no .NET runtime connected within {} s. It is not a .NET program, or its diagnostics are \
-                 switched off (DOTNET_EnableDiagnostics=0)",
-                USUAL_START.as_secs()
-            ));
-            connected.await
-        }
-    };
-    match launched {
-        Ok(launched) => launched,
-        // Nobody listens for it any more.
-        Err(_) => std::future::pending().await,
-    }
-}
-
 /// Records a runtime: one that waits to be resumed from its first instruction. Gives what ended the recording, and whether that was a failure.
-async fn record(order: &Order, launched: Launched, program: &Path, interrupts: &mut Interrupts) -> Result<(StoppedBy, bool), Failure> {
+async fn record(
+    order: &Order,
+    launch: &mut Launch,
+    launched: Launched,
+    program: &Path,
+    interrupts: &mut Interrupts,
+) -> Result<(StoppedBy, bool), Failure> {
     let (client, key) = (launched.client.clone(), launched.key);
     let name = launched.name(program).await.map_err(super::target::refused)?;
     let recorder = order.begin(client, key, &name, launched.note().into_iter().collect()).await?;
@@ -97,6 +90,7 @@ async fn record(order: &Order, launched: Launched, program: &Path, interrupts: &
         recorder.finished().await;
         return Err(super::target::refused(error));
     }
+    launch.release();
     let from = if launched.missed.is_some() { "" } else { " from its start" };
     print::say(format_args!("recording process {} ({}){from}; Ctrl-C stops it", key.pid, name));
     let followed = order.follow(recorder, interrupts).await?;

@@ -1,32 +1,18 @@
 //! `stacks TARGET`: what every thread is doing at one moment.
 
 use std::io::Write;
-use std::time::{Duration, Instant};
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashMap;
 use serde::Serialize;
-use tokio::time::sleep;
 
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::{called, connect_managed, not_started};
-use crate::analysis::{Live, SampleFilter, StackGroup};
-use crate::clr::{EventKind, select};
-use crate::ipc::Rundown;
+use crate::analysis::StackGroup;
 use crate::model::{NativeAotGap, Process, sanitise};
-use crate::nettrace::{Event, Metadata, Sink, ThreadId, forward_sink};
-use crate::session::{Listener, StopLimit, Unfinished};
-
-/// Names of methods and modules are all that is needed of a rundown.
-const NAMES: u64 = 0x38;
-/// How long the first look at all threads may take to come; runtimes send what they have every tenth of a second.
-const LOOK: Duration = Duration::from_secs(5);
-/// More bytes are not needed to see every thread once.
-const LOOK_BYTES: u64 = 64 << 20;
-/// More threads are not looked at. The kernel allows a process some 10,000 unless it is told otherwise.
-const MOST_THREADS: usize = 1 << 16;
-const POLL: Duration = Duration::from_millis(20);
+use crate::nettrace::ThreadId;
+use crate::session::{StacksError, ThreadStacks, Unfinished, thread_stacks};
 
 #[derive(Serialize)]
 struct Document {
@@ -57,25 +43,11 @@ struct ThreadName {
 
 pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, Failure> {
     let (process, client) = connect_managed(host, target, NativeAotGap::Samples).await?;
-    let mut config = select(&["dotnet-sampled-thread-time"], &[] as &[&str], None).map_err(Failure::usage)?.config;
-    config.rundown = Rundown::AtLeast(NAMES);
-    let mut listener = Listener::start(client.clone(), &config, FirstLook::default(), LOOK_BYTES).await.map_err(not_started)?;
-    let began = Instant::now();
-    while !listener.look(|look| look.is_over) && !listener.is_over() && began.elapsed() < LOOK {
-        sleep(POLL).await;
-    }
-    // Threads may end as soon as they have been looked at.
-    let names = client.thread_names();
-    let ended = listener.stop(StopLimit::RUNDOWN).await;
-    let groups = listener.look(|look| look.live.stacks(SampleFilter::ALL, usize::MAX));
+    let ThreadStacks { groups, names, ended } = thread_stacks(&client).await.map_err(|error| match error {
+        StacksError::Start(error) => not_started(error),
+        error => anyhow::anyhow!("{}: {error}", called(&process)).into(),
+    })?;
     let document = document(&process, ended.is_ok(), groups, &names);
-    if document.threads == 0 {
-        return Err(match &ended {
-            Err(why @ Unfinished::Cut(_)) => anyhow::anyhow!("{}: no thread was sampled: {why}", called(&process)),
-            _ => anyhow::anyhow!("{}: no thread was sampled within {} s", called(&process), LOOK.as_secs()),
-        }
-        .into());
-    }
     if json {
         print::json(&document)?;
     } else {
@@ -125,8 +97,8 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
             Some(name) => format!("{} {name}", thread.id),
             None => thread.id.to_string(),
         };
-        let who: Vec<_> = threads.iter().map(thread).collect();
-        writeln!(out, "\n{} thread{}{state}: {}", threads.len(), plural(threads.len()), who.join(", "))?;
+        let names: Vec<_> = threads.iter().map(thread).collect();
+        writeln!(out, "\n{} thread{}{state}: {}", threads.len(), plural(threads.len()), names.join(", "))?;
         if frames.is_empty() {
             writeln!(out, "    (no managed code)")?;
         }
@@ -135,71 +107,21 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Lets through what the sampler saw when it first looked at all threads, which it stops for that: one moment. It is over when a thread comes again.
-#[derive(Debug, Default)]
-struct FirstLook {
-    live: Live,
-    /// By metadata index; the first is never used.
-    is_sample: Vec<bool>,
-    seen: HashSet<ThreadId>,
-    is_over: bool,
-}
-
-impl Sink for FirstLook {
-    forward_sink!(self => [self.live]: trace wants_order event stacks thread loss ordered_loss sequence_point problem);
-
-    fn metadata(&mut self, metadata: &Metadata) {
-        let index = metadata.index as usize;
-        self.is_sample.resize(self.is_sample.len().max(index + 1), false);
-        self.is_sample[index] = EventKind::of(metadata) == EventKind::ThreadSample;
-        self.live.metadata(metadata);
-    }
-
-    fn ordered_event(&mut self, event: &Event<'_>) {
-        if self.is_sample.get(event.metadata.index as usize) == Some(&true) {
-            self.is_over |= self.seen.len() >= MOST_THREADS || !self.seen.insert(event.thread());
-            if self.is_over {
-                return;
-            }
-        }
-        self.live.ordered_event(event);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nettrace::{Decoder, Encoder, Limits, NewEvent, TraceHeader};
+    use crate::analysis::SampleCount;
 
     #[test]
-    fn every_thread_is_looked_at_once() {
-        let header = TraceHeader { process_id: 7, ..TraceHeader::default() };
-        let mut encoder = Encoder::new(header);
-        let sample = Metadata { provider: "Microsoft-DotNETCore-SampleProfiler".into(), ..Metadata::default() };
-        let sample = encoder.metadata(&sample);
-        // Threads 1 and 3 have the same stack; 1 has another when it is looked at again, and 4 comes too late.
-        for (at, thread, frame) in [(0, 1, 0x10), (1, 2, 0x20), (2, 3, 0x10), (3, 1, 0x30), (4, 4, 0x10)] {
-            let stack = encoder.stack(&[frame]);
-            encoder.event(&NewEvent {
-                metadata: sample,
-                timestamp: at,
-                thread,
-                capture_thread: 9,
-                stack,
-                payload: &[2, 0, 0, 0],
-                ..NewEvent::default()
-            });
-        }
-        encoder.end();
-        let mut look = FirstLook::default();
-        let mut decoder = Decoder::new(Limits::default());
-        decoder.feed(&encoder.take(), &mut look).unwrap();
-        assert!(decoder.finish(&mut look).is_complete());
-        assert!(look.is_over);
-        let groups = look.live.stacks(SampleFilter::ALL, usize::MAX);
+    fn threads_of_a_stack_are_shown_together() {
+        let group = |frame: &str, threads: &[u64]| StackGroup {
+            frames: vec![frame.to_owned()],
+            samples: SampleCount::default(),
+            threads: threads.iter().map(|thread| (ThreadId { thread: *thread, ..ThreadId::default() }, 1)).collect(),
+        };
         let names = HashMap::from_iter([(3, "Worker".to_owned())]);
         let process = Process::new(crate::model::ProcessKey { pid: 7, started: 1 });
-        let document = document(&process, true, groups, &names);
+        let document = document(&process, true, vec![group("0x10", &[1, 3]), group("0x20", &[2])], &names);
         let mut text = Vec::new();
         write_text(&mut text, &document).unwrap();
         let expected =

@@ -27,7 +27,7 @@ pub use findings::{EventRate, Findings};
 pub use lines::newest_lines;
 pub use native_aot::NativeAotGap;
 pub use order::{Order, parse_keep};
-pub use place::{FILE_STAMP, default_file_name, file_stem, is_elsewhere, seen_here, temporary_folder};
+pub use place::{FILE_STAMP, default_dump_path, default_file_name, file_stem, is_elsewhere, seen_here, temporary_folder};
 pub use process::{Contact, Process, ProcessKey, RunState, Trouble, Usage};
 pub use producer::{PacketCounts, ProducerReport};
 pub use recording::{Kept, KernelTrace, NameSearch, Outcome, Phase, Rate, Recording, RecordingId, Scheduling, StoppedBy, ThreadUse};

@@ -41,6 +41,11 @@ pub fn default_file_name(name: &str, pid: u32, stamp: impl Display, extension: &
     format!("{}_{pid}_{stamp}.{extension}", file_stem(name))
 }
 
+/// Where a dump goes by default: into the target's temporary folder, under a name with this local date and time.
+pub fn default_dump_path(process: &Process, stamp: impl Display) -> PathBuf {
+    temporary_folder(process).join(default_file_name(&process.name, process.key.pid, stamp, "dmp"))
+}
+
 /// The part of a name from outside that is safe in a file name: letters, digits, `.`, `-` and `_`.
 pub fn file_stem(name: &str) -> String {
     let clean: String = name.chars().filter(|c| c.is_alphanumeric() || matches!(c, '.' | '-' | '_')).take(64).collect();

@@ -6,10 +6,8 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
-use super::output::stamped_name;
 use crate::ipc::{DumpRequest, Hresult};
-use crate::model::Process;
-use crate::model::{seen_here, temporary_folder};
+use crate::model::{Process, seen_here};
 use crate::net::client::Client;
 use crate::net::{ExchangeError, untraceable};
 
@@ -67,11 +65,6 @@ fn advice(error: &ExchangeError, pid: u32) -> Option<&'static str> {
 fn may_be_forbidden(details: &[String]) -> bool {
     let forbidden = |line: &String| line.contains("ptrace(") || line.contains("/mem) FAILED");
     details.is_empty() || details.iter().any(forbidden)
-}
-
-/// Where a dump goes when nobody says where: the target's temporary folder.
-pub fn default_dump_path(process: &Process, now_unix_ms: u64) -> PathBuf {
-    temporary_folder(process).join(stamped_name(&process.name, process.key.pid, now_unix_ms, "dmp"))
 }
 
 /// Has the target write a dump and looks whether it is there. `report` gets a sentence when nothing has been written for ten seconds.

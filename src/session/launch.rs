@@ -22,7 +22,7 @@ use thiserror::Error;
 use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{no_port, orphans};
 use crate::ipc::{self, EnvironmentName, EnvironmentValue};
@@ -137,26 +137,40 @@ impl Launched {
     }
 }
 
-/// A program that was started. Dropping it lets it go on, unless it is held.
+/// What happens to a program that was started.
+#[derive(Debug)]
+pub enum LaunchEvent {
+    /// No runtime has connected in the [usual time](USUAL_START): there is probably none in the program.
+    NoRuntime,
+    /// Its runtime is there.
+    Connected(Launched),
+    /// It ended, with this exit code.
+    Exited(u8),
+}
+
+/// A program that was started. Dropping it ends it for as long as it may be suspended at startup; later it goes on.
 #[derive(Debug)]
 pub struct Launch {
     child: Child,
     pid: u32,
     others: Arc<AtomicUsize>,
-    /// It may wait for somebody to let it go on, who would be gone.
-    held: bool,
+    /// Gets its runtime; `None` once that has come.
+    runtime: Option<oneshot::Receiver<Launched>>,
+    /// When its runtime is late; `None` once that was said.
+    late: Option<Instant>,
+    /// Whether it may be suspended at startup.
+    is_suspended: bool,
     connecting: JoinHandle<()>,
     /// Goes last: the port's socket is in it. Without one it is removed by the process that resumes orphans.
     _folder: Option<TempDir>,
 }
 
 impl Launch {
-    /// Starts a program. The other value comes when its runtime has connected, and waits to be resumed, or when one that connects to no port has made
-    /// its socket; from what has no runtime it never comes.
+    /// Starts a program.
     ///
     /// # Errors
     /// [`LaunchError`].
-    pub fn start(words: &[OsString], output: ChildOutput, orphans: Orphans) -> Result<(Self, oneshot::Receiver<Launched>), LaunchError> {
+    pub fn start(words: &[OsString], output: ChildOutput, orphans: Orphans) -> Result<Self, LaunchError> {
         let parent = short_folder();
         let folder = tempfile::Builder::new().prefix("dn-top-").tempdir_in(&parent);
         let folder = folder.map_err(|reason| LaunchError::Folder { folder: parent, reason })?;
@@ -187,7 +201,7 @@ impl Launch {
         let child = child.map_err(|reason| LaunchError::Program { program: program.to_owned(), reason })?;
         let pid = child.id().unwrap_or_default();
         let others = Arc::new(AtomicUsize::new(0));
-        let (connected, launched) = oneshot::channel();
+        let (connected, runtime) = oneshot::channel();
         let without_port = no_port::find(Sources::machine(), pid, begun);
         let serving = resume_others(port, Some(pid), without_port, connected, Arc::clone(&others));
         let connecting = tokio::spawn(async move {
@@ -195,12 +209,37 @@ impl Launch {
             let _resumer = resumer;
             serving.await;
         });
-        Ok((Self { child, pid, others, held: false, connecting, _folder: folder }, launched))
+        let (runtime, late) = (Some(runtime), Some(begun + USUAL_START));
+        Ok(Self { child, pid, others, runtime, late, is_suspended: true, connecting, _folder: folder })
     }
 
-    /// Whether it ends when this is dropped, as long as it may wait at its start.
-    pub fn hold(&mut self, held: bool) {
-        self.held = held;
+    /// Waits for the next event. The runtime comes when it has connected, and waits to be resumed, or when one that connects to no port has made its
+    /// socket. Nothing is lost where the wait is given up and begun again.
+    pub async fn next(&mut self) -> LaunchEvent {
+        let Self { child, runtime, late, is_suspended, .. } = self;
+        let connected = async {
+            match runtime {
+                Some(runtime) => runtime.await.ok(),
+                None => None,
+            }
+        };
+        tokio::select! {
+            Some(launched) = connected => {
+                (self.runtime, self.late) = (None, None);
+                LaunchEvent::Connected(launched)
+            }
+            code = exited(child) => LaunchEvent::Exited(code),
+            () = sleep_until(late.unwrap_or(Instant::now())), if late.is_some() => {
+                // A program without a runtime is not suspended.
+                (*late, *is_suspended) = (None, false);
+                LaunchEvent::NoRuntime
+            }
+        }
+    }
+
+    /// From now on the program is not suspended at startup, and goes on when this is dropped.
+    pub fn release(&mut self) {
+        self.is_suspended = false;
     }
 
     /// Its process id.
@@ -215,7 +254,7 @@ impl Launch {
 
     /// Waits for its end and gives its exit code: 128 and the signal's number where a signal ended it, as a shell says it.
     pub async fn wait(&mut self) -> u8 {
-        self.child.wait().await.map_or(1, exit_code)
+        exited(&mut self.child).await
     }
 
     /// Ends it and what it started: asks, and after five seconds does not ask. Gives its exit code.
@@ -240,7 +279,7 @@ impl Launch {
 
 impl Drop for Launch {
     fn drop(&mut self) {
-        if self.held {
+        if self.is_suspended {
             self.signal(Signal::KILL);
         }
         self.connecting.abort();
@@ -331,6 +370,10 @@ fn streams(output: ChildOutput) -> (Stdio, Stdio) {
     }
 }
 
+async fn exited(child: &mut Child) -> u8 {
+    child.wait().await.map_or(1, exit_code)
+}
+
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
@@ -340,17 +383,17 @@ fn exit_code(status: ExitStatus) -> u8 {
 mod tests {
     use super::*;
 
-    fn shell(script: &str) -> (Launch, oneshot::Receiver<Launched>) {
+    fn shell(script: &str) -> Launch {
         Launch::start(&["sh".into(), "-c".into(), script.into()], ChildOutput::Discarded, Orphans::Leave).unwrap()
     }
 
     #[tokio::test]
     async fn exit_codes_are_those_of_a_shell() {
         for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137)] {
-            let (mut launch, mut runtime) = shell(script);
-            assert_eq!((launch.wait().await, launch.others()), (code, 0), "{script}");
-            assert!(runtime.try_recv().is_err(), "there is no runtime in it");
-            assert_eq!(launch.end().await, code, "who has ended is not ended again");
+            let mut launch = shell(script);
+            assert!(matches!(launch.next().await, LaunchEvent::Exited(exited) if exited == code), "{script}");
+            assert_eq!(launch.others(), 0, "there is no runtime in it");
+            assert_eq!(launch.end().await, code, "a program that has ended is not ended again");
         }
         let error = Launch::start(&["/no/such\u{1b}".into()], ChildOutput::Discarded, Orphans::Leave).unwrap_err().to_string();
         assert!(error.starts_with("/no/such\u{fffd} cannot be started: No such file"), "{error}");
@@ -365,11 +408,11 @@ mod tests {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
-        let (mut meek, _) = shell(&format!("sleep 100 & echo $! > {}/meek; wait", folder.path().display()));
+        let mut meek = shell(&format!("sleep 100 & echo $! > {}/meek; wait", folder.path().display()));
         ready("meek").await;
         assert_eq!(meek.end().await, 143);
         let began = Instant::now();
-        let (mut deaf, _) = shell(&format!("trap '' TERM; echo > {}/deaf; while :; do sleep 1; done", folder.path().display()));
+        let mut deaf = shell(&format!("trap '' TERM; echo > {}/deaf; while :; do sleep 1; done", folder.path().display()));
         ready("deaf").await;
         assert_eq!(deaf.end().await, 137);
         assert!(began.elapsed() >= GRACE);

@@ -1,4 +1,5 @@
-//! What is done to a process that takes time: recordings, dumps, perf maps, watching; and the start of one that is to be recorded.
+//! What is done to a process that takes time: recordings, counters, heap walks, stacks, profiles, dumps, perf maps; and the start of one that is to be
+//! recorded. The command line and the dashboard only parse, print, and map to messages.
 //!
 //! A session is opened, drained, stopped and abandoned in one place (`trace_session`), whatever it is for. A recording reads its stream on a thread of
 //! its own, writes, counts and publishes; its file gets its name when it is whole. A file that was recorded can be looked at again. Results are plain values; this room makes no text
@@ -11,6 +12,8 @@ mod counters;
 mod cpu;
 mod dump;
 mod export;
+mod heap;
+mod heap_file;
 mod launch;
 mod listener;
 mod names;
@@ -28,6 +31,7 @@ mod read;
 mod recorded;
 mod recorder;
 mod segments;
+mod stacks;
 mod threads;
 mod trace_session;
 mod user_events;
@@ -35,15 +39,17 @@ mod watch;
 
 pub use crate::export::{Options as ExportOptions, Part as ExportPart};
 pub use client_data::{ClientDataError, client_data};
-pub use counters::CounterRequest;
+pub use counters::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
 pub use cpu::{CpuProfile, CpuRequest, profile_cpu};
-pub use dump::{DUMP_LIMIT, DumpError, Dumped, default_dump_path, dump};
+pub use dump::{DUMP_LIMIT, DumpError, Dumped, dump};
 pub use export::{Destination, ExportError, GoOn, export};
-pub use launch::{ChildOutput, Launch, LaunchError, Launched, Orphans, USUAL_START};
+pub use heap::{HeapError, HeapWalk, walk_heap};
+pub use heap_file::{HeapFile, HeapFileError};
+pub use launch::{ChildOutput, Launch, LaunchError, LaunchEvent, Launched, Orphans, USUAL_START};
 pub use listener::Listener;
 pub use names::append_names;
 pub use orphans::{RESUME_ORPHANS, resume_orphans};
-pub use output::{OutputError, OutputFile, default_file};
+pub use output::{OutputError, OutputFile, default_file, file_stamp};
 pub use perf_map::perf_map;
 pub use perfetto::{Serve, Settings, serve, service_state};
 pub use plan::{Plan, StartError};
@@ -51,6 +57,7 @@ pub use progress::Slot;
 pub use read::{read_trace, trace_file};
 pub use recorded::{Pass, ReadError, Recorded};
 pub use recorder::{Recorder, StopRequest};
+pub use stacks::{StacksError, ThreadStacks, thread_stacks};
 pub use trace_session::{Cut, StopLimit, Unfinished};
 pub use user_events::{KernelSession, user_events_data, user_events_missing};
 pub use watch::{Watch, watch};

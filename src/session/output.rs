@@ -166,14 +166,18 @@ impl OutputFile {
 
 /// The default file about a process, named after it and the time, in `folder`.
 pub fn default_file(folder: &Path, name: &str, pid: u32, extension: &str) -> PathBuf {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    new_file(folder, name, pid, now.as_millis() as u64, extension)
+    new_file(folder, name, pid, &file_stamp(), extension)
+}
+
+/// Local date and time as in names of files.
+pub fn file_stamp() -> String {
+    Timestamp::now().to_zoned(TimeZone::system()).strftime(FILE_STAMP).to_string()
 }
 
 /// The file that a recording gets when none is asked for: `NAME_PID_yyyymmdd_hhmmss.EXTENSION` in `folder`, in local time, with a number behind it
 /// where that is taken. Two recordings of a process may begin in one second.
-fn new_file(folder: &Path, name: &str, pid: u32, now_unix_ms: u64, extension: &str) -> PathBuf {
-    let first = folder.join(stamped_name(name, pid, now_unix_ms, extension));
+fn new_file(folder: &Path, name: &str, pid: u32, stamp: &str, extension: &str) -> PathBuf {
+    let first = folder.join(default_file_name(name, pid, stamp, extension));
     let numbered = |n: u32| PathBuf::from(format!("{}_{n}.{extension}", first.with_extension("").display()));
     let is_free = |file: &PathBuf| [file, &partial(file)].iter().all(|path| path.symlink_metadata().is_err());
     std::iter::once(first.clone()).chain((2..100).map(numbered)).find(is_free).unwrap_or(first)
@@ -184,12 +188,6 @@ fn partial(path: &Path) -> PathBuf {
     let mut partial = path.to_owned().into_os_string();
     partial.push(".partial");
     partial.into()
-}
-
-/// Its default name, in local time.
-pub(super) fn stamped_name(name: &str, pid: u32, now_unix_ms: u64, extension: &str) -> String {
-    let now = Timestamp::from_millisecond(now_unix_ms as i64).unwrap_or_default().to_zoned(TimeZone::system());
-    default_file_name(name, pid, now.strftime(FILE_STAMP), extension)
 }
 
 fn folder(path: &Path) -> &Path {
@@ -273,7 +271,7 @@ mod tests {
     #[test]
     fn a_name_that_is_taken_gets_a_number() {
         let dir = tempfile::tempdir().unwrap();
-        let next = || new_file(dir.path(), "Web.Api", 7, 1_700_000_000_000, "nettrace");
+        let next = || new_file(dir.path(), "Web.Api", 7, "20231114_221320", "nettrace");
         let first = next();
         let (output, _file) = OutputFile::create(&first).unwrap();
         let second = next();

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use super::tail::Tail;
 use crate::app::{JobResult, Msg, Ticket};
 use crate::model::{Order, RecordingId, sanitise};
-use crate::session::{ChildOutput, Launch, Launched, Orphans, Plan, USUAL_START};
+use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, Plan, USUAL_START};
 
 /// Time between two looks at what it has written.
 const LOOK: Duration = Duration::from_millis(200);
@@ -63,34 +63,30 @@ async fn follow(
     let Wanted { words, id, order, output, ticket } = wanted;
     let program = sanitise(words.first().map(String::as_str).unwrap_or_default());
     let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-    let (mut launch, connected) = Launch::start(&words, ChildOutput::File(file), Orphans::Resume).map_err(|error| error.to_string())?;
+    let mut launch = Launch::start(&words, ChildOutput::File(file), Orphans::Resume).map_err(|error| error.to_string())?;
     let ended = |code: u8, more: &str| {
         let files = vec![sanitise(&output.to_string_lossy())];
         Ok(JobResult { files, bytes: None, note: Some(format!("It ended with {code}{more}")) })
     };
-    // Until it is let go on it cannot live without us. What has no runtime need not be let go on.
-    launch.hold(true);
-    let mut connected = std::pin::pin!(connected);
-    let mut launched = tokio::select! {
-        launched = timeout(USUAL_START, connected.as_mut()) => launched.ok(),
-        code = launch.wait() => return ended(code, ", and nothing was recorded: no .NET runtime in it connected"),
+    let mut late = false;
+    let launched = loop {
+        match launch.next().await {
+            LaunchEvent::Connected(launched) => break launched,
+            LaunchEvent::NoRuntime => {
+                late = true;
+                let why = format!("no .NET runtime in it has connected in {} s: it is not recorded", USUAL_START.as_secs());
+                drop(inbox.send(Msg::Failed(format!("{program}: {why}"))).await);
+            }
+            LaunchEvent::Exited(code) if late => return ended(code, ", and nothing was recorded"),
+            LaunchEvent::Exited(code) => return ended(code, ", and nothing was recorded: no .NET runtime in it connected"),
+        }
     };
-    if launched.is_none() {
-        launch.hold(false);
-        let why = format!("no .NET runtime in it has connected in {} s: it is not recorded", USUAL_START.as_secs());
-        drop(inbox.send(Msg::Failed(format!("{program}: {why}"))).await);
-        launched = tokio::select! {
-            launched = connected.as_mut() => Some(launched),
-            code = launch.wait() => return ended(code, ", and nothing was recorded"),
-        };
-    }
-    let Some(Ok(launched)) = launched else { return Err("the port that it was to connect to is gone".to_owned()) };
     let plan = introduce(&launched, &program, id, order).await?;
     drop(inbox.send(Msg::Launched { ticket, recording: Box::new(plan.starting()) }).await);
     if start.send((launched, plan)).is_err() {
         return Err("it was not wanted any more".to_owned());
     }
-    launch.hold(false);
+    launch.release();
     ended(launch.wait().await, "")
 }
 

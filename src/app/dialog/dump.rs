@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::app::Now;
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, TargetPath};
-use crate::model::{Age, Bytes, Process, default_file_name, is_elsewhere, seen_here, temporary_folder};
+use crate::model::{Age, Bytes, Process, default_dump_path, is_elsewhere, seen_here};
 
 use super::{Form, Purpose, Question, Subject};
 
@@ -50,7 +50,7 @@ impl Form {
             elsewhere: is_elsewhere(process).then(|| Box::new(process.clone())),
         };
         let subject = Subject { key: process.key, name: process.name.clone() };
-        let path = temporary_folder(process).join(default_file_name(&process.name, process.key.pid, now.file_stamp(), "dmp"));
+        let path = default_dump_path(process, now.file_stamp());
         let needs = process.capabilities().missing(CommandCode::GenerateCoreDump2);
         let questions = vec![
             Question::choice("Type", OPTIONS, 1),

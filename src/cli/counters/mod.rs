@@ -1,7 +1,6 @@
 //! `counters TARGET`: what the program and its libraries publish, as it comes.
 
 mod print_out;
-mod wanted;
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -9,80 +8,98 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, sleep_until};
 
 use self::print_out::Printer;
-use self::wanted::Wanted;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::record::Interrupts;
 use super::target::{called, connect_running, not_started};
-use crate::analysis::{CounterTally, MeterLimits, MeterNotice};
+use crate::analysis::CountersSnapshot;
 use crate::ipc::BufferMb;
-use crate::model::sanitise;
-use crate::session::{CounterRequest, Listener, StopLimit, Unfinished};
+use crate::model::{Process, sanitise};
+use crate::session::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection, Unfinished};
 
 /// dotnet-counters' share of the target's memory.
 const BUFFER_MB: u32 = 10;
-const POLL: Duration = Duration::from_millis(50);
-const STOP: StopLimit = StopLimit { time: Duration::from_secs(10), ..StopLimit::NO_RUNDOWN };
-/// How often a session begins anew because others changed what they ask for.
-const SESSIONS: usize = 5;
-
-/// Why a session is over.
-enum Over {
-    Interrupted,
-    /// The duration, the target's end, or nobody reads any more.
-    Done,
-    /// Another session has the meters, with these limits: only who asks for the same gets values.
-    OtherLimits(MeterLimits),
-}
 
 pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, Failure> {
-    let wanted = Wanted::parse(&arguments.counters).map_err(Failure::usage)?;
+    let selection = CounterSelection::parse(&arguments.counters).map_err(Failure::usage)?;
     let (process, client) = connect_running(host, &arguments.target.target).await?;
     let mut interrupts = Interrupts::new()?;
-    let version = process.runtime.as_ref();
-    let major = version.map_or(0, |version| version.major());
+    let args::Counters { interval, max_histograms, max_time_series, .. } = arguments;
     let buffer = BufferMb::new(BUFFER_MB).map_err(Failure::usage)?;
-    let mut asked = CounterRequest::new(version, arguments.interval).with_limits(arguments.max_histograms, arguments.max_time_series);
+    let options = CounterOptions { selection: selection.clone(), interval, max_histograms, max_time_series, buffer };
+    let mut monitor = CounterMonitor::new(client, process.runtime.as_ref(), options).map_err(Failure::usage)?;
     let deadline = arguments.duration.map(|duration| Instant::now() + duration);
     let file = arguments.output_file.as_deref().map(create).transpose()?;
-    let mut printer = Printer::new(arguments.format, file);
-    for _ in 0..SESSIONS {
-        let config = asked.config(wanted.event_counters(major), &wanted.metrics(major), buffer).map_err(Failure::usage)?;
-        let tally = CounterTally::new(asked.session());
-        let mut listener = Listener::start(client.clone(), &config, tally, u64::MAX).await.map_err(not_started)?;
-        printer.begin();
-        let watched = Watch { listener: &listener, wanted: &wanted, printer: &mut printer, deadline, interval: arguments.interval };
-        let over = watched.run(&mut interrupts, &called(&process)).await;
-        let ended = tokio::select! {
-            ended = listener.stop(STOP) => ended,
-            // The session ends with its connection.
-            () = interrupts.next() => return Ok(Exit::Interrupted),
+    let mut output = Output { printer: Printer::new(arguments.format, file), selection };
+    // The first values come after an interval, and meters begin at the next whole one.
+    let patience = Instant::now() + (interval * 3).max(Duration::from_secs(5));
+    let over = tokio::select! {
+        () = interrupts.next() => Ok(Exit::Interrupted),
+        over = follow(&mut monitor, &mut output, &process, deadline, patience) => over,
+    };
+    let (last, ended) = tokio::select! {
+        stopped = monitor.stop() => stopped,
+        // The session ends with its connection.
+        () = interrupts.next() => return Ok(Exit::Interrupted),
+    };
+    let exit = over?;
+    last.iter().try_for_each(|last| output.print(last).map(drop))?;
+    match ended {
+        _ if exit == Exit::Interrupted => {}
+        Err(Unfinished::Closed) => print::say(format_args!("{} ended, or closed the session", called(&process))),
+        Err(why) => return Err(anyhow::anyhow!("{}: {why}", called(&process)).into()),
+        Ok(()) => {}
+    }
+    Ok(exit)
+}
+
+/// Prints values until the time is over, the target ends, or the output is closed.
+async fn follow(
+    monitor: &mut CounterMonitor,
+    output: &mut Output,
+    process: &Process,
+    deadline: Option<Instant>,
+    patience: Instant,
+) -> Result<Exit, Failure> {
+    let (mut printed, mut complained) = (false, false);
+    loop {
+        let event = tokio::select! {
+            () = sleep_until(deadline.unwrap_or(patience)), if deadline.is_some() => return Ok(Exit::Done),
+            () = sleep_until(patience), if !printed && !complained => {
+                complained = true;
+                print::say(format_args!("{} has published no such counter yet", called(process)));
+                continue;
+            }
+            event = monitor.next() => event.map_err(|error| failed(process, error))?,
         };
-        let over = over?;
-        // What came last.
-        listener.look(|tally| printer.print(tally, &wanted))?;
-        match ended {
-            _ if matches!(over, Over::Interrupted) => {}
-            Err(Unfinished::Closed) => print::say(format_args!("{} ended, or closed the session", called(&process))),
-            Err(why) => return Err(anyhow::anyhow!("{}: {why}", called(&process)).into()),
-            Ok(()) => {}
-        }
-        match over {
-            Over::Interrupted => return Ok(Exit::Interrupted),
-            Over::Done => return Ok(Exit::Done),
-            Over::OtherLimits(limits) => {
+        match event {
+            CounterEvent::Values(counters) => {
+                let (any, is_read) = output.print(&counters)?;
+                printed |= any;
+                if !is_read {
+                    return Ok(Exit::Done);
+                }
+            }
+            CounterEvent::OtherLimits(limits) => {
                 let every = sanitise(&limits.refresh_interval);
                 print::say(format_args!("another session collects the meters every {every} s and with other limits: using the same"));
-                asked.take_limits(limits);
+                output.printer.begin();
             }
+            CounterEvent::Ended => return Ok(Exit::Done),
         }
     }
-    Err(anyhow::anyhow!("{}: other sessions keep changing the meter settings", called(&process)).into())
+}
+
+fn failed(process: &Process, error: CounterError) -> Failure {
+    match error {
+        CounterError::Start(error) => not_started(error),
+        error => anyhow::anyhow!("{}: {error}", called(process)).into(),
+    }
 }
 
 /// A file that grows while values come.
@@ -94,81 +111,16 @@ fn create(path: &Path) -> Result<File, Failure> {
     })
 }
 
-/// One session while it runs.
-struct Watch<'a> {
-    listener: &'a Listener<CounterTally>,
-    wanted: &'a Wanted,
-    printer: &'a mut Printer,
-    deadline: Option<Instant>,
-    interval: Duration,
+/// Where values go, and which.
+struct Output {
+    printer: Printer,
+    selection: CounterSelection,
 }
 
-impl Watch<'_> {
-    /// Prints what comes until there is a reason to stop.
-    async fn run(self, interrupts: &mut Interrupts, name: &str) -> Result<Over, Failure> {
-        let began = Instant::now();
-        // The first values come after an interval, and meters begin at the next whole one.
-        let patience = (self.interval * 3).max(Duration::from_secs(5));
-        let mut ticks = interval(POLL);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // Events so far, and since when there are some that were not looked at.
-        let (mut events, mut unseen): (u64, Option<Instant>) = (0, None);
-        let (mut printed, mut complained) = (false, false);
-        loop {
-            tokio::select! {
-                () = interrupts.next() => return Ok(Over::Interrupted),
-                _ = ticks.tick() => {}
-            }
-            let now = self.listener.look(CounterTally::values);
-            // Values of an interval come one after the other: they are shown together once it gets quiet, or has not for long.
-            let quiet = now == events;
-            events = now;
-            unseen = unseen.or((!quiet).then(Instant::now));
-            if unseen.is_some_and(|since| quiet || since.elapsed() > self.interval / 2) {
-                unseen = None;
-                let shown = self.listener.look(|tally| self.printer.print(tally, self.wanted))?;
-                printed |= shown.any;
-                if let Some(limits) = shown.other_limits {
-                    return Ok(Over::OtherLimits(limits));
-                }
-                if !shown.is_read {
-                    return Ok(Over::Done);
-                }
-            }
-            if !printed && !complained && began.elapsed() > patience {
-                complained = true;
-                print::say(format_args!("{name} has published no such counter yet"));
-            }
-            if self.listener.is_over() {
-                return Ok(Over::Done);
-            }
-            if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Ok(Over::Done);
-            }
-        }
+impl Output {
+    /// Prints what is new, and what there is to say about it; whether there was anything, and whether the output is still open.
+    fn print(&mut self, snapshot: &CountersSnapshot) -> anyhow::Result<(bool, bool)> {
+        snapshot.notices.iter().for_each(|notice| self.printer.say(notice));
+        self.printer.counters(&snapshot.counters, &self.selection)
     }
-}
-
-impl Printer {
-    /// Prints what is new, and says what a person should know.
-    fn print(&mut self, tally: &CounterTally, wanted: &Wanted) -> anyhow::Result<Shown> {
-        let snapshot = tally.snapshot();
-        let mut other_limits = None;
-        for notice in &snapshot.notices {
-            match notice {
-                MeterNotice::OtherLimits(limits) => other_limits = Some(limits.clone()),
-                notice => self.say(notice),
-            }
-        }
-        let (any, is_read) = self.counters(&snapshot.counters, wanted)?;
-        Ok(Shown { any, is_read, other_limits })
-    }
-}
-
-/// What came of printing.
-struct Shown {
-    any: bool,
-    /// Whether anybody still reads.
-    is_read: bool,
-    other_limits: Option<MeterLimits>,
 }

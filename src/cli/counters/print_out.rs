@@ -9,11 +9,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use super::wanted::Wanted;
 use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, MeterNotice, told_once};
 use crate::cli::args::CounterFormat;
 use crate::cli::print;
 use crate::model::{Number, sanitise};
+use crate::session::CounterSelection;
 
 /// Prints every value once.
 pub(super) struct Printer {
@@ -87,10 +87,10 @@ impl Printer {
         }
     }
 
-    /// Prints what is new of what is wanted; whether there was anything, and whether anybody still reads.
-    pub(super) fn counters(&mut self, counters: &[CounterSnapshot], wanted: &Wanted) -> anyhow::Result<(bool, bool)> {
+    /// Prints what is new of the selection; whether there was anything, and whether the output is still open.
+    pub(super) fn counters(&mut self, counters: &[CounterSnapshot], selection: &CounterSelection) -> anyhow::Result<(bool, bool)> {
         // What publishes both ways is shown once, as dotnet-counters does.
-        let new: Vec<_> = told_once(counters).filter(|counter| wanted.has(counter)).filter(|counter| self.is_new(counter)).collect();
+        let new: Vec<_> = told_once(counters).filter(|counter| selection.has(counter)).filter(|counter| self.is_new(counter)).collect();
         if new.is_empty() {
             return Ok((false, true));
         }

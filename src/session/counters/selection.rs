@@ -1,4 +1,4 @@
-//! Which counters a person wants: `Provider[a,b],Meter`.
+//! Which counters to collect, as a person writes it: `Provider[a,b],Meter`.
 
 use crate::analysis::CounterSnapshot;
 
@@ -7,29 +7,50 @@ const RUNTIME: &str = "System.Runtime";
 /// How the names of the runtime's instruments begin; those of its EventCounters do not.
 const INSTRUMENT: &str = "dotnet.";
 
-/// Providers of EventCounters and meters. From its name nobody can tell which of the two something is: both are asked for.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wanted(Vec<Group>);
+/// All meters (reference: .NET 9 and later).
+const ALL_METERS: &str = "*";
 
-#[derive(Debug, PartialEq, Eq)]
+/// Providers of EventCounters and meters. A name does not show which of the two it is of: both are requested.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CounterSelection(Vec<Group>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Group {
     name: String,
     /// None for all.
     counters: Vec<String>,
-    /// Named as `EventCounters\NAME`: its meters are left out.
-    only_event_counters: bool,
+    kind: Kind,
 }
 
-impl Wanted {
+/// What a name may be of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Any,
+    /// Named as `EventCounters\NAME`.
+    EventCounters,
+    Meters,
+}
+
+impl CounterSelection {
+    /// The runtime's own EventCounters, which every version since 3.0 has, and all meters where they are selection.
+    pub fn runtime(meters: bool) -> Self {
+        let group = |name: &str, kind| Group { name: name.to_owned(), counters: Vec::new(), kind };
+        let groups = [(RUNTIME, Kind::EventCounters), (ALL_METERS, Kind::Meters)].map(|(name, kind)| group(name, kind));
+        Self(groups.into_iter().filter(|group| meters || group.kind != Kind::Meters).collect())
+    }
+
     /// Reads what a person wrote.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    ///
+    /// # Errors
+    /// A sentence about what is wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
         let mut groups = Vec::new();
         let mut rest = text;
         loop {
             let end = rest.find([',', '[']).unwrap_or(rest.len());
             let (name, behind) = rest.split_at(end);
             let event_counters = name.trim().strip_prefix(r"EventCounters\");
-            let (name, only_event_counters) = event_counters.map_or((name, false), |name| (name, true));
+            let (name, kind) = event_counters.map_or((name, Kind::Any), |name| (name, Kind::EventCounters));
             let (counters, behind) = match behind.strip_prefix('[') {
                 None => (Vec::new(), behind),
                 Some(inside) => {
@@ -37,7 +58,7 @@ impl Wanted {
                     (list.split(',').map(checked).collect::<Result<Vec<_>, _>>()?, behind)
                 }
             };
-            groups.push(Group { name: checked(name)?, counters, only_event_counters });
+            groups.push(Group { name: checked(name)?, counters, kind });
             match behind.strip_prefix(',') {
                 Some(next) => rest = next,
                 None if behind.is_empty() => return Ok(Self(groups)),
@@ -64,27 +85,31 @@ impl Wanted {
     }
 
     /// Whether a counter is among them.
-    pub(super) fn has(&self, counter: &CounterSnapshot) -> bool {
+    pub fn has(&self, counter: &CounterSnapshot) -> bool {
         self.0.iter().any(|group| group.name == counter.group && (group.counters.is_empty() || group.counters.contains(&counter.name)))
     }
 }
 
 impl Group {
     fn has_event_counters(&self, major: u32) -> bool {
-        self.only_event_counters || self.name != RUNTIME || major < 9 || self.counters.iter().any(|name| !name.starts_with(INSTRUMENT))
+        match self.kind {
+            Kind::Any => self.name != RUNTIME || major < 9 || self.counters.iter().any(|name| !name.starts_with(INSTRUMENT)),
+            Kind::EventCounters => true,
+            Kind::Meters => false,
+        }
     }
 
     fn has_instruments(&self, major: u32) -> bool {
-        let all = self.counters.is_empty() || self.name != RUNTIME;
-        if self.only_event_counters || self.name == RUNTIME && major < 9 {
-            false
-        } else {
-            all || self.counters.iter().any(|name| name.starts_with(INSTRUMENT))
+        match self.kind {
+            Kind::Any if self.name != RUNTIME => true,
+            Kind::Any => major >= 9 && (self.counters.is_empty() || self.counters.iter().any(|name| name.starts_with(INSTRUMENT))),
+            Kind::EventCounters => false,
+            Kind::Meters => true,
         }
     }
 }
 
-/// A name that can be told to a runtime: nothing that it would read as an end of the name.
+/// A name without any character that a runtime would read as its end.
 fn checked(name: &str) -> Result<String, String> {
     let name = name.trim();
     match name.find(|c: char| c.is_control() || matches!(c, ';' | '=' | '"' | '\\' | '[' | ']')) {
@@ -109,9 +134,9 @@ mod tests {
             (10, r"EventCounters\System.Runtime", &["System.Runtime"], ""),
             (10, "App[hits,lat],System.Runtime[dotnet.exceptions]", &["App"], r"App\hits,App\lat,System.Runtime\dotnet.exceptions"),
         ] {
-            let wanted = Wanted::parse(counters).unwrap();
-            assert_eq!(wanted.event_counters(major).collect::<Vec<_>>(), event_counters, "{counters}");
-            assert_eq!(wanted.metrics(major), metrics, "{counters}");
+            let selection = CounterSelection::parse(counters).unwrap();
+            assert_eq!(selection.event_counters(major).collect::<Vec<_>>(), event_counters, "{counters}");
+            assert_eq!(selection.metrics(major), metrics, "{counters}");
         }
     }
 
@@ -120,17 +145,17 @@ mod tests {
         let group = |name: &str, counters: &[&str]| Group {
             name: name.into(),
             counters: counters.iter().map(|name| (*name).into()).collect(),
-            only_event_counters: false,
+            kind: Kind::Any,
         };
         for (text, expected) in [
             ("A", vec![group("A", &[])]),
             ("A[x]", vec![group("A", &["x"])]),
             (" A [ x , y ],B,C[z]", vec![group("A", &["x", "y"]), group("B", &[]), group("C", &["z"])]),
         ] {
-            assert_eq!(Wanted::parse(text), Ok(Wanted(expected)), "{text}");
+            assert_eq!(CounterSelection::parse(text), Ok(CounterSelection(expected)), "{text}");
         }
         for wrong in ["", ",", "A,", "A[", "A[x", "A[]", "A[x]B", "A]", "A;B", "A\\b", "A[x=y]", "A\u{1b}"] {
-            assert!(Wanted::parse(wrong).is_err(), "{wrong}");
+            assert!(CounterSelection::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -1,8 +1,9 @@
-//! What a session is asked for that is to tell counters and meters, and nothing else.
+//! The session that a runtime is asked for to publish counters and meters, and nothing else.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
+use super::selection::CounterSelection;
 use crate::analysis::{CounterSession, MeterLimits};
 use crate::ipc::{BufferMb, Invalid, Level, Provider, Providers, Rundown, RuntimeVersion, SessionConfig};
 
@@ -11,7 +12,7 @@ const METERS: (&str, u64) = ("System.Diagnostics.Metrics", 2);
 
 /// A session of counters: how often it wants values, and what tells its meters from those of other sessions.
 #[derive(Debug, Clone)]
-pub struct CounterRequest {
+pub(super) struct CounterRequest {
     interval: Duration,
     session: String,
     client: String,
@@ -19,8 +20,8 @@ pub struct CounterRequest {
 }
 
 impl CounterRequest {
-    /// Values of a runtime of this version every `interval`.
-    pub fn new(version: Option<&RuntimeVersion>, interval: Duration) -> Self {
+    /// Values of a runtime of this version every `interval`, of so many histograms and time series at most.
+    pub(super) fn new(version: Option<&RuntimeVersion>, interval: Duration, histograms: u32, time_series: u32) -> Self {
         let major = version.map_or(0, RuntimeVersion::major);
         Self {
             interval,
@@ -28,27 +29,24 @@ impl CounterRequest {
             session: if major >= 8 { "SHARED".to_owned() } else { guid() },
             client: guid(),
             limits: MeterLimits {
-                max_histograms: "10".to_owned(),
-                max_time_series: "1000".to_owned(),
+                max_histograms: histograms.to_string(),
+                max_time_series: time_series.to_string(),
                 refresh_interval: interval.as_secs_f64().to_string(),
             },
         }
     }
 
-    /// The most histograms and time series that the runtime is to report.
-    #[must_use]
-    pub fn with_limits(mut self, histograms: u32, time_series: u32) -> Self {
-        (self.limits.max_histograms, self.limits.max_time_series) = (histograms.to_string(), time_series.to_string());
-        self
+    pub(super) fn interval(&self) -> Duration {
+        self.interval
     }
 
-    /// Asks for the limits that another session has: only who asks for the same gets values.
-    pub fn take_limits(&mut self, limits: MeterLimits) {
+    /// Uses the limits of another session: a runtime publishes values only to sessions with the same limits.
+    pub(super) fn take_limits(&mut self, limits: MeterLimits) {
         self.limits = limits;
     }
 
     /// How values of this session are told from others.
-    pub fn session(&self) -> CounterSession {
+    pub(super) fn session(&self) -> CounterSession {
         CounterSession {
             interval_ms: Some(self.interval.as_millis() as u32),
             meter_session: Some(self.session.clone()),
@@ -56,20 +54,17 @@ impl CounterRequest {
         }
     }
 
-    /// The session: EventCounters of these providers, and meters or instruments as the runtime takes them, separated by commas; empty for none.
+    /// The session for a runtime of this major version.
     ///
     /// # Errors
-    /// Where a name is none, or there is nothing to ask for.
-    pub fn config<'a>(
-        &self,
-        event_counters: impl Iterator<Item = &'a str>,
-        metrics: &str,
-        buffer: BufferMb,
-    ) -> Result<SessionConfig, Invalid> {
+    /// Where a name is invalid, or nothing is selected.
+    pub(super) fn config(&self, selection: &CounterSelection, major: u32, buffer: BufferMb) -> Result<SessionConfig, Invalid> {
         let every = format!("EventCounterIntervalSec={}", self.interval.as_secs_f64());
         // EventCounters are always written; at this level the provider's ordinary events are not.
-        let event_counters = event_counters.map(|name| Provider::new(name, u64::MAX, Level::Critical)?.with_arguments(every.as_str()));
+        let event_counters =
+            selection.event_counters(major).map(|name| Provider::new(name, u64::MAX, Level::Critical)?.with_arguments(every.as_str()));
         let mut providers = event_counters.collect::<Result<Vec<_>, _>>()?;
+        let metrics = selection.metrics(major);
         if !metrics.is_empty() {
             let MeterLimits { max_histograms, max_time_series, refresh_interval } = &self.limits;
             let arguments = format!(
@@ -87,7 +82,7 @@ impl CounterRequest {
     }
 }
 
-/// A name that nobody else has.
+/// A name that no other session has.
 fn guid() -> String {
     // Keys are new for every one; it need not be a secret.
     let [high, low] = [0, 1].map(|half: u64| RandomState::new().hash_one(half));
@@ -99,29 +94,27 @@ fn guid() -> String {
 mod tests {
     use super::*;
 
-    /// Providers and their arguments.
-    pub(crate) fn asked(config: &SessionConfig) -> Vec<(String, String)> {
-        let pair = |provider: &crate::ipc::FilteredProvider| {
-            (provider.provider.name().to_owned(), provider.provider.arguments().unwrap_or_default().to_owned())
-        };
-        config.providers.iter().map(pair).collect()
-    }
-
     #[test]
     fn what_a_runtime_is_asked() {
-        let version = RuntimeVersion::new("9.0.7");
-        let request = CounterRequest { client: "C".into(), ..CounterRequest::new(Some(&version), Duration::from_millis(500)) };
-        let config = |counters: &[&'static str], metrics: &str| {
-            asked(&request.config(counters.iter().copied(), metrics, BufferMb::new(1).unwrap()).unwrap())
+        let request = |version: &str| CounterRequest::new(Some(&RuntimeVersion::new(version)), Duration::from_millis(500), 10, 1000);
+        let request = CounterRequest { client: "C".into(), ..request("9.0.7") };
+        let config = |selection: &CounterSelection| request.config(selection, 9, BufferMb::new(1).unwrap());
+        let asked = |selection: &CounterSelection| -> Vec<(String, String)> {
+            let pair = |provider: &crate::ipc::FilteredProvider| {
+                (provider.provider.name().to_owned(), provider.provider.arguments().unwrap_or_default().to_owned())
+            };
+            config(selection).unwrap().providers.iter().map(pair).collect()
         };
         let event_counters = |name: &str| (name.to_owned(), "EventCounterIntervalSec=0.5".to_owned());
         let meters = |metrics: &str| {
             let rest = "RefreshInterval=0.5;MaxTimeSeries=1000;MaxHistograms=10;ClientId=C";
             ("System.Diagnostics.Metrics".to_owned(), format!("SessionId=SHARED;Metrics={metrics};{rest}"))
         };
-        assert_eq!(config(&["System.Runtime"], ""), [event_counters("System.Runtime")]);
-        assert_eq!(config(&["App"], r"App\hits,App\lat"), [event_counters("App"), meters(r"App\hits,App\lat")]);
-        assert!(request.config([].into_iter(), "", BufferMb::new(1).unwrap()).is_err(), "a session of nothing");
+        let selection = |text: &str| CounterSelection::parse(text).unwrap();
+        assert_eq!(asked(&selection(r"EventCounters\System.Runtime")), [event_counters("System.Runtime")]);
+        assert_eq!(asked(&selection("App[hits,lat]")), [event_counters("App"), meters(r"App\hits,App\lat")]);
+        assert_eq!(asked(&CounterSelection::runtime(false)), [event_counters("System.Runtime")]);
+        assert_eq!(asked(&CounterSelection::runtime(true)), [event_counters("System.Runtime"), meters("*")]);
     }
 
     #[test]
@@ -129,6 +122,6 @@ mod tests {
         let (one, other) = (guid(), guid());
         assert!(one != other && one.len() == 36, "{one}");
         assert_eq!(one.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
-        assert_ne!(CounterRequest::new(None, Duration::from_secs(1)).session, "SHARED", "older libraries do not share");
+        assert_ne!(CounterRequest::new(None, Duration::from_secs(1), 10, 1000).session, "SHARED", "older libraries do not share");
     }
 }

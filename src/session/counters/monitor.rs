@@ -1,0 +1,215 @@
+//! A session of counters that is read as it comes, and begins again where other sessions change the settings of the meters.
+//!
+//! Its stream is a few kilobytes a second, so that it needs no thread: many processes can be watched at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::time::{Instant, sleep_until};
+
+use super::request::CounterRequest;
+use super::selection::CounterSelection;
+use crate::analysis::{CounterTally, CountersSnapshot, MeterLimits, MeterNotice};
+use crate::ipc::{BufferMb, Invalid, RuntimeVersion, SessionConfig};
+use crate::net::client::Client;
+use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
+use crate::session::plan::StartError;
+use crate::session::trace_session::{Cut, EventStream, StopLimit, TraceSession, Unfinished};
+
+/// One read takes at most this much.
+const CHUNK: usize = 16 * 1024;
+/// Values of an interval come one after the other: they are published together once none has come for this long, or half an interval is over.
+const QUIET: Duration = Duration::from_millis(100);
+/// How often a session begins again because others changed the settings of the meters.
+const SESSIONS: usize = 5;
+
+/// What to collect, and how.
+#[derive(Debug, Clone)]
+pub struct CounterOptions {
+    /// The counters and meters.
+    pub selection: CounterSelection,
+    /// Time between two values.
+    pub interval: Duration,
+    /// Most histograms that the runtime reports.
+    pub max_histograms: u32,
+    /// Most time series that the runtime reports for one instrument.
+    pub max_time_series: u32,
+    /// Room for events in the target.
+    pub buffer: BufferMb,
+}
+
+impl CounterOptions {
+    /// Limits as dotnet-counters has them.
+    pub fn new(selection: CounterSelection, interval: Duration, buffer: BufferMb) -> Self {
+        Self { selection, interval, max_histograms: 10, max_time_series: 1000, buffer }
+    }
+}
+
+/// What happens in a session of counters.
+#[derive(Debug)]
+pub enum CounterEvent {
+    /// Values of an interval have come.
+    Values(Box<CountersSnapshot>),
+    /// Another session has the meters, with these limits. Values come only with the same limits: the session begins again with them.
+    OtherLimits(MeterLimits),
+    /// The target ended, or closed the stream.
+    Ended,
+}
+
+/// Why there are no values.
+#[derive(Debug, Error)]
+pub enum CounterError {
+    /// No session.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The limits of another session cannot be requested.
+    #[error("cannot use the meter settings of another session: {0}")]
+    Limits(#[from] Invalid),
+    /// The stream makes no sense.
+    #[error("cannot decode the event stream: {0}")]
+    Undecodable(#[from] DecodeError),
+    /// Other sessions change the limits again and again.
+    #[error("other sessions keep changing the meter settings")]
+    Contended,
+}
+
+/// A session of counters, from its beginning to its end. Dropping it closes the connection; [`stop`](Self::stop) is better.
+#[derive(Debug)]
+pub struct CounterMonitor {
+    client: Client,
+    selection: CounterSelection,
+    major: u32,
+    buffer: BufferMb,
+    request: CounterRequest,
+    /// What to ask for next.
+    config: SessionConfig,
+    sessions: usize,
+    open: Option<Open>,
+    /// Whether the open session has the wrong limits.
+    is_outdated: bool,
+}
+
+/// A session that is open.
+#[derive(Debug)]
+struct Open {
+    session: Arc<TraceSession>,
+    stream: EventStream,
+    decoder: Decoder,
+    tally: CounterTally,
+    buffer: Vec<u8>,
+    /// Half an interval.
+    longest: Duration,
+    /// Events of counters so far.
+    seen: u64,
+    /// When the first value came that was not published, and when to publish it.
+    due: Option<(Instant, Instant)>,
+    ended: bool,
+}
+
+impl CounterMonitor {
+    /// Collects values of a runtime of this version, from the first call of [`next`](Self::next) on.
+    ///
+    /// # Errors
+    /// Where a name is invalid, or nothing is selected.
+    pub fn new(client: Client, version: Option<&RuntimeVersion>, options: CounterOptions) -> Result<Self, Invalid> {
+        let CounterOptions { selection, interval, max_histograms, max_time_series, buffer } = options;
+        let request = CounterRequest::new(version, interval, max_histograms, max_time_series);
+        let major = version.map_or(0, RuntimeVersion::major);
+        let config = request.config(&selection, major, buffer)?;
+        Ok(Self { client, selection, major, buffer, request, config, sessions: 0, open: None, is_outdated: false })
+    }
+
+    /// Waits for the next event. Nothing is lost where the wait is given up and begun again.
+    ///
+    /// # Errors
+    /// [`CounterError`].
+    pub async fn next(&mut self) -> Result<CounterEvent, CounterError> {
+        if std::mem::take(&mut self.is_outdated) {
+            // One that does not stop ends with its connection.
+            let _ = self.stop().await;
+        }
+        let open = match &mut self.open {
+            Some(open) => open,
+            None if self.sessions == SESSIONS => return Err(CounterError::Contended),
+            None => {
+                let (session, stream) = TraceSession::open(self.client.clone(), &self.config, u64::MAX).await?;
+                self.sessions += 1;
+                self.open.insert(Open {
+                    session,
+                    stream,
+                    // The decoder is the one that reads files: so little comes here.
+                    decoder: Decoder::new(Limits::LIVE),
+                    tally: CounterTally::new(self.request.session()),
+                    buffer: vec![0; CHUNK],
+                    longest: self.request.interval() / 2,
+                    seen: 0,
+                    due: None,
+                    ended: false,
+                })
+            }
+        };
+        let Some(snapshot) = open.values().await? else { return Ok(CounterEvent::Ended) };
+        let limits = snapshot.notices.iter().find_map(|notice| match notice {
+            MeterNotice::OtherLimits(limits) => Some(limits.clone()),
+            _ => None,
+        });
+        let Some(limits) = limits else { return Ok(CounterEvent::Values(Box::new(snapshot))) };
+        self.request.take_limits(limits.clone());
+        self.config = self.request.config(&self.selection, self.major, self.buffer)?;
+        self.is_outdated = true;
+        Ok(CounterEvent::OtherLimits(limits))
+    }
+
+    /// Stops the session. Gives the values that came last, and whether it came to its proper end.
+    pub async fn stop(&mut self) -> (Option<CountersSnapshot>, Result<(), Unfinished>) {
+        match self.open.take() {
+            Some(open) => open.stop().await,
+            None => (None, Ok(())),
+        }
+    }
+}
+
+impl Open {
+    /// Waits for values; `None` at the end of the stream.
+    async fn values(&mut self) -> Result<Option<CountersSnapshot>, DecodeError> {
+        loop {
+            let due = self.due.map(|(_, due)| due);
+            if self.ended {
+                return Ok(self.due.take().map(|_| self.tally.snapshot()));
+            }
+            tokio::select! {
+                read = self.stream.read(&mut self.buffer) => match read {
+                    Ok(count @ 1..) => self.decoder.feed(&self.buffer[..count], &mut (&mut self.tally as &mut dyn Sink))?,
+                    Ok(0) | Err(_) => self.ended = true,
+                },
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+                    self.due = None;
+                    return Ok(Some(self.tally.snapshot()));
+                }
+            }
+            if std::mem::replace(&mut self.seen, self.tally.values()) != self.seen {
+                let now = Instant::now();
+                let first = self.due.map_or(now, |(first, _)| first);
+                self.due = Some((first, (now + QUIET).min(first + self.longest)));
+            }
+        }
+    }
+
+    async fn stop(self) -> (Option<CountersSnapshot>, Result<(), Unfinished>) {
+        let Self { session, mut stream, mut decoder, mut tally, mut buffer, seen, due, .. } = self;
+        let rest = async {
+            while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+                if let Err(error) = decoder.feed(&buffer[..count], &mut (&mut tally as &mut dyn Sink)) {
+                    session.cut(Cut::Undecodable(error));
+                    break;
+                }
+            }
+            drop(stream);
+        };
+        let ((), refusal) = tokio::join!(rest, session.stop(StopLimit::NO_RUNDOWN));
+        let complete = decoder.finish(&mut (&mut tally as &mut dyn Sink)).is_complete();
+        let last = (due.is_some() || tally.values() != seen).then(|| tally.snapshot());
+        (last, if complete { Ok(()) } else { Err(session.unfinished(refusal)) })
+    }
+}

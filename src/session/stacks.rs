@@ -1,0 +1,149 @@
+//! What every thread of a process does at one moment.
+
+use std::time::Duration;
+
+use foldhash::{HashMap, HashSet};
+use thiserror::Error;
+use tokio::time::{Instant, sleep};
+
+use super::listener::Listener;
+use super::plan::StartError;
+use super::trace_session::{Cut, StopLimit, Unfinished};
+use crate::analysis::{Live, SampleFilter, StackGroup};
+use crate::clr::{EventKind, SelectError, select};
+use crate::ipc::Rundown;
+use crate::net::client::Client;
+use crate::nettrace::{Event, Metadata, Sink, ThreadId, forward_sink};
+
+/// Names of methods and modules are all that is needed of a rundown.
+const NAMES: u64 = 0x38;
+/// How long the first look at all threads may take to come; runtimes send what they have every tenth of a second.
+const LOOK: Duration = Duration::from_secs(5);
+/// More bytes are not needed to see every thread once.
+const LOOK_BYTES: u64 = 64 << 20;
+/// More threads are not looked at. The kernel allows a process some 10,000 unless it is configured otherwise.
+const MOST_THREADS: usize = 1 << 16;
+const POLL: Duration = Duration::from_millis(20);
+
+/// The stacks of all threads.
+#[derive(Debug)]
+pub struct ThreadStacks {
+    /// Threads with the same stack, most threads first.
+    pub groups: Vec<StackGroup>,
+    /// Names of threads by their number.
+    pub names: HashMap<u64, String>,
+    /// Whether all names of methods came.
+    pub ended: Result<(), Unfinished>,
+}
+
+/// Why there are no stacks.
+#[derive(Debug, Error)]
+pub enum StacksError {
+    /// No session.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The session cannot be requested.
+    #[error(transparent)]
+    Config(#[from] SelectError),
+    /// The stream was closed before the first sample.
+    #[error("no thread was sampled: {0}")]
+    Cut(Cut),
+    /// The runtime took no sample.
+    #[error("no thread was sampled within {} s", LOOK.as_secs())]
+    Nothing,
+}
+
+/// Samples all threads of a process once, those that wait included.
+///
+/// # Errors
+/// [`StacksError`].
+pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError> {
+    let mut config = select(&["dotnet-sampled-thread-time"], &[""; 0], None)?.config;
+    config.rundown = Rundown::AtLeast(NAMES);
+    let mut listener = Listener::start(client.clone(), &config, FirstLook::default(), LOOK_BYTES).await?;
+    let began = Instant::now();
+    while !listener.look(|look| look.is_over) && !listener.is_over() && began.elapsed() < LOOK {
+        sleep(POLL).await;
+    }
+    // Threads may end as soon as they have been looked at.
+    let names = client.thread_names();
+    let ended = listener.stop(StopLimit::RUNDOWN).await;
+    let groups = listener.look(FirstLook::stacks);
+    match ended {
+        ended if groups.iter().any(|group| !group.threads.is_empty()) => Ok(ThreadStacks { groups, names, ended }),
+        Err(Unfinished::Cut(cut)) => Err(StacksError::Cut(cut)),
+        _ => Err(StacksError::Nothing),
+    }
+}
+
+/// Takes what the sampler saw when it first looked at all threads, which it stops for that: one moment. It is over with the second sample of a thread.
+#[derive(Debug, Default)]
+struct FirstLook {
+    live: Live,
+    /// By metadata index; the first is never used.
+    is_sample: Vec<bool>,
+    seen: HashSet<ThreadId>,
+    is_over: bool,
+}
+
+impl FirstLook {
+    fn stacks(&self) -> Vec<StackGroup> {
+        self.live.stacks(SampleFilter::ALL, usize::MAX)
+    }
+}
+
+impl Sink for FirstLook {
+    forward_sink!(self => [self.live]: trace wants_order event stacks thread loss ordered_loss sequence_point problem);
+
+    fn metadata(&mut self, metadata: &Metadata) {
+        let index = metadata.index as usize;
+        self.is_sample.resize(self.is_sample.len().max(index + 1), false);
+        self.is_sample[index] = EventKind::of(metadata) == EventKind::ThreadSample;
+        self.live.metadata(metadata);
+    }
+
+    fn ordered_event(&mut self, event: &Event<'_>) {
+        if self.is_sample.get(event.metadata.index as usize) == Some(&true) {
+            self.is_over |= self.seen.len() >= MOST_THREADS || !self.seen.insert(event.thread());
+            if self.is_over {
+                return;
+            }
+        }
+        self.live.ordered_event(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nettrace::{Decoder, Encoder, Limits, NewEvent, TraceHeader};
+
+    #[test]
+    fn every_thread_is_looked_at_once() {
+        let header = TraceHeader { process_id: 7, ..TraceHeader::default() };
+        let mut encoder = Encoder::new(header);
+        let sample = Metadata { provider: "Microsoft-DotNETCore-SampleProfiler".into(), ..Metadata::default() };
+        let sample = encoder.metadata(&sample);
+        // Threads 1 and 3 have the same stack; 1 has another when it is looked at again, and 4 comes too late.
+        for (at, thread, frame) in [(0, 1, 0x10), (1, 2, 0x20), (2, 3, 0x10), (3, 1, 0x30), (4, 4, 0x10)] {
+            let stack = encoder.stack(&[frame]);
+            encoder.event(&NewEvent {
+                metadata: sample,
+                timestamp: at,
+                thread,
+                capture_thread: 9,
+                stack,
+                payload: &[2, 0, 0, 0],
+                ..NewEvent::default()
+            });
+        }
+        encoder.end();
+        let mut look = FirstLook::default();
+        let mut decoder = Decoder::new(Limits::default());
+        decoder.feed(&encoder.take(), &mut look).unwrap();
+        assert!(decoder.finish(&mut look).is_complete());
+        assert!(look.is_over);
+        let stacks: Vec<_> = look.stacks().into_iter().map(|group| (group.frames, group.threads.len())).collect();
+        assert_eq!(stacks, [(vec!["0x10".to_owned()], 2), (vec!["0x20".to_owned()], 1)]);
+    }
+}
