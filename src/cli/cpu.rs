@@ -1,6 +1,7 @@
 //! `cpu TARGET`: the methods and functions that take the most processor time.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
@@ -74,6 +75,13 @@ struct Thread {
     cpu_ms: f64,
     cpu_percent: f64,
     samples: u64,
+    /// How long it was sampled. The percentages that follow are of this time, and add up to 100.
+    wall_ms: f64,
+    on_cpu_percent: f64,
+    /// Runnable, while other threads had the processor.
+    runnable_percent: f64,
+    /// Blocked, by what it waited for: `futex` is a lock, Monitor.Wait, a semaphore, Thread.Sleep or an idle thread of the thread pool.
+    waits_percent: BTreeMap<&'static str, f64>,
 }
 
 pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Failure> {
@@ -141,7 +149,19 @@ fn document(process: &Process, profile: &CpuProfile, arguments: &args::Cpu) -> D
     let thread = |thread: &CpuThread| {
         let cpu_ms = thread.cpu.as_secs_f64() * 1e3;
         let samples = samples.get(&thread.thread).copied().unwrap_or(0);
-        Thread { id: thread.thread, name: thread.name.clone(), cpu_ms, cpu_percent: percent(cpu_ms), samples }
+        let CpuThread { wall, off_cpu, .. } = thread;
+        let share = |time: Duration| time.as_secs_f64() * 100.0 / wall.as_secs_f64().max(1e-9);
+        Thread {
+            id: thread.thread,
+            name: thread.name.clone(),
+            cpu_ms,
+            cpu_percent: percent(cpu_ms),
+            samples,
+            wall_ms: wall.as_secs_f64() * 1e3,
+            on_cpu_percent: share(thread.cpu.min(*wall)),
+            runnable_percent: share(off_cpu.runnable),
+            waits_percent: off_cpu.waits.iter().map(|(wait, time)| (wait.word(), share(*time))).collect(),
+        }
     };
     let mut threads: Vec<_> = profile.threads.iter().map(thread).collect();
     threads.sort_by(|a, b| b.cpu_ms.total_cmp(&a.cpu_ms));
@@ -195,10 +215,11 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
         let module = if module.is_empty() || name.starts_with('[') { String::new() } else { format!("  [{module}]") };
         writeln!(out, "{self_ms:>9.1} {self_percent:>6.1}% {total_ms:>9.1} {total_percent:>6.1}%  {kind:<7}  {name}{module}")?;
     }
-    writeln!(out, "\n{:>9} {:>7} {:>9}  NAME", "CPU ms", "CPU%", "THREAD")?;
+    writeln!(out, "\n{:>9} {:>7} {:>9}  {:<15}  OFF CPU", "CPU ms", "CPU%", "THREAD", "NAME")?;
     let ran = |thread: &&Thread| thread.cpu_ms >= 0.05;
-    for Thread { id, name, cpu_ms, cpu_percent, .. } in threads.iter().filter(ran).take(THREADS) {
-        writeln!(out, "{cpu_ms:>9.1} {cpu_percent:>6.1}% {id:>9}  {name}")?;
+    for thread in threads.iter().filter(ran).take(THREADS) {
+        let Thread { id, name, cpu_ms, cpu_percent, .. } = thread;
+        writeln!(out, "{cpu_ms:>9.1} {cpu_percent:>6.1}% {id:>9}  {name:<15}  {}", off_cpu(thread))?;
     }
     let idle = threads.iter().filter(|thread| !ran(thread)).count();
     let rest = threads.len() - idle;
@@ -206,6 +227,15 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
         writeln!(out, "{:>27}  and {} more", "", rest - THREADS)?;
     }
     writeln!(out, "{:>27}  {idle} idle thread{}", "", if idle == 1 { "" } else { "s" })
+}
+
+/// Where a thread was while it was on no processor, most first: shares of its wall time.
+fn off_cpu(thread: &Thread) -> String {
+    let mut parts: Vec<_> = thread.waits_percent.iter().map(|(wait, percent)| (*wait, *percent)).collect();
+    parts.push(("runnable", thread.runnable_percent));
+    parts.retain(|(_, percent)| *percent >= 0.5);
+    parts.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    parts.iter().map(|(part, percent)| format!("{part} {percent:.0} %")).collect::<Vec<_>>().join(", ")
 }
 
 /// What a person should know about the figures.
@@ -257,6 +287,20 @@ fn seconds(time: Duration) -> String {
 mod tests {
     use super::*;
 
+    fn waiting() -> Thread {
+        Thread {
+            id: 0,
+            name: String::new(),
+            cpu_ms: 0.0,
+            cpu_percent: 0.0,
+            samples: 0,
+            wall_ms: 2000.0,
+            on_cpu_percent: 50.0,
+            runnable_percent: 10.2,
+            waits_percent: BTreeMap::from([("futex", 39.5), ("io", 0.3)]),
+        }
+    }
+
     #[test]
     fn the_text_has_what_a_person_looks_for() {
         let method = |name: &str, kind, own: f64, total: f64| Method {
@@ -270,7 +314,7 @@ mod tests {
             self_samples: own as u64,
             total_samples: total as u64,
         };
-        let thread = |id, cpu_ms| Thread { id, name: "worker".to_owned(), cpu_ms, cpu_percent: cpu_ms / 20.0, samples: 5 };
+        let thread = |id, cpu_ms| Thread { id, name: "worker".to_owned(), cpu_ms, cpu_percent: cpu_ms / 20.0, samples: 5, ..waiting() };
         let document = Document {
             pid: 7,
             name: "App".to_owned(),
@@ -303,8 +347,8 @@ mod tests {
             "    600.0   30.0%     900.0   45.0%  managed  App.Work()  [App]",
             "    300.0   15.0%     300.0   15.0%  native   [libcoreclr.so]",
             "",
-            "   CPU ms    CPU%    THREAD  NAME",
-            "   1000.0   50.0%         8  worker",
+            "   CPU ms    CPU%    THREAD  NAME             OFF CPU",
+            "   1000.0   50.0%         8  worker           futex 40 %, runnable 10 %",
             "                             1 idle thread",
         ];
         assert_eq!(String::from_utf8(text).unwrap().lines().collect::<Vec<_>>(), expected);

@@ -1,6 +1,7 @@
 //! Samples by the kernel, against programs that do what is known. Skipped where the kernel does not let us sample our own processes.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dn_top::analysis::{Origin, SampleFilter};
@@ -220,7 +221,47 @@ fn threads_that_wait_take_no_processor_time() {
             assert!(number(&thread["cpu_percent"]) <= 0.5, "{runtime}: {thread}");
         }
         assert!(total(&profile, "Known.Main()") < 15.0, "{runtime}: {profile:#}");
+        // Wall time adds up, and is of the waits that there are: for the lock, and for the next command.
+        for thread in threads {
+            let waits = thread["waits_percent"].as_object().unwrap().values().map(number).sum::<f64>();
+            let sum = number(&thread["on_cpu_percent"]) + number(&thread["runnable_percent"]) + waits;
+            assert!(
+                (sum - 100.0).abs() < 0.01 && number(&thread["wall_ms"]) <= number(&profile["duration_ms"]) + 500.0,
+                "{runtime}: {thread}"
+            );
+        }
+        let in_wait =
+            |wait: &str| threads.iter().filter(|thread| thread["waits_percent"][wait].as_f64().is_some_and(|share| share > 95.0)).count();
+        assert!(in_wait("futex") >= 2, "{runtime}: {profile:#}");
+        let main = threads.iter().find(|thread| thread["id"] == program.pid()).unwrap();
+        assert!(number(&main["waits_percent"]["io"]) > 95.0, "{runtime}: {main}");
         assert!(program.is_alive(), "{runtime}");
+    });
+}
+
+#[test]
+fn a_thread_that_has_no_processor_is_runnable() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.tell("spend 600000");
+        let over = AtomicBool::new(false);
+        let shown = std::thread::scope(|scope| {
+            for _ in 0..4 * std::thread::available_parallelism().unwrap().get() {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            let shown = profile(&program, &["--duration", "2s"]);
+            over.store(true, Ordering::Relaxed);
+            shown
+        });
+        let Some((profile, _)) = shown else { return };
+        let main = profile["threads"].as_array().unwrap().iter().find(|thread| thread["id"] == program.pid()).unwrap();
+        let (on, runnable) = (number(&main["on_cpu_percent"]), number(&main["runnable_percent"]));
+        eprintln!("{runtime}: {on:.1} % on a processor, {runnable:.1} % runnable");
+        assert!(runnable > 30.0 && on + runnable > 90.0, "{runtime}: {main}");
     });
 }
 

@@ -10,8 +10,10 @@ mod error;
 mod frequency;
 mod kernel;
 mod sampler;
+mod wait;
 
 pub use code::{CodeChain, CodeFunction, CodeKind, NativeCode};
 pub use error::PerfError;
 pub use frequency::{Frequency, FrequencyError};
 pub use sampler::{CpuSample, CpuSampler, CpuThread, SampleLoss};
+pub use wait::{OffCpu, Wait};

@@ -13,10 +13,12 @@ use perf_event::events::Software;
 use perf_event::{Builder, Clock, ReadFormat, SampleFlag, Sampler};
 use rustix::io::Errno;
 use rustix::process::{Resource, geteuid, getrlimit};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::buffer::{bytes_for_each, lockable};
 use super::chain::Chain;
 use super::error::Subject;
+use super::wait::{OffCpu, OffCpuClock, Wait};
 use super::{Frequency, PerfError};
 use crate::model::{ProcessKey, sanitise_bytes};
 use crate::net::client::Client;
@@ -24,6 +26,14 @@ use crate::net::proc::Proc;
 
 /// How often all threads are listed.
 const LIST_PACE: Duration = Duration::from_millis(100);
+/// How often threads that are blocked are looked at.
+const LOOK_PACE: Duration = Duration::from_millis(20);
+/// The type of a record of a switch, `PERF_RECORD_SWITCH`.
+const SWITCH: u32 = 14;
+/// The thread leaves the processor, `PERF_RECORD_MISC_SWITCH_OUT`.
+const SWITCH_OUT: u16 = 1 << 13;
+/// It would go on if it could, `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT`.
+const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 /// Most threads that are sampled at a time, and that are remembered.
 const MOST: (usize, usize) = (8192, 65_536);
 /// Most records that are read of a thread before the others have their turn.
@@ -57,6 +67,10 @@ pub struct CpuThread {
     pub name: String,
     /// Time on a processor since the sampling began, in the program and in the kernel.
     pub cpu: Duration,
+    /// How long it was sampled: its time on a processor and off it.
+    pub wall: Duration,
+    /// Its time off a processor.
+    pub off_cpu: OffCpu,
 }
 
 /// What there are no samples of.
@@ -89,6 +103,7 @@ pub struct CpuSampler {
     refused: HashSet<u32>,
     loss: SampleLoss,
     next_list: Instant,
+    next_look: Instant,
 }
 
 struct Sampled {
@@ -96,6 +111,9 @@ struct Sampled {
     /// As its process numbers it.
     inner: u64,
     name: Vec<u8>,
+    off_cpu: OffCpuClock,
+    /// When it ended, nanoseconds on the clock of the samples.
+    ended: Option<u64>,
 }
 
 /// What a thread's buffer says of threads.
@@ -135,6 +153,7 @@ impl CpuSampler {
             refused: HashSet::new(),
             loss: SampleLoss::default(),
             next_list: Instant::now() + LIST_PACE,
+            next_look: Instant::now() + LOOK_PACE,
             proc,
         };
         for thread in threads {
@@ -155,6 +174,7 @@ impl CpuSampler {
         let folder = format!("{}/task/{thread}", self.key.pid);
         // Where these cannot be read the thread has ended.
         let Ok(identity) = self.proc.identity_of(&folder, thread) else { return Ok(()) };
+        let began = monotonic_ns();
         let opened = match self.open(thread) {
             // Events of the kernel take more rights than those of a program.
             Err(error) if self.sees_kernel && matches!(Errno::from_io_error(&error), Some(Errno::ACCESS | Errno::PERM)) => {
@@ -170,7 +190,8 @@ impl CpuSampler {
         };
         let sampler = counter.sampled(self.buffer_bytes).map_err(|error| PerfError::not_mapped(self.subject(), error))?;
         let name = self.proc.thread_name(&folder).unwrap_or_default();
-        self.threads.insert(thread, Sampled { sampler, inner: identity.ns_pid.into(), name });
+        self.threads
+            .insert(thread, Sampled { sampler, inner: identity.ns_pid.into(), name, off_cpu: OffCpuClock::new(began), ended: None });
         Ok(())
     }
 
@@ -186,6 +207,8 @@ impl CpuSampler {
             .sample(SampleFlag::TID | SampleFlag::TIME | SampleFlag::CALLCHAIN)
             .read_format(ReadFormat::empty())
             .clockid(Clock::MONOTONIC)
+            .sample_id_all(true)
+            .context_switch(true)
             .task(true)
             .comm(true);
         builder.build()
@@ -232,6 +255,13 @@ impl CpuSampler {
             }
         }
         let now = Instant::now();
+        if now >= self.next_look {
+            self.next_look = now + LOOK_PACE;
+            let at = monotonic_ns();
+            for (thread, sampled) in &mut self.threads {
+                sampled.off_cpu.look(at, || Wait::of(&self.proc.wait_channel(self.key.pid, *thread).ok()?));
+            }
+        }
         if now >= self.next_list {
             self.next_list = now + LIST_PACE;
             // It has ended where they cannot be listed.
@@ -288,6 +318,15 @@ impl Sampled {
     fn drain(&mut self, pid: u32, depth: usize, loss: &mut SampleLoss, news: &mut Vec<News>, each: &mut impl FnMut(&CpuSample<'_>)) {
         for _ in 0..TURN {
             let Some(record) = self.sampler.next_record() else { return };
+            // The parser does not know these.
+            if record.ty() == SWITCH {
+                let (at, misc) = (record_time(&record), record.misc());
+                match misc & SWITCH_OUT {
+                    0 => self.off_cpu.switched_in(at),
+                    _ => self.off_cpu.switched_out(at, misc & SWITCH_OUT_PREEMPT != 0),
+                }
+                continue;
+            }
             match record.parse_record() {
                 Ok(Record::Sample(sample)) if sample.pid() == Some(pid) => {
                     let Chain { kernel, user } = Chain::new(sample.callchain().unwrap_or_default());
@@ -295,7 +334,10 @@ impl Sampled {
                     each(&CpuSample { thread: self.inner, time_ns: sample.time().unwrap_or_default(), kernel, user, cut });
                 }
                 Ok(Record::Fork(fork)) if fork.pid == pid => news.push(News::Started(fork.tid)),
-                Ok(Record::Exit(exit)) if exit.pid == pid => news.push(News::Ended),
+                Ok(Record::Exit(exit)) if exit.pid == pid => {
+                    self.ended = Some(exit.time);
+                    news.push(News::Ended);
+                }
                 Ok(Record::Comm(comm)) if comm.pid == pid => news.push(News::Named(comm.tid, comm.comm.to_vec())),
                 Ok(Record::Lost(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
                 Ok(Record::LostSamples(lost)) => loss.lost = loss.lost.saturating_add(lost.lost),
@@ -309,10 +351,21 @@ impl Sampled {
     fn thread(&mut self) -> CpuThread {
         // The count of this event is the time that the thread ran, in nanoseconds.
         let cpu = Duration::from_nanos(self.sampler.read().unwrap_or_default());
-        CpuThread { thread: self.inner, name: sanitise_bytes(&self.name), cpu }
+        let (wall, off_cpu) = self.off_cpu.times(self.ended.unwrap_or_else(monotonic_ns), cpu);
+        CpuThread { thread: self.inner, name: sanitise_bytes(&self.name), cpu, wall, off_cpu }
     }
 
     fn into_thread(mut self) -> CpuThread {
         self.thread()
     }
+}
+
+/// When a record that is no sample was written: its last field, as `sample_id_all` puts it there.
+fn record_time(record: &perf_event::Record<'_>) -> u64 {
+    record.to_contiguous().last_chunk().map_or(0, |time| u64::from_ne_bytes(*time))
+}
+
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }

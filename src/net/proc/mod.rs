@@ -263,6 +263,11 @@ impl Proc {
         self.read(&format!("{folder}/comm"), 64).map(|name| name.trim_ascii_end().to_vec())
     }
 
+    /// The function of the kernel that a thread sleeps in; `0` where it does not sleep, or may not be looked at.
+    pub(crate) fn wait_channel(&self, pid: u32, thread: u32) -> io::Result<Vec<u8>> {
+        self.read(&format!("{pid}/task/{thread}/wchan"), 128)
+    }
+
     /// A setting of the kernel that is a number, such as `sys/kernel/perf_event_paranoid`.
     pub(crate) fn setting(&self, file: &str) -> Option<i64> {
         parse(self.read(file, 64).ok()?.trim_ascii())

@@ -1,0 +1,247 @@
+//! What threads do while they are on no processor.
+
+use std::time::Duration;
+
+/// What a thread that is blocked waits for, as far as the function of the kernel that it sleeps in shows (`wchan` in `proc(5)`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wait {
+    /// A futex: a lock, `Monitor.Wait`, a semaphore, `Thread.Sleep`, or work for a thread of the thread pool. The runtime uses it for all of these.
+    Futex,
+    /// One of several files to be ready: epoll, poll or select.
+    Poll,
+    /// A pipe, a socket or a terminal.
+    Io,
+    /// A block device, or a file that is on one.
+    Disk,
+    /// Time, in the kernel's own sleep.
+    Sleep,
+    /// Memory: the lock of the address space.
+    Memory,
+    /// Another process, or a signal.
+    Process,
+    /// A debugger or a signal that lets it go on.
+    Stopped,
+    /// Anything else.
+    Other,
+    /// Not shown.
+    Unknown,
+}
+
+/// How the names of the kernel's functions begin, of Linux 4.14 to 6.18.
+const FUNCTIONS: &[(Wait, &[&str])] = &[
+    (Wait::Futex, &["futex", "do_futex", "__futex", "rt_mutex"]),
+    (Wait::Poll, &["ep_poll", "do_epoll", "poll_schedule", "do_poll", "do_sys_poll", "do_select"]),
+    (
+        Wait::Io,
+        &[
+            "pipe_",
+            "anon_pipe_",
+            "wait_for_partner",
+            "fifo_open",
+            "unix_",
+            "sk_",
+            "inet_",
+            "tcp_",
+            "wait_woken",
+            "skb_wait",
+            "__skb_wait",
+            "n_tty_",
+            "io_cqring",
+            "eventfd_",
+            "signalfd_",
+            "inotify_",
+        ],
+    ),
+    (
+        Wait::Disk,
+        &[
+            "io_schedule",
+            "folio_wait",
+            "wait_on_page",
+            "wait_on_buffer",
+            "__lock_page",
+            "__folio_lock",
+            "blk_",
+            "rq_qos",
+            "jbd2_",
+            "ext4_",
+            "xfs_",
+            "btrfs_",
+        ],
+    ),
+    (Wait::Sleep, &["hrtimer_nanosleep", "do_nanosleep", "common_nsleep"]),
+    (Wait::Memory, &["rwsem_", "down_read", "down_write", "membarrier", "userfaultfd"]),
+    (Wait::Process, &["do_wait", "kernel_wait", "do_sigtimedwait", "sigsuspend", "do_sigsuspend", "sys_pause"]),
+    (Wait::Stopped, &["ptrace_", "do_signal_stop", "get_signal", "do_freezer", "__refrigerator", "do_jobctl"]),
+];
+
+impl Wait {
+    const ALL: [Self; 10] = [
+        Self::Futex,
+        Self::Poll,
+        Self::Io,
+        Self::Disk,
+        Self::Sleep,
+        Self::Memory,
+        Self::Process,
+        Self::Stopped,
+        Self::Other,
+        Self::Unknown,
+    ];
+
+    /// What a thread that sleeps in this function waits for; `None` where there is no function: it does not sleep, or we may not see it.
+    pub(super) fn of(function: &[u8]) -> Option<Self> {
+        let function = function.strip_prefix(b"__x64_sys_").or(function.strip_prefix(b"__arm64_sys_")).unwrap_or(function);
+        if function.is_empty() || function == b"0" {
+            return None;
+        }
+        let begins = |starts: &&[&str]| starts.iter().any(|start| function.starts_with(start.as_bytes()));
+        Some(FUNCTIONS.iter().find(|(_, starts)| begins(starts)).map_or(Self::Other, |(wait, _)| *wait))
+    }
+
+    /// A word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Futex => "futex",
+            Self::Poll => "poll",
+            Self::Io => "io",
+            Self::Disk => "disk",
+            Self::Sleep => "sleep",
+            Self::Memory => "memory",
+            Self::Process => "process",
+            Self::Stopped => "stopped",
+            Self::Other => "other",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The wall time of a thread without its time on a processor.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OffCpu {
+    /// Runnable, while other threads had the processor. Without the time from being woken to running.
+    pub runnable: Duration,
+    /// Blocked: exact as a whole, shared out by what was seen every 20 ms. Most first.
+    pub waits: Vec<(Wait, Duration)>,
+}
+
+/// Follows a thread through the switches that the kernel notes. Times are nanoseconds on the clock CLOCK_MONOTONIC.
+#[derive(Debug)]
+pub(super) struct OffCpuClock {
+    began: u64,
+    state: State,
+    runnable_ns: u64,
+    /// Time between two looks in which it was seen in a wait.
+    seen_ns: [u64; Wait::ALL.len()],
+    looked: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing was noted of it yet.
+    New,
+    Running,
+    /// Since then.
+    Runnable(u64),
+    /// For what, where that was seen in this wait.
+    Blocked(Option<Wait>),
+}
+
+impl OffCpuClock {
+    pub(super) fn new(now: u64) -> Self {
+        Self { began: now, state: State::New, runnable_ns: 0, seen_ns: [0; _], looked: now }
+    }
+
+    pub(super) fn switched_in(&mut self, at: u64) {
+        if let State::Runnable(since) = self.state {
+            self.runnable_ns += at.saturating_sub(since);
+        }
+        self.state = State::Running;
+    }
+
+    pub(super) fn switched_out(&mut self, at: u64, is_runnable: bool) {
+        self.state = if is_runnable { State::Runnable(at) } else { State::Blocked(None) };
+    }
+
+    /// Notes what it waits for now, where it does. Each wait is asked for once, however long it is.
+    pub(super) fn look(&mut self, now: u64, wait: impl FnOnce() -> Option<Wait>) {
+        let elapsed = now.saturating_sub(std::mem::replace(&mut self.looked, now));
+        let seen = match self.state {
+            State::Running | State::Runnable(_) => return,
+            State::Blocked(Some(wait)) => Some(wait),
+            State::Blocked(None) | State::New => wait(),
+        };
+        if let Some(wait) = seen {
+            self.state = State::Blocked(seen);
+            self.seen_ns[wait as usize] += elapsed;
+        }
+    }
+
+    /// The wall time until now, and what of it was not on a processor.
+    pub(super) fn times(&self, now: u64, cpu: Duration) -> (Duration, OffCpu) {
+        let wall = now.saturating_sub(self.began);
+        let off = wall.saturating_sub(u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX));
+        let since = if let State::Runnable(since) = self.state { now.saturating_sub(since) } else { 0 };
+        let runnable = (self.runnable_ns + since).min(off);
+        let blocked = off - runnable;
+        let seen: u64 = self.seen_ns.iter().sum();
+        let share = |ns: u64| (u128::from(blocked) * u128::from(ns) / u128::from(seen.max(1))) as u64;
+        let mut waits: Vec<_> = Wait::ALL.into_iter().map(|wait| (wait, share(self.seen_ns[wait as usize]))).collect();
+        // What is left by rounding, or everything where nothing was seen.
+        let rest = blocked - waits.iter().map(|(_, ns)| ns).sum::<u64>();
+        let takes_rest = waits.iter().rposition(|(_, ns)| *ns > 0).unwrap_or(Wait::Unknown as usize);
+        waits[takes_rest].1 += rest;
+        waits.retain(|(_, ns)| *ns > 0);
+        waits.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+        let waits = waits.into_iter().map(|(wait, ns)| (wait, Duration::from_nanos(ns))).collect();
+        (Duration::from_nanos(wall), OffCpu { runnable: Duration::from_nanos(runnable), waits })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_of_the_kernel_are_kinds_of_waits() {
+        for (function, wait) in [
+            ("futex_do_wait", Some(Wait::Futex)),
+            ("futex_wait_queue_me", Some(Wait::Futex)),
+            ("poll_schedule_timeout.constprop.0", Some(Wait::Poll)),
+            ("ep_poll", Some(Wait::Poll)),
+            ("anon_pipe_read", Some(Wait::Io)),
+            ("hrtimer_nanosleep", Some(Wait::Sleep)),
+            ("folio_wait_bit_common", Some(Wait::Disk)),
+            ("ptrace_stop", Some(Wait::Stopped)),
+            ("what_is_new", Some(Wait::Other)),
+            ("0", None),
+            ("", None),
+        ] {
+            assert_eq!(Wait::of(function.as_bytes()), wait, "{function}");
+        }
+        assert!(Wait::ALL.iter().enumerate().all(|(index, wait)| *wait as usize == index));
+    }
+
+    #[test]
+    fn times_add_up_to_the_wall_time() {
+        let ms = Duration::from_millis;
+        let mut clock = OffCpuClock::new(1_000_000_000);
+        let at = |ms: u64| 1_000_000_000 + ms * 1_000_000;
+        assert_eq!(clock.times(at(7), Duration::ZERO), (ms(7), OffCpu { runnable: ms(0), waits: vec![(Wait::Unknown, ms(7))] }));
+        // Blocked from the beginning.
+        clock.look(at(10), || Some(Wait::Io));
+        clock.look(at(20), || panic!("it is the same wait"));
+        clock.switched_in(at(25));
+        clock.look(at(30), || panic!("it runs"));
+        clock.switched_out(at(30), true);
+        clock.switched_in(at(40));
+        clock.switched_out(at(45), false);
+        clock.look(at(50), || Some(Wait::Futex));
+        let off = OffCpu { runnable: ms(10), waits: vec![(Wait::Futex, ms(30)), (Wait::Io, ms(30))] };
+        assert_eq!(clock.times(at(80), ms(10)), (ms(80), off));
+        clock.switched_out(at(80), true);
+        assert_eq!(clock.times(at(85), ms(10)).1.runnable, ms(15));
+        // A clock of the processor that is ahead does no harm.
+        assert_eq!(clock.times(at(85), ms(1000)), (ms(85), OffCpu::default()));
+    }
+}
