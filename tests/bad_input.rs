@@ -283,6 +283,19 @@ fn files_that_are_no_recordings_are_told_apart() {
     stats(&file("escape\u{1b}[2J", b"")).assert_refused(1, "escape\u{fffd}[2J ends before its header does");
 }
 
+/// What prints a right configuration file works beside a wrong one.
+#[test]
+fn a_wrong_configuration_file_does_not_hide_the_right_one() {
+    let place = folder();
+    let folder = place.path().join("dn-top");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("config.toml"), "theme = 'drak'").unwrap();
+    let run = |words: &[&str]| Invocation::new(words).env("XDG_CONFIG_HOME", place.path()).run();
+    run(&["profiles"]).assert_refused(2, "config.toml:1: invalid value 'drak'");
+    let config = run(&["config"]);
+    assert!(config.stdout.contains("# theme = \"auto\"\n"), "{}", config.stderr);
+}
+
 /// A file that is missing has one exit code, and messages one prefix.
 #[test]
 fn errors_look_alike_in_every_command() {

@@ -66,9 +66,10 @@ fn run() -> Result<Exit, Failure> {
     let translated = dotnet_tools::translate(&given).map_err(Failure::usage)?;
     translated.iter().flat_map(|translated| &translated.notes).for_each(print::say);
     let given = translated.map_or(given, |translated| translated.arguments);
-    let parsed = config::with_defaults(Arguments::command())?
-        .try_get_matches_from(&given)
-        .and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
+    // The way to a configuration file that is right must not need one.
+    let is_config = given.get(1).is_some_and(|word| word == "config");
+    let command = if is_config { Arguments::command() } else { config::with_defaults(Arguments::command())? };
+    let parsed = command.try_get_matches_from(&given).and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (Arguments { command, dashboard }, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) if error.use_stderr() => return refuse(&error, &given),
