@@ -9,6 +9,9 @@ use super::Ticket;
 /// How long a process must stay selected before requests are sent to it: moving through the table sends none.
 pub(super) const SETTLED: Duration = Duration::from_millis(250);
 
+/// How long a process must stay selected before it is watched without a key.
+pub(super) const WATCHED: Duration = Duration::from_secs(1);
+
 /// An answer, on its way or here.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Answer<T> {
@@ -47,6 +50,8 @@ impl<T> Answer<T> {
 pub struct Details {
     /// The process that this is about.
     pub key: Option<ProcessKey>,
+    /// Since when it is selected.
+    pub(super) since: Duration,
     /// When it counts as chosen, and may be asked.
     pub(super) settles: Option<Duration>,
     /// Its environment.
@@ -60,7 +65,7 @@ pub struct Details {
 impl Details {
     /// Starts over with another process.
     pub(super) fn turn_to(&mut self, key: Option<ProcessKey>, now: Duration) {
-        *self = Self { key, settles: key.map(|_| now + SETTLED), ..Self::default() };
+        *self = Self { key, since: now, settles: key.map(|_| now + SETTLED), ..Self::default() };
     }
 
     /// Asks again what could not be answered: the process is not what it was.

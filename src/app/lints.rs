@@ -2,7 +2,7 @@
 
 use super::pane::{Focus, Tab};
 use super::state::State;
-use crate::analysis::{CountersSnapshot, Snapshot};
+use crate::analysis::{CounterSnapshot, CountersSnapshot, Snapshot};
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
 
@@ -19,28 +19,64 @@ const BLOCKED: u32 = 5;
 /// Full collections that have to agree before the heap counts as growing, and by how much.
 const GROWING: (usize, f64) = (4, 1.3);
 
+/// What lists allocated types.
+const ALLOCATIONS: &str = "T, gc-verbose: allocations by type";
+
 /// Work items that wait for a thread from which on the pool is behind, and for how many values in a row.
 const QUEUED: (f64, usize) = (20.0, 3);
+
+/// Waits for locks a second that are many.
+const CONTENTIONS: f64 = 100.0;
+/// Collections of gen 2 a second that are many.
+const FULL_COLLECTIONS: f64 = 1.0;
 
 /// What is wrong with a watched process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ailment {
-    /// It stands for the collector too much.
+    /// It is paused for collections too much of the time.
     GcTime,
-    /// It throws all the time.
+    /// Exceptions are thrown all the time.
     Exceptions,
-    /// Work waits for threads.
+    /// Work items wait for pool threads.
     Queue,
+    /// Threads wait for locks all the time.
+    Contention,
+    /// Gen 2 is collected all the time.
+    FullCollections,
 }
 
 impl Ailment {
+    const ALL: [Self; 5] = [Self::GcTime, Self::Queue, Self::Exceptions, Self::Contention, Self::FullCollections];
+
     /// In a word, for a line of the table.
     pub fn word(self) -> &'static str {
         match self {
             Self::GcTime => "GC time",
             Self::Exceptions => "exceptions",
             Self::Queue => "pool queue",
+            Self::Contention => "locks",
+            Self::FullCollections => "gen 2 GCs",
         }
+    }
+
+    /// How many times its threshold the figure of a process is; `None` where it is not above that.
+    fn excess(self, counters: &CountersSnapshot) -> Option<f64> {
+        let vitals = &counters.vitals;
+        let excess = match self {
+            Self::GcTime => vitals.gc_time_percent? / (GC_SHARE * 100.0),
+            Self::Exceptions => vitals.exceptions? / STORM,
+            Self::Queue => {
+                let counter = |name| named(counters, name);
+                let history = &counter("threadpool-queue-length").or_else(|| counter("dotnet.thread_pool.queue.length"))?.history;
+                let recent = history.len().checked_sub(QUEUED.1).map(|start| &history[start..])?;
+                // One burst of work is none.
+                let least = recent.iter().map(|(_, length)| *length).fold(f64::INFINITY, f64::min);
+                return (least >= QUEUED.0).then_some(least / QUEUED.0);
+            }
+            Self::Contention => vitals.contentions? / CONTENTIONS,
+            Self::FullCollections => vitals.collections[2]? / FULL_COLLECTIONS,
+        };
+        (excess > 1.0).then_some(excess)
     }
 
     /// What is seen of it, why it matters and what to do.
@@ -53,32 +89,33 @@ impl Ailment {
                 let length = Count(vitals.queue_length.unwrap_or(0.0).max(0.0) as u64);
                 behind(format!("{length} work items wait"), "the thread pool does not keep up")
             }
+            Self::Contention => {
+                let finding = format!("{} lock contentions", CountRate(vitals.contentions.unwrap_or(0.0)));
+                lint(Tab::Threads, finding, "threads wait for one another", "waiting methods")
+            }
+            Self::FullCollections => {
+                let finding = format!("{} gen 2 collections", CountRate(vitals.collections[2].unwrap_or(0.0)));
+                Lint { live: ALLOCATIONS, ..lint(Tab::Gc, finding, "large or long-lived objects are allocated all the time", "why") }
+            }
         };
-        Lint { recorded: false, ..lint }
+        Lint { recorded: false, severity: self.excess(counters).unwrap_or(1.0), ..lint }
     }
 }
 
-/// What is wrong with a process, by what it publishes; the worst first.
-pub fn ailment(counters: &CountersSnapshot) -> Option<Ailment> {
-    let vitals = &counters.vitals;
-    let queue = || {
-        let named = |name: &str| counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == name);
-        let history = &named("threadpool-queue-length").or_else(|| named("dotnet.thread_pool.queue.length"))?.history;
-        Some(history.len() >= QUEUED.1 && history[history.len() - QUEUED.1..].iter().all(|(_, length)| *length >= QUEUED.0))
-    };
-    if vitals.gc_time_percent.is_some_and(|percent| percent > GC_SHARE * 100.0) {
-        Some(Ailment::GcTime)
-    } else if queue() == Some(true) {
-        Some(Ailment::Queue)
-    } else if vitals.exceptions.is_some_and(|rate| rate > STORM) {
-        Some(Ailment::Exceptions)
-    } else {
-        None
-    }
+/// A counter of the runtime.
+pub(super) fn named<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'a CounterSnapshot> {
+    counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == name)
+}
+
+/// All that is wrong with a process, by what it publishes; the worst first.
+pub fn ailments(counters: &CountersSnapshot) -> Vec<Ailment> {
+    let mut found: Vec<_> = Ailment::ALL.into_iter().filter_map(|ailment| Some((ailment, ailment.excess(counters)?))).collect();
+    found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    found.into_iter().map(|(ailment, _)| ailment).collect()
 }
 
 /// Something to look at.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Lint {
     /// Where it can be looked at.
     pub tab: Tab,
@@ -94,23 +131,26 @@ pub struct Lint {
     pub(super) live: &'static str,
     /// Whether it was found in a recording: else the tab shows nothing before there is one.
     pub(super) recorded: bool,
+    /// How many times the figure is its threshold: the worst is the largest.
+    pub severity: f64,
 }
 
 /// Only its tab shows more.
 fn lint(tab: Tab, finding: String, why: &'static str, shows: &'static str) -> Lint {
-    Lint { tab, finding, why, shows, further: "", live: "", recorded: true }
+    Lint { tab, finding, why, shows, further: "", live: "", recorded: true, severity: 1.0 }
 }
 
 /// The program stands for the collector for this share of the time.
 fn standing(share: f64) -> Lint {
     let finding = format!("{} of the time in GC", Percent(share));
-    Lint { live: "T, gc-verbose: allocations by type", ..lint(Tab::Gc, finding, "all threads are paused", "why") }
+    Lint { live: ALLOCATIONS, severity: share / GC_SHARE, ..lint(Tab::Gc, finding, "all threads are paused", "why") }
 }
 
 /// So many exceptions a second are thrown.
 fn thrown(rate: f64, usual: &str) -> Lint {
     let finding = format!("{} exceptions{usual}", CountRate(rate));
-    lint(Tab::Exceptions, finding, "exceptions are expensive and hide real errors", "types and stacks")
+    let lint = lint(Tab::Exceptions, finding, "exceptions are expensive and hide real errors", "types and stacks");
+    Lint { severity: rate / STORM, ..lint }
 }
 
 /// The thread pool does not get its work done.
@@ -156,7 +196,8 @@ pub fn lints(snapshot: &Snapshot, over: bool) -> Vec<Lint> {
     let waiters = if over { contention.wait_ns as f64 / duration } else { contention.recent_waiters };
     if waiters > CONVOY {
         let finding = format!("{waiters:.0} threads at a time wait for locks");
-        found.push(lint(Tab::Threads, finding, "they run one after the other", "waiting methods"));
+        let lint = lint(Tab::Threads, finding, "they run one after the other", "waiting methods");
+        found.push(Lint { severity: waiters / CONVOY, ..lint });
     }
     if let Some((from, to, span)) = growth(snapshot) {
         let finding = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));

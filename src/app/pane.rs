@@ -15,7 +15,7 @@ pub enum Focus {
 pub enum Tab {
     /// Facts, and what can be done with it.
     #[default]
-    Info,
+    Overview,
     /// Its environment.
     Environment,
     /// Its recordings, live: one of them, in a few words.
@@ -48,7 +48,7 @@ pub enum Tab {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// Facts about the process.
-    Info,
+    Overview,
     /// Its recordings.
     Recordings,
     /// A view of one recording, described by a module of [`tabs`](super::tabs).
@@ -60,7 +60,7 @@ pub enum Content {
 impl Tab {
     /// All tabs, left to right.
     pub const ALL: [Self; 14] = [
-        Self::Info,
+        Self::Overview,
         Self::Environment,
         Self::Trace,
         Self::Gc,
@@ -79,7 +79,7 @@ impl Tab {
     /// Its titles, from the longest to one for where room is short.
     pub fn titles(self) -> [&'static str; 3] {
         match self {
-            Self::Info => ["Info"; 3],
+            Self::Overview => ["Overview", "Over", "Ovw"],
             Self::Environment => ["Environment", "Env", "Env"],
             Self::Trace => ["Trace", "Trace", "Trc"],
             Self::Gc => ["GC"; 3],
@@ -110,7 +110,7 @@ impl Tab {
     /// What it shows.
     pub fn content(self) -> Content {
         match self {
-            Self::Info => Content::Info,
+            Self::Overview => Content::Overview,
             Self::Trace => Content::Recordings,
             Self::Gc
             | Self::Exceptions
@@ -138,7 +138,7 @@ impl Tab {
 
     /// Whether a recorded file has something for it.
     pub fn is_in_file(self) -> bool {
-        !matches!(self, Self::Info | Self::Environment | Self::Jobs)
+        !matches!(self, Self::Overview | Self::Environment | Self::Jobs)
     }
 
     /// The tab to the right, or to the left, round the ends.

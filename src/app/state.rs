@@ -16,11 +16,24 @@ use super::pane::{Focus, Tab};
 use super::producer::Producer;
 use super::recordings::{Recordings, Tracked};
 use super::toast::{Level, Toasts};
+use super::usage::UsageHistory;
 use super::views::Views;
 use super::watches::Watches;
 use super::{Now, Ticket};
 use crate::clr::DEFAULT_PROFILES;
 use crate::model::{Order, Process, ProcessKey, RecordingId, RunState, TraceFile};
+
+/// Which processes are watched without a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AutoWatch {
+    /// The selected one.
+    #[default]
+    Selected,
+    /// None.
+    Never,
+    /// All.
+    All,
+}
 
 /// Options of the program.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +42,8 @@ pub struct Options {
     pub readonly: bool,
     /// The processes are simulated.
     pub demo: bool,
+    /// Which processes are watched without a key.
+    pub watch: AutoWatch,
     /// The table's filter.
     pub filter: String,
     /// Where diagnostic sockets are searched, for the text where no process is found.
@@ -39,6 +54,8 @@ pub struct Options {
     pub files: Vec<TraceFile>,
     /// The user, for the same text.
     pub user: String,
+    /// How many processors there are; 0 where that is not known.
+    pub processors: usize,
 }
 
 /// State of the dashboard. Only [`update`](super::update()) changes it.
@@ -60,6 +77,8 @@ pub struct State {
     pub(crate) views: Views,
     pub(crate) jobs: Jobs,
     pub(crate) watches: Watches,
+    /// What processes used of the machine.
+    pub(super) usage: UsageHistory,
     /// The diagnostic port that is served.
     pub(super) port: Option<PathBuf>,
     /// The producer for Perfetto's tracing service, while it is served.
@@ -147,6 +166,7 @@ impl State {
             views: Views::default(),
             jobs: Jobs::default(),
             watches: Watches::default(),
+            usage: UsageHistory::default(),
             files: Vec::new(),
             line: None,
             overlay: None,
@@ -185,7 +205,8 @@ impl State {
             detail_focused: self.focus == Focus::Detail,
             zoomed: self.zoomed,
             containers,
-            watching: !self.watches.all().is_empty(),
+            // A watch that follows the selection does not move the columns.
+            watching: self.options.watch == AutoWatch::All || self.watches.all().iter().any(|watch| !watch.automatic),
             files: self.shows_files(),
             rows: self.list.rows().len(),
         };
@@ -209,7 +230,7 @@ impl State {
             Some(Overlay::Form(_)) => Context::Form,
             None => match (self.focus, self.tab) {
                 (Focus::List, _) => Context::List,
-                (Focus::Detail, Tab::Info) => Context::Info,
+                (Focus::Detail, Tab::Overview) => Context::Overview,
                 (Focus::Detail, Tab::Environment) => Context::Environment,
                 (Focus::Detail, Tab::Trace) => Context::Trace,
                 (Focus::Detail, Tab::Methods) if self.is_flame() => Context::Flame,

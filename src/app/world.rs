@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, HistogramReading, Live, MeterNotice, Vitals};
-use crate::app::{Effect, Msg, Now, Options, State, Ticket, update};
+use crate::app::{AutoWatch, Effect, Msg, Now, Options, State, Ticket, update};
 use crate::ipc::{CommandSupport, RuntimeVersion};
 use crate::model::{Contact, Phase, Process, ProcessKey, Rate, Recording, RecordingId, RunState, Trouble, Usage, Variable};
 
@@ -22,7 +22,12 @@ pub(crate) struct World {
 }
 
 pub(crate) fn options() -> Options {
-    Options { searched: vec!["/tmp".to_owned(), "/run/user/1000".to_owned()], user: "app".to_owned(), ..Options::default() }
+    Options {
+        searched: vec!["/tmp".to_owned(), "/run/user/1000".to_owned()],
+        user: "app".to_owned(),
+        watch: AutoWatch::Never,
+        ..Options::default()
+    }
 }
 
 /// A healthy process.

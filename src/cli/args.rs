@@ -51,6 +51,9 @@ pub(super) struct Dashboard {
     /// Refuse everything that changes a process; also before a command
     #[arg(long)]
     pub(super) readonly: bool,
+    /// Processes to watch without a key: their counters, live; with --readonly none unless this is given
+    #[arg(long, value_name = "WHICH", value_enum)]
+    pub(super) watch: Option<Watch>,
     /// Also serve a diagnostic port, and list the runtimes that connect to it
     #[arg(long, value_name = "PATH")]
     pub(super) port: Option<PathBuf>,
@@ -81,6 +84,13 @@ pub(super) const AUTO_THEME: &str = "auto";
 fn parse_theme(text: &str) -> Result<String, String> {
     let is_known = text == AUTO_THEME || Theme::NAMES.contains(&text) || text.ends_with(".toml");
     is_known.then(|| text.to_owned()).ok_or_else(|| format!("it is {AUTO_THEME}, {} or a file that ends in .toml", Theme::NAMES.join(", ")))
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Watch {
+    Selected,
+    Never,
+    All,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use super::args::{AUTO_THEME, Color, Dashboard};
+use super::args::{AUTO_THEME, Color, Dashboard, Watch};
 use super::config;
 use super::exit::{Exit, Failure};
 use super::host::Host;
-use crate::app::Options;
+use crate::app::{AutoWatch, Options};
 use crate::model::TraceFile;
 use crate::net::discovery::Sources;
 use crate::net::port::{self, Port};
@@ -113,15 +113,27 @@ pub(super) fn speaks_utf8() -> bool {
     })
 }
 
+fn auto_watch(options: &Dashboard) -> AutoWatch {
+    match options.watch {
+        Some(Watch::Selected) => AutoWatch::Selected,
+        Some(Watch::All) => AutoWatch::All,
+        Some(Watch::Never) => AutoWatch::Never,
+        None if options.readonly => AutoWatch::Never,
+        None => AutoWatch::Selected,
+    }
+}
+
 fn app_options(options: &Dashboard, sources: &Sources) -> Options {
     Options {
         readonly: options.readonly,
         demo: options.demo,
+        watch: auto_watch(options),
         filter: options.filter.clone().unwrap_or_default(),
         searched: sources.usual_directories().map(|folder| folder.display().to_string()).collect(),
         port: None,
         files: Vec::new(),
         user: user(),
+        processors: std::thread::available_parallelism().map_or(0, usize::from),
     }
 }
 

@@ -292,6 +292,20 @@ impl CommandCode {
         }
     }
 
+    /// Whether it opens or stops an event session.
+    pub fn is_session(self) -> bool {
+        matches!(
+            self,
+            Self::StopTracing
+                | Self::CollectTracing
+                | Self::CollectTracing2
+                | Self::CollectTracing3
+                | Self::CollectTracing4
+                | Self::CollectTracing5
+                | Self::CollectTracing6
+        )
+    }
+
     /// Whether NativeAOT programs execute it. They have no code that could be dumped with its types, profiled, or extended; seen on 8.0.33, where
     /// dumps are answered with [`Hresult::FAIL`], and the others with [`Hresult::NOT_SUPPORTED`].
     pub fn is_for_native_aot(self) -> bool {

@@ -11,6 +11,8 @@ pub enum Access {
     Full,
     /// Nothing that changes them ([`CommandCode::changes_target`]).
     ReadOnly,
+    /// The same, but event sessions may be opened: for the dashboard that was asked to watch, and refuses everything else itself.
+    Watch,
 }
 
 impl Access {
@@ -19,6 +21,7 @@ impl Access {
         match self {
             Self::Full => true,
             Self::ReadOnly => !code.changes_target(),
+            Self::Watch => !code.changes_target() || code.is_session(),
         }
     }
 

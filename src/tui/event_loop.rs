@@ -21,7 +21,7 @@ use super::signals::{self, Asked, Signals};
 use super::terminal::{Device, Terminal};
 use super::ticks::Ticks;
 use super::{panic, watcher};
-use crate::app::{Clipboard, Msg, Now, Options, State, update};
+use crate::app::{AutoWatch, Clipboard, Msg, Now, Options, State, update};
 use crate::net::discovery::Sources;
 use crate::net::port::Port;
 use crate::net::{Access, Directory};
@@ -79,7 +79,11 @@ pub struct Machine {
 /// When the terminal or the processes cannot be had.
 pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let Dashboard { options, look, machine, refresh, mouse } = dashboard;
-    let access = if options.readonly { Access::ReadOnly } else { Access::Full };
+    let access = match (options.readonly, options.watch) {
+        (false, _) => Access::Full,
+        (true, AutoWatch::Never) => Access::ReadOnly,
+        (true, AutoWatch::Selected | AutoWatch::All) => Access::Watch,
+    };
     let directory = machine.map(|machine| directory(machine, access)).transpose()?;
     let (inbox, messages) = mpsc::channel(INBOX);
     let wake = Arc::new(Notify::new());

@@ -10,7 +10,7 @@ use crate::model::Recording;
 use super::canvas::{Canvas, width};
 
 /// Columns of the axis's numbers.
-const AXIS: u16 = 10;
+pub(super) const AXIS: u16 = 10;
 
 /// What time a chart spans: one of few, so that it does not crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,17 +72,37 @@ pub(super) fn curve(
     if area.height < 2 || area.width < AXIS + 4 {
         return;
     }
-    let plot = Rect { x: area.x + AXIS, y: area.y + 1, width: area.width - AXIS, height: area.height - 1 };
-    let shown = curve.len.min(span.steps);
-    let first = curve.len - shown;
-    let peak = (first..curve.len).map(&at).filter(|value| value.is_finite()).fold(0.0, f64::max);
-    let top = round_up(peak);
-    let used = canvas.text(plot.x, area.y, plot.width, curve.title, curve.style);
+    let below = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    let peak = plot(canvas, below, span, curve.len, curve.unit, &[(curve.style, &at)], &lost);
+    let (x, width) = (area.x + AXIS, area.width - AXIS);
+    let used = canvas.text(x, area.y, width, curve.title, curve.style);
     if curve.len > 0 {
-        let room = plot.width.saturating_sub(used + 2);
-        canvas.value(plot.x + used + 2, area.y, room, format_args!("peak {}", (curve.unit)(peak)), theme.dim);
+        let room = width.saturating_sub(used + 2);
+        canvas.value(x + used + 2, area.y, room, format_args!("peak {}", (curve.unit)(peak)), theme.dim);
     }
-    canvas.right(area.x, plot.y, AXIS - 1, &(curve.unit)(top), theme.dim);
+}
+
+/// Values of one layer, by step.
+pub(super) type Layer<'a> = (Style, &'a dyn Fn(usize) -> f64);
+
+/// Draws layers one on the other, the first at the bottom, with their axis. Returns the highest sum.
+pub(super) fn plot(
+    canvas: &mut Canvas<'_>,
+    area: Rect,
+    span: Span,
+    len: usize,
+    unit: fn(f64) -> String,
+    layers: &[Layer<'_>],
+    lost: &dyn Fn(usize) -> bool,
+) -> f64 {
+    let theme = canvas.theme;
+    let plot = Rect { x: area.x + AXIS, width: area.width.saturating_sub(AXIS), ..area };
+    let shown = len.min(span.steps);
+    let value = |layer: usize, step: usize| Some(layers[layer].1(step)).filter(|value| value.is_finite()).unwrap_or(0.0).max(0.0);
+    let sum = |step: usize| (0..layers.len()).map(|layer| value(layer, step)).sum::<f64>();
+    let peak = (len - shown..len).map(sum).fold(0.0, f64::max);
+    let top = round_up(peak);
+    canvas.right(area.x, plot.y, AXIS - 1, &unit(top), theme.dim);
     if plot.height > 1 {
         canvas.right(area.x, plot.bottom() - 1, AXIS - 1, "0", theme.dim);
     }
@@ -96,35 +116,47 @@ pub(super) fn curve(
     let column = |dot: usize| -> Option<(usize, usize)> {
         let from = (columns - 1 - dot) * span.steps / columns;
         let to = ((columns - dot) * span.steps / columns).max(from + 1);
-        (from < shown).then(|| (curve.len - to.min(shown), curve.len - from))
-    };
-    let height = |dot: usize| -> Option<usize> {
-        let (from, to) = column(dot)?;
-        let value = (from..to).map(&at).filter(|value| value.is_finite()).fold(0.0, f64::max);
-        Some(((value / top * (rows - 1) as f64).round() as usize).min(rows - 1))
+        (from < shown).then(|| (len - to.min(shown), len - from))
     };
     let mut cells = vec![0_u8; usize::from(plot.height)];
+    // By cell: how many dots each layer has in it.
+    let mut shares = vec![0_u8; usize::from(plot.height) * layers.len()];
     for x in 0..usize::from(plot.width) {
         cells.fill(0);
+        shares.fill(0);
         let mut loss = false;
         for (side, dots) in DOTS.iter().enumerate().take(across) {
             let dot = x * across + side;
-            let Some(level) = height(dot) else { continue };
-            loss |= column(dot).is_some_and(|(from, to)| (from..to).any(&lost));
-            for dot_row in 0..=level {
-                let from_top = rows - 1 - dot_row;
-                cells[from_top / down] |= if theme.glyphs.ascii { 1 } else { dots[from_top % down] };
+            let Some((from, to)) = column(dot) else { continue };
+            loss |= (from..to).any(lost);
+            let Some(step) = (from..to).max_by(|a, b| sum(*a).total_cmp(&sum(*b))) else { continue };
+            let (mut height, mut next) = (0.0, 0);
+            for layer in 0..layers.len() {
+                height += value(layer, step);
+                let end = ((height / top * (rows - 1) as f64).round() as usize).min(rows - 1);
+                // The lowest line is there even for nothing.
+                for dot_row in next..=end {
+                    let from_top = rows - 1 - dot_row;
+                    cells[from_top / down] |= if theme.glyphs.ascii { 1 } else { dots[from_top % down] };
+                    shares[from_top / down * layers.len() + layer] += 1;
+                }
+                next = next.max(end + 1);
             }
         }
-        let style = if loss { theme.bad } else { curve.style };
-        for (cell, y) in cells.iter().zip(plot.y..) {
-            if *cell != 0 {
-                let sign = if theme.glyphs.ascii { '*' } else { char::from_u32(0x2800 + u32::from(*cell)).unwrap_or(' ') };
-                canvas.char(plot.x + x as u16, y, sign, style);
-            }
+        for (cell, y) in cells.iter().zip(plot.y..).filter(|(cell, _)| **cell != 0) {
+            let shares = &shares[usize::from(y - plot.y) * layers.len()..][..layers.len()];
+            let layer = (0..layers.len()).max_by_key(|layer| shares[*layer]).unwrap_or(0);
+            let style = if loss { theme.bad } else { layers[layer].0 };
+            let sign =
+                if theme.glyphs.ascii { MARKS[layer % MARKS.len()] } else { char::from_u32(0x2800 + u32::from(*cell)).unwrap_or(' ') };
+            canvas.char(plot.x + x as u16, y, sign, style);
         }
     }
+    peak
 }
+
+/// The layers of a graph, without Unicode.
+const MARKS: [char; 6] = ['*', 'o', '+', 'x', '#', '.'];
 
 /// The bits of a braille cell's dots, left and right column, from the top.
 const DOTS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];

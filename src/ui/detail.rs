@@ -9,7 +9,7 @@ use crate::app::{Content, Focus, OpenFile, State, Tab, Typing};
 use crate::model::{Percent, Stopwatch};
 
 use super::canvas::{Canvas, width};
-use super::{analysis, info, trace};
+use super::{analysis, overview, trace};
 
 /// Draws the details. Says where the terminal's cursor belongs, while a search is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
@@ -40,7 +40,7 @@ fn tab(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<
         state.shown_recording()?;
     }
     match state.tab.content() {
-        Content::Info => info::draw(canvas, state, body),
+        Content::Overview => overview::draw(canvas, state, body),
         Content::Recordings => trace::draw(canvas, state, body),
         Content::Recording | Content::List => return analysis::draw(canvas, state, body),
     }

@@ -41,6 +41,7 @@ impl Theme {
             Role::Bytes => self.bytes,
             Role::Events => self.events,
             Role::Border => self.border,
+            Role::Part(place) => self.parts[place % self.parts.len()],
             Role::Chip => self.chip,
             Role::Recording => self.recording,
         }

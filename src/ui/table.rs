@@ -184,7 +184,7 @@ fn figure(canvas: &mut Canvas<'_>, row: &Row, slot: Slot, y: u16, style: Style) 
         Some(Ailment::GcTime) => column == Column::GcTime,
         Some(Ailment::Exceptions) => column == Column::Exceptions,
         Some(Ailment::Queue) => column == Column::Queue,
-        None => false,
+        Some(Ailment::Contention | Ailment::FullCollections) | None => false,
     };
     let style = match value {
         _ if row.gone_at.is_some() => style,
@@ -232,7 +232,7 @@ pub(super) fn condition<'t>(theme: &'t Theme, row: &Row) -> [(&'t str, Style); 3
         (Contact::Trouble { .. }, _) => (glyphs.trouble, theme.warn),
         (_, RunState::Suspended) => (glyphs.suspended, theme.accent),
         (Contact::Unknown, _) => (glyphs.waiting, theme.dim),
-        (Contact::Ok, RunState::Running) if row.pulse.is_some() => (glyphs.watched, theme.good),
+        (Contact::Ok, RunState::Running) if row.pulse.is_some_and(|pulse| !pulse.automatic) => (glyphs.watched, theme.good),
         (Contact::Ok, RunState::Running) => (glyphs.running, theme.good),
     };
     [sign, ("", sign.1), (row.word(), sign.1)]

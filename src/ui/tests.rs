@@ -82,6 +82,9 @@ fn every_state_has_its_picture() {
 #[test]
 fn every_size_has_its_picture() {
     for (name, width, height) in [
+        ("sick-overview", 120, 40),
+        ("sick-overview", 200, 60),
+        ("sick-overview", 40, 10),
         ("table", 120, 40),
         ("table", 200, 60),
         ("table", 40, 10),

@@ -43,6 +43,8 @@ pub struct Theme {
     pub(super) bytes: Style,
     /// The second curve.
     pub(super) events: Style,
+    /// Parts of a whole, such as the generations of a heap.
+    pub(super) parts: [Style; 6],
     /// Frames of a flame graph.
     pub(super) flames: Flames,
     /// The signs.
@@ -118,6 +120,7 @@ impl Theme {
             recording: fg(204),
             bytes: fg(110),
             events: fg(150),
+            parts: [fg(110), fg(179), fg(140), fg(150), fg(180), fg(245)],
             flames: Flames {
                 own: [fg(255).bg(Color::Indexed(61)), fg(255).bg(Color::Indexed(60))],
                 library: [fg(252).bg(Color::Indexed(239)), fg(252).bg(Color::Indexed(238))],
@@ -150,6 +153,7 @@ impl Theme {
             recording: fg(161),
             bytes: fg(25),
             events: fg(28),
+            parts: [fg(25), fg(130), fg(91), fg(28), fg(166), fg(243)],
             flames: Flames {
                 own: [fg(16).bg(Color::Indexed(147)), fg(16).bg(Color::Indexed(146))],
                 library: [fg(16).bg(Color::Indexed(252)), fg(16).bg(Color::Indexed(253))],
@@ -182,6 +186,7 @@ impl Theme {
             recording: bold(ansi(Color::Magenta)),
             bytes: bold(ansi(Color::Cyan)),
             events: bold(ansi(Color::Green)),
+            parts: [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::Red, Color::White].map(ansi),
             flames: Flames {
                 own: [ansi(Color::Black).bg(Color::Green); 2],
                 library: [ansi(Color::White).bg(Color::Blue); 2],
@@ -217,6 +222,7 @@ impl Theme {
             recording: BOLD,
             bytes: PLAIN,
             events: PLAIN,
+            parts: [PLAIN, BOLD, DIM, PLAIN, BOLD, DIM],
             flames: Flames {
                 own: [REVERSED; 2],
                 library: [REVERSED.add_modifier(Modifier::DIM); 2],

@@ -161,7 +161,7 @@ fn the_dashboard_shows_them_and_leaves_nothing_behind() {
         for leave in ["q", &ctrl('c')] {
             let mut program = runtime.any().start();
             let pid = program.pid().to_string();
-            let mut screen = Invocation::new(["--filter", &pid]).screen(160, 40);
+            let mut screen = Invocation::new(["--watch", "never", "--filter", &pid]).screen(160, 40);
             let row =
                 |shown: &str| shown.lines().find(|line| line.contains(&format!(" {pid} {} ", runtime.name_of("work")))).map(str::to_owned);
             screen.wait_until("its row", |shown| row(shown).is_some_and(|row| row.contains(runtime.version) && row.contains("● running")));
@@ -181,12 +181,63 @@ fn the_dashboard_shows_them_and_leaves_nothing_behind() {
     });
 }
 
+/// The first screen has the figures of the selected process, of every runtime, and the program notices nothing of it afterwards.
+#[test]
+fn the_overview_has_figures_without_a_key() {
+    runtimes::each(runtimes::all(), |runtime| {
+        let mut program = runtime.any().start();
+        let pid = program.pid().to_string();
+        let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
+        // Titles with their newest values.
+        let graph =
+            |shown: &str, title: &str| shown.split_once(title).is_some_and(|(_, value)| value.starts_with(|c: char| c.is_ascii_digit()));
+        let graphs = [
+            "CPU ",
+            "GC heap ",
+            "Time in GC ",
+            "Allocation rate ",
+            "Exceptions ",
+            "Thread pool queue ",
+            "Lock contention ",
+            "Collections ",
+        ];
+        for title in graphs {
+            screen.wait_until(title, |shown| graph(shown, title));
+        }
+        screen.wait_for("findings");
+        // One session, and no row that says more than that it runs.
+        assert!(sessions(&program) <= 1, "{} sessions", sessions(&program));
+        assert!(!screen.contents().contains("◎ watched"));
+        screen.keys("q");
+        assert!(screen.wait_exit().success());
+        let gone = poll(PATIENCE, || (sessions(&program) == 0).then_some(()));
+        assert!(gone.is_some(), "{} sessions stay", sessions(&program));
+        assert!(program.is_alive() && program.answers());
+    });
+}
+
+/// The dashboard goes on when the process that it watches ends.
+#[test]
+fn a_process_that_is_watched_without_a_key_may_end() {
+    runtimes::each(runtimes::all(), |runtime| {
+        let program = runtime.any().start();
+        let pid = program.pid().to_string();
+        let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
+        screen.wait_for("GC heap ");
+        drop(program);
+        screen.wait_gone("GC heap ");
+        screen.keys("q");
+        assert!(screen.wait_exit().success());
+        screen.assert_restored();
+    });
+}
+
 #[test]
 fn an_older_runtime_has_no_meters_all_at_once() {
     runtimes::each(runtimes::before(9, runtimes::all()), |runtime| {
         let mut program = runtime.any().start();
         let pid = program.pid().to_string();
-        let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
+        let mut screen = Invocation::new(["--watch", "never", "--filter", &pid]).screen(120, 40);
         screen.wait_for(runtime.version);
         screen.keys("w");
         screen.wait_for("◎ watched");
@@ -207,7 +258,7 @@ fn the_dashboard_shows_the_values_that_instruments_were_given() {
     runtimes::each(runtimes::since(9, runtimes::with("meters")), |runtime| {
         let mut program = runtime.program("meters").start();
         let pid = program.pid().to_string();
-        let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
+        let mut screen = Invocation::new(["--watch", "never", "--filter", &pid]).screen(120, 40);
         screen.wait_until("its row", |shown| {
             shown.lines().any(|line| {
                 line.contains(&format!(" {pid} {} ", runtime.name_of("meters")))

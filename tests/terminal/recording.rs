@@ -150,7 +150,7 @@ fn what_is_recorded_is_looked_at_from_every_side() {
 
 #[test]
 fn watching_shows_which_process_is_in_trouble() {
-    let mut screen = sorted(&[]);
+    let mut screen = sorted(&["--watch", "never"]);
     assert!(!screen.contents().contains("ALLOC/S"));
     press(&screen, "w", "1 watched");
     screen.wait_until("the figures of the first", |shown| {

@@ -6,7 +6,7 @@ pub enum Context {
     /// The process table.
     List,
     /// Facts of a process.
-    Info,
+    Overview,
     /// Its environment.
     Environment,
     /// Its recordings.
@@ -44,8 +44,8 @@ pub enum Context {
 impl Context {
     /// Whether the keys go to one of the two panes.
     pub fn is_pane(self) -> bool {
-        use Context::{Counters, Environment, Events, Flame, Info, Jobs, List, Methods, Rows, Trace};
-        matches!(self, List | Info | Environment | Trace | Methods | Flame | Events | Counters | Rows | Jobs)
+        use Context::{Counters, Environment, Events, Flame, Jobs, List, Methods, Overview, Rows, Trace};
+        matches!(self, List | Overview | Environment | Trace | Methods | Flame | Events | Counters | Rows | Jobs)
     }
 
     /// Whether letters are text here, not keys.
@@ -79,7 +79,7 @@ impl Places {
 }
 
 pub(super) const LIST: Places = Places::of(&[Context::List]);
-pub(super) const INFO: Places = Places::of(&[Context::Info]);
+pub(super) const OVERVIEW: Places = Places::of(&[Context::Overview]);
 pub(super) const ENVIRONMENT: Places = Places::of(&[Context::Environment]);
 pub(super) const TRACE: Places = Places::of(&[Context::Trace]);
 pub(super) const JOBS: Places = Places::of(&[Context::Jobs]);
@@ -90,12 +90,12 @@ pub(super) const COUNTERS: Places = Places::of(&[Context::Counters]);
 pub(super) const ROWS: Places = Places::of(&[Context::Rows]);
 pub(super) const ANALYSES: Places = Places::of(&[Context::Methods]).and(EVENTS).and(COUNTERS).and(ROWS);
 /// Where arrows to the sides are for nothing else.
-pub(super) const PLAIN_DETAIL: Places = INFO.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(JOBS);
+pub(super) const PLAIN_DETAIL: Places = OVERVIEW.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(JOBS);
 pub(super) const DETAIL: Places = PLAIN_DETAIL.and(FLAME);
 pub(super) const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
 pub(super) const PANES: Places = LIST.and(DETAIL);
 /// Methods have another use for its key.
-pub(super) const WATCH: Places = LIST.and(INFO).and(ENVIRONMENT).and(TRACE).and(EVENTS).and(COUNTERS).and(ROWS).and(JOBS);
+pub(super) const WATCH: Places = LIST.and(OVERVIEW).and(ENVIRONMENT).and(TRACE).and(EVENTS).and(COUNTERS).and(ROWS).and(JOBS);
 pub(super) const LINE: Places = Places::of(&[Context::Line]);
 pub(super) const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
 pub(super) const PICK_MANY: Places = Places::of(&[Context::PickMany]);

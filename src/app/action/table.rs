@@ -5,7 +5,7 @@ use crossterm::event::KeyCode;
 use super::Run::{Ask, Digit, Do};
 use super::key::char;
 use super::places::{
-    COUNTERS, DETAIL, ENDING, ENVIRONMENT, EVENTS, EVERYWHERE, FLAME, FORM, FORM_TEXT, INFO, JOBS, LINE, LIST, LISTED, LISTS, METHODS,
+    COUNTERS, DETAIL, ENDING, ENVIRONMENT, EVENTS, EVERYWHERE, FLAME, FORM, FORM_TEXT, JOBS, LINE, LIST, LISTED, LISTS, METHODS, OVERVIEW,
     PAGED, PALETTE, PANES, PICK, PICK_MANY, PLAIN_PANES, READER, TRACE, WATCH,
 };
 use super::{Action, Entry, Key, acts, details, dialogs, files, moves, program, status, table};
@@ -168,7 +168,7 @@ pub static TABLE: &[Entry] = &[
     details(Action::Reveal, &[char('v')], "reveal", "Show or hide the selected secret value.", ENVIRONMENT, Do(panes::reveal))
         .hint(82)
         .when(status::reveal),
-    details(Action::Filter, &[char('/')], "processes", "Filter the process list.", INFO.and(TRACE), Do(panes::filter_processes)),
+    details(Action::Filter, &[char('/')], "processes", "Filter the process list.", OVERVIEW.and(TRACE), Do(panes::filter_processes)),
     details(
         Action::Waiting,
         &[char('w')],

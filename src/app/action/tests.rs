@@ -5,7 +5,7 @@ use crate::app::world::World;
 
 const CONTEXTS: [Context; 18] = [
     Context::List,
-    Context::Info,
+    Context::Overview,
     Context::Environment,
     Context::Trace,
     Context::Methods,

@@ -74,7 +74,7 @@ impl Row {
             (Contact::Trouble { kind, .. }, _) => kind.word(),
             (_, RunState::Suspended) => "suspended",
             (Contact::Unknown, _) => "connecting",
-            (Contact::Ok, RunState::Running) if self.pulse.is_some() => "watched",
+            (Contact::Ok, RunState::Running) if self.pulse.is_some_and(|pulse| !pulse.automatic) => "watched",
             (Contact::Ok, RunState::Running) => "running",
         }
     }

@@ -28,7 +28,7 @@ fn it_sorts_by_every_column_both_ways() {
                 queue_length: figure,
                 ..Vitals::default()
             };
-            (key.pid > 1000).then_some(Pulse { vitals, ailment: None })
+            (key.pid > 1000).then_some(Pulse { vitals, ..Pulse::default() })
         });
         // Once for the column, once more for the other direction.
         if list.sort().column != column {

@@ -4,7 +4,6 @@ use super::list::{Cell, Fit, Rows, Table};
 use super::view::{Line, Plot, Role, Side, View};
 use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, Field, HistogramReading, Spread, told_once};
 use crate::app::counters::{CounterLine, CounterOrder, CounterOrigin, change};
-use crate::app::lints::ailment;
 use crate::app::pane::Tab;
 use crate::app::state::State;
 use crate::app::text::width;
@@ -41,11 +40,7 @@ pub(super) fn view(state: &State) -> Option<View<'_>> {
         ..View::new(list, cursor, empty)
     };
     Some(match origin {
-        CounterOrigin::Watch(watch) => View {
-            heading: Some(heading(state, watch)),
-            lints: watch.counters.as_deref().and_then(|counters| Some(ailment(counters)?.lint(counters))).into_iter().collect(),
-            ..view
-        },
+        CounterOrigin::Watch(watch) => View { heading: Some(heading(state, watch)), lints: watch.lints(), ..view },
         CounterOrigin::Recording(_) => view,
     })
 }

@@ -118,7 +118,7 @@ fn most_head_lines(area: Rect) -> u16 {
 }
 
 /// Lines that figures take, one behind the other.
-fn figure_lines(figures: &[Figure], area: Rect) -> u16 {
+pub(super) fn figure_lines(figures: &[Figure], area: Rect) -> u16 {
     const BLANKS: u16 = 3;
     if figures.is_empty() {
         return 0;

@@ -16,6 +16,7 @@ mod list;
 mod logs;
 mod look;
 mod methods;
+mod overview;
 mod threads;
 mod view;
 
@@ -25,6 +26,7 @@ pub use jobs::phase_badge;
 pub(in crate::app) use list::Table;
 pub use list::{Cell, Column, Fit, List, Rows};
 pub use look::Look;
+pub use overview::{Graph, LABELS, Layer, Overview, OverviewLayout};
 pub use view::{Chart, Figure, Head, Line, Plot, Role, Side, Sign, View};
 
 use super::lints::lints;
@@ -44,7 +46,7 @@ impl State {
     fn described(&self, tab: Tab) -> Option<View<'_>> {
         let look = || Look::new(self);
         let view = match tab {
-            Tab::Info | Tab::Trace => return None,
+            Tab::Overview | Tab::Trace => return None,
             Tab::Environment => return Some(environment::view(self)),
             Tab::Jobs => return Some(jobs::view(self)),
             Tab::Counters => return counters::view(self),

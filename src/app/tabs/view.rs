@@ -28,6 +28,8 @@ pub enum Role {
     Events,
     /// The rest of a meter.
     Border,
+    /// A part of a whole, by its place.
+    Part(usize),
     /// A label on a ground of its own.
     Chip,
     /// What is being recorded.

@@ -7,7 +7,7 @@ use crate::app::cursor::Step;
 use crate::app::dialog::{ActMenu, Change, CopyItem, CopyMenu, ListState, Overlay, Picker, Reader};
 use crate::app::state::{Line, Pause, Typing};
 use crate::app::toast::Level;
-use crate::app::{Activity, Column, Content, Cursor, Effect, Focus, Form, OutputView, State, Tab, capabilities};
+use crate::app::{Activity, Column, Content, Cursor, Effect, Focus, Form, OutputView, State, Tab};
 
 use super::{overlays, process, watching};
 use crate::model::{Order, Process};
@@ -22,9 +22,10 @@ pub(in crate::app) fn step(state: &mut State, step: Step) {
         return state.list.move_by(step.lines(page));
     }
     match state.tab.content() {
-        Content::Info => {
-            let page = state.layout().detail.map_or(0, |detail| usize::from(detail.body.height));
-            let last = info_lines(state).saturating_sub(1);
+        Content::Overview => {
+            let Some(body) = state.layout().detail.map(|detail| detail.body) else { return };
+            let (page, lines) = (usize::from(body.height), state.overview().map_or(0, |overview| overview.layout(body).lines()));
+            let last = lines.saturating_sub(page);
             state.details.scroll = state.details.scroll.saturating_add_signed(step.lines(page)).min(last);
         }
         Content::Recordings => choose_recording(state, step),
@@ -66,7 +67,9 @@ pub(in crate::app) fn filter_tab(state: &mut State) {
 }
 
 pub(in crate::app) fn refresh(state: &mut State) -> Vec<Effect> {
+    let since = state.details.since;
     state.details.turn_to(state.list.selected(), state.now.elapsed);
+    state.details.since = since;
     vec![Effect::Refresh]
 }
 
@@ -158,11 +161,6 @@ pub(in crate::app) fn trace_form(state: &mut State, order: &Order) -> Vec<Effect
     let key = row.process.key;
     state.overlay = Some(Overlay::Form(Form::trace(&row.process, order)));
     vec![Effect::LookAtTracepoints { key }]
-}
-
-/// Lines of facts and capabilities, generously counted.
-fn info_lines(state: &State) -> usize {
-    18 + state.selected().map_or(0, |row| capabilities(&row.process).len())
 }
 
 /// Goes through the recordings of the selected process, newest first.
@@ -264,7 +262,7 @@ pub(in crate::app) fn pause(state: &mut State) -> Vec<Effect> {
         }
         Some(pause) => {
             state.recordings.freeze(None);
-            state.watches.thaw();
+            state.watches.thaw(state.now.elapsed);
             watching::mark(state);
             pause.pending.map_or_else(Vec::new, |pending| super::replies::processes(state, pending))
         }

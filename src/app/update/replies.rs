@@ -53,10 +53,13 @@ pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<E
         return Vec::new();
     }
     let before = state.selected().map(|row| (row.process.key, row.process.contact.clone(), row.process.runtime.clone()));
+    state.usage.push(&processes, state.now.elapsed);
     let aged = state.list.rows().iter().any(|row| ages(&row.process, state.listed_unix_ms) != ages(&row.process, state.now.unix_ms));
     state.listed_unix_ms = state.now.unix_ms;
     state.dirty |= state.list.replace(processes, state.now.elapsed) || aged;
     mark_recordings(state);
+    let list = &state.list;
+    state.watches.forget(|key| list.find(key).is_some());
     super::watching::mark(state);
     let after = state.selected().map(|row| (row.process.key, row.process.contact.clone(), row.process.runtime.clone()));
     if before != after {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::app::action::{Action, Status};
 use crate::app::{Answer, Effect, Now, State, Tab};
 
-use super::{files, leaving};
+use super::{files, leaving, watching};
 
 impl State {
     /// How long to sleep before the next [`Msg::Tick`](crate::app::Msg::Tick); `None` when nothing changes by itself.
@@ -35,6 +35,7 @@ pub(super) fn next_change(state: &State) -> Option<Duration> {
         // Other tabs ask nothing of a process that stays selected.
         state.details.settles.filter(|_| state.tab == Tab::Environment || state.tab.shows_recordings()),
         state.ending.map(|ending| ending.limit),
+        watching::deadline(state),
     ]
     .into_iter()
     .flatten()
@@ -56,6 +57,7 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
         state.dirty = true;
     }
     let mut effects = leaving::settle(state);
+    effects.extend(watching::follow(state));
     effects.extend(files::ask(state));
     effects.extend(state.publish_filter());
     if state.details.settles.is_some_and(|at| at <= now) {

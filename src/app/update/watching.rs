@@ -1,16 +1,24 @@
 //! Watching processes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::analysis::CountersSnapshot;
+use crate::app::action::attach;
+use crate::app::details::WATCHED;
 use crate::app::toast::Level;
-use crate::app::{Effect, State, Ticket};
-use crate::model::{ProcessKey, sanitise};
+use crate::app::{AutoWatch, Effect, Row, State, Ticket, Watch};
+use crate::model::{Contact, ProcessKey, RunState, sanitise};
+
+/// How long a process that is no longer selected goes on being watched: who moves back and forth begins no sessions.
+const LINGER: Duration = Duration::from_secs(5);
+/// Watches that follow the selection at most.
+const FOLLOWING: usize = 3;
 
 /// Watches the selected process, or no longer.
 pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
     let Some(key) = state.list.selected() else { return Vec::new() };
-    if state.watches.of(key).is_some() { vec![end(state, key)] } else { vec![begin(state, key, false)] }
+    if state.watches.of(key).is_some() { vec![turn_off(state, key)] } else { vec![begin(state, key, false, false)] }
 }
 
 /// Watches every process that the filter lets through and that can be watched, or none of these once all of them are.
@@ -19,34 +27,105 @@ pub(in crate::app) fn toggle_all(state: &mut State) -> Vec<Effect> {
     if others.is_empty() {
         let shown = state.list.shown().map(|row| row.process.key);
         let watched: Vec<_> = shown.filter(|key| state.watches.of(*key).is_some()).collect();
-        return watched.into_iter().map(|key| end(state, key)).collect();
+        return watched.into_iter().map(|key| turn_off(state, key)).collect();
     }
-    others.into_iter().map(|key| begin(state, key, false)).collect()
+    others.into_iter().map(|key| begin(state, key, false, false)).collect()
 }
 
 /// Asks a watched process for its meters as well, or no longer.
 pub(in crate::app) fn toggle_meters(state: &mut State) -> Vec<Effect> {
     let Some(key) = state.list.selected() else { return Vec::new() };
     let meters = state.watches.of(key).is_none_or(|watch| !watch.meters);
-    vec![begin(state, key, meters)]
+    vec![begin(state, key, meters, false)]
 }
 
-fn begin(state: &mut State, key: ProcessKey, meters: bool) -> Effect {
+/// Begins and ends the watches that no key asks for.
+pub(super) fn follow(state: &mut State) -> Vec<Effect> {
+    let (now, selected) = (state.now.elapsed, state.list.selected());
+    for watch in state.watches.all_mut().iter_mut().filter(|watch| watch.automatic) {
+        watch.left = if Some(watch.key) == selected { None } else { Some(watch.left.unwrap_or(now)) };
+    }
+    if state.ending.is_some() {
+        return Vec::new();
+    }
+    let mut effects = Vec::new();
+    if state.options.watch == AutoWatch::Selected {
+        let over = |watch: &&Watch| watch.automatic && watch.left.is_some_and(|left| now >= left + LINGER);
+        let over: Vec<_> = state.watches.all().iter().filter(over).map(|watch| watch.key).collect();
+        effects.extend(over.into_iter().map(|key| end(state, key)));
+    }
+    for key in due(state).into_iter().filter(|(_, at)| *at <= now).map(|(key, _)| key).collect::<Vec<_>>() {
+        let following = || state.watches.all().iter().filter(|watch| watch.automatic);
+        if state.options.watch == AutoWatch::Selected && following().count() >= FOLLOWING {
+            let oldest = following().filter(|watch| watch.left.is_some()).min_by_key(|watch| watch.left).map(|watch| watch.key);
+            effects.extend(oldest.map(|key| end(state, key)));
+        }
+        effects.push(begin(state, key, false, true));
+    }
+    effects
+}
+
+/// When [`follow`] next has something to do.
+pub(super) fn deadline(state: &State) -> Option<Duration> {
+    let begins = due(state).into_iter().map(|(_, at)| at);
+    let ends =
+        state.watches.all().iter().filter(|_| state.options.watch == AutoWatch::Selected).filter_map(|watch| Some(watch.left? + LINGER));
+    begins.chain(ends).min()
+}
+
+/// The processes that are to be watched without a key, and when.
+fn due(state: &State) -> Vec<(ProcessKey, Duration)> {
+    let is_due = |row: &&Row| {
+        let process = &row.process;
+        process.contact == Contact::Ok
+            && process.run_state == RunState::Running
+            && state.watches.may_begin(process.key)
+            && attach(state, row).is_none()
+    };
+    if state.shows_files() {
+        return Vec::new();
+    }
+    match state.options.watch {
+        AutoWatch::Never => Vec::new(),
+        AutoWatch::Selected => {
+            let at = state.details.since + WATCHED;
+            state.selected().filter(is_due).map(|row| (row.process.key, at)).into_iter().collect()
+        }
+        AutoWatch::All => state.list.rows().iter().filter(is_due).map(|row| (row.process.key, Duration::ZERO)).collect(),
+    }
+}
+
+impl State {
+    /// Whether the selected process is about to be watched without a key.
+    pub(in crate::app) fn is_to_be_watched(&self) -> bool {
+        self.list.selected().is_some_and(|selected| due(self).iter().any(|(key, _)| *key == selected))
+    }
+}
+
+fn begin(state: &mut State, key: ProcessKey, meters: bool, automatic: bool) -> Effect {
     let ticket = state.ticket();
-    state.watches.begin(key, meters, ticket);
+    state.watches.begin(key, meters, automatic, ticket);
     mark(state);
+    state.dirty = true;
     Effect::Watch { key, ticket, meters }
 }
 
 fn end(state: &mut State, key: ProcessKey) -> Effect {
     state.watches.end(key);
     mark(state);
+    state.dirty = true;
     Effect::Unwatch { key }
+}
+
+/// Ends a watch that is not to begin again by itself.
+fn turn_off(state: &mut State, key: ProcessKey) -> Effect {
+    state.watches.turn_off(key);
+    end(state, key)
 }
 
 /// What a watched process publishes.
 pub(in crate::app) fn heard(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>) -> Vec<Effect> {
-    if state.watches.hear(ticket, counters, state.pause.is_some()) {
+    if state.watches.hear(ticket, counters, state.pause.is_some(), state.now.elapsed) {
         mark(state);
         state.dirty = true;
     }
@@ -56,6 +135,7 @@ pub(in crate::app) fn heard(state: &mut State, ticket: Ticket, counters: Arc<Cou
 /// A watch is over: the process ended, or the sentence says why.
 pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<String>) -> Vec<Effect> {
     let Some(key) = state.watches.ended(ticket) else { return Vec::new() };
+    state.watches.turn_off(key);
     mark(state);
     state.dirty = true;
     if let Some(trouble) = trouble {

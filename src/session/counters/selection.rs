@@ -7,6 +7,9 @@ const RUNTIME: &str = "System.Runtime";
 /// How the names of the runtime's instruments begin; those of its EventCounters do not.
 const INSTRUMENT: &str = "dotnet.";
 
+/// Requests of ASP.NET Core.
+const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
+
 /// All meters (reference: .NET 9 and later).
 const ALL_METERS: &str = "*";
 
@@ -37,6 +40,13 @@ impl CounterSelection {
         let group = |name: &str, kind| Group { name: name.to_owned(), counters: Vec::new(), kind };
         let groups = [(RUNTIME, Kind::EventCounters), (ALL_METERS, Kind::Meters)].map(|(name, kind)| group(name, kind));
         Self(groups.into_iter().filter(|group| meters || group.kind != Kind::Meters).collect())
+    }
+
+    /// What the dashboard watches: the same, and of ASP.NET Core, where it is loaded, four values in each interval.
+    pub fn watched(meters: bool) -> Self {
+        let Self(mut groups) = Self::runtime(meters);
+        groups.push(Group { name: HOSTING.to_owned(), counters: Vec::new(), kind: Kind::EventCounters });
+        Self(groups)
     }
 
     /// Reads what a person wrote.

@@ -134,23 +134,28 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect
 
 /// Writes what asks for a look, a line each, no more than `most`. Says how many lines it took.
 pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Lint], area: Rect, most: u16) -> u16 {
-    let theme = canvas.theme;
     let mut lines = 0;
     for (lint, y) in found.iter().zip(area.y..area.bottom().min(area.y.saturating_add(most))) {
-        let start = [(theme.glyphs.trouble, theme.warn), (" ", theme.warn), (lint.finding.as_str(), theme.warn), (": ", theme.dim)];
-        let advice = state.advice(lint);
-        let why = [(lint.why, theme.text), (if advice.is_empty() { "" } else { ".  " }, theme.dim)];
-        let advice = [(advice.as_str(), theme.accent)];
-        // What to press matters more than why.
-        let columns = |pieces: &[(&str, Style)]| pieces.iter().map(|(text, _)| width(text)).sum::<u16>();
-        if advice[0].0.is_empty() || columns(&start) + columns(&why) + columns(&advice) <= area.width {
-            canvas.pieces(area.x, y, area.width, &[&start[..], &why, &advice].concat());
-        } else {
-            canvas.pieces(area.x, y, area.width, &[&start[..], &advice].concat());
-        }
+        finding(canvas, state, lint, "", canvas.theme.warn, Rect { y, ..area });
         lines += 1;
     }
     lines
+}
+
+/// Writes what asks for a look into a line, with its age where that is known.
+pub(super) fn finding(canvas: &mut Canvas<'_>, state: &State, lint: &Lint, age: &str, style: Style, area: Rect) {
+    let theme = canvas.theme;
+    let start = [(theme.glyphs.trouble, style), (" ", style), (lint.finding.as_str(), style), (age, theme.dim), (": ", theme.dim)];
+    let advice = state.advice(lint);
+    let why = [(lint.why, theme.text), (if advice.is_empty() { "" } else { ".  " }, theme.dim)];
+    let advice = [(advice.as_str(), theme.accent)];
+    // What to press matters more than why.
+    let columns = |pieces: &[(&str, Style)]| pieces.iter().map(|(text, _)| width(text)).sum::<u16>();
+    if advice[0].0.is_empty() || columns(&start) + columns(&why) + columns(&advice) <= area.width {
+        canvas.pieces(area.x, area.y, area.width, &[&start[..], &why, &advice].concat());
+    } else {
+        canvas.pieces(area.x, area.y, area.width, &[&start[..], &advice].concat());
+    }
 }
 
 /// What is left of an area below some lines.

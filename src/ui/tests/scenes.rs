@@ -16,7 +16,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 73] = [
+pub(crate) const SCENES: [Scene; 74] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -90,6 +90,7 @@ pub(crate) const SCENES: [Scene; 73] = [
     ("nothing-yet", nothing_yet),
     ("analysed", finished),
     ("watching", |w, h| watching(w, h, "")),
+    ("sick-overview", sick_overview),
     ("counters", |w, h| counting(w, h, "↓↓")),
     ("counters-folded", |w, h| counting(w, h, "⏎>")),
     ("not-watched", |w, h| keyed(w, h, "⏎9")),
@@ -140,6 +141,37 @@ pub(crate) fn opened(width: u16, height: u16) -> World {
         trouble: Some("cut off: 311 bytes after the last whole block at byte 181999689".to_owned()),
     };
     world.send(Msg::FileRead { ticket, result: Ok(contents) });
+    world
+}
+
+/// The selected process is watched, and sick in two ways.
+fn sick_overview(width: u16, height: u16) -> World {
+    let mut world = keyed(width, height, "w");
+    let mut counters = (*published(331.0, 212e6, 38.2, 120.0, 2.0)).clone();
+    let [rate, gauge] = ["exception-count", "gc-heap-size"].map(|name| {
+        let mut all = counters.counters.iter();
+        all.find(|counter| counter.name == name).cloned().unwrap()
+    });
+    for (name, value) in [("gen-0-size", 12e6), ("gen-1-size", 31e6), ("gen-2-size", 160e6), ("loh-size", 82e6), ("poh-size", 1e6)] {
+        let mut counter = gauge.clone();
+        (counter.name, counter.unit, counter.value) = (name.to_owned(), "B".to_owned(), Some(value));
+        for (second, (_, size)) in counter.history.iter_mut().enumerate() {
+            *size = value * (0.5 + second as f64 / 82.0);
+        }
+        counters.counters.push(counter);
+    }
+    for (name, value) in [("gen-0-gc-count", 9.0), ("gen-1-gc-count", 4.0), ("gen-2-gc-count", 1.0), ("monitor-lock-contention-count", 3.0)]
+    {
+        let mut counter = rate.clone();
+        (counter.name, counter.rate) = (name.to_owned(), Some(value));
+        counter.history.iter_mut().for_each(|(_, rate)| *rate = value);
+        counters.counters.push(counter);
+    }
+    let counters = Arc::new(counters);
+    for _ in 0..2 {
+        world.tell(std::slice::from_ref(&counters));
+        world.wait(21_000);
+    }
     world
 }
 

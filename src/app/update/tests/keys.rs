@@ -11,7 +11,7 @@ fn keys_lead_from_one_place_to_another() {
     use Context::*;
     for (keys, context) in [
         ("", List),
-        ("⏎", Info),
+        ("⏎", Overview),
         ("⏎⇥", Environment),
         ("⏎⇥⇥", Trace),
         ("⏎⇤", Jobs),

@@ -1,7 +1,9 @@
+use std::time::Duration;
+
 use crate::app::action::Status;
-use crate::app::world::{World, fleet, published};
-use crate::app::{Ailment, Column, Effect, Msg, Tab, Ticket, ailment};
-use crate::model::{Contact, ProcessKey};
+use crate::app::world::{World, fleet, options, published};
+use crate::app::{Ailment, AutoWatch, Column, Effect, Msg, Options, Tab, Ticket, ailments};
+use crate::model::{Contact, Process, ProcessKey, RunState};
 
 /// Processes of the fleet that can be talked to.
 fn attachable() -> usize {
@@ -41,6 +43,147 @@ fn one_key_watches_and_stops_and_brings_the_columns() {
     assert!(pulse(&world).is_none() && columns(&world).is_empty());
     world.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0) });
     assert!(pulse(&world).is_none(), "its last words come too late");
+}
+
+/// Processes that are watched without a key.
+fn watching(watch: AutoWatch, readonly: bool) -> World {
+    let mut world = World::with(Options { watch, readonly, ..options() }, 120, 40);
+    world.send(Msg::Processes(fleet()));
+    world
+}
+
+/// Those that run and answer.
+fn running() -> Vec<ProcessKey> {
+    fleet().iter().filter(|process| is_well(process)).map(|process| process.key).collect()
+}
+
+fn is_well(process: &Process) -> bool {
+    process.contact == Contact::Ok && process.run_state == RunState::Running
+}
+
+fn keys_of(effects: &[Effect]) -> Vec<ProcessKey> {
+    watched(effects).into_iter().map(|(key, _)| key).collect()
+}
+
+#[test]
+fn the_selected_process_is_watched_after_a_second() {
+    let mut world = watching(AutoWatch::Selected, false);
+    world.press("↓↑");
+    let [first, second, ..] = running()[..] else { panic!() };
+    world.state.list.select(first);
+    world.send(Msg::Tick);
+    world.wait(999);
+    assert_eq!(keys_of(&world.take_effects()), []);
+    assert_eq!(world.state.next_deadline(world.now), Some(Duration::from_millis(1)), "it is waited for");
+    world.wait(1);
+    assert_eq!(keys_of(&world.take_effects()), [first]);
+    assert!(columns(&world).is_empty(), "the table stays as it is");
+    // Who scrolls begins nothing.
+    for _ in 0..20 {
+        for key in [second, first] {
+            world.state.list.select(key);
+            world.wait(200);
+        }
+    }
+    assert_eq!(world.take_effects().iter().filter(|effect| matches!(effect, Effect::Watch { .. } | Effect::Unwatch { .. })).count(), 0);
+    // Another is selected for long: the first is watched for some seconds more.
+    world.state.list.select(second);
+    world.send(Msg::Tick);
+    world.wait(1000);
+    assert_eq!(keys_of(&world.take_effects()), [second]);
+    world.wait(3999);
+    assert_eq!(world.take_effects(), []);
+    world.wait(1);
+    assert_eq!(world.take_effects(), [Effect::Unwatch { key: first }]);
+}
+
+#[test]
+fn few_sessions_follow_the_selection() {
+    let mut world = watching(AutoWatch::Selected, false);
+    assert!(running().len() > 3);
+    let mut most = 0;
+    for key in running() {
+        world.state.list.select(key);
+        world.send(Msg::Tick);
+        world.wait(1000);
+        most = most.max(world.state.watches.all().len());
+    }
+    assert_eq!(most, 3);
+}
+
+#[test]
+fn a_key_turns_the_watch_off_and_on() {
+    let mut world = watching(AutoWatch::Selected, false);
+    world.wait(1000);
+    let key = keys_of(&world.take_effects())[0];
+    world.press("w");
+    assert_eq!(world.take_effects(), [Effect::Unwatch { key }]);
+    world.wait(60_000);
+    assert_eq!(world.take_effects(), [], "it stays off");
+    // What a key began stays when another process is selected.
+    world.press("w↓");
+    world.wait(60_000);
+    assert!(world.state.watches.of(key).is_some() && !columns(&world).is_empty());
+}
+
+#[test]
+fn a_watch_that_failed_is_not_tried_again() {
+    let mut world = watching(AutoWatch::Selected, false);
+    world.wait(1000);
+    let (_, ticket) = watched(&world.take_effects())[0];
+    world.send(Msg::WatchEnded { ticket, trouble: Some("no answer".to_owned()) });
+    world.wait(60_000);
+    assert_eq!(world.take_effects(), []);
+}
+
+#[test]
+fn only_processes_that_run_and_answer_are_watched_without_a_key() {
+    let mut world = watching(AutoWatch::All, false);
+    let mut expected = running();
+    let mut all = keys_of(&world.take_effects());
+    expected.sort_unstable();
+    all.sort_unstable();
+    assert_eq!(all, expected);
+    assert!(all.len() < fleet().len() && !columns(&world).is_empty());
+    for (watch, keys) in [(AutoWatch::Never, 0), (AutoWatch::Selected, 1)] {
+        let mut world = watching(watch, false);
+        world.wait(60_000);
+        assert_eq!(keys_of(&world.take_effects()).len(), keys, "{watch:?}");
+    }
+    for process in fleet().iter().filter(|process| !is_well(process)) {
+        let mut world = watching(AutoWatch::Selected, false);
+        world.state.list.select(process.key);
+        world.wait(60_000);
+        assert_eq!(keys_of(&world.take_effects()), [], "{}", process.name);
+    }
+}
+
+/// That it is asked for in spite of `--readonly` is known from the options only.
+#[test]
+fn readonly_watches_what_it_was_asked_to_and_has_no_key_for_more() {
+    let mut world = watching(AutoWatch::Selected, true);
+    world.wait(1000);
+    assert_eq!(keys_of(&world.take_effects()).len(), 1);
+    world.press("↓w");
+    assert_eq!(world.take_effects(), []);
+}
+
+#[test]
+fn a_finding_says_since_when_and_recordings_are_worth_more_than_counters() {
+    let mut world = World::populated(120, 40);
+    world.press("w");
+    let (_, ticket) = watched(&world.take_effects())[0];
+    for _ in 0..3 {
+        world.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 20.0, 900.0, 0.0) });
+        world.wait(4000);
+    }
+    let found = |world: &World| -> Vec<_> {
+        world.state.findings_of_selected().into_iter().map(|found| (found.lint.finding, found.age.map(|age| age.as_secs()))).collect()
+    };
+    assert_eq!(found(&world), [("900/s exceptions".to_owned(), Some(12)), ("20 % of the time in GC".to_owned(), Some(12))]);
+    world.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 900.0, 0.0) });
+    world.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 20.0, 900.0, 0.0) });
+    assert_eq!(found(&world)[1].1, Some(0), "it begins anew");
 }
 
 #[test]
@@ -103,16 +246,23 @@ fn the_sick_one_stays_sick_while_it_is_recorded() {
 }
 
 #[test]
-fn what_is_wrong_is_told_by_the_figures() {
+fn what_is_wrong_is_found_in_the_figures_worst_first() {
+    use Ailment::{Exceptions, GcTime, Queue};
     for (counters, expected) in [
-        (published(61.0, 4e6, 10.0, 50.0, 15.0), None),
-        (published(61.0, 4e6, 10.1, 900.0, 90.0), Some((Ailment::GcTime, Tab::Gc, "10 % of the time in GC"))),
-        (published(61.0, 4e6, 0.0, 900.0, 90.0), Some((Ailment::Queue, Tab::Threads, "90 work items wait"))),
-        (published(61.0, 4e6, 0.0, 900.0, 0.0), Some((Ailment::Exceptions, Tab::Exceptions, "900/s exceptions"))),
+        (published(61.0, 4e6, 10.0, 50.0, 15.0), vec![]),
+        (published(61.0, 4e6, 10.1, 0.0, 0.0), vec![(GcTime, Tab::Gc, "10 % of the time in GC")]),
+        (
+            published(61.0, 4e6, 20.0, 900.0, 90.0),
+            vec![
+                (Exceptions, Tab::Exceptions, "900/s exceptions"),
+                (Queue, Tab::Threads, "90 work items wait"),
+                (GcTime, Tab::Gc, "20 % of the time in GC"),
+            ],
+        ),
     ] {
-        let found = ailment(&counters).map(|ailment| (ailment, ailment.lint(&counters)));
-        let told = found.as_ref().map(|(ailment, lint)| (*ailment, lint.tab, lint.finding.as_str()));
-        assert_eq!(told, expected);
+        let lints = ailments(&counters).into_iter().map(|ailment| (ailment, ailment.lint(&counters)));
+        let found: Vec<_> = lints.map(|(ailment, lint)| (ailment, lint.tab, lint.finding)).collect();
+        assert!(found.iter().map(|(ailment, tab, text)| (*ailment, *tab, text.as_str())).eq(expected), "{found:?}");
     }
 }
 

@@ -1,0 +1,85 @@
+//! What processes used of the machine over the last minutes, as the scans of the process table found it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use crate::model::{Process, ProcessKey};
+
+/// Scans of a process that are kept.
+const SCANS: usize = 300;
+
+/// One process at one scan.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Scan {
+    /// Time since the start of the program, nanoseconds.
+    at: i64,
+    /// Per cent of one core; NaN where it is not known.
+    cpu: f32,
+    /// Resident set, bytes.
+    rss: u64,
+    threads: u32,
+}
+
+/// Values with their times in nanoseconds, oldest first.
+pub(super) type History = Vec<(i64, f64)>;
+
+/// The scans of all processes that are listed.
+#[derive(Debug, Default)]
+pub(super) struct UsageHistory {
+    scans: BTreeMap<ProcessKey, VecDeque<Scan>>,
+}
+
+impl UsageHistory {
+    /// Takes in a scan; processes that are no longer listed are forgotten.
+    pub(super) fn push(&mut self, processes: &[Process], now: Duration) {
+        let at = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+        let mut before = std::mem::take(&mut self.scans);
+        for process in processes.iter().filter(|process| !process.is_stale_socket()) {
+            let mut scans = before.remove(&process.key).unwrap_or_default();
+            if scans.len() >= SCANS {
+                scans.pop_front();
+            }
+            let usage = &process.usage;
+            scans.push_back(Scan { at, cpu: usage.cpu_percent.unwrap_or(f32::NAN), rss: usage.rss_bytes, threads: usage.threads });
+            self.scans.insert(process.key, scans);
+        }
+    }
+
+    fn history(&self, key: ProcessKey, value: impl Fn(&Scan) -> f64) -> History {
+        self.scans.get(&key).into_iter().flatten().map(|scan| (scan.at, value(scan))).collect()
+    }
+
+    /// Per cent of one core.
+    pub(super) fn cpu(&self, key: ProcessKey) -> History {
+        self.history(key, |scan| f64::from(scan.cpu))
+    }
+
+    /// Resident set, bytes.
+    pub(super) fn rss(&self, key: ProcessKey) -> History {
+        self.history(key, |scan| scan.rss as f64)
+    }
+
+    /// Threads of the operating system.
+    pub(super) fn threads(&self, key: ProcessKey) -> History {
+        self.history(key, |scan| f64::from(scan.threads))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::world::process;
+
+    #[test]
+    fn scans_are_kept_for_five_minutes_and_forgotten_with_their_process() {
+        let (one, other) = (process(1, "one"), process(2, "other"));
+        let mut history = UsageHistory::default();
+        history.push(&[one.clone(), other.clone()], Duration::from_secs(1));
+        for second in 2..=400 {
+            history.push(std::slice::from_ref(&one), Duration::from_secs(second));
+        }
+        let threads = history.threads(one.key);
+        assert_eq!((threads.len(), threads[0].0, threads[299].0), (SCANS, 101_000_000_000, 400_000_000_000));
+        assert!(history.cpu(other.key).is_empty());
+    }
+}

@@ -1,0 +1,170 @@
+//! The overview of the selected process: findings, facts, graphs, capabilities.
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::app::State;
+use crate::app::tabs::{Figure, Graph, LABELS, Overview, OverviewLayout};
+use crate::model::Age;
+
+use super::analysis::{figures, finding};
+use super::canvas::{Canvas, width};
+use super::chart::{AXIS, Layer, Span, plot, time_axis};
+
+pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
+    let Some(overview) = state.overview() else {
+        canvas.text(body.x + 1, body.y, body.width, "No process is selected.", canvas.theme.dim);
+        return;
+    };
+    let layout = overview.layout(body);
+    let height = usize::from(body.height);
+    let skip = state.details.scroll.min(layout.lines().saturating_sub(height));
+    let mut page = Page { area: Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body }, skip, line: 0 };
+    findings(canvas, state, &overview, page.take(layout.findings));
+    if let Some((text, role)) = &overview.notice {
+        canvas.wrapped(page.take(layout.notice), text, canvas.theme.role(*role));
+    }
+    facts(canvas, &overview, page.take(layout.facts));
+    canvas.wrapped(page.take(layout.command), overview.command, canvas.theme.dim);
+    graphs(canvas, &overview, &layout, &mut page);
+    details(canvas, &overview, &layout, body, &mut page);
+    let track = Rect { x: body.right(), width: 1, ..body };
+    canvas.scroll_mark(track, skip, height, layout.lines());
+}
+
+/// Lines from the top of the content, of which some are above or below what is seen.
+struct Page {
+    area: Rect,
+    skip: usize,
+    line: usize,
+}
+
+impl Page {
+    /// The next lines, as far as they are seen.
+    fn take(&mut self, lines: u16) -> Rect {
+        let end = self.skip + usize::from(self.area.height);
+        let first = self.line.clamp(self.skip, end);
+        self.line += usize::from(lines);
+        let last = self.line.clamp(self.skip, end);
+        Rect { y: self.area.y + (first - self.skip) as u16, height: (last - first) as u16, ..self.area }
+    }
+}
+
+fn findings(canvas: &mut Canvas<'_>, state: &State, overview: &Overview<'_>, area: Rect) {
+    let theme = canvas.theme;
+    if overview.findings.is_empty() && area.height > 0 {
+        canvas.pieces(area.x, area.y, area.width, &[(theme.glyphs.yes, theme.good), (" no findings", theme.dim)]);
+    }
+    for (found, y) in overview.findings.iter().zip(area.y..area.bottom()) {
+        let age = found.age.filter(|age| age.as_secs() > 0).map(|age| format!(" for {}", Age(age))).unwrap_or_default();
+        // Twice the threshold is bad.
+        let style = if found.lint.severity >= 2.0 { theme.bad } else { theme.warn };
+        finding(canvas, state, &found.lint, &age, style, Rect { y, height: 1, ..area });
+    }
+}
+
+fn facts(canvas: &mut Canvas<'_>, overview: &Overview<'_>, area: Rect) {
+    let role = |figure: &Figure| (figure.label, figure.value.clone(), canvas.theme.role(figure.role));
+    let all: Vec<_> = overview.facts.iter().map(role).collect();
+    // All of its lines are for them.
+    figures(canvas, Rect { height: area.height.saturating_mul(6), ..area }, &all);
+}
+
+fn graphs(canvas: &mut Canvas<'_>, overview: &Overview<'_>, layout: &OverviewLayout, page: &mut Page) {
+    const GAP: u16 = 2;
+    let OverviewLayout { columns, rows, height, others, .. } = *layout;
+    // The same time in all of them.
+    let len =
+        overview.graphs.iter().take(layout.shown()).flat_map(|graph| &graph.layers).map(|layer| layer.values.len()).max().unwrap_or(0);
+    let span = Span::of_seconds(len);
+    let (shown, rest) = overview.graphs.split_at(layout.shown().min(overview.graphs.len()));
+    let place = |area: Rect, column: u16| {
+        let width = (area.width + GAP) / columns;
+        Rect { x: area.x + column * width, width: width.saturating_sub(GAP), ..area }
+    };
+    for (row, line) in shown.chunks(usize::from(columns)).enumerate() {
+        let area = page.take(height);
+        for (graph, column) in line.iter().zip(0..) {
+            draw_graph(canvas, graph, span, place(area, column));
+        }
+        if row + 1 == usize::from(rows) {
+            let axis = page.take(1);
+            for column in 0..line.len() as u16 {
+                time_axis(canvas, place(axis, column), span, "now");
+            }
+        }
+    }
+    let others = page.take(others);
+    if others.height > 0 {
+        let theme = canvas.theme;
+        let all: Vec<_> = rest.iter().map(|graph| (graph.title, graph.now.clone(), theme.text)).collect();
+        figures(canvas, others, &all);
+    }
+}
+
+fn draw_graph(canvas: &mut Canvas<'_>, graph: &Graph, span: Span, area: Rect) {
+    let theme = canvas.theme;
+    if area.height < 2 || area.width < AXIS + 4 {
+        return;
+    }
+    let functions: Vec<_> = graph.layers.iter().map(|layer| |step: usize| layer.values.get(step).copied().unwrap_or(f64::NAN)).collect();
+    let styles = graph.layers.iter().map(|layer| theme.role(layer.role));
+    let layers: Vec<Layer<'_>> = styles.zip(functions.iter().map(|function| function as &dyn Fn(usize) -> f64)).collect();
+    let len = graph.layers.iter().map(|layer| layer.values.len()).max().unwrap_or(0);
+    let below = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    let peak = plot(canvas, below, span, len, graph.unit, &layers, &|_| false);
+    let mut used = canvas.pieces(area.x, area.y, area.width, &[(graph.title, theme.strong), (" ", theme.dim), (&graph.now, theme.text)]);
+    let mut legend: Vec<(String, Style)> = graph.layers.iter().map(|layer| (layer.label.clone(), theme.role(layer.role))).collect();
+    if let [(label, style)] = legend.as_mut_slice() {
+        (*label, *style) = (format!("peak {}", (graph.unit)(peak)), theme.dim);
+    }
+    // Only what fits as a whole.
+    for (label, style) in legend {
+        if used + 2 + width(&label) > area.width {
+            break;
+        }
+        used += 2 + canvas.text(area.x + used + 2, area.y, area.width - used - 2, &label, style);
+    }
+}
+
+fn details(canvas: &mut Canvas<'_>, overview: &Overview<'_>, layout: &OverviewLayout, body: Rect, page: &mut Page) {
+    let theme = canvas.theme;
+    if layout.details > 0 {
+        page.take(1);
+    }
+    for (label, lines) in overview.details_in(body) {
+        for (index, line) in lines.iter().enumerate() {
+            let area = page.take(1);
+            if area.height > 0 {
+                canvas.text(area.x, area.y, LABELS, if index == 0 { label } else { "" }, theme.dim);
+                canvas.text(area.x + LABELS, area.y, area.width.saturating_sub(LABELS), line, theme.dim);
+            }
+        }
+    }
+    if layout.capabilities == 0 {
+        return;
+    }
+    page.take(1);
+    let heading = page.take(1);
+    if heading.height > 0 {
+        canvas.text(heading.x, heading.y, heading.width, "Capabilities", theme.strong);
+    }
+    let columns = layout.capability_columns;
+    for line in overview.capabilities.chunks(usize::from(columns)) {
+        let area = page.take(1);
+        if area.height == 0 {
+            continue;
+        }
+        let room = area.width / columns;
+        for (capability, column) in line.iter().zip(0..) {
+            let (sign, sign_style, text, style) = match &capability.available {
+                Ok(text) => (theme.glyphs.yes, theme.good, text, theme.dim),
+                Err(text) => (theme.glyphs.no, theme.warn, text, theme.warn),
+            };
+            let x = area.x + column * room;
+            canvas.text(x, area.y, 1, sign, sign_style);
+            canvas.text(x + 2, area.y, 20, &capability.name, if capability.available.is_ok() { theme.text } else { theme.dim });
+            canvas.text(x + 23, area.y, room.saturating_sub(24), text, style);
+        }
+    }
+}
