@@ -36,7 +36,7 @@ pub async fn watch<F: Future<Output = ()>>(
     publish: impl Fn(CountersSnapshot) -> F,
 ) -> Result<(), String> {
     let buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
-    let options = CounterOptions::new(CounterSelection::watched(watch.meters), watch.interval, buffer);
+    let options = CounterOptions::new(CounterSelection::runtime(watch.meters), watch.interval, buffer);
     let monitor = CounterMonitor::new(client.clone(), watch.process.runtime.as_ref(), options);
     let mut monitor = monitor.map_err(|error| error.to_string())?;
     loop {

@@ -2,6 +2,7 @@
 //!
 //! Its stream is a few kilobytes a second, so that it needs no thread: many processes can be watched at once.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -174,26 +175,48 @@ impl Open {
     /// Waits for values; `None` at the end of the stream.
     async fn values(&mut self) -> Result<Option<CountersSnapshot>, DecodeError> {
         loop {
-            let due = self.due.map(|(_, due)| due);
             if self.ended {
                 return Ok(self.due.take().map(|_| self.tally.snapshot()));
             }
-            tokio::select! {
-                read = self.stream.read(&mut self.buffer) => match read {
-                    Ok(count @ 1..) => self.decoder.feed(&self.buffer[..count], &mut (&mut self.tally as &mut dyn Sink))?,
-                    Ok(0) | Err(_) => self.ended = true,
-                },
-                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
+            if let Some((first, due)) = self.due {
+                // What comes by then is left where it is, and read at once: a read for each piece would wake us up as often.
+                sleep_until(due).await;
+                while self.read_available().await? {}
+                let is_quiet = std::mem::replace(&mut self.seen, self.tally.values()) == self.seen;
+                let now = Instant::now();
+                if is_quiet || now >= first + self.longest || self.ended {
                     self.due = None;
                     return Ok(Some(self.tally.snapshot()));
                 }
+                self.due = Some((first, (now + QUIET).min(first + self.longest)));
+                continue;
             }
+            let count = self.stream.read(&mut self.buffer).await;
+            self.take(count)?;
             if std::mem::replace(&mut self.seen, self.tally.values()) != self.seen {
                 let now = Instant::now();
-                let first = self.due.map_or(now, |(first, _)| first);
-                self.due = Some((first, (now + QUIET).min(first + self.longest)));
+                self.due = Some((now, now + QUIET.min(self.longest)));
             }
         }
+    }
+
+    /// Reads what is there already. Says whether there was anything.
+    async fn read_available(&mut self) -> Result<bool, DecodeError> {
+        let read = tokio::select! {
+            biased;
+            read = self.stream.read(&mut self.buffer) => read,
+            () = std::future::ready(()) => return Ok(false),
+        };
+        self.take(read)?;
+        Ok(!self.ended)
+    }
+
+    fn take(&mut self, read: io::Result<usize>) -> Result<(), DecodeError> {
+        match read {
+            Ok(count @ 1..) => self.decoder.feed(&self.buffer[..count], &mut (&mut self.tally as &mut dyn Sink))?,
+            Ok(0) | Err(_) => self.ended = true,
+        }
+        Ok(())
     }
 
     async fn stop(self) -> (Option<CountersSnapshot>, Result<(), Unfinished>) {
