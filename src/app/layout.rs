@@ -14,7 +14,7 @@ pub const MIN_HEIGHT: u16 = 10;
 /// How the two panes share the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Panes {
-    /// Side by side.
+    /// Side by side: in a terminal that is too low for anything else.
     Beside,
     /// Table above, details below.
     Stacked,
@@ -119,14 +119,10 @@ pub enum Spot {
     Nothing,
 }
 
-/// Processes come and go: the panes move only with every fourth.
-const STEADY: usize = 4;
-
 impl Wish {
     /// Lines of a table with all rows: titles and border, too.
     fn needs(self) -> u16 {
-        let rows = if self.files { self.rows } else { self.rows.next_multiple_of(STEADY) };
-        u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(3)
+        u16::try_from(self.rows).unwrap_or(u16::MAX).saturating_add(3)
     }
 }
 
@@ -211,8 +207,8 @@ impl Layout {
 fn split(body: Rect, wish: Wish) -> (Option<Rect>, Option<Rect>) {
     let panes = match body.width {
         _ if wish.zoomed => Panes::Single,
-        160.. => Panes::Beside,
         60.. if body.height >= 18 => Panes::Stacked,
+        160.. => Panes::Beside,
         _ => Panes::Single,
     };
     match panes {
@@ -223,8 +219,8 @@ fn split(body: Rect, wish: Wish) -> (Option<Rect>, Option<Rect>) {
             (Some(Rect { width: left, ..body }), Some(Rect { x: left, width: body.width - left, ..body }))
         }
         Panes::Stacked => {
-            // The details need some ten lines to be worth looking at; the table gets the odd line, and no line that it cannot fill.
-            let share = (body.height * 9 / 20).max(8);
+            // The details need some ten lines to be worth looking at; the table gets no line that it cannot fill.
+            let share = (body.height * 2 / 5).max(8);
             let upper = if wish.rows == 0 { share } else { share.min(wish.needs()) };
             let lower = Rect { y: body.y + upper, height: body.height - upper, ..body };
             (Some(Rect { height: upper, ..body }), Some(lower))
@@ -334,21 +330,32 @@ mod tests {
     fn the_table_takes_no_lines_that_it_cannot_fill() {
         for (files, rows, height, expected) in [
             // What is said where there is none takes room.
-            (false, 0, 40, 14),
-            (false, 1, 40, 4),
-            (false, 4, 40, 4),
-            (false, 5, 40, 8),
-            (false, 500, 40, 14),
-            (false, usize::MAX - 4, 24, 6),
-            (true, 1, 40, 1),
+            (false, 0, 40, 12),
+            (false, 1, 40, 1),
+            (false, 5, 40, 5),
+            (false, 500, 40, 12),
+            (false, 500, 100, 36),
+            (false, usize::MAX - 4, 24, 5),
             (true, 3, 24, 3),
-            (true, usize::MAX, 40, 14),
+            (true, usize::MAX, 40, 12),
         ] {
             let layout = Layout::new(120, height, Wish { files, rows, ..WISH });
             assert_eq!(layout.list_height(), expected, "{rows} rows of {height} lines");
             let (list, detail) = (layout.list.unwrap().frame, layout.detail.unwrap().frame);
             assert_eq!((list.y, list.bottom(), detail.bottom()), (1, detail.y, height - 1));
         }
+    }
+
+    #[test]
+    fn a_wide_terminal_has_wide_panes_and_full_titles() {
+        for width in [160, 200, 240] {
+            let layout = Layout::new(width, 50, Wish { rows: 9, ..WISH });
+            let (list, detail) = (layout.list.unwrap().frame, layout.detail.unwrap());
+            assert_eq!((list.width, list.height, detail.frame.width), (width, 12, width));
+            assert!(detail.tabs.iter().all(|slot| slot.title == slot.tab.titles()[0]));
+        }
+        let low = Layout::new(200, 16, WISH);
+        assert!(low.list.unwrap().frame.width < 200 && low.detail.is_some());
     }
 
     #[test]

@@ -410,6 +410,11 @@ fn facts(row: &Row, uptime: Age) -> Vec<Figure> {
     }
     facts.push(Figure::new("Memory", format!("{} RSS", Bytes(process.usage.rss_bytes)), Role::Text));
     facts.push(Figure::new("Threads", process.usage.threads, Role::Text));
+    let can = capabilities(process);
+    if !can.is_empty() {
+        let available = can.iter().filter(|capability| capability.available.is_ok()).count();
+        facts.push(Figure::new("Capabilities", format!("{available} of {}", can.len()), Role::Text));
+    }
     facts
 }
 
