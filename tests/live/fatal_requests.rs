@@ -381,7 +381,7 @@ fn no_form_of_the_dashboard_ends_a_runtime() {
         let pid = program.pid().to_string();
         let screen = Invocation::new(["--filter", &pid]).screen(140, 40);
         screen.wait_for(&format!("{} {pid}", runtime.name_of("work")));
-        screen.wait_for(&format!("Runtime    .NET {}", runtime.version));
+        screen.wait_for(&format!("Runtime .NET {}", runtime.version));
         screen.keys("a");
         screen.wait_for("startup hook");
         screen.keys(&DOWN.repeat(6));
@@ -419,7 +419,7 @@ fn no_key_of_the_dashboard_ends_a_suspended_runtime() {
             screen.keys(&format!(":work {pid}"));
             screen.wait_until("the palette finds it", |shown| shown.contains(&format!("work {pid}")));
             screen.keys(ENTER);
-            screen.wait_for(&format!("Runtime    .NET {}", runtime.version));
+            screen.wait_for(&format!("Runtime .NET {}", runtime.version));
             screen.keys("p");
             screen.wait_for("a perf map now would crash it");
             screen.keys("a");

@@ -76,6 +76,7 @@ const OPTIONS: &[(&[&str], &[Subject])] = &[
     (&["--demo"], &[Subject::Looks, Subject::Changes]),
     (&["--port", "port"], &[]),
     (&["--refresh", "2s"], &[Subject::Opens]),
+    (&["--watch", "all"], &[]),
     (&["--filter", "x"], &[Subject::Opens]),
     (&["--theme", "light"], &[Subject::Opens]),
     (&["--color", "never"], &[Subject::Opens]),
