@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::model::{ProcessKey, Variable};
 
 use super::Ticket;
+use super::live_threads::LiveThreads;
 
 /// How long a process must stay selected before requests are sent to it: moving through the table sends none.
 pub(super) const SETTLED: Duration = Duration::from_millis(250);
@@ -60,6 +61,8 @@ pub struct Details {
     pub(super) revealed: Vec<bool>,
     /// How far the facts are scrolled.
     pub scroll: usize,
+    /// Its threads.
+    pub(super) threads: LiveThreads,
 }
 
 impl Details {

@@ -19,6 +19,13 @@ pub enum Effect {
         /// To be sent back.
         ticket: Ticket,
     },
+    /// List the threads of a process, as /proc has them. Answer: `Msg::Threads`.
+    ListThreads {
+        /// Which process.
+        key: ProcessKey,
+        /// To be sent back.
+        ticket: Ticket,
+    },
     /// Look at what is missing for events of a process to go to tracepoints of the kernel. Answer: `Msg::TracepointsMissing`.
     LookAtTracepoints {
         /// Which process.

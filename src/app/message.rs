@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 
 use crate::analysis::CountersSnapshot;
-use crate::model::{FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, Variable};
+use crate::model::{FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, ThreadUse, Variable};
 
 /// The time, as the runner reads it before each message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,6 +55,13 @@ pub enum Msg {
     Tick,
     /// All processes, as they are now.
     Processes(Vec<Process>),
+    /// The threads of a process; none where /proc does not show them.
+    Threads {
+        /// Which question this answers.
+        ticket: Ticket,
+        /// The threads.
+        threads: Vec<ThreadUse>,
+    },
     /// How many sockets killed processes left behind. None of them is among the processes.
     StaleSockets(usize),
     /// A process's environment.

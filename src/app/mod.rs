@@ -22,6 +22,7 @@ mod jobs;
 pub mod layout;
 mod lints;
 mod list;
+mod live_threads;
 mod message;
 mod output;
 mod pane;

@@ -1,5 +1,7 @@
 //! The panes and their tabs.
 
+use super::source::Source;
+
 /// Which pane the keys go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Focus {
@@ -123,6 +125,20 @@ impl Tab {
             | Self::Jit
             | Self::Assemblies => Content::Recording,
             Self::Environment | Self::Jobs => Content::List,
+        }
+    }
+
+    /// What a recording must hold for it, where one key can start that.
+    pub(super) fn sources(self) -> &'static [Source] {
+        match self {
+            Self::Gc => &[Source::Allocations],
+            Self::Exceptions => &[Source::Exceptions],
+            Self::Threads => &[Source::Contention, Source::ThreadPool],
+            Self::Http => &[Source::Activities],
+            Self::Logs => &[Source::Logs],
+            Self::Jit => &[Source::CompileTime],
+            Self::Assemblies => &[Source::Assemblies],
+            _ => &[],
         }
     }
 

@@ -114,8 +114,10 @@ pub struct ThreadUse {
     pub thread: u64,
     /// Its name; sanitised.
     pub name: String,
-    /// Time on a processor since the recording began.
+    /// Time on a processor, since the recording began where there is one.
     pub cpu: Duration,
+    /// What it does, by the letter of `/proc/PID/task/TID/stat`: `R` runs, `S` sleeps, `D` waits for a device.
+    pub state: char,
 }
 
 /// Events that go to tracepoints of the kernel, where others read them.

@@ -58,6 +58,9 @@ pub(super) struct Runner {
     inbox: mpsc::Sender<Msg>,
 }
 
+/// Threads of a process that are listed: each takes three small files.
+const MOST_THREADS: usize = 512;
+
 impl Runner {
     pub(super) fn new(clients: Option<Clients>, refresh: Duration, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) -> Self {
         let (processes, recordings, desktop) = (HashMap::default(), Recordings::default(), Desktop::default());
@@ -94,6 +97,10 @@ impl Runner {
                     Err(gone) => Err(gone),
                 };
                 Msg::Environment { ticket, result }
+            }),
+            Effect::ListThreads { key, ticket } => self.ask(key, move |asked| async move {
+                let list = move || asked.map(|(client, _)| client.thread_times(MOST_THREADS)).unwrap_or_default();
+                Msg::Threads { ticket, threads: tokio::task::spawn_blocking(list).await.unwrap_or_default() }
             }),
             Effect::StartTrace { id, key, order } => {
                 if let Err(reason) = self.start_trace(id, key, *order) {

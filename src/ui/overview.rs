@@ -71,26 +71,21 @@ fn facts(canvas: &mut Canvas<'_>, overview: &Overview<'_>, area: Rect) {
 }
 
 fn graphs(canvas: &mut Canvas<'_>, overview: &Overview<'_>, layout: &OverviewLayout, page: &mut Page) {
-    const GAP: u16 = 2;
     let OverviewLayout { columns, rows, height, others, .. } = *layout;
     // The same time in all of them.
     let len =
         overview.graphs.iter().take(layout.shown()).flat_map(|graph| &graph.layers).map(|layer| layer.values.len()).max().unwrap_or(0);
     let span = Span::of_seconds(len);
     let (shown, rest) = overview.graphs.split_at(layout.shown().min(overview.graphs.len()));
-    let place = |area: Rect, column: u16| {
-        let width = (area.width + GAP) / columns;
-        Rect { x: area.x + column * width, width: width.saturating_sub(GAP), ..area }
-    };
     for (row, line) in shown.chunks(usize::from(columns)).enumerate() {
         let area = page.take(height);
         for (graph, column) in line.iter().zip(0..) {
-            draw_graph(canvas, graph, span, place(area, column));
+            draw_graph(canvas, graph, span, place(area, columns, column));
         }
         if row + 1 == usize::from(rows) {
             let axis = page.take(1);
             for column in 0..line.len() as u16 {
-                time_axis(canvas, place(axis, column), span, "now");
+                time_axis(canvas, place(axis, columns, column), span, "now");
             }
         }
     }
@@ -100,6 +95,29 @@ fn graphs(canvas: &mut Canvas<'_>, overview: &Overview<'_>, layout: &OverviewLay
         let all: Vec<_> = rest.iter().map(|graph| (graph.title, graph.now.clone(), theme.text)).collect();
         figures(canvas, others, &all);
     }
+}
+
+/// Draws graphs side by side, with their time below, as many as have room.
+pub(super) fn row(canvas: &mut Canvas<'_>, graphs: &[Graph], area: Rect) {
+    const NARROWEST: u16 = 36;
+    if graphs.is_empty() || area.height < 3 {
+        return;
+    }
+    let columns = (area.width / NARROWEST).clamp(1, graphs.len() as u16);
+    let shown = &graphs[..usize::from(columns)];
+    let span = Span::of_seconds(shown.iter().flat_map(|graph| &graph.layers).map(|layer| layer.values.len()).max().unwrap_or(0));
+    for (graph, column) in shown.iter().zip(0..) {
+        let place = place(area, columns, column);
+        draw_graph(canvas, graph, span, Rect { height: area.height - 1, ..place });
+        time_axis(canvas, Rect { y: area.bottom() - 1, height: 1, ..place }, span, "now");
+    }
+}
+
+/// One of so many columns.
+fn place(area: Rect, columns: u16, column: u16) -> Rect {
+    const GAP: u16 = 2;
+    let width = (area.width + GAP) / columns;
+    Rect { x: area.x + column * width, width: width.saturating_sub(GAP), ..area }
 }
 
 fn draw_graph(canvas: &mut Canvas<'_>, graph: &Graph, span: Span, area: Rect) {
@@ -114,7 +132,10 @@ fn draw_graph(canvas: &mut Canvas<'_>, graph: &Graph, span: Span, area: Rect) {
     let below = Rect { y: area.y + 1, height: area.height - 1, ..area };
     let peak = plot(canvas, below, span, len, graph.unit, &layers, &|_| false);
     let mut used = canvas.pieces(area.x, area.y, area.width, &[(graph.title, theme.strong), (" ", theme.dim), (&graph.now, theme.text)]);
-    let mut legend: Vec<(String, Style)> = graph.layers.iter().map(|layer| (layer.label.clone(), theme.role(layer.role))).collect();
+    let mut parts: Vec<_> = graph.layers.iter().collect();
+    // The largest first.
+    parts.sort_by(|a, b| b.values.last().unwrap_or(&0.0).total_cmp(a.values.last().unwrap_or(&0.0)));
+    let mut legend: Vec<(String, Style)> = parts.into_iter().map(|layer| (layer.label.clone(), theme.role(layer.role))).collect();
     if let [(label, style)] = legend.as_mut_slice() {
         (*label, *style) = (format!("peak {}", (graph.unit)(peak)), theme.dim);
     }

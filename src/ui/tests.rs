@@ -83,6 +83,10 @@ fn every_state_has_its_picture() {
 fn every_size_has_its_picture() {
     for (name, width, height) in [
         ("sick-overview", 120, 40),
+        ("live-gc", 120, 40),
+        ("live-exceptions", 120, 40),
+        ("live-threads", 120, 40),
+        ("live-threads", 200, 60),
         ("sick-overview", 200, 60),
         ("sick-overview", 40, 10),
         ("table", 120, 40),

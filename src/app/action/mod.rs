@@ -74,6 +74,8 @@ pub enum Action {
     Watch,
     /// Watch or unwatch all meters.
     Meters,
+    /// Record what the open tab shows.
+    RecordTab,
     /// Watch or unwatch all processes.
     WatchAll,
     /// Move range end back.

@@ -189,6 +189,10 @@ pub(super) fn recorded(state: &State) -> Status {
     ready_if(state.findings().is_some())
 }
 
+pub(super) fn record_tab(state: &State) -> Status {
+    if state.shown_recording().is_some() || state.tab.sources().is_empty() { Status::Idle } else { attachable(state) }
+}
+
 pub(super) fn counters(state: &State) -> Status {
     ready_if(state.counter_line().is_some())
 }

@@ -6,7 +6,7 @@ use super::Run::{Ask, Digit, Do};
 use super::key::char;
 use super::places::{
     COUNTERS, DETAIL, ENDING, ENVIRONMENT, EVENTS, EVERYWHERE, FLAME, FORM, FORM_TEXT, JOBS, LINE, LIST, LISTED, LISTS, METHODS, OVERVIEW,
-    PAGED, PALETTE, PANES, PICK, PICK_MANY, PLAIN_PANES, READER, TRACE, WATCH,
+    PAGED, PALETTE, PANES, PICK, PICK_MANY, PLAIN_PANES, READER, ROWS, TRACE, WATCH,
 };
 use super::{Action, Entry, Key, acts, details, dialogs, files, moves, program, status, table};
 use crate::app::cursor::Step;
@@ -221,6 +221,10 @@ pub static TABLE: &[Entry] = &[
         .when(status::counters),
     details(Action::SortLeft, &[char('<')], "sort", "Sort by name, change or value.", COUNTERS, Do(|state| state.order_counters(false)))
         .when(status::counters),
+    details(Action::RecordTab, &[ENTER], "record", "Record what the tab shows.", ROWS, Ask(process::record_tab))
+        .hint(99)
+        .changing()
+        .when(status::record_tab),
     details(Action::Open, &[ENTER], "go to", "Go to the process, or show the output of a program.", JOBS, Do(panes::open_job))
         .hint(80)
         .when(status::jobs),

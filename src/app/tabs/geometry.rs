@@ -53,7 +53,7 @@ impl Geometry {
         }
         let rows = view.summary.as_ref().filter(|_| area.height >= TALL).map_or(0, |summary| summary.len() as u16 + 1);
         let (summary, area) = split(area, rows);
-        let (charts, area) = split(area, if view.charts.is_empty() { 0 } else { chart_height(area.height) });
+        let (charts, area) = split(area, if view.charts.is_empty() && view.graphs.is_empty() { 0 } else { chart_height(area.height) });
         let (list, side) = beside(view, area);
         Self { heading, heads, summary, charts, list, side }
     }

@@ -181,6 +181,13 @@ pub(super) struct Placed<'a, T> {
     pub(super) selected: Option<T>,
 }
 
+impl<'a, T> Placed<'a, T> {
+    /// The same, whatever the rows are.
+    pub(super) fn untyped(self) -> Placed<'a, ()> {
+        Placed { list: self.list, cursor: self.cursor, selected: None }
+    }
+}
+
 impl<T> List for Table<'_, T> {
     fn columns(&self) -> Vec<Column> {
         self.columns.iter().map(|(column, _)| *column).collect()

@@ -13,6 +13,7 @@ mod http;
 mod jit;
 mod jobs;
 mod list;
+mod live;
 mod logs;
 mod look;
 mod methods;
@@ -45,6 +46,11 @@ impl State {
 
     fn described(&self, tab: Tab) -> Option<View<'_>> {
         let look = || Look::new(self);
+        if self.shown_recording().is_none()
+            && let Some(view) = live::view(self, tab)
+        {
+            return Some(view);
+        }
         let view = match tab {
             Tab::Overview | Tab::Trace => return None,
             Tab::Environment => return Some(environment::view(self)),

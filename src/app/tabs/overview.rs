@@ -212,6 +212,14 @@ impl State {
         })
     }
 
+    /// The graphs of the selected process with these titles.
+    pub(super) fn graphs_of(&self, titles: &[&str]) -> Vec<Graph> {
+        let Some(row) = self.selected() else { return Vec::new() };
+        let counters = self.watches.of(row.process.key).and_then(|watch| watch.counters.as_deref());
+        let all = self.graphs(&row.process, counters);
+        all.into_iter().filter(|graph| titles.contains(&graph.title)).collect()
+    }
+
     fn graphs(&self, process: &Process, counters: Option<&CountersSnapshot>) -> Vec<Graph> {
         let usage = &self.usage;
         let cores = match self.options.processors {

@@ -1,6 +1,7 @@
 //! The thread pool, lock contention, and where neither was recorded the threads that were sampled.
 
 use super::list::{Cell, Fit, Placed, Rows, Table};
+use super::live::listed;
 use super::logs::at;
 use super::look::Look;
 use super::view::{Chart, Figure, Head, Role, Side, View};
@@ -29,7 +30,11 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
             let methods = Tab::Methods.key(look.state.shows_files());
             head.push(Head::text(format!("thread time{cpu}.  {methods} and s: the methods of one thread"), Role::Dim));
         }
-        let Placed { list, cursor, .. } = sampled(look, rows).place(look.state, Tab::Threads);
+        let live = look.state.details.threads.rows().filter(|_| rows.is_empty() && !look.over());
+        let Placed { list, cursor, .. } = match live {
+            Some(threads) => listed(threads).place(look.state, Tab::Threads).untyped(),
+            None => sampled(look, rows).place(look.state, Tab::Threads).untyped(),
+        };
         (list, cursor, None)
     };
     let workers = Chart {

@@ -1,6 +1,7 @@
 //! What a tab shows, apart from where and in which colours.
 
 use super::list::Rows;
+use super::overview::Graph;
 use crate::analysis::Timeline;
 use crate::app::cursor::Cursor;
 use crate::app::lints::Lint;
@@ -155,6 +156,8 @@ pub struct View<'a> {
     pub summary: Option<Rows<'a>>,
     /// Charts, of which two have room side by side.
     pub charts: Vec<Chart<'a>>,
+    /// Graphs in place of charts, as many as have room side by side.
+    pub graphs: Vec<Graph>,
     /// The list that the cursor moves in.
     pub list: Rows<'a>,
     /// The titles of the columns in which a filter can look for words.
@@ -178,6 +181,7 @@ impl<'a> View<'a> {
             head: Vec::new(),
             summary: None,
             charts: Vec::new(),
+            graphs: Vec::new(),
             filtered: list.columns().iter().map(|column| column.title).filter(|title| !title.is_empty()).collect(),
             list,
             cursor,

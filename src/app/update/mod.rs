@@ -43,6 +43,10 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
             state.dirty |= std::mem::replace(&mut state.stale_sockets, count) != count;
             Vec::new()
         }
+        Msg::Threads { ticket, threads } => {
+            state.dirty |= state.details.threads.take(ticket, threads, state.now.elapsed);
+            Vec::new()
+        }
         Msg::Environment { ticket, result } => replies::environment(state, ticket, result),
         Msg::TracepointsMissing { key, missing } => replies::tracepoints_missing(state, key, missing),
         Msg::Recording(recording) => replies::recording(state, *recording),

@@ -24,6 +24,16 @@ pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
     }
 }
 
+/// Records what the open tab shows, and goes on showing it.
+pub(in crate::app) fn record_tab(state: &mut State) -> Vec<Effect> {
+    let Some(subject) = state.selected_subject() else { return Vec::new() };
+    let (tab, usual) = (state.tab, state.last_profiles.clone());
+    let order = Order::of_profiles(&state.profiles_of_tab(tab));
+    let effects = start_trace(state, subject, order);
+    (state.tab, state.last_profiles) = (tab, usual);
+    effects
+}
+
 /// Starts to record a process.
 pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, order: Order) -> Vec<Effect> {
     let id = state.recordings.next_id();

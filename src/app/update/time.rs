@@ -70,11 +70,24 @@ pub(super) fn settle(state: &mut State) -> Vec<Effect> {
     }
     if state.details.settles.is_none() && layout.detail.is_some() {
         effects.extend(ask(state));
+        effects.extend(list_threads(state));
         if state.tab.shows_recordings() {
             effects.extend(files::ask_again(state));
         }
     }
     effects
+}
+
+/// Lists the threads of the selected process where they are shown, as often as the processes are listed.
+fn list_threads(state: &mut State) -> Option<Effect> {
+    let key = state.list.selected()?;
+    if state.tab != Tab::Threads || state.shows_files() || state.pause.is_some() || !state.details.threads.is_due() || !state.is_alive(key)
+    {
+        return None;
+    }
+    let ticket = state.ticket();
+    state.details.threads.ask(ticket);
+    Some(Effect::ListThreads { key, ticket })
 }
 
 /// Asks the selected process what the open tab shows.

@@ -50,7 +50,8 @@ impl Client {
     /// The threads of the process with the time that each has had on a processor so far, no more than `most`. Empty where /proc does not show them.
     pub fn thread_times(&self, most: usize) -> Vec<ThreadUse> {
         let times = self.own_proc().and_then(|proc| proc.thread_times(self.endpoint.key.pid, most).ok()).unwrap_or_default();
-        times.into_iter().map(|(thread, name, cpu)| ThreadUse { thread, name: sanitise_bytes(&name), cpu }).collect()
+        let thread = |(thread, name, cpu, state): (u64, Vec<u8>, _, _)| ThreadUse { thread, name: sanitise_bytes(&name), cpu, state };
+        times.into_iter().map(thread).collect()
     }
 
     /// The most memory that the process ever had resident, bytes; `None` where /proc does not show it.

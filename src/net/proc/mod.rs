@@ -273,19 +273,19 @@ impl Proc {
         parse(self.read(file, 64).ok()?.trim_ascii())
     }
 
-    /// Names of threads and the time that each has had on a processor, by the number that they have in the innermost pid namespace.
-    pub(crate) fn thread_times(&self, pid: u32, most: usize) -> io::Result<Vec<(u64, Vec<u8>, Duration)>> {
+    /// Names of threads, the time that each has had on a processor, and its state, by the number that they have in the innermost pid namespace.
+    pub(crate) fn thread_times(&self, pid: u32, most: usize) -> io::Result<Vec<(u64, Vec<u8>, Duration, char)>> {
         let tasks = format!("{pid}/task");
         let mut times = Vec::new();
         self.each_thread(&tasks, |tid, folder| {
             // A thread that ended meanwhile has no times any more.
             if let Ok(comm) = self.read(&format!("{folder}/comm"), 64)
                 && let Ok(bytes) = self.read(&format!("{folder}/stat"), 8192)
-                && let Ok(Stat { utime, stime, .. }) = Stat::from_read(bytes.as_slice())
+                && let Ok(Stat { utime, stime, state, .. }) = Stat::from_read(bytes.as_slice())
                 && let Ok(Identity { ns_pid, .. }) = self.identity_of(folder, tid)
             {
                 let ticks = (utime + stime) as f64 / procfs::ticks_per_second() as f64;
-                times.push((ns_pid.into(), comm.trim_ascii_end().to_vec(), Duration::from_secs_f64(ticks)));
+                times.push((ns_pid.into(), comm.trim_ascii_end().to_vec(), Duration::from_secs_f64(ticks), state));
             }
             times.len() < most
         })?;

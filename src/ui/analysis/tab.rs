@@ -10,6 +10,7 @@ use crate::model::sanitise;
 use super::super::canvas::{Canvas, width};
 use super::super::chart::{Curve, Span, curve, time_axis};
 use super::super::list::{self, Listing, pieces};
+use super::super::overview;
 use super::super::theme::Theme;
 use super::panel::{self, History};
 use super::{below, filter, flame};
@@ -33,6 +34,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, view: &View<'_>, geom
     if let Some(look) = &look {
         panel::histories(canvas, look, geometry.charts, &charts);
     }
+    overview::row(canvas, &view.graphs, geometry.charts);
     if let (Some(look), true, Some(graph)) = (&look, state.tab == Tab::Methods && state.is_flame(), state.flame()) {
         flame::draw(canvas, look, &graph, geometry.list);
         return cursor;

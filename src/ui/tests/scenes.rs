@@ -16,7 +16,7 @@ use super::findings::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> World);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 74] = [
+pub(crate) const SCENES: [Scene; 77] = [
     ("first", |w, h| World::new(w, h)),
     ("none", none),
     ("table", World::populated),
@@ -91,6 +91,9 @@ pub(crate) const SCENES: [Scene; 74] = [
     ("analysed", finished),
     ("watching", |w, h| watching(w, h, "")),
     ("sick-overview", sick_overview),
+    ("live-gc", |w, h| live(w, h, "⏎4")),
+    ("live-exceptions", |w, h| live(w, h, "⏎5")),
+    ("live-threads", |w, h| live(w, h, "⏎6↓")),
     ("counters", |w, h| counting(w, h, "↓↓")),
     ("counters-folded", |w, h| counting(w, h, "⏎>")),
     ("not-watched", |w, h| keyed(w, h, "⏎9")),
@@ -171,6 +174,25 @@ fn sick_overview(width: u16, height: u16) -> World {
     for _ in 0..2 {
         world.tell(std::slice::from_ref(&counters));
         world.wait(21_000);
+    }
+    world
+}
+
+/// The same in a tab, of a process that is not recorded.
+fn live(width: u16, height: u16, keys: &str) -> World {
+    let mut world = sick_overview(width, height);
+    world.press(keys);
+    for look in [1, 2] {
+        let threads = threads().iter().map(|thread| ThreadUse { cpu: thread.cpu * look / 2, ..thread.clone() }).collect::<Vec<_>>();
+        let asked = world.effects.iter().rev().find_map(|effect| match effect {
+            Effect::ListThreads { ticket, .. } => Some(*ticket),
+            _ => None,
+        });
+        if let Some(ticket) = asked {
+            world.wait(60_000);
+            world.send(Msg::Threads { ticket, threads });
+            world.send(Msg::Processes(fleet()));
+        }
     }
     world
 }
@@ -338,7 +360,7 @@ fn quiet(width: u16, height: u16) -> World {
 
 /// What /proc says of the threads of the made-up session.
 fn threads() -> Arc<[ThreadUse]> {
-    let thread = |thread, name: &str, cpu| ThreadUse { thread, name: name.to_owned(), cpu: Duration::from_millis(cpu) };
+    let thread = |thread, name: &str, cpu| ThreadUse { thread, name: name.to_owned(), cpu: Duration::from_millis(cpu), state: 'S' };
     [
         thread(11, ".NET TP Worker", 38_120),
         thread(12, ".NET TP Worker", 140),

@@ -126,6 +126,49 @@ fn a_key_turns_the_watch_off_and_on() {
     assert!(world.state.watches.of(key).is_some() && !columns(&world).is_empty());
 }
 
+/// Enter in a tab without a recording records exactly what it shows, and `t` still records what it did before.
+#[test]
+fn one_key_records_what_the_tab_shows() {
+    for (tab, profiles) in [("4", "gc-verbose"), ("5", "exceptions"), ("6", "contention threadpool"), ("9⇥", "http"), ("9⇥⇥", "logs")]
+    {
+        let mut world = World::populated(120, 40);
+        world.press("⏎");
+        world.press(tab);
+        let (shown, usual) = (world.state.tab, world.state.profiles().to_vec());
+        world.take_effects();
+        world.press("⏎");
+        let effects = world.take_effects();
+        let [Effect::StartTrace { order, .. }] = &effects[..] else { panic!("{tab}: {effects:?}") };
+        assert_eq!((order.profiles.join(" ").as_str(), world.state.tab), (profiles, shown));
+        assert_eq!(world.state.profiles(), usual);
+        world.press("⏎");
+        assert_eq!(world.take_effects(), [], "it is recorded already");
+    }
+}
+
+/// They are listed as often as the processes, and only where they are seen.
+#[test]
+fn threads_are_listed_in_their_tab_alone() {
+    let mut world = World::populated(120, 40);
+    let asked = |world: &mut World| {
+        let of = |effect| if let Effect::ListThreads { key, ticket } = effect { Some((key, ticket)) } else { None };
+        world.take_effects().into_iter().filter_map(of).collect::<Vec<_>>()
+    };
+    world.send(Msg::Processes(fleet()));
+    assert_eq!(asked(&mut world), []);
+    world.press("⏎6");
+    let [(key, ticket)] = asked(&mut world)[..] else { panic!() };
+    assert_eq!(Some(key), world.state.list.selected());
+    world.send(Msg::Processes(fleet()));
+    assert_eq!(asked(&mut world), [], "one question at a time");
+    world.send(Msg::Threads { ticket, threads: Vec::new() });
+    assert_eq!(asked(&mut world).len(), 1);
+    world.send(Msg::Threads { ticket, threads: Vec::new() });
+    world.press("␣");
+    world.send(Msg::Processes(fleet()));
+    assert_eq!(asked(&mut world), [], "the display is frozen");
+}
+
 #[test]
 fn a_watch_that_failed_is_not_tried_again() {
     let mut world = watching(AutoWatch::Selected, false);

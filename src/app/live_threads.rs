@@ -1,0 +1,90 @@
+//! The threads of the selected process, from two looks at /proc.
+
+use std::cmp::Reverse;
+use std::time::Duration;
+
+use super::Ticket;
+use crate::model::ThreadUse;
+
+/// A list of threads, and when it came.
+type List = (Duration, Vec<ThreadUse>);
+
+/// What was asked, and what was answered.
+#[derive(Debug, Default)]
+pub(super) struct LiveThreads {
+    /// The question that is open.
+    asked: Option<Ticket>,
+    /// Whether the latest answer is as new as the table of processes.
+    pub(super) is_current: bool,
+    latest: Option<List>,
+    before: Option<List>,
+}
+
+/// A thread.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct LiveThread<'a> {
+    pub(super) thread: &'a ThreadUse,
+    /// Share of one core since the list before; `None` where there is none, and for a thread that was not in it.
+    pub(super) cpu: Option<f64>,
+}
+
+impl LiveThreads {
+    /// Whether a list is to be asked for.
+    pub(super) fn is_due(&self) -> bool {
+        self.asked.is_none() && !self.is_current
+    }
+
+    pub(super) fn ask(&mut self, ticket: Ticket) {
+        (self.asked, self.is_current) = (Some(ticket), true);
+    }
+
+    /// Takes in an answer. Says whether it is the one that was waited for.
+    pub(super) fn take(&mut self, ticket: Ticket, threads: Vec<ThreadUse>, now: Duration) -> bool {
+        let is_expected = self.asked == Some(ticket);
+        if is_expected {
+            self.asked = None;
+            self.before = self.latest.replace((now, threads));
+        }
+        is_expected
+    }
+
+    /// The threads, those that run most first; `None` before the first answer.
+    pub(super) fn rows(&self) -> Option<Vec<LiveThread<'_>>> {
+        let (at, threads) = self.latest.as_ref()?;
+        let share = |thread: &ThreadUse| {
+            let (before, list) = self.before.as_ref()?;
+            let spent = thread.cpu.checked_sub(list.iter().find(|other| other.thread == thread.thread)?.cpu)?;
+            let time = at.saturating_sub(*before).as_secs_f64();
+            (time > 0.0).then(|| spent.as_secs_f64() / time)
+        };
+        let mut rows: Vec<_> = threads.iter().map(|thread| LiveThread { thread, cpu: share(thread) }).collect();
+        rows.sort_by(|a, b| {
+            let cpu = |row: &LiveThread<'_>| row.cpu.unwrap_or(0.0);
+            cpu(b).total_cmp(&cpu(a)).then_with(|| (Reverse(a.thread.cpu), a.thread.thread).cmp(&(Reverse(b.thread.cpu), b.thread.thread)))
+        });
+        Some(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_thread_takes_now_is_the_difference_of_two_looks() {
+        let thread = |thread, milliseconds| ThreadUse { thread, name: String::new(), cpu: Duration::from_millis(milliseconds), state: 'S' };
+        let mut threads = LiveThreads::default();
+        assert!(threads.is_due() && threads.rows().is_none());
+        threads.ask(Ticket(1));
+        assert!(!threads.is_due());
+        assert!(!threads.take(Ticket(7), Vec::new(), Duration::ZERO), "of another question");
+        assert!(threads.take(Ticket(1), vec![thread(1, 5000), thread(2, 100)], Duration::from_secs(10)));
+        let rows = |threads: &LiveThreads| threads.rows().unwrap().iter().map(|row| (row.thread.thread, row.cpu)).collect::<Vec<_>>();
+        assert_eq!(rows(&threads), [(1, None), (2, None)]);
+        assert!(!threads.is_due(), "until the processes are listed again");
+        threads.is_current = false;
+        threads.ask(Ticket(2));
+        threads.take(Ticket(2), vec![thread(1, 5000), thread(2, 1100), thread(3, 9000)], Duration::from_secs(12));
+        assert_eq!(rows(&threads), [(2, Some(0.5)), (3, None), (1, Some(0.0))]);
+    }
+}

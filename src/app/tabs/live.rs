@@ -1,0 +1,146 @@
+//! What is known of a process that is not recorded: its counters while it is watched, and its threads from /proc.
+
+use super::list::{Cell, Fit, Placed, Table};
+use super::view::{Figure, Head, Line, Role, View};
+use crate::analysis::{CounterSnapshot, CountersSnapshot};
+use crate::app::action::attach;
+use crate::app::lints::named;
+use crate::app::live_threads::LiveThread;
+use crate::app::pane::Tab;
+use crate::app::state::State;
+use crate::model::{Bytes, CountRate, Nanoseconds, Percent};
+
+/// `None` for a tab that has nothing to show without a recording, and for a process that cannot be attached to.
+pub(super) fn view(state: &State, tab: Tab) -> Option<View<'_>> {
+    let row = state.selected().filter(|_| !state.shows_files())?;
+    if attach(state, row).is_some() {
+        return None;
+    }
+    let counters = state.watches.of(row.process.key).and_then(|watch| watch.counters.as_deref());
+    let (view, graphs): (View<'_>, &[&str]) = match tab {
+        Tab::Gc => (gc(state, counters), &["GC heap", "Time in GC", "Collections", "Allocation rate"]),
+        Tab::Exceptions => (exceptions(state, counters), &["Exceptions"]),
+        Tab::Threads => {
+            (threads(state, counters), &["Thread pool queue", "Lock contention", "Thread pool threads", "Completed work items"])
+        }
+        _ => return None,
+    };
+    let key = row.process.key;
+    let watch = state.watches.of(key);
+    let lints = watch.map(|watch| watch.lints().into_iter().filter(|lint| lint.tab == tab).collect()).unwrap_or_default();
+    Some(View { heading: Some(vec![heading(state, tab, counters.is_some())]), lints, graphs: state.graphs_of(graphs), ..view })
+}
+
+/// Where the figures are from, and the key that records the rest.
+fn heading(state: &State, tab: Tab, is_watched: bool) -> Line {
+    let from = match (is_watched, state.is_to_be_watched() || state.list.selected().is_some_and(|key| state.watches.of(key).is_some())) {
+        (true, _) => "live counters",
+        (false, true) => "waiting …",
+        (false, false) => "not watched (w)",
+    };
+    let rest = match tab {
+        Tab::Gc => "pauses and allocated types",
+        Tab::Exceptions => "types, messages and stacks",
+        _ => "locks, thread pool",
+    };
+    let role = if is_watched { Role::Good } else { Role::Dim };
+    vec![
+        (from.to_owned(), role),
+        ("   Enter".to_owned(), Role::Accent),
+        (format!(" records {rest} ({})", state.profiles_of_tab(tab).join(" + ")), Role::Dim),
+    ]
+}
+
+fn gc<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
+    const PARTS: [(&str, &str, Option<&str>); 5] = [
+        ("gen 0", "gen-0-size", Some("gen-0-gc-count")),
+        ("gen 1", "gen-1-size", Some("gen-1-gc-count")),
+        ("gen 2", "gen-2-size", Some("gen-2-gc-count")),
+        ("LOH", "loh-size", None),
+        ("POH", "poh-size", None),
+    ];
+    let of = |name: &str| named(counters?, name);
+    let rows: Vec<_> = PARTS.into_iter().filter_map(|(part, size, count)| Some((part, of(size)?, count.and_then(of)))).collect();
+    let table = Table::new(rows, |(part, _, _): &(&str, &CounterSnapshot, Option<&CounterSnapshot>)| (*part).to_owned())
+        .column("HEAP", 5, Fit::Left, |(part, _, _)| Cell::new(part, Role::Text))
+        .column("SIZE", 8, Fit::Right, |(_, size, _)| Cell::known(size.value.map(|bytes| Bytes(bytes as u64)), Role::Strong))
+        .column("COLLECTIONS", 11, Fit::Right, |(_, _, count)| Cell::known(count.and_then(|count| count.rate).map(CountRate), Role::Events))
+        .column("HISTORY", 0, Fit::Left, |(_, size, _)| Cell::Bars(size.history.iter().map(|(_, value)| *value).collect(), Role::Bytes));
+    let mut figures = Vec::new();
+    let megabytes = |name| of(name).and_then(|counter| counter.value).map(|mb| Bytes((mb * 1e6) as u64));
+    figures.extend(megabytes("gc-heap-size").map(|bytes| Figure::new("heap", bytes, Role::Strong)));
+    figures.extend(megabytes("gc-committed").map(|bytes| Figure::new("committed", bytes, Role::Text)));
+    let fragmentation = of("gc-fragmentation").and_then(|counter| counter.value);
+    figures.extend(fragmentation.map(|percent| Figure::new("fragmentation", Percent(percent / 100.0), Role::Text)));
+    let Placed { list, cursor, .. } = table.place(state, Tab::Gc);
+    View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, "") }
+}
+
+fn exceptions<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
+    let counter = counters.and_then(|counters| named(counters, "exception-count"));
+    let mut figures = Vec::new();
+    if let Some(counter) = counter {
+        figures.extend(counter.rate.map(|rate| Figure::new("rate", CountRate(rate), Role::Strong)));
+        let peak = counter.history.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+        figures.push(Figure::new("peak", CountRate(peak), Role::Text));
+    }
+    let Placed { list, cursor, .. } = Table::new(Vec::new(), |_: &()| String::new()).place(state, Tab::Exceptions);
+    View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, "Counters have no types.") }
+}
+
+fn threads<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
+    let value = |name| counters.and_then(|counters| named(counters, name)).and_then(|counter| counter.value);
+    let mut figures = Vec::new();
+    figures.extend(value("threadpool-thread-count").map(|count| Figure::new("thread pool threads", count, Role::Strong)));
+    figures.extend(value("threadpool-queue-length").map(|count| Figure::new("queue", count, Role::Strong)));
+    let rate = |name| counters.and_then(|counters| named(counters, name)).and_then(|counter| counter.rate).map(CountRate);
+    figures.extend(rate("threadpool-completed-items-count").map(|rate| Figure::new("completed", rate, Role::Text)));
+    figures.extend(rate("monitor-lock-contention-count").map(|rate| Figure::new("lock contention", rate, Role::Text)));
+    let known = state.details.threads.rows();
+    let empty = match &known {
+        None => "Listing its threads …",
+        Some(rows) if rows.is_empty() => "/proc does not show its threads.",
+        Some(_) => "Nothing matches the filter.",
+    };
+    let Placed { list, cursor, .. } = listed(known.unwrap_or_default()).place(state, Tab::Threads);
+    View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, empty) }
+}
+
+/// The threads of a process as /proc has them.
+pub(super) fn listed(rows: Vec<LiveThread<'_>>) -> Table<'_, LiveThread<'_>> {
+    Table::new(rows, |row: &LiveThread<'_>| row.thread.thread.to_string())
+        .column("CPU%", 6, Fit::Right, |row| {
+            let role = if row.cpu.is_some_and(|share| share >= 0.005) { Role::Strong } else { Role::Dim };
+            Cell::known(row.cpu.map(|share| format!("{:.1}", share * 100.0)), role)
+        })
+        .column("CPU", 7, Fit::Right, |row| {
+            Cell::new(Nanoseconds(u64::try_from(row.thread.cpu.as_nanos()).unwrap_or(u64::MAX)), Role::Bytes)
+        })
+        .column("STATE", 9, Fit::Left, |row| {
+            let (word, role) = match row.thread.state {
+                'R' => ("running", Role::Good),
+                'S' | 'I' => ("sleeping", Role::Dim),
+                'D' => ("disk wait", Role::Warning),
+                'T' | 't' => ("stopped", Role::Warning),
+                'Z' | 'X' => ("exited", Role::Dim),
+                _ => ("", Role::Dim),
+            };
+            Cell::new(word, role)
+        })
+        .column("THREAD", 8, Fit::Right, |row| Cell::new(row.thread.thread, Role::Dim))
+        .column("NAME", 0, Fit::Left, |row| Cell::new(&row.thread.name, Role::Text))
+}
+
+impl State {
+    /// The profiles that record what the open tab shows.
+    pub fn profiles_of_open_tab(&self) -> Vec<String> {
+        self.profiles_of_tab(self.tab)
+    }
+
+    /// The profiles that record what a tab shows.
+    pub(in crate::app) fn profiles_of_tab(&self, tab: Tab) -> Vec<String> {
+        let mut profiles: Vec<_> = tab.sources().iter().map(|source| source.profile().to_owned()).collect();
+        profiles.dedup();
+        profiles
+    }
+}
