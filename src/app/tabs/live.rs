@@ -84,7 +84,7 @@ fn exceptions<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> V
         let peak = counter.history.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
         figures.push(Figure::new("peak", CountRate(peak), Role::Text));
     }
-    let Placed { list, cursor, .. } = Table::new(Vec::new(), |_: &()| String::new()).place(state, Tab::Exceptions);
+    let Placed { list, cursor, .. } = Table::new(Vec::new(), |(): &()| String::new()).place(state, Tab::Exceptions);
     View { head: vec![Head::Figures(figures)], ..View::new(list, cursor, "Counters have no types.") }
 }
 

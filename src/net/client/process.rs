@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::{Cause, Client, ExchangeError};
 use crate::ipc::CommandCode;
 use crate::model::{ProcessKey, ThreadUse, sanitise_bytes};
-use crate::net::proc::{Proc, Threads};
+use crate::net::proc::{Proc, ThreadTimes, Threads};
 use crate::net::process_exit;
 
 /// How often it is looked whether the threads of a process are dead.
@@ -50,7 +50,7 @@ impl Client {
     /// The threads of the process with the time that each has had on a processor so far, no more than `most`. Empty where /proc does not show them.
     pub fn thread_times(&self, most: usize) -> Vec<ThreadUse> {
         let times = self.own_proc().and_then(|proc| proc.thread_times(self.endpoint.key.pid, most).ok()).unwrap_or_default();
-        let thread = |(thread, name, cpu, state): (u64, Vec<u8>, _, _)| ThreadUse { thread, name: sanitise_bytes(&name), cpu, state };
+        let thread = |(thread, name, cpu, state): ThreadTimes| ThreadUse { thread, name: sanitise_bytes(&name), cpu, state };
         times.into_iter().map(thread).collect()
     }
 

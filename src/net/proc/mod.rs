@@ -96,6 +96,9 @@ impl CodeMapping {
     }
 }
 
+/// A thread: its number, its name, its time on a processor, and the letter of its state.
+pub(crate) type ThreadTimes = (u64, Vec<u8>, Duration, char);
+
 impl Proc {
     /// Opens the proc file system mounted at `path`.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
@@ -274,7 +277,7 @@ impl Proc {
     }
 
     /// Names of threads, the time that each has had on a processor, and its state, by the number that they have in the innermost pid namespace.
-    pub(crate) fn thread_times(&self, pid: u32, most: usize) -> io::Result<Vec<(u64, Vec<u8>, Duration, char)>> {
+    pub(crate) fn thread_times(&self, pid: u32, most: usize) -> io::Result<Vec<ThreadTimes>> {
         let tasks = format!("{pid}/task");
         let mut times = Vec::new();
         self.each_thread(&tasks, |tid, folder| {

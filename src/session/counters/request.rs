@@ -111,9 +111,12 @@ mod tests {
             ("System.Diagnostics.Metrics".to_owned(), format!("SessionId=SHARED;Metrics={metrics};{rest}"))
         };
         let selection = |text: &str| CounterSelection::parse(text).unwrap();
-        assert_eq!(asked(&selection(r"EventCounters\System.Runtime")), [event_counters("System.Runtime"), event_counters("Microsoft.AspNetCore.Hosting")]);
+        assert_eq!(asked(&selection(r"EventCounters\System.Runtime")), [event_counters("System.Runtime")]);
         assert_eq!(asked(&selection("App[hits,lat]")), [event_counters("App"), meters(r"App\hits,App\lat")]);
-        assert_eq!(asked(&CounterSelection::runtime(false)), [event_counters("System.Runtime"), event_counters("Microsoft.AspNetCore.Hosting")]);
+        assert_eq!(
+            asked(&CounterSelection::runtime(false)),
+            [event_counters("System.Runtime"), event_counters("Microsoft.AspNetCore.Hosting")]
+        );
         assert_eq!(asked(&CounterSelection::runtime(true)).last(), Some(&meters("*")));
     }
 

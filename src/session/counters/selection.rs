@@ -35,10 +35,12 @@ enum Kind {
 }
 
 impl CounterSelection {
-    /// The runtime's own EventCounters, which every version since 3.0 has, those of ASP.NET Core where it is loaded (four values in each interval), and all meters where they are selection.
+    /// The runtime's own EventCounters, which every version since 3.0 has, those of ASP.NET Core where it is loaded (four values in each interval),
+    /// and all meters where they are selected.
     pub fn runtime(meters: bool) -> Self {
         let group = |name: &str, kind| Group { name: name.to_owned(), counters: Vec::new(), kind };
-        let groups = [(RUNTIME, Kind::EventCounters), (HOSTING, Kind::EventCounters), (ALL_METERS, Kind::Meters)].map(|(name, kind)| group(name, kind));
+        let groups = [(RUNTIME, Kind::EventCounters), (HOSTING, Kind::EventCounters), (ALL_METERS, Kind::Meters)]
+            .map(|(name, kind)| group(name, kind));
         Self(groups.into_iter().filter(|group| meters || group.kind != Kind::Meters).collect())
     }
 
