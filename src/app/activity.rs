@@ -102,7 +102,8 @@ impl Activity<'_> {
                 Some((_, Err(reason))) => format!("failed: {reason}"),
                 Some((_, Ok(result))) => {
                     let size = result.bytes.map(|bytes| Bytes(bytes).to_string());
-                    let rest = result.files.iter().cloned().chain(size).chain(result.note.clone());
+                    let rest =
+                        result.files.iter().map(ToString::to_string).chain(size).chain(result.note.as_ref().map(ToString::to_string));
                     ["done".to_owned()].into_iter().chain(rest).collect::<Vec<_>>().join(", ")
                 }
             },
@@ -128,7 +129,7 @@ impl Activity<'_> {
             Self::Recording(Tracked { value: Recording { kernel: Some(_), .. }, .. }) => Vec::new(),
             Self::Recording(tracked) => vec![tracked.value.file.to_string_lossy().into_owned()],
             Self::Job(job) => match &job.ended {
-                Some((_, Ok(result))) => result.files.clone(),
+                Some((_, Ok(result))) => result.files.iter().map(ToString::to_string).collect(),
                 _ => job.what.output().map(|file| sanitise(&file.to_string_lossy())).into_iter().collect(),
             },
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::model::{ProcessKey, Variable};
+use crate::model::{ProcessKey, SafeText, Variable};
 
 use super::Ticket;
 use super::live_threads::LiveThreads;
@@ -24,7 +24,7 @@ pub enum Answer<T> {
     /// The answer.
     Here(T),
     /// Why there is none.
-    Failed(String),
+    Failed(SafeText),
 }
 
 impl<T> Answer<T> {
@@ -37,7 +37,7 @@ impl<T> Answer<T> {
     }
 
     /// Takes in a reply, unless it answers another question.
-    pub(super) fn take(&mut self, ticket: Ticket, result: Result<T, String>) -> bool {
+    pub(super) fn take(&mut self, ticket: Ticket, result: Result<T, SafeText>) -> bool {
         let expected = matches!(self, Self::Asked(asked) if *asked == ticket);
         if expected {
             *self = result.map_or_else(Self::Failed, Self::Here);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::Ticket;
-use crate::model::{Contact, Process, ProcessKey, RecordingId, Span, TraceFile, Usage, sanitise};
+use crate::model::{Contact, Process, ProcessKey, RecordingId, SafeText, Span, TraceFile, Usage};
 
 /// The time of a file is walked through in so many steps.
 const STEPS: i64 = 50;
@@ -42,8 +42,8 @@ impl OpenFile {
         let path = &self.facts.path;
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         Process {
-            name: sanitise(&name),
-            command_line: sanitise(&path.to_string_lossy()),
+            name: SafeText::new(&name),
+            command_line: SafeText::new(&path.to_string_lossy()),
             started_unix_ms: self.facts.start_unix_ms,
             usage: Usage { rss_bytes: self.facts.bytes, ..Usage::default() },
             contact: Contact::Ok,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
-use crate::model::ProcessKey;
+use crate::model::{ProcessKey, SafeText};
 
 use super::dialog::{Change, Subject};
 use super::{JobResult, Ticket};
@@ -26,9 +26,9 @@ pub struct Job {
     /// When.
     pub began: Duration,
     /// When the answer came, and the answer.
-    pub ended: Option<(Duration, Result<JobResult, String>)>,
+    pub ended: Option<(Duration, Result<JobResult, SafeText>)>,
     /// The newest lines of what a program wrote that was started; safe to show.
-    pub wrote: Arc<[String]>,
+    pub wrote: Arc<[SafeText]>,
     /// Progress in percent; `None` for a job that reports none.
     pub percent: Option<u8>,
 }
@@ -55,7 +55,7 @@ pub enum JobKind {
     /// A program was started.
     Launch {
         /// Its command line.
-        line: String,
+        line: SafeText,
         /// The file that it writes its output into.
         output: PathBuf,
     },
@@ -168,7 +168,7 @@ impl Jobs {
     }
 
     /// Takes in what a program wrote.
-    pub(super) fn hear(&mut self, ticket: Ticket, lines: Arc<[String]>) {
+    pub(super) fn hear(&mut self, ticket: Ticket, lines: Arc<[SafeText]>) {
         if let Some(job) = self.all.iter_mut().find(|job| job.ticket == ticket) {
             job.wrote = lines;
         }
@@ -187,7 +187,7 @@ impl Jobs {
     }
 
     /// Takes in an answer; `None` where no job waits for it.
-    pub(super) fn end(&mut self, ticket: Ticket, result: Result<JobResult, String>, now: Duration) -> Option<&Job> {
+    pub(super) fn end(&mut self, ticket: Ticket, result: Result<JobResult, SafeText>, now: Duration) -> Option<&Job> {
         let job = self.all.iter_mut().find(|job| job.ticket == ticket && job.is_running())?;
         job.ended = Some((now, result));
         Some(job)

@@ -69,10 +69,11 @@ impl LiveThreads {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::SafeText;
 
     #[test]
     fn what_a_thread_takes_now_is_the_difference_of_two_looks() {
-        let thread = |thread, milliseconds| ThreadUse { thread, name: String::new(), cpu: Duration::from_millis(milliseconds), state: 'S' };
+        let thread = |thread, milliseconds| ThreadUse { thread, name: SafeText::default(), cpu: Duration::from_millis(milliseconds), state: 'S' };
         let mut threads = LiveThreads::default();
         assert!(threads.is_due() && threads.rows().is_none());
         threads.ask(Ticket(1));

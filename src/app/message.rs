@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 
 use crate::analysis::CountersSnapshot;
-use crate::model::{FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, ThreadUse, Variable};
+use crate::model::{FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, ThreadUse, Variable};
 
 /// The time, as the runner reads it before each message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,7 +40,7 @@ impl Now {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
 
-/// Something happened. Text in here that comes from a target need not be sanitised: `update` does that.
+/// Something happened.
 #[derive(Debug, Clone)]
 pub enum Msg {
     /// A key was pressed, is held, or was let go.
@@ -69,14 +69,14 @@ pub enum Msg {
         /// The question.
         ticket: Ticket,
         /// All variables, or a sentence that says why there are none.
-        result: Result<Vec<Variable>, String>,
+        result: Result<Vec<Variable>, SafeText>,
     },
     /// What is missing for events of a process to go to tracepoints of the kernel.
     TracepointsMissing {
         /// Which process.
         key: ProcessKey,
         /// A sentence each about what would help; none where nothing is missing.
-        missing: Vec<String>,
+        missing: Vec<SafeText>,
     },
     /// How a recording stands.
     Recording(Box<Recording>),
@@ -85,7 +85,7 @@ pub enum Msg {
         /// Which recording.
         id: RecordingId,
         /// A sentence: what was tried, what the answer was, what to do next.
-        reason: String,
+        reason: SafeText,
     },
     /// How far a file was read.
     FileProgress {
@@ -99,7 +99,7 @@ pub enum Msg {
         /// The question.
         ticket: Ticket,
         /// What is in it, or a sentence that says why it cannot be read.
-        result: Result<FileContents, String>,
+        result: Result<FileContents, SafeText>,
     },
     /// What a watched process publishes.
     Watched {
@@ -113,7 +113,7 @@ pub enum Msg {
         /// The session.
         ticket: Ticket,
         /// A sentence, where it is not over because the process ended.
-        trouble: Option<String>,
+        trouble: Option<SafeText>,
     },
     /// A program that was started waits to be recorded.
     Launched {
@@ -126,8 +126,8 @@ pub enum Msg {
     Wrote {
         /// The command that started it.
         ticket: Ticket,
-        /// The newest lines of all that it wrote, safe to show.
-        lines: Arc<[String]>,
+        /// The newest lines of all that it wrote.
+        lines: Arc<[SafeText]>,
     },
     /// Progress of an export.
     JobProgress {
@@ -141,7 +141,7 @@ pub enum Msg {
         /// The command.
         ticket: Ticket,
         /// A sentence that says what may be done.
-        notice: String,
+        notice: SafeText,
     },
     /// How it goes with serving Perfetto's tracing service.
     Producer {
@@ -155,32 +155,39 @@ pub enum Msg {
         /// The command.
         ticket: Ticket,
         /// What came of it, or a sentence that says why nothing did.
-        result: Result<JobResult, String>,
+        result: Result<JobResult, SafeText>,
     },
     /// Text was copied.
     Copied {
         /// What it was, as given in [`Effect::Copy`](super::Effect::Copy).
-        label: String,
+        label: SafeText,
         /// Where it went.
         to: Clipboard,
     },
     /// Something failed that no other message is for: a sentence for a person.
-    Failed(String),
+    Failed(SafeText),
     /// A signal asks the program to end (`SIGTERM`, `SIGHUP`).
     Terminate,
     /// A task panicked; the program goes on.
-    TaskPanicked(String),
+    TaskPanicked(SafeText),
+}
+
+impl Msg {
+    /// A command is over. An error may have several lines.
+    pub fn job_done(ticket: Ticket, result: Result<JobResult, impl ToString>) -> Self {
+        Self::JobDone { ticket, result: result.map_err(|error| SafeText::from_lines(&error.to_string())) }
+    }
 }
 
 /// What came of a dump or perf map command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobResult {
     /// Files that were written, as this program sees them where it can, else as the target does.
-    pub files: Vec<String>,
+    pub files: Vec<SafeText>,
     /// Size of the dump, bytes, where the file can be seen from here.
     pub bytes: Option<u64>,
     /// A further sentence, such as what could not be checked.
-    pub note: Option<String>,
+    pub note: Option<SafeText>,
 }
 
 /// Where copied text went.

@@ -6,6 +6,7 @@ use super::jobs::Job;
 use super::text::fold;
 use super::{Reader, Ticket};
 use crate::analysis::Field;
+use crate::model::SafeText;
 
 /// The pane.
 #[derive(Debug)]
@@ -13,7 +14,7 @@ pub struct OutputView {
     /// The command that started the program.
     pub ticket: Ticket,
     /// The lines that are shown; they do not change while the text is scrolled up.
-    pub lines: Arc<[String]>,
+    pub lines: Arc<[SafeText]>,
     /// How it is looked at; it is scrolled from its end.
     pub reader: Reader,
 }
@@ -31,7 +32,7 @@ impl OutputView {
     }
 
     /// Shows new lines, unless the text is scrolled up.
-    pub(super) fn follow(&mut self, lines: &Arc<[String]>) -> bool {
+    pub(super) fn follow(&mut self, lines: &Arc<[SafeText]>) -> bool {
         let follows = self.reader.scroll == 0;
         if follows {
             self.lines = lines.clone();

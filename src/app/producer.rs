@@ -1,7 +1,7 @@
 //! What is known of the producer for Perfetto's tracing service while dn-top serves it.
 
 use super::Ticket;
-use crate::model::{Count, PacketCounts, ProducerReport};
+use crate::model::{Count, PacketCounts, ProducerReport, SafeText};
 
 /// The producer that is served.
 #[derive(Debug)]
@@ -9,29 +9,29 @@ pub struct Producer {
     /// The command that began it.
     pub(super) ticket: Ticket,
     /// Where it is connected to, or why it is not; empty before the first attempt.
-    connection: Result<String, String>,
+    connection: Result<SafeText, SafeText>,
     sessions: Vec<Session>,
     /// Sessions that are over, and their packets.
     ended: (u64, PacketCounts),
     /// What was got round last.
-    trouble: Option<String>,
+    trouble: Option<SafeText>,
 }
 
 /// A session of the service that goes on.
 #[derive(Debug)]
 struct Session {
     instance: u64,
-    processes: Vec<String>,
-    troubles: Vec<String>,
+    processes: Vec<SafeText>,
+    troubles: Vec<SafeText>,
     packets: PacketCounts,
 }
 
 impl Producer {
     pub(super) fn new(ticket: Ticket) -> Self {
-        Self { ticket, connection: Err(String::new()), sessions: Vec::new(), ended: Default::default(), trouble: None }
+        Self { ticket, connection: Err(SafeText::default()), sessions: Vec::new(), ended: Default::default(), trouble: None }
     }
 
-    /// Takes in a report, whose text is safe to show.
+    /// Takes in a report.
     pub(super) fn take(&mut self, report: ProducerReport) {
         match report {
             ProducerReport::Connected(address) => {
@@ -80,11 +80,11 @@ impl Producer {
             Err(why) if why.is_empty() => "Connecting to the tracing service.".to_owned(),
             Err(why) => format!("{why}. dn-top tries again."),
         }];
-        sentences.extend(self.trouble.clone());
+        sentences.extend(self.trouble.as_ref().map(ToString::to_string));
         for Session { instance, processes, troubles, packets } in &self.sessions {
             let names = if processes.is_empty() { "nothing".to_owned() } else { processes.join(", ") };
             sentences.push(format!("Session {instance} records {names}: {packets}."));
-            sentences.extend(troubles.iter().cloned());
+            sentences.extend(troubles.iter().map(ToString::to_string));
         }
         match self.ended {
             (0, _) if self.sessions.is_empty() => sentences.push("No session has recorded the data source dotnet so far.".to_owned()),

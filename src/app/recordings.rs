@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Ticket;
 use super::details::Answer;
-use crate::model::{FileContents, Outcome, Phase, ProcessKey, Recording, RecordingId, sanitise};
+use crate::model::{FileContents, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText};
 
 /// How many recordings that ended are kept.
 const KEPT: usize = 100;
@@ -211,14 +211,14 @@ impl Recordings {
     }
 
     /// Takes in what was read from a file, or why it cannot be read. Returns whether a recording waited for it.
-    pub(super) fn answer(&mut self, ticket: Ticket, result: Result<FileContents, String>) -> bool {
+    pub(super) fn answer(&mut self, ticket: Ticket, result: Result<FileContents, SafeText>) -> bool {
         let Some(at) = self.all.iter().position(|tracked| tracked.reading == Answer::Asked(ticket)) else { return false };
         let tracked = &mut self.all[at];
         let read = result.map(|contents| {
             tracked.value.findings = Some(contents.findings);
             tracked.value.unanalysed = 0;
         });
-        tracked.reading.take(ticket, read.map_err(|trouble| sanitise(&trouble)));
+        tracked.reading.take(ticket, read);
         self.thaw(at);
         true
     }

@@ -21,7 +21,7 @@ use super::views::Views;
 use super::watches::Watches;
 use super::{Now, Ticket};
 use crate::clr::DEFAULT_PROFILES;
-use crate::model::{Order, Process, ProcessKey, RecordingId, RunState, TraceFile};
+use crate::model::{Order, Process, ProcessKey, RecordingId, RunState, SafeText, TraceFile};
 
 /// Which processes are watched without a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -291,7 +291,7 @@ impl State {
         Ticket(self.last_ticket)
     }
 
-    pub(super) fn say(&mut self, level: Level, text: impl Into<String>) {
+    pub(super) fn say(&mut self, level: Level, text: impl Into<SafeText>) {
         self.toasts.push(level, text.into(), self.now);
         self.dirty = true;
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Now;
+use crate::model::SafeText;
 
 /// How long a message is shown that is no error.
 const SHOWN: Duration = Duration::from_secs(4);
@@ -29,7 +30,7 @@ pub struct Toast {
     /// How it is meant.
     pub level: Level,
     /// What it says.
-    pub text: String,
+    pub text: SafeText,
     /// When it was said.
     pub at: Now,
     /// Errors: whether it was seen.
@@ -50,7 +51,7 @@ impl Toast {
 }
 
 impl Toasts {
-    pub(super) fn push(&mut self, level: Level, text: String, at: Now) {
+    pub(super) fn push(&mut self, level: Level, text: SafeText, at: Now) {
         // The same words again are the same message.
         if self.all.back().is_some_and(|last| last.text == text) {
             self.all.pop_back();

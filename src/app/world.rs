@@ -35,17 +35,17 @@ pub(crate) fn process(pid: u32, name: &str) -> Process {
     Process {
         key: ProcessKey { pid, started: u64::from(pid) * 10 },
         ns_pid: pid,
-        name: name.to_owned(),
+        name: name.into(),
         runtime: Some(RuntimeVersion::new("9.0.7")),
         native_aot: false,
         support: CommandSupport::default(),
-        os: Some("Linux".to_owned()),
-        arch: Some("x64".to_owned()),
-        rid: Some("linux-x64".to_owned()),
-        command_line: format!("/usr/bin/dotnet /srv/{name}/{name}.dll --urls http://*:8080"),
+        os: Some("Linux".into()),
+        arch: Some("x64".into()),
+        rid: Some("linux-x64".into()),
+        command_line: format!("/usr/bin/dotnet /srv/{name}/{name}.dll --urls http://*:8080").into(),
         cookie: None,
         uid: 1000,
-        user: Some("app".to_owned()),
+        user: Some("app".into()),
         container: None,
         socket: Some(PathBuf::from(format!("/tmp/dotnet-diagnostic-{pid}-{}-socket", u64::from(pid) * 10))),
         on_port: false,
@@ -58,7 +58,7 @@ pub(crate) fn process(pid: u32, name: &str) -> Process {
 
 /// Some processes in every state.
 pub(crate) fn fleet() -> Vec<Process> {
-    let trouble = |kind, reason: &str| Contact::Trouble { kind, reason: reason.to_owned() };
+    let trouble = |kind, reason: &str| Contact::Trouble { kind, reason: reason.into() };
     let mut all = vec![
         Process {
             usage: Usage { cpu_percent: Some(87.4), rss_bytes: 1_240_000_000, threads: 64, ..Usage::default() },
@@ -74,7 +74,7 @@ pub(crate) fn fleet() -> Vec<Process> {
             ..process(20_002, "ReportWorker")
         },
         Process {
-            user: Some("root".to_owned()),
+            user: Some("root".into()),
             uid: 0,
             contact: trouble(Trouble::Denied, "it belongs to root: run dn-top as root, or with sudo"),
             runtime: None,
@@ -92,7 +92,7 @@ pub(crate) fn fleet() -> Vec<Process> {
             ..process(1201, "pwsh")
         },
     ];
-    all[1].container = Some("3f9a1c77be02".to_owned());
+    all[1].container = Some("3f9a1c77be02".into());
     all[1].ns_pid = 1;
     all[1].socket = Some("/proc/901/root/tmp/dotnet-diagnostic-1-9010-socket".into());
     all
@@ -110,7 +110,7 @@ pub(crate) fn variables() -> Vec<Variable> {
         ("TMPDIR", "/var/tmp/app"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otel:4317"),
     ]
-    .map(|(name, value)| Variable::new(name.to_owned(), value.to_owned()))
+    .map(|(name, value)| Variable::new(&crate::ipc::Variable { name: name.to_owned(), value: value.to_owned() }))
     .to_vec()
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
     Recording {
         id: RecordingId(id),
         key: ProcessKey { pid: 4242, started: 42_420 },
-        name: "OrderService".to_owned(),
+        name: "OrderService".into(),
         file: PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace"),
         what: ["dotnet-common", "dotnet-sampled-thread-time"].map(str::to_owned).to_vec(),
         notes: Vec::new(),

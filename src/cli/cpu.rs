@@ -167,7 +167,7 @@ fn document(process: &Process, profile: &CpuProfile, arguments: &args::Cpu) -> D
     threads.sort_by(|a, b| b.cpu_ms.total_cmp(&a.cpu_ms));
     Document {
         pid: process.key.pid,
-        name: process.name.clone(),
+        name: process.name.to_string(),
         duration_ms: elapsed_ms,
         period_ns: profile.period_ns,
         samples: found.samples.all(),

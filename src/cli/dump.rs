@@ -10,7 +10,7 @@ use super::host::Host;
 use super::print;
 use super::target::{absolute, called, connect, declined, exit_of, possible};
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, PerfMapKind, TargetPath};
-use crate::model::{Bytes, default_dump_path, sanitise};
+use crate::model::{Bytes, default_dump_path};
 use crate::session::{self, DumpError};
 
 #[derive(Serialize)]
@@ -55,7 +55,7 @@ pub(super) async fn dump(host: &Host, arguments: args::Dump) -> Result<Exit, Fai
     } else {
         let size = dumped.bytes.map_or("of unknown size".to_owned(), |bytes| Bytes(bytes).to_string());
         print::say(format_args!("{size} in {:.1} s", dumped.took.as_secs_f64()));
-        print::text(|out| writeln!(out, "{}", sanitise(&dumped.seen_here.to_string_lossy())))?;
+        print::text(|out| writeln!(out, "{}", dumped.seen_here.display()))?;
     }
     Ok(Exit::Done)
 }
@@ -92,6 +92,6 @@ pub(super) async fn perf_map(
     if enabled && files.is_empty() {
         print::say("no file is visible from here yet; DOTNET_PerfMapJitDumpPath of the target may point elsewhere");
     }
-    print::text(|out| files.iter().try_for_each(|file| writeln!(out, "{}", sanitise(file))))?;
+    print::text(|out| files.iter().try_for_each(|file| writeln!(out, "{file}")))?;
     Ok(Exit::Done)
 }

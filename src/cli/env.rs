@@ -6,7 +6,8 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::{connect, declined};
-use crate::model::sanitise;
+use crate::ipc;
+use crate::model::Variable;
 
 #[derive(Serialize)]
 struct Row {
@@ -18,22 +19,21 @@ struct Row {
 pub(super) async fn run(host: &Host, target: &str, reveal: bool, json: bool) -> Result<Exit, Failure> {
     let (process, client) = connect(host, target).await?;
     let variables = client.environment().await.map_err(|error| declined(&process, error))?;
-    let row = |variable: crate::model::Variable| {
-        let masked = variable.is_secret() && !reveal;
-        // In JSON control characters are escaped, so the text may stay as it is.
-        Row { masked, value: (!masked).then_some(variable.value), name: variable.name }
+    let row = |raw: ipc::Variable| {
+        let variable = Variable::new(&raw);
+        (variable.is_secret() && !reveal, variable, raw)
     };
-    let mut rows: Vec<Row> = variables.into_iter().map(row).collect();
-    rows.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut rows: Vec<_> = variables.into_iter().map(row).collect();
+    rows.sort_by(|(.., a), (.., b)| a.name.cmp(&b.name));
     if json {
-        print::json_list(&rows)?;
+        // Control characters are escaped in JSON: the text stays as it is.
+        let row = |(masked, _, raw): (bool, Variable, ipc::Variable)| Row { masked, value: (!masked).then_some(raw.value), name: raw.name };
+        print::json_list(&rows.into_iter().map(row).collect::<Vec<_>>())?;
     } else {
         print::text(|out| {
-            for Row { name, value, .. } in &rows {
-                let value = value.as_deref().map_or("(masked: --reveal shows it)".into(), sanitise);
-                writeln!(out, "{}={value}", sanitise(name))?;
-            }
-            Ok(())
+            rows.iter().try_for_each(|(masked, Variable { name, value, .. }, _)| {
+                writeln!(out, "{name}={}", if *masked { "(masked: --reveal shows it)" } else { value.as_str() })
+            })
         })?;
     }
     Ok(Exit::Done)

@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
             complete: passes.iter().all(|pass| pass.ending.is_complete()),
         })?;
     } else {
-        print::text(|out| writeln!(out, "{}", sanitise(&path.to_string_lossy())))?;
+        print::text(|out| writeln!(out, "{}", path.display()))?;
     }
     Ok(Exit::Done)
 }

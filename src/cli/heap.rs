@@ -95,7 +95,7 @@ fn unwritten(error: OutputError) -> Failure {
 fn is_allowed(process: &Process) -> anyhow::Result<bool> {
     let (name, size) = (called(process), Bytes(process.usage.rss_bytes));
     let question = format!("{name} uses {size} of memory. Walking its heap forces a full GC, which pauses it. Continue? [y/N] ");
-    print::rewrite_line(sanitise(&question));
+    print::rewrite_line(&question);
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))

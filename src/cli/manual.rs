@@ -25,13 +25,13 @@ const EXIT_CODES: [(&str, &str); 6] = [
 pub(super) fn completions(shell: Shell) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "dn-top", &mut script);
-    print::text(|out| out.write_all(&script))?;
+    print::more(|out| out.write_all(&script))?;
     Ok(Exit::Done)
 }
 
 /// One page with all commands: someone in trouble searches one page, and not nineteen.
 pub(super) fn page() -> Result<Exit, Failure> {
-    print::text(|mut out| {
+    print::more(|mut out| {
         let mut command = Arguments::command();
         command.build();
         let man = Man::new(command.clone());

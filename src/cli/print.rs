@@ -7,8 +7,10 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Serialize;
 
-use crate::model::{escape_json, sanitise};
+use crate::model::{escape_json, safe};
 use crate::tui::write_stderr;
+
+pub(super) use crate::tui::say;
 
 /// The version of the JSON documents: it grows when a field goes or changes its meaning.
 const SCHEMA: u32 = 1;
@@ -28,7 +30,7 @@ pub(super) fn json(document: &impl Serialize) -> anyhow::Result<()> {
 /// Prints one JSON document and a line end.
 pub(super) fn json_list(document: &impl Serialize) -> anyhow::Result<()> {
     let text = serde_json::to_string_pretty(document).context("the result cannot be written as JSON")?;
-    self::text(|out| writeln!(out, "{}", escape_json(&text)))
+    more(|out| writeln!(out, "{}", escape_json(&text))).map(drop)
 }
 
 /// Writes a JSON document on a line of its own.
@@ -36,12 +38,12 @@ pub(super) fn json_line(out: &mut dyn Write, document: &impl Serialize) -> io::R
     writeln!(out, "{}", escape_json(&serde_json::to_string(document)?))
 }
 
-/// Prints text. A reader that has seen enough (`| head`) is no error.
+/// Prints text for a person, whatever names from outside it holds. A reader that has seen enough (`| head`) is no error.
 pub(super) fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
-    more(write).map(drop)
+    more(|out| write(&mut Safe(out))).map(drop)
 }
 
-/// Prints text of which more may come; whether anybody still reads.
+/// Prints a document as it is, of which more may come; whether the output is still open.
 pub(super) fn more(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<bool> {
     let mut out = BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
@@ -50,13 +52,45 @@ pub(super) fn more(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyh
     }
 }
 
-/// Says something to the person on stderr, whatever paths and names from outside the words hold.
-pub(super) fn say(words: impl Display) {
-    let lines: Vec<_> = words.to_string().lines().map(sanitise).collect();
-    write_stderr(&format!("dn-top: {}\n", lines.join("\n")), Duration::from_secs(1));
+/// Passes text on without the characters that a terminal obeys, except for line ends.
+pub(super) struct Safe<W>(pub(super) W);
+
+impl<W: Write> Write for Safe<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for line in String::from_utf8_lossy(bytes).split_inclusive('\n') {
+            let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
+            self.0.write_all(safe(text).as_bytes())?;
+            self.0.write_all(end.as_bytes())?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Replaces the line that the cursor is on. Where stderr accepts nothing at the moment, the line is left out: a later one replaces it anyway.
 pub(super) fn rewrite_line(words: impl Display) {
-    write_stderr(&format!("\r\x1b[K{words}"), Duration::ZERO);
+    write_stderr(&format!("\r\x1b[K{}", safe(&words.to_string())), Duration::ZERO);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_text_controls_the_terminal(lines: Vec<String>, bytes: Vec<u8>) {
+            let mut out = Vec::new();
+            for line in &lines {
+                writeln!(Safe(&mut out), "{line}").unwrap();
+            }
+            Safe(&mut out).write_all(&bytes).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            prop_assert!(text.lines().all(|line| safe(line) == line));
+            prop_assert!(!text.contains(|c: char| c.is_control() && c != '\n'));
+        }
+    }
 }

@@ -9,7 +9,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::{Found, called, find};
-use crate::model::{Age, Bytes, Capability, Contact, Process, Trouble, sanitise};
+use crate::model::{Age, Bytes, Capability, Contact, Process, SafeText, Trouble};
 
 /// Between the two looks that a figure for processor time takes.
 const LOOK: Duration = Duration::from_millis(100);
@@ -51,7 +51,7 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
                 (None, false) => "-".to_owned(),
             };
             let cpu = row.usage.cpu_percent.map_or("-".to_owned(), |percent| format!("{percent:.1}"));
-            let user = row.user.clone().unwrap_or_else(|| row.uid.to_string());
+            let user = row.user.clone().unwrap_or_else(|| row.uid.to_string().into());
             let state = row.contact.reason().map_or(state(row).to_owned(), str::to_owned);
             let (pid, name) = (row.key.pid, &row.name);
             let seen = |fact: String| if is_seen(row) { fact } else { "-".to_owned() };
@@ -118,7 +118,7 @@ fn facts(process: &Process) -> [(&'static str, String); 14] {
     let unseen = "not known: the process is not seen from here";
     let seen = |fact: String| if is_seen(process) { fact } else { unseen.to_owned() };
     let platform = || Some(format!("{}-{}", process.os.as_ref()?, process.arch.as_ref()?));
-    let named = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let named = |text: &SafeText| Some(text.to_string()).filter(|text| !text.is_empty());
     [
         ("Process", process.key.pid.to_string()),
         ("Started", seen(format!("{} ago", age(process)))),
@@ -128,12 +128,12 @@ fn facts(process: &Process) -> [(&'static str, String); 14] {
             "Runtime",
             format!("{}{}", said(process.runtime.as_ref().map(ToString::to_string)), if process.native_aot { " (NativeAOT)" } else { "" }),
         ),
-        ("Platform", said(process.rid.clone().or_else(platform))),
+        ("Platform", said(process.rid.as_ref().map(ToString::to_string).or_else(platform))),
         ("Command line", said(named(&process.command_line))),
-        ("User", process.user.clone().map_or_else(|| process.uid.to_string(), |user| format!("{user} ({})", process.uid))),
-        ("Container", seen(process.container.clone().unwrap_or_else(|| "none".to_owned()))),
+        ("User", process.user.as_ref().map_or_else(|| process.uid.to_string(), |user| format!("{user} ({})", process.uid))),
+        ("Container", seen(process.container.as_deref().unwrap_or("none").to_owned())),
         ("Cookie", said(process.cookie.map(|cookie| cookie.to_string()))),
-        ("Socket", process.socket.as_ref().map_or_else(|| "none".to_owned(), |socket| sanitise(&socket.to_string_lossy()))),
+        ("Socket", process.socket.as_ref().map_or_else(|| "none".to_owned(), |socket| socket.display().to_string())),
         ("Memory", seen(format!("{} resident, {} threads", Bytes(process.usage.rss_bytes), process.usage.threads))),
         ("State", state(process).to_owned()),
         ("Contact", process.contact.reason().unwrap_or("ok").to_owned()),

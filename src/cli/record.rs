@@ -54,7 +54,7 @@ struct KernelDocument {
 impl KernelDocument {
     fn new(scheduling: &Scheduling) -> Self {
         let missing = match scheduling {
-            Scheduling::Missing(why) => Some(why.clone()),
+            Scheduling::Missing(why) => Some(why.to_string()),
             Scheduling::Waiting | Scheduling::Recording => None,
         };
         Self { recorded: *scheduling == Scheduling::Recording, missing }
@@ -82,7 +82,7 @@ impl Order {
 
     /// Begins to record the process.
     pub(super) async fn begin(&self, client: Client, key: ProcessKey, name: &str, notes: Vec<String>) -> Result<Recorder, Failure> {
-        let plan = Plan::of(&self.wanted, key, name.to_owned(), Path::new("")).map_err(anyhow::Error::msg)?;
+        let plan = Plan::of(&self.wanted, key, name.into(), Path::new("")).map_err(anyhow::Error::msg)?;
         let plan = Plan { notes, ..plan };
         let recorder = Recorder::start(client, plan).await.map_err(not_started)?;
         recorder.progress().borrow().notes.iter().for_each(print::say);

@@ -7,7 +7,7 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
 use super::record::{Interrupts, Order};
-use crate::model::{StoppedBy, sanitise};
+use crate::model::StoppedBy;
 use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, USUAL_START};
 
 pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
@@ -20,7 +20,7 @@ pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
     let mut interrupts = Interrupts::new()?;
     let mut launch = Launch::start(&arguments.command, output, Orphans::Resume).map_err(anyhow::Error::from)?;
     let path = Path::new(arguments.command.first().map_or(OsStr::new(""), OsString::as_os_str));
-    let program = format!("{} ({})", sanitise(&path.to_string_lossy()), launch.pid());
+    let program = format!("{} ({})", path.display(), launch.pid());
 
     let launched = loop {
         let event = tokio::select! {

@@ -13,7 +13,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use crate::analysis::Throughput;
-use crate::model::{Bytes, Count, sanitise};
+use crate::model::{Bytes, Count};
 use crate::nettrace::{Ending, Repair};
 use crate::session::{OutputFile, Recorded};
 
@@ -53,7 +53,7 @@ pub(super) async fn run(host: &Host, Salvage { files: paths, output: out, names:
     };
     let kept = output.keep().map_err(Failure::failed)?;
     made.words.iter().for_each(print::say);
-    print::text(|out| writeln!(out, "{}", sanitise(&kept.to_string_lossy())))?;
+    print::text(|out| writeln!(out, "{}", kept.display()))?;
     Ok(Exit::Done)
 }
 

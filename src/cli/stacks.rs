@@ -10,7 +10,7 @@ use super::host::Host;
 use super::print;
 use super::target::{called, connect_managed, not_started};
 use crate::analysis::StackGroup;
-use crate::model::{NativeAotGap, Process, sanitise};
+use crate::model::{NativeAotGap, Process, SafeText, sanitise};
 use crate::nettrace::ThreadId;
 use crate::session::{StacksError, ThreadStacks, Unfinished, thread_stacks};
 
@@ -60,8 +60,11 @@ pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, F
     Ok(if matches!(ended, Ok(()) | Err(Unfinished::Closed)) { Exit::Done } else { Exit::Failed })
 }
 
-fn document(process: &Process, complete: bool, groups: Vec<StackGroup>, names: &HashMap<u64, String>) -> Document {
-    let thread = |(id, _): (ThreadId, u64)| ThreadName { id: id.thread, name: id.in_process().and_then(|id| names.get(&id).cloned()) };
+fn document(process: &Process, complete: bool, groups: Vec<StackGroup>, names: &HashMap<u64, SafeText>) -> Document {
+    let thread = |(id, _): (ThreadId, u64)| ThreadName {
+        id: id.thread,
+        name: id.in_process().and_then(|id| names.get(&id)).map(ToString::to_string),
+    };
     let stack = |group: StackGroup| Stack {
         waiting: group.samples.waiting,
         frames: group.frames.iter().map(|frame| sanitise(frame)).collect(),
@@ -70,7 +73,7 @@ fn document(process: &Process, complete: bool, groups: Vec<StackGroup>, names: &
     let stacks: Vec<_> = groups.into_iter().map(stack).collect();
     Document {
         pid: process.key.pid,
-        name: process.name.clone(),
+        name: process.name.to_string(),
         threads: stacks.iter().map(|stack| stack.threads.len()).sum(),
         complete,
         stacks,
@@ -119,7 +122,7 @@ mod tests {
             samples: SampleCount::default(),
             threads: threads.iter().map(|thread| (ThreadId { thread: *thread, ..ThreadId::default() }, 1)).collect(),
         };
-        let names = HashMap::from_iter([(3, "Worker".to_owned())]);
+        let names = HashMap::from_iter([(3, "Worker".into())]);
         let process = Process::new(crate::model::ProcessKey { pid: 7, started: 1 });
         let document = document(&process, true, vec![group("0x10", &[1, 3]), group("0x20", &[2])], &names);
         let mut text = Vec::new();

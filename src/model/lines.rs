@@ -1,6 +1,6 @@
 //! What a program writes, as lines to be shown.
 
-use super::sanitise;
+use super::SafeText;
 
 /// How many lines are kept.
 const MOST: usize = 500;
@@ -10,14 +10,14 @@ const LONGEST: usize = 1000;
 const TAB: usize = 8;
 
 /// The newest lines of what a program wrote, oldest first: as a terminal would show them, less the colours, and safe to show.
-pub fn newest_lines(written: &[u8]) -> Vec<String> {
+pub fn newest_lines(written: &[u8]) -> Vec<SafeText> {
     let text = String::from_utf8_lossy(written);
-    let mut lines: Vec<String> = text.lines().rev().take(MOST).map(shown).collect();
+    let mut lines: Vec<_> = text.lines().rev().take(MOST).map(shown).collect();
     lines.reverse();
     lines
 }
 
-fn shown(line: &str) -> String {
+fn shown(line: &str) -> SafeText {
     // What a progress bar wrote last stands over what it wrote before.
     let line = line.trim_end_matches('\r').rsplit('\r').next().unwrap_or_default();
     let mut plain = String::new();
@@ -40,7 +40,7 @@ fn shown(line: &str) -> String {
             }
         }
     }
-    sanitise(&plain)
+    SafeText::from(plain)
 }
 
 #[cfg(test)]

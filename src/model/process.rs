@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::SafeText;
 use crate::ipc::{Capabilities, CommandSupport, Cookie, RuntimeVersion};
 
 /// Which process: a pid alone is used again, a pid and its start time are not.
@@ -13,7 +14,7 @@ pub struct ProcessKey {
     pub started: u64,
 }
 
-/// A process with a .NET runtime in it. Text in here is sanitised: it has no control characters.
+/// A process with a .NET runtime in it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Process {
     /// Which process.
@@ -21,7 +22,7 @@ pub struct Process {
     /// Process id inside its innermost pid namespace: equal to `key.pid` unless it is in a container.
     pub ns_pid: u32,
     /// Entry assembly where the runtime says it, else the best that /proc offers.
-    pub name: String,
+    pub name: SafeText,
     /// Runtime version as the runtime says it; where it is too old to say (3.x) or cannot be asked, that of its library's path. `None` where neither is known.
     pub runtime: Option<RuntimeVersion>,
     /// Whether its program was compiled to native code, runtime included: it has no JIT, no profiler interface and no heap walk.
@@ -29,21 +30,21 @@ pub struct Process {
     /// Which commands it has, as far as its answers have shown.
     pub support: CommandSupport,
     /// Operating system as the runtime says it, such as `Linux`.
-    pub os: Option<String>,
+    pub os: Option<SafeText>,
     /// Architecture as the runtime says it, such as `x64`.
-    pub arch: Option<String>,
+    pub arch: Option<SafeText>,
     /// Portable runtime identifier as the runtime says it, such as `linux-x64`.
-    pub rid: Option<String>,
+    pub rid: Option<SafeText>,
     /// Command line as the runtime says it, else from /proc, as [`shown_command_line`](super::shown_command_line) makes it.
-    pub command_line: String,
+    pub command_line: SafeText,
     /// The runtime instance's random id; `None` where the runtime is too old to say.
     pub cookie: Option<Cookie>,
     /// Effective user id.
     pub uid: u32,
     /// Name of that user, where there is one.
-    pub user: Option<String>,
+    pub user: Option<SafeText>,
     /// Container id (first 12 characters) where the process is in one.
-    pub container: Option<String>,
+    pub container: Option<SafeText>,
     /// Path under which we reach its diagnostic socket.
     pub socket: Option<PathBuf>,
     /// Whether it is connected to the diagnostic port that we serve.
@@ -64,14 +65,14 @@ impl Process {
         Self {
             key,
             ns_pid: key.pid,
-            name: String::new(),
+            name: SafeText::default(),
             runtime: None,
             native_aot: false,
             support: CommandSupport::default(),
             os: None,
             arch: None,
             rid: None,
-            command_line: String::new(),
+            command_line: SafeText::default(),
             cookie: None,
             uid: 0,
             user: None,
@@ -140,7 +141,7 @@ pub enum Contact {
         /// What kind of trouble.
         kind: Trouble,
         /// A sentence for a person: what is the matter and what would help.
-        reason: String,
+        reason: SafeText,
     },
 }
 

@@ -3,23 +3,23 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-use super::{Bytes, Count};
+use super::{Bytes, Count, SafeText};
 
 /// What there is to report of a producer of the tracing service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProducerReport {
     /// Connected to the service that listens there.
-    Connected(String),
+    Connected(SafeText),
     /// There is no service, or it has gone; why. It is tried again.
-    Waiting(String),
+    Waiting(SafeText),
     /// A session of the service has begun.
     Started {
         /// Its number.
         instance: u64,
         /// The processes that it records.
-        processes: Vec<String>,
+        processes: Vec<SafeText>,
         /// Why it does not record others.
-        troubles: Vec<String>,
+        troubles: Vec<SafeText>,
     },
     /// A session goes on.
     Progress {
@@ -36,7 +36,7 @@ pub enum ProducerReport {
         packets: PacketCounts,
     },
     /// Something is not as it should be, and was got round.
-    Trouble(String),
+    Trouble(SafeText),
 }
 
 /// Packets of a session.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Findings, ProcessKey};
+use super::{Findings, ProcessKey, SafeText};
 
 /// Which recording of this run of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ pub struct Recording {
     /// The process that is recorded.
     pub key: ProcessKey,
     /// Its name when the recording began.
-    pub name: String,
+    pub name: SafeText,
     /// Where the whole file will be, or is. While recording the bytes are in the same path with `.partial` behind it. Empty where there is none.
     pub file: PathBuf,
     /// Profiles and providers in words, such as `dotnet-common + sampled-thread-time`.
@@ -61,7 +61,7 @@ impl Recording {
     pub const STEP: Duration = Duration::from_millis(500);
 
     /// How it looks before anything has happened.
-    pub fn starting(id: RecordingId, key: ProcessKey, name: String, what: Vec<String>, file: PathBuf) -> Self {
+    pub fn starting(id: RecordingId, key: ProcessKey, name: SafeText, what: Vec<String>, file: PathBuf) -> Self {
         Self {
             id,
             key,
@@ -94,7 +94,7 @@ pub enum NameSearch {
     NotYet,
     /// The runtime was asked, in a second, short session.
     Asked,
-    /// The runtime told them.
+    /// The runtime sent them.
     Found {
         /// How many methods.
         methods: usize,
@@ -103,8 +103,8 @@ pub enum NameSearch {
         /// How long that took.
         took: Duration,
     },
-    /// It did not: a sentence.
-    Failed(String),
+    /// It sent none: a sentence.
+    Failed(SafeText),
 }
 
 /// What a thread took of the processors while it was recorded.
@@ -112,8 +112,8 @@ pub enum NameSearch {
 pub struct ThreadUse {
     /// Its number, as the process itself knows it.
     pub thread: u64,
-    /// Its name; sanitised.
-    pub name: String,
+    /// Its name.
+    pub name: SafeText,
     /// Time on a processor, since the recording began where there is one.
     pub cpu: Duration,
     /// What it does, by the letter of `/proc/PID/task/TID/stat`: `R` runs, `S` sleeps, `D` waits for a device.
@@ -147,7 +147,7 @@ pub enum Scheduling {
     /// It is recorded.
     Recording,
     /// It does not come, so that the events of .NET are recorded alone: why, and what would help.
-    Missing(String),
+    Missing(SafeText),
 }
 
 impl fmt::Display for Scheduling {
@@ -208,7 +208,7 @@ pub struct Outcome {
     /// The file that was kept; `None` where not a byte had come.
     pub file: Option<PathBuf>,
     /// A sentence for a person where not everything went well.
-    pub trouble: Option<String>,
+    pub trouble: Option<SafeText>,
 }
 
 /// What ended a recording. The names are those of the command line contract's `stopped_by` field.

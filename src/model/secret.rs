@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::SafeText;
 use super::text::sanitise;
 
 /// What stands in the place of a secret.
@@ -75,9 +76,9 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// A command line as it is shown, kept and searched: harmless text without secrets.
-pub fn shown_command_line(text: &str) -> String {
-    mask_secrets(&sanitise(text)).into_owned()
+/// A command line as it is shown, kept and searched: without secrets.
+pub fn shown_command_line(text: &str) -> SafeText {
+    SafeText::new(&mask_secrets(&sanitise(text)))
 }
 
 /// Whether a text has a secret in it, whatever its name is.

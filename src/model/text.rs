@@ -15,8 +15,19 @@ const ZERO_WIDTH_JOINER: char = '\u{200d}';
 /// White space of every kind becomes one space, so that the result is one line; the rest becomes U+FFFD, so that a reader sees that something was there.
 /// Of the marks on a character, all but the first four are left out.
 pub fn sanitise(text: &str) -> String {
+    safe(text).into_owned()
+}
+
+/// [`sanitise`], without a copy where there is nothing to replace.
+pub fn safe(text: &str) -> Cow<'_, str> {
+    let is_safe = |c: char| matches!(c, ' '..='~') || safe_char(c) == c && c.width() != Some(0);
+    if text.chars().all(is_safe) { Cow::Borrowed(text) } else { Cow::Owned(safe_chars(text).collect()) }
+}
+
+/// The characters of text that may be shown.
+pub(super) fn safe_chars(text: &str) -> impl Iterator<Item = char> {
     let (mut marks, mut joined) = (0, false);
-    let fits = |c: &char| match c.width() {
+    let fits = move |c: &char| match c.width() {
         Some(0) => {
             marks += 1;
             let fits = marks <= MOST_MARKS;
@@ -32,15 +43,10 @@ pub fn sanitise(text: &str) -> String {
             true
         }
     };
-    text.chars().map(safe).filter(fits).collect()
+    text.chars().map(safe_char).filter(fits)
 }
 
-/// [`sanitise`] for bytes that should be UTF-8 and may not be.
-pub fn sanitise_bytes(bytes: &[u8]) -> String {
-    sanitise(&String::from_utf8_lossy(bytes))
-}
-
-fn safe(c: char) -> char {
+fn safe_char(c: char) -> char {
     match c {
         '\t' | '\n' | '\r' | '\u{2028}' | '\u{2029}' => ' ',
         _ if c.is_control() || is_invisible(c) => char::REPLACEMENT_CHARACTER,
@@ -51,7 +57,7 @@ fn safe(c: char) -> char {
 /// A JSON document with every character escaped that a terminal, a browser or an editor may take for more than text, where JSON itself allows it as it is.
 /// All of these stand in strings, since a document is ASCII elsewhere.
 pub fn escape_json(document: &str) -> Cow<'_, str> {
-    let is_unsafe = |c: char| c != '\n' && safe(c) != c;
+    let is_unsafe = |c: char| c != '\n' && safe_char(c) != c;
     if !document.contains(is_unsafe) {
         return Cow::Borrowed(document);
     }
@@ -99,7 +105,6 @@ mod tests {
         ] {
             assert_eq!(sanitise(raw), safe, "{raw:?}");
         }
-        assert_eq!(sanitise_bytes(b"caf\xe9\x1b"), "caf\u{fffd}\u{fffd}");
     }
 
     #[test]
@@ -155,7 +160,7 @@ mod tests {
         for document in [serde_json::to_string(&[&text]).unwrap(), serde_json::to_string_pretty(&[&text]).unwrap()] {
             let escaped = escape_json(&document);
             assert_eq!(serde_json::from_str::<[String; 1]>(&escaped).unwrap()[0], text);
-            assert!(escaped.chars().all(|c| c == '\n' || safe(c) == c), "{escaped}");
+            assert!(escaped.chars().all(|c| c == '\n' || safe_char(c) == c), "{escaped}");
             assert!(
                 escaped.contains("Größe 🦀 👩\u{200d}🚀")
                     && escaped.contains("\\u009b")

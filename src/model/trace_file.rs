@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Findings;
+use super::{Findings, SafeText};
 
 /// What is known of a recorded file once its first bytes were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,5 +36,5 @@ pub struct FileContents {
     /// Whether the file ends the way a whole one does.
     pub complete: bool,
     /// A sentence where it does not.
-    pub trouble: Option<String>,
+    pub trouble: Option<SafeText>,
 }

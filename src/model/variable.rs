@@ -1,22 +1,24 @@
 //! A variable of a process's environment.
 
+use super::SafeText;
 use super::secret::{holds_secret, is_secret_name};
+use crate::ipc;
 
-/// One variable. Its text may be anything: it comes from the target.
+/// One variable, as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
     /// Name, up to the first `=`.
-    pub name: String,
+    pub name: SafeText,
     /// Value, all behind that.
-    pub value: String,
+    pub value: SafeText,
     is_secret: bool,
 }
 
 impl Variable {
-    /// Takes a time that grows with its length: whether it is a secret is found out here, and not each time that it is shown.
-    pub fn new(name: String, value: String) -> Self {
-        let is_secret = is_secret_name(&name) || holds_secret(&value);
-        Self { name, value, is_secret }
+    /// Takes a time that grows with its length: whether it is a secret is determined here, and not each time that it is shown.
+    pub fn new(raw: &ipc::Variable) -> Self {
+        let is_secret = is_secret_name(&raw.name) || holds_secret(&raw.value);
+        Self { name: SafeText::new(&raw.name), value: SafeText::new(&raw.value), is_secret }
     }
 
     /// Whether its name or its value is that of a secret: the value is masked until someone asks for it.
@@ -28,6 +30,11 @@ impl Variable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn variable(name: &str, value: &str) -> Variable {
+        Variable::new(&ipc::Variable { name: name.to_owned(), value: value.to_owned() })
+    }
 
     #[test]
     fn names_and_values_make_a_secret() {
@@ -37,7 +44,15 @@ mod tests {
             ("DATABASE_URL", "postgres://app@db/shop", false),
             ("PATH", "/usr/bin:/bin", false),
         ] {
-            assert_eq!(Variable::new(name.to_owned(), value.to_owned()).is_secret(), secret, "{name}={value}");
+            assert_eq!(variable(name, value).is_secret(), secret, "{name}={value}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_unsafe_is_shown(name: String, value: String) {
+            let Variable { name, value, .. } = variable(&name, &value);
+            prop_assert!(name.chars().chain(value.chars()).all(|c| !c.is_control()));
         }
     }
 }

@@ -27,9 +27,8 @@ use super::reverse_connection::ReverseConnection;
 use super::user_events::UserEventsData;
 use crate::ipc::{
     Attempt, Command, CommandCode, CommandSupport, Destination, DumpRequest, EnvironmentBlock, Failure, HEADER_BYTES, Hresult,
-    LegacyRequest, Loss, ProcessInfo, Reply, ReplyError, SessionConfig, SessionId, Support, UserEvents,
+    LegacyRequest, Loss, ProcessInfo, Reply, ReplyError, SessionConfig, SessionId, Support, UserEvents, Variable,
 };
-use crate::model::Variable;
 
 /// How long an answer may take that costs the runtime nothing.
 pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
@@ -168,7 +167,7 @@ impl Client {
                     Err(error) => return Err(Cause::of_stream(error, HEADER_BYTES)),
                 }
             }
-            Ok(block.finish()?.into_iter().map(|variable| Variable::new(variable.name, variable.value)).collect())
+            Ok(block.finish()?)
         };
         let _turn = self.turn(code, ANSWER_LIMIT).await?;
         self.within(code, ANSWER_LIMIT, read).await

@@ -23,7 +23,7 @@ use super::port::{Port, PortError};
 use super::proc::{Proc, Threads, entry_name};
 use super::target::{self, TargetError};
 use crate::ipc::{Command, CommandCode, ProcessInfo};
-use crate::model::{Contact, Process, ProcessKey, RunState, sanitise_bytes, shown_command_line};
+use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, shown_command_line};
 
 /// How many processes are asked at the same time. Those that do not answer keep a connection open for seconds, and must not keep others waiting.
 const ASKED_AT_ONCE: usize = 256;
@@ -290,7 +290,7 @@ impl Directory {
                 let key = named.unwrap_or(ProcessKey { pid: 0, started: 0 });
                 let endpoint = Endpoint { key, socket: socket.clone() };
                 let error = ExchangeError { command: CommandCode::ProcessInfo3, endpoint, cause };
-                let contact = error.trouble().map_or(Contact::Unknown, |kind| Contact::Trouble { kind, reason: error.reason() });
+                let contact = error.trouble().map_or(Contact::Unknown, |kind| Contact::Trouble { kind, reason: error.reason().into() });
                 Ok(Process { socket: Some(socket), uid: metadata.uid(), contact, ..Process::new(key) })
             }
         }
@@ -343,7 +343,7 @@ impl Directory {
         let waits = proc.threads(key.pid).is_ok_and(Threads::waits);
         Process {
             ns_pid: identity.map_or(ns_pid, |identity| identity.ns_pid),
-            name: sanitise_bytes(entry_name(&arguments).unwrap_or_default()),
+            name: SafeText::from_bytes(entry_name(&arguments).unwrap_or_default()),
             command_line: shown_command_line(&String::from_utf8_lossy(&arguments.join(&b' '))),
             uid: identity.map_or(owner, |identity| identity.uid),
             native_aot: proc.is_native_aot(key.pid),

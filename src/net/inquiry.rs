@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::error::ExchangeError;
 use super::gate::Busy;
 use crate::ipc::{ProcessInfo, RuntimeVersion};
-use crate::model::{Contact, Process, RunState, Trouble, sanitise, shown_command_line};
+use crate::model::{Contact, Process, RunState, SafeText, Trouble, shown_command_line};
 
 /// The least time between two questions.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -34,7 +34,7 @@ pub(super) struct Inquiry {
     /// The last answer.
     answer: Option<Answer>,
     /// What came of the last question, if it was no answer.
-    failure: Option<(Trouble, String)>,
+    failure: Option<(Trouble, SafeText)>,
 }
 
 /// `None` from a runtime that answers and has no ProcessInfo: 3.x, or one whose answer does not fit a message.
@@ -78,7 +78,7 @@ impl Inquiry {
     /// Takes the answer.
     pub(super) fn apply(&mut self, answer: Result<Option<ProcessInfo>, ExchangeError>) {
         self.open = false;
-        let failed = answer.as_ref().err().and_then(|error| Some((error.trouble()?, error.reason())));
+        let failed = answer.as_ref().err().and_then(|error| Some((error.trouble()?, error.reason().into())));
         self.failures = if failed.is_some() { self.failures + 1 } else { 0 };
         match &failed {
             // A runtime that says no is a runtime that answers.
@@ -100,9 +100,9 @@ impl Inquiry {
             adopt(row, info);
         }
         let silent_for = now.duration_since(self.asked);
-        let slow = |reason: String| Contact::Trouble { kind: Trouble::Slow, reason };
+        let slow = |reason: String| Contact::Trouble { kind: Trouble::Slow, reason: reason.into() };
         row.contact = match (&self.failure, busy.map(|busy| (busy.command, now.duration_since(busy.since)))) {
-            // Our own question is no news to anybody; its silence is.
+            // Our own request is nothing to report; its silence is.
             (_, Some((command, span))) if span >= SLOW && !self.open => {
                 slow(format!("{} has been under way for {} s", command.name(), span.as_secs()))
             }
@@ -121,11 +121,11 @@ impl Inquiry {
 fn is_early(info: &ProcessInfo, row: &Process) -> bool {
     let Some((program, _)) = row.command_line.split_once(' ') else { return false };
     let program = program.rsplit('/').next().unwrap_or(program);
-    sanitise(&info.command_line).strip_suffix(program).is_some_and(|path| path.is_empty() || path.ends_with('/'))
+    SafeText::new(&info.command_line).strip_suffix(program).is_some_and(|path| path.is_empty() || path.ends_with('/'))
 }
 
 fn adopt(row: &mut Process, info: &ProcessInfo) {
-    let text = |text: &str| Some(sanitise(text)).filter(|text| !text.is_empty());
+    let text = |text: &str| Some(SafeText::new(text)).filter(|text| !text.is_empty());
     if !is_early(info, row) {
         row.command_line = shown_command_line(&info.command_line);
     }

@@ -10,7 +10,7 @@ use thiserror::Error;
 use super::Directory;
 use super::discovery::since_boot;
 use super::proc::Proc;
-use crate::model::{Process, ProcessKey, sanitise};
+use crate::model::{Process, ProcessKey, SafeText};
 
 /// What a recording tells of its process.
 #[derive(Debug, Clone, Copy)]
@@ -36,12 +36,12 @@ pub enum RecordedError {
     #[error("process {0}, which was recorded, has ended")]
     Ended(u32),
     /// Another one has the pid now.
-    #[error("process {pid} ({}) is another one than the one that was recorded, which has ended: {why}", sanitise(.name))]
+    #[error("process {pid} ({name}) is another one than the one that was recorded, which has ended: {why}")]
     Another {
         /// Its id.
         pid: u32,
         /// Its name.
-        name: String,
+        name: SafeText,
         /// How that is known.
         why: &'static str,
     },

@@ -69,11 +69,11 @@ mod tests {
     use crate::model::{Contact, ProcessKey, Trouble};
 
     fn row(pid: u32, name: &str) -> Process {
-        Process { name: name.to_owned(), ..Process::new(ProcessKey { pid, started: 1 }) }
+        Process { name: name.into(), ..Process::new(ProcessKey { pid, started: 1 }) }
     }
 
     fn stale(pid: u32, name: &str) -> Process {
-        Process { contact: Contact::Trouble { kind: Trouble::Stale, reason: String::new() }, ..row(pid, name) }
+        Process { contact: Contact::Trouble { kind: Trouble::Stale, reason: String::new().into() }, ..row(pid, name) }
     }
 
     #[test]

@@ -59,7 +59,8 @@ impl HeapFile {
             return Err(HeapFileError::Incomplete);
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let facts = Facts { process_id: process.key.pid, process_name: process.name.clone(), collected_unix_ms: now.as_millis() as i64 };
+        let facts =
+            Facts { process_id: process.key.pid, process_name: process.name.to_string(), collected_unix_ms: now.as_millis() as i64 };
         let mut out = BufWriter::with_capacity(1 << 18, &mut self.file);
         if self.is_trace {
             graph.write_trace(&facts, &mut out)?;

@@ -26,7 +26,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::{no_port, orphans};
 use crate::ipc::{self, EnvironmentName, EnvironmentValue};
-use crate::model::{ProcessKey, sanitise};
+use crate::model::{ProcessKey, SafeText, sanitise};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 use crate::net::discovery::Sources;
@@ -100,7 +100,7 @@ pub struct Launched {
     /// Which process it is.
     pub key: ProcessKey,
     /// What it runs according to /proc, where the runtime is too old for the question.
-    pub assembly: Option<String>,
+    pub assembly: Option<SafeText>,
     /// How long after its start it was found, where it does not wait to be resumed.
     pub missed: Option<Duration>,
 }
@@ -122,10 +122,11 @@ impl Launched {
     ///
     /// # Errors
     /// [`ExchangeError`].
-    pub async fn name(&self, program: &Path) -> Result<String, ExchangeError> {
+    pub async fn name(&self, program: &Path) -> Result<SafeText, ExchangeError> {
         let info = self.client.process_info().await?;
-        let name = info.and_then(|info| info.entry_assembly).or_else(|| self.assembly.clone()).filter(|name| !name.is_empty());
-        Ok(sanitise(&name.unwrap_or_else(|| program.file_stem().unwrap_or_default().to_string_lossy().into_owned())))
+        let said = info.and_then(|info| info.entry_assembly).map(SafeText::from);
+        let name = said.or_else(|| self.assembly.clone()).filter(|name| !name.is_empty());
+        Ok(name.unwrap_or_else(|| SafeText::new(&program.file_stem().unwrap_or_default().to_string_lossy())))
     }
 
     /// What is not in its recording, as a sentence.

@@ -82,7 +82,7 @@ impl Names {
                     progress.names.put(symbols);
                     NameSearch::Found { methods, at: elapsed, took: now.elapsed() }
                 }
-                Err(reason) => NameSearch::Failed(reason),
+                Err(reason) => NameSearch::Failed(reason.into()),
             };
             // Nobody may be looking any more.
             let _ = tell.send(outcome);

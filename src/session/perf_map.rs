@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::ipc::{Command, PerfMapKind};
+use crate::ipc::{Command, PerfMapKind, Variable};
+use crate::model::Process;
 use crate::model::seen_here;
-use crate::model::{Process, Variable};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 
@@ -43,7 +43,7 @@ mod tests {
     fn the_folder_is_the_one_that_was_told_first() {
         let variable = |text: &str| {
             let (name, value) = text.split_once('=').unwrap();
-            Variable::new(name.to_owned(), value.to_owned())
+            Variable { name: name.to_owned(), value: value.to_owned() }
         };
         for (environment, place) in [
             (&["TMPDIR=/elsewhere"][..], "/tmp"),

@@ -11,7 +11,7 @@ use super::progress::Slot;
 use super::trace_session::StopLimit;
 use crate::clr::{Selected, Trigger};
 use crate::ipc::SessionConfig;
-use crate::model::{Order, ProcessKey, Recording, RecordingId, Scheduling};
+use crate::model::{Order, ProcessKey, Recording, RecordingId, SafeText, Scheduling};
 use crate::net::ExchangeError;
 use crate::net::perfetto::{PerfettoError, Sockets};
 use crate::nettrace::Keep;
@@ -24,7 +24,7 @@ pub struct Plan {
     /// The process.
     pub key: ProcessKey,
     /// Its name.
-    pub name: String,
+    pub name: SafeText,
     /// Names of profiles, and providers.
     pub what: Vec<String>,
     /// The session to ask for.
@@ -53,7 +53,7 @@ pub struct Plan {
 
 impl Plan {
     /// Records everything of a session into a file until it is stopped, and analyses nothing.
-    pub fn new(key: ProcessKey, name: String, config: SessionConfig, file: PathBuf) -> Self {
+    pub fn new(key: ProcessKey, name: SafeText, config: SessionConfig, file: PathBuf) -> Self {
         Self {
             id: RecordingId(0),
             key,
@@ -77,7 +77,7 @@ impl Plan {
     ///
     /// # Errors
     /// A sentence: what is wrong with the order, or why the kernel's scheduling cannot be recorded.
-    pub fn of(order: &Order, key: ProcessKey, name: String, folder: &Path) -> Result<Self, String> {
+    pub fn of(order: &Order, key: ProcessKey, name: SafeText, folder: &Path) -> Result<Self, String> {
         let Selected { what, config, .. } = order.select()?;
         let default_file = || default_file(folder, &name, key.pid, order.extension());
         let file = order.file.as_ref().map_or_else(default_file, |file| folder.join(file));

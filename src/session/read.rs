@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::recorded::Recorded;
 use crate::analysis::Live;
-use crate::model::{EventRate, FileContents, Findings, Span, TraceFile};
+use crate::model::{EventRate, FileContents, Findings, SafeText, Span, TraceFile};
 use crate::nettrace::Sink;
 
 /// Takes nothing.
@@ -53,7 +53,14 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
     let problems = live.throughput().problems();
     let words: Vec<_> = pass.trouble().into_iter().chain(problems.iter().map(ToString::to_string)).collect();
     let (bytes, trouble) = (pass.bytes, (!words.is_empty()).then(|| words.join("; ")));
-    Ok(Some(FileContents { findings: Arc::new(findings), bytes, end: live.end(), duration, complete, trouble }))
+    Ok(Some(FileContents {
+        findings: Arc::new(findings),
+        bytes,
+        end: live.end(),
+        duration,
+        complete,
+        trouble: trouble.map(SafeText::from),
+    }))
 }
 
 /// The most frequent events, with their rates over all of the time.

@@ -22,7 +22,7 @@ use super::threads::Threads;
 use super::trace_session::{Cut, StopLimit, TraceSession, Unfinished};
 use crate::export::LiveProcess;
 use crate::ipc::SessionId;
-use crate::model::{Outcome, Phase, Rate, Recording, StoppedBy, sanitise, shown_command_line};
+use crate::model::{Outcome, Phase, Rate, Recording, SafeText, StoppedBy, sanitise, shown_command_line};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
 
@@ -172,7 +172,7 @@ async fn describe(client: &Client, plan: &Plan) -> LiveProcess {
     let (command_line, runtime) =
         info.map_or_else(Default::default, |info| (info.command_line.clone(), info.runtime_version().to_string()));
     let (command_line, runtime) = (shown_command_line(&command_line), sanitise(&runtime));
-    LiveProcess { pid: plan.key.pid, started: plan.key.started, name: plan.name.clone(), command_line, runtime }
+    LiveProcess { pid: plan.key.pid, started: plan.key.started, name: plan.name.to_string(), command_line: command_line.into(), runtime }
 }
 
 /// The stopping half of a recording's life.
@@ -392,7 +392,7 @@ impl Driver {
             None if pumped.broken => StoppedBy::Error,
             None => StoppedBy::TargetExit,
         };
-        let mut outcome = Outcome { stopped_by, complete: pumped.complete, file: None, trouble };
+        let mut outcome = Outcome { stopped_by, complete: pumped.complete, file: None, trouble: trouble.map(SafeText::from) };
         let partial = output.partial().to_owned();
         if totals.bytes == 0 && !pumped.complete {
             output.discard();
@@ -400,10 +400,10 @@ impl Driver {
             match if pumped.complete { output.keep() } else { output.leave() } {
                 Ok(file) => outcome.file = Some(file),
                 Err(error @ OutputError::Lost(_)) => {
-                    (outcome.stopped_by, outcome.complete, outcome.trouble) = (StoppedBy::Error, false, Some(error.to_string()));
+                    (outcome.stopped_by, outcome.complete, outcome.trouble) = (StoppedBy::Error, false, Some(error.to_string().into()));
                 }
                 Err(error) => {
-                    outcome.trouble = Some(format!("{error}; the whole recording is in {}", partial.display()));
+                    outcome.trouble = Some(format!("{error}; the whole recording is in {}", partial.display()).into());
                     (outcome.stopped_by, outcome.file) = (StoppedBy::Error, Some(partial));
                 }
             }

@@ -12,6 +12,7 @@ use super::trace_session::{Cut, StopLimit, Unfinished};
 use crate::analysis::{Live, SampleFilter, StackGroup};
 use crate::clr::{EventKind, SelectError, select};
 use crate::ipc::Rundown;
+use crate::model::SafeText;
 use crate::net::client::Client;
 use crate::nettrace::{Event, Metadata, Sink, ThreadId, forward_sink};
 
@@ -31,7 +32,7 @@ pub struct ThreadStacks {
     /// Threads with the same stack, most threads first.
     pub groups: Vec<StackGroup>,
     /// Names of threads by their number.
-    pub names: HashMap<u64, String>,
+    pub names: HashMap<u64, SafeText>,
     /// Whether all names of methods came.
     pub ended: Result<(), Unfinished>,
 }

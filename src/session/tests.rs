@@ -66,7 +66,7 @@ impl Bench {
     }
 
     fn plan(&self) -> Plan {
-        Plan { analysed: true, ..Plan::new(self.process.key, "Web".to_owned(), config(), self.file()) }
+        Plan { analysed: true, ..Plan::new(self.process.key, "Web".into(), config(), self.file()) }
     }
 
     async fn start(&self, plan: Plan) -> Recorder {

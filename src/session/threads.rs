@@ -55,7 +55,8 @@ mod tests {
 
     #[test]
     fn time_before_the_recording_does_not_count_and_threads_that_ended_stay() {
-        let thread = |thread, seconds| ThreadUse { thread, name: format!("t{thread}"), cpu: Duration::from_secs(seconds), state: 'S' };
+        let thread =
+            |thread, seconds| ThreadUse { thread, name: format!("t{thread}").into(), cpu: Duration::from_secs(seconds), state: 'S' };
         let mut threads = Threads::default();
         threads.take(vec![thread(9, 100), thread(7, 5)], true);
         threads.take(vec![thread(9, 103), thread(8, 2)], false);

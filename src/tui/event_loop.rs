@@ -273,8 +273,8 @@ impl Screen<'_> {
                 ForTerminal::Nothing => {}
                 ForTerminal::Copy { text, label } => {
                     let answer = match self.terminal.command(CopyToClipboard::to_clipboard_from(text)).context(NO_MORE_OUTPUT)? {
-                        true => Msg::Copied { label, to: Clipboard::Terminal },
-                        false => Msg::Failed(format!("the {label} was not copied: the terminal reads no output at the moment")),
+                        true => Msg::Copied { label: label.into(), to: Clipboard::Terminal },
+                        false => Msg::Failed(format!("the {label} was not copied: the terminal reads no output at the moment").into()),
                     };
                     update(&mut self.state, answer, self.clock.now());
                 }

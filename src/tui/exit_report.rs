@@ -28,22 +28,22 @@ pub fn write_stderr(text: &str, timeout: Duration) {
     }
 }
 
-/// Says something.
-pub(super) fn say(words: impl Display) {
-    write_stderr(&format!("dn-top: {words}\n"), TIMEOUT);
+/// Writes words to a person on standard error, whatever paths and names from outside they hold.
+pub fn say(words: impl Display) {
+    let lines: Vec<_> = words.to_string().lines().map(sanitise).collect();
+    write_stderr(&format!("dn-top: {}\n", lines.join("\n")), TIMEOUT);
 }
 
 /// Says what became of a recording.
 pub(super) fn print(recording: &Recording) {
     let Phase::Done(Outcome { file, trouble, .. }) = &recording.phase else { return };
-    let trouble = trouble.as_ref().map(|trouble| format!("; {}", sanitise(trouble))).unwrap_or_default();
+    let trouble = trouble.as_ref().map(|trouble| format!("; {trouble}")).unwrap_or_default();
     if let Some(kernel) = &recording.kernel {
-        let (name, elapsed) = (sanitise(&recording.name), Stopwatch(recording.elapsed));
-        return say(format_args!("{name} ({}) wrote to {} for {elapsed}{trouble}", recording.key.pid, sanitise(&kernel.to_string())));
+        let (name, elapsed) = (&recording.name, Stopwatch(recording.elapsed));
+        return say(format_args!("{name} ({}) wrote to {} for {elapsed}{trouble}", recording.key.pid, kernel));
     }
     let Some(file) = file else { return };
-    let file = sanitise(&file.to_string_lossy());
-    say(format_args!("{file}: {}, {} events{trouble}", Bytes(recording.bytes), Count(recording.events)));
+    say(format_args!("{}: {}, {} events{trouble}", file.display(), Bytes(recording.bytes), Count(recording.events)));
 }
 
 /// `1 recording`, `2 recordings`.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use tokio::sync::mpsc;
 
 use crate::app::{JobResult, Msg, Ticket};
-use crate::model::{Span, TraceFormat, sanitise};
+use crate::model::{Span, TraceFormat};
 use crate::session::{self, Destination, ExportOptions, ExportPart};
 
 /// What is to be exported.
@@ -24,7 +24,7 @@ pub(super) fn start(wanted: Wanted, inbox: mpsc::Sender<Msg>) {
     tokio::task::spawn_blocking(move || {
         let ticket = wanted.ticket;
         // The answer to a question of a dashboard that has gone is of no use.
-        let _ = inbox.blocking_send(Msg::JobDone { ticket, result: export(wanted, &inbox) });
+        let _ = inbox.blocking_send(Msg::job_done(ticket, export(wanted, &inbox)));
     });
 }
 
@@ -51,5 +51,5 @@ fn export(wanted: Wanted, inbox: &mpsc::Sender<Msg>) -> Result<JobResult, String
     let bytes = destination.metadata().ok().map(|facts| facts.len());
     // One that goes on has no end yet.
     let note = passes.iter().find_map(|pass| pass.trouble()).filter(|_| !grows);
-    Ok(JobResult { files: vec![sanitise(&destination.to_string_lossy())], bytes, note })
+    Ok(JobResult { files: vec![destination.to_string_lossy().into_owned().into()], bytes, note: note.map(Into::into) })
 }

@@ -42,7 +42,7 @@ impl Files {
             let result = match read_trace(&path, span, go_on) {
                 Ok(None) => return,
                 Ok(Some(contents)) => Ok(contents),
-                Err(trouble) => Err(trouble),
+                Err(trouble) => Err(trouble.into()),
             };
             // The receiver is gone once the dashboard has quit.
             let _ = inbox.blocking_send(Msg::FileRead { ticket, result });

@@ -46,7 +46,7 @@ pub(super) async fn hold(
     let mut session = match started {
         Ok(session) => session,
         Err(reason) => {
-            publish(Msg::TraceFailed { id, reason }).await;
+            publish(Msg::TraceFailed { id, reason: reason.into() }).await;
             return None;
         }
     };
@@ -66,7 +66,7 @@ pub(super) async fn hold(
         _ = requests.wait_for(|request| *request == StopRequest::Abandon) => Err("Stopped without waiting for the end of the session.".to_owned()),
     };
     let complete = ended.is_ok() && stopped_by != StoppedBy::TargetExit;
-    let over = step(Phase::Done(Outcome { stopped_by, complete, file: None, trouble: ended.err() }));
+    let over = step(Phase::Done(Outcome { stopped_by, complete, file: None, trouble: ended.err().map(Into::into) }));
     publish(Msg::Recording(Box::new(over.clone()))).await;
     Some(over)
 }
@@ -95,7 +95,7 @@ mod tests {
         let client = Client::new(Endpoint { key, socket });
         let order = Order { tracepoints: vec!["all".to_owned()], ..Order::default() };
         let (events, kernel) = order.user_events().unwrap().unwrap();
-        let start = Recording::starting(RecordingId(1), key, "Web".to_owned(), vec!["gc".to_owned()], Default::default());
+        let start = Recording::starting(RecordingId(1), key, "Web".into(), vec!["gc".to_owned()], Default::default());
         let data = data.map(|()| UserEventsData::pretended(folder.path()));
         let wanted = Wanted { recording: Recording { kernel: Some(kernel), ..start }, events, data, duration };
         let (sender, inbox) = mpsc::channel(9);

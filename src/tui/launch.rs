@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::tail::Tail;
 use crate::app::{JobResult, Msg, Ticket};
-use crate::model::{Order, RecordingId, sanitise};
+use crate::model::{Order, RecordingId, SafeText};
 use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, Plan, USUAL_START};
 
 /// Time between two looks at what it has written.
@@ -44,7 +44,7 @@ pub(super) async fn run(wanted: Wanted, start: oneshot::Sender<(Launched, Plan)>
         Err(trouble) => Err(trouble),
     };
     // The dashboard may have quit by now.
-    drop(inbox.send(Msg::JobDone { ticket, result }).await);
+    drop(inbox.send(Msg::job_done(ticket, result)).await);
 }
 
 /// Shows what was written since the last time.
@@ -61,12 +61,12 @@ async fn follow(
     inbox: &mpsc::Sender<Msg>,
 ) -> Result<JobResult, String> {
     let Wanted { words, id, order, output, ticket } = wanted;
-    let program = sanitise(words.first().map(String::as_str).unwrap_or_default());
+    let program = SafeText::new(words.first().map(String::as_str).unwrap_or_default());
     let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
     let mut launch = Launch::start(&words, ChildOutput::File(file), Orphans::Resume).map_err(|error| error.to_string())?;
     let ended = |code: u8, more: &str| {
-        let files = vec![sanitise(&output.to_string_lossy())];
-        Ok(JobResult { files, bytes: None, note: Some(format!("It ended with {code}{more}")) })
+        let files = vec![output.to_string_lossy().into_owned().into()];
+        Ok(JobResult { files, bytes: None, note: Some(format!("It ended with {code}{more}").into()) })
     };
     let mut late = false;
     let launched = loop {
@@ -75,7 +75,7 @@ async fn follow(
             LaunchEvent::NoRuntime => {
                 late = true;
                 let why = format!("no .NET runtime in it has connected in {} s: it is not recorded", USUAL_START.as_secs());
-                drop(inbox.send(Msg::Failed(format!("{program}: {why}"))).await);
+                drop(inbox.send(Msg::Failed(format!("{program}: {why}").into())).await);
             }
             LaunchEvent::Exited(code) if late => return ended(code, ", and nothing was recorded"),
             LaunchEvent::Exited(code) => return ended(code, ", and nothing was recorded: no .NET runtime in it connected"),
@@ -101,5 +101,5 @@ async fn introduce(launched: &Launched, program: &str, id: RecordingId, order: O
 fn create(path: &Path) -> Result<(File, Tail), String> {
     let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
     let both = made.and_then(|file| Ok((file.try_clone()?, Tail::new(file))));
-    both.map_err(|error| format!("{} cannot be made for its output: {error}", sanitise(&path.to_string_lossy())))
+    both.map_err(|error| format!("{} cannot be made for its output: {error}", path.display()))
 }

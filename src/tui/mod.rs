@@ -29,5 +29,5 @@ mod watches;
 
 pub use clipboard::clipboard_reaches;
 pub use event_loop::{Dashboard, Look, Machine, run};
-pub use exit_report::write_stderr;
+pub use exit_report::{say, write_stderr};
 pub use input_parser::InputParser;

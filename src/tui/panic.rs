@@ -32,7 +32,7 @@ pub(super) fn guard(inbox: mpsc::Sender<Msg>, device: Arc<Device>) {
             say(format_args!("what is being recorded is finished; {more}"));
         } else {
             // A full inbox loses the message; the task's own result still says that it failed.
-            let _ = inbox.try_send(Msg::TaskPanicked(format!("{words}; {more}")));
+            let _ = inbox.try_send(Msg::TaskPanicked(format!("{words}; {more}").into()));
         }
     }));
 }

@@ -39,8 +39,7 @@ impl Producer {
                 }
             };
             let (served, ()) = tokio::join!(serving, telling);
-            let result = served.map(|()| JobResult::default()).map_err(|error| error.to_string());
-            tell(Msg::JobDone { ticket, result }).await;
+            tell(Msg::job_done(ticket, served.map(|()| JobResult::default()))).await;
         });
     }
 

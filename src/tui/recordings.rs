@@ -142,12 +142,12 @@ async fn record(
     if let Some(launched) = &waiting
         && let Err(error) = launched.resume().await
     {
-        publish(Msg::Failed(format!("the program still waits at its start: {error}"))).await;
+        publish(Msg::Failed(format!("the program still waits at its start: {error}").into())).await;
     }
     let recorder = match started {
         Ok(recorder) => recorder,
         Err(error) => {
-            publish(Msg::TraceFailed { id, reason: error.to_string() }).await;
+            publish(Msg::TraceFailed { id, reason: error.to_string().into() }).await;
             return None;
         }
     };

@@ -17,7 +17,7 @@ use super::recordings::Recordings;
 use super::watches::Watches;
 use crate::app::{Clipboard, Effect, JobResult, Msg};
 use crate::ipc::Command;
-use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, sanitise};
+use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, SafeText, Variable};
 use crate::net::client::Client;
 use crate::net::port;
 use crate::net::user_events::Kernel;
@@ -93,8 +93,12 @@ impl Runner {
             Effect::Refresh => self.wake.notify_one(),
             Effect::ReadEnvironment { key, ticket } => self.ask(key, move |asked| async move {
                 let result = match asked {
-                    Ok((client, _)) => client.environment().await.map_err(|error| error.to_string()),
-                    Err(gone) => Err(gone),
+                    Ok((client, _)) => client
+                        .environment()
+                        .await
+                        .map(|raw| raw.iter().map(Variable::new).collect())
+                        .map_err(|error| error.to_string().into()),
+                    Err(gone) => Err(gone.into()),
                 };
                 Msg::Environment { ticket, result }
             }),
@@ -104,13 +108,13 @@ impl Runner {
             }),
             Effect::StartTrace { id, key, order } => {
                 if let Err(reason) = self.start_trace(id, key, *order) {
-                    self.tell(Msg::TraceFailed { id, reason });
+                    self.tell(Msg::TraceFailed { id, reason: reason.into() });
                 }
             }
             Effect::LookAtTracepoints { key } => {
                 let runtime = self.processes.get(&key).and_then(|process| process.runtime.as_ref());
                 let missing = session::user_events_missing(&Kernel::machine(), runtime);
-                self.tell(Msg::TracepointsMissing { key, missing });
+                self.tell(Msg::TracepointsMissing { key, missing: missing.into_iter().map(SafeText::from).collect() });
             }
             Effect::StopTrace { id } => self.recordings.stop(id),
             Effect::AbandonTrace { id } => self.recordings.abandon(id),
@@ -123,14 +127,14 @@ impl Runner {
                     let watch = Watch { process, interval: self.interval, meters };
                     self.watches.start(client, watch, ticket, self.inbox.clone());
                 }
-                Err(trouble) => self.tell(Msg::WatchEnded { ticket, trouble: Some(trouble) }),
+                Err(trouble) => self.tell(Msg::WatchEnded { ticket, trouble: Some(trouble.into()) }),
             },
             Effect::Unwatch { key } => self.watches.stop(key),
             Effect::FilterEvents { id, filter } => self.recordings.filter_events(id, filter),
             Effect::Dump { key, request, ticket } => {
                 let inbox = self.inbox.clone();
                 self.ask(key, move |asked| async move {
-                    let report = |stalled| drop(inbox.try_send(Msg::JobStalled { ticket, notice: stalled }));
+                    let report = |notice: String| drop(inbox.try_send(Msg::JobStalled { ticket, notice: notice.into() }));
                     let result = match asked {
                         Ok((client, process)) => {
                             session::dump(&client, &process, &request, report).await.map_err(|error| error.to_string())
@@ -138,10 +142,10 @@ impl Runner {
                         Err(gone) => Err(gone),
                     };
                     let done = |dumped: session::Dumped| {
-                        let note = dumped.bytes.is_none().then(|| "its size cannot be seen from here".to_owned());
+                        let note = dumped.bytes.is_none().then(|| "its size cannot be seen from here".into());
                         JobResult { files: vec![shown(&dumped.seen_here)], bytes: dumped.bytes, note }
                     };
-                    Msg::JobDone { ticket, result: result.map(done) }
+                    Msg::job_done(ticket, result.map(done))
                 });
             }
             Effect::PerfMap { key, kind, ticket } => self.ask(key, move |asked| async move {
@@ -150,17 +154,17 @@ impl Runner {
                     Err(gone) => Err(gone),
                 };
                 let done = |files: Vec<PathBuf>| {
-                    let note = (kind.is_some() && files.is_empty()).then(|| "its files cannot be seen from here yet".to_owned());
+                    let note = (kind.is_some() && files.is_empty()).then(|| "its files cannot be seen from here yet".into());
                     JobResult { files: files.iter().map(shown).collect(), bytes: None, note }
                 };
-                Msg::JobDone { ticket, result: result.map(done) }
+                Msg::job_done(ticket, result.map(done))
             }),
             Effect::Control { key, command, data, ticket } => self.ask(key, move |asked| async move {
                 let result = match asked {
                     Ok((client, _)) => control(&client, command, data.as_deref()).await,
                     Err(gone) => Err(gone),
                 };
-                Msg::JobDone { ticket, result: result.map(|()| JobResult::default()) }
+                Msg::job_done(ticket, result.map(|()| JobResult::default()))
             }),
             Effect::Launch { words, id, order, output, ticket } => {
                 let (start, started) = oneshot::channel();
@@ -170,7 +174,7 @@ impl Runner {
             }
             Effect::ServePort { path, ticket } => {
                 let result = self.serve(&path);
-                self.tell(Msg::JobDone { ticket, result });
+                self.tell(Msg::job_done(ticket, result));
                 self.wake.notify_one();
             }
             Effect::ClosePort { resume, ticket } => {
@@ -182,7 +186,7 @@ impl Runner {
                         None => Ok(JobResult::default()),
                     };
                     wake.notify_one();
-                    drop(inbox.send(Msg::JobDone { ticket, result }).await);
+                    drop(inbox.send(Msg::job_done(ticket, result)).await);
                 });
             }
             Effect::ServeProducer { targets, profiles, ticket } => match self.directory() {
@@ -190,7 +194,7 @@ impl Runner {
                     let settings = Settings { targets, profiles, ..Settings::default() };
                     self.producer.start(Serve { address: None, settings, directory }, ticket, self.inbox.clone());
                 }
-                Err(reason) => self.tell(Msg::JobDone { ticket, result: Err(reason) }),
+                Err(reason) => self.tell(Msg::job_done(ticket, Err(reason))),
             },
             Effect::EndProducer => self.producer.stop(),
             Effect::Resume { key, ticket } => {
@@ -203,7 +207,7 @@ impl Runner {
                         (Ok(_), None) => Ok(()),
                         (Err(gone), _) => Err(gone),
                     };
-                    Msg::JobDone { ticket, result: result.map(|()| JobResult::default()) }
+                    Msg::job_done(ticket, result.map(|()| JobResult::default()))
                 });
             }
             Effect::Copy { text, label } => return self.copy(text, label),
@@ -252,7 +256,7 @@ impl Runner {
         let clients = self.clients.as_ref().ok_or("recorded files are open, not processes")?;
         port::make_room();
         clients.serve(path).map_err(|error| error.to_string())?;
-        Ok(JobResult { files: vec![format!("DOTNET_DiagnosticPorts={}", shown(path))], ..JobResult::default() })
+        Ok(JobResult { files: vec![format!("DOTNET_DiagnosticPorts={}", shown(path)).into()], ..JobResult::default() })
     }
 
     /// Lets a task talk to a process and answer with a message.
@@ -273,7 +277,7 @@ impl Runner {
     /// To the desktop's clipboard if that is where the person is, else, or if that fails, through the terminal.
     fn copy(&mut self, text: String, label: String) -> ForTerminal {
         if text.len() > LONGEST_OSC52 && route(is_set) == Route::Terminal {
-            self.tell(Msg::Failed(format!("the {label} is too long for a terminal's clipboard ({} bytes)", text.len())));
+            self.tell(Msg::Failed(format!("the {label} is too long for a terminal's clipboard ({} bytes)", text.len()).into()));
             return ForTerminal::Nothing;
         }
         if route(is_set) == Route::Terminal {
@@ -282,9 +286,9 @@ impl Runner {
         let (set, inbox) = (self.desktop.set(text), self.inbox.clone());
         tokio::spawn(async move {
             let msg = if set.await {
-                Msg::Copied { label, to: Clipboard::Desktop }
+                Msg::Copied { label: label.into(), to: Clipboard::Desktop }
             } else {
-                Msg::Failed(format!("the {label} was not copied: the desktop's clipboard does not answer"))
+                Msg::Failed(format!("the {label} was not copied: the desktop's clipboard does not answer").into())
             };
             drop(inbox.send(msg).await);
         });
@@ -314,6 +318,6 @@ async fn close_port(clients: &Clients, waiting: &[Process]) -> Result<(), String
     Ok(())
 }
 
-fn shown(path: impl AsRef<std::path::Path>) -> String {
-    sanitise(&path.as_ref().to_string_lossy())
+fn shown(path: impl AsRef<std::path::Path>) -> SafeText {
+    SafeText::new(&path.as_ref().to_string_lossy())
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use crate::model::newest_lines;
+use crate::model::{SafeText, newest_lines};
 
 /// Bytes of the end that are looked at.
 const WINDOW: u64 = 64 * 1024;
@@ -22,7 +22,7 @@ impl Tail {
     }
 
     /// The newest lines, if there is anything new.
-    pub(super) fn news(&mut self) -> Option<Vec<String>> {
+    pub(super) fn news(&mut self) -> Option<Vec<SafeText>> {
         let len = self.file.metadata().ok()?.len();
         if len == self.seen {
             return None;
@@ -56,6 +56,6 @@ mod tests {
         (0..100).for_each(|_| writeln!(file, "{line}").unwrap());
         let lines = tail.news().unwrap();
         assert_eq!(lines.len(), 65, "the end alone");
-        assert!(lines.iter().all(|other| *other == line), "no part of a line");
+        assert!(lines.iter().all(|other| **other == line), "no part of a line");
     }
 }

@@ -35,7 +35,7 @@ pub(super) async fn watch(mut directory: Directory, ticks: Ticks, wake: Arc<Noti
             Err(_) if failed => None,
             Err(error) => {
                 failed = true;
-                Some(Msg::Failed(format!("the processes cannot be listed: {error}")))
+                Some(Msg::Failed(format!("the processes cannot be listed: {error}").into()))
             }
         };
         if let Some(msg) = msg

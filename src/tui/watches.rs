@@ -37,7 +37,7 @@ impl Watches {
             // The receiver is gone once the dashboard has quit.
             let tell = async |msg| drop(inbox.send(msg).await);
             let publish = |counters| tell(Msg::Watched { ticket, counters: Arc::new(counters) });
-            let trouble = session::watch(&client, &watch, stopped, publish).await.err();
+            let trouble = session::watch(&client, &watch, stopped, publish).await.err().map(Into::into);
             tell(Msg::WatchEnded { ticket, trouble }).await;
         });
     }

@@ -12,7 +12,7 @@ use ratatui::text::Span;
 use super::glyphs::to_ascii;
 use super::theme::Theme;
 pub(super) use crate::app::layout::{width, wrap};
-use crate::model::sanitise;
+use crate::model::safe;
 
 /// Bytes that safe text has in a cell at most.
 const LONGEST_CELL: usize = 64;
@@ -34,34 +34,28 @@ impl<'a> Canvas<'a> {
     }
 
     /// Writes text from here on, into at most so many columns; what does not fit is cut and marked. Says how many it took.
+    ///
+    /// It is the last line of defence: whatever text is given, no character reaches the terminal that it obeys.
     pub(super) fn text(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) -> u16 {
         let area = self.buffer.area;
         let room = room.min(area.right().saturating_sub(x));
         if room == 0 || y < area.top() || y >= area.bottom() || x < area.left() {
             return 0;
         }
-        let text = self.spell(text);
+        // A text takes no more columns than bytes. One that is far too long is not looked at to its end in every frame.
+        let longest = usize::from(room) * LONGEST_CELL;
+        let (start, rest) = text.split_at((0..=longest.min(text.len())).rfind(|end| text.is_char_boundary(*end)).unwrap_or(0));
+        let start = safe(start);
+        let text = self.spell(&start);
         // Nothing shines through from what was drawn here before.
         let style = Style::reset().patch(style);
-        // A text takes no more columns than bytes. One that is far too long is not measured to its end in every frame.
-        let longest = usize::from(room) * LONGEST_CELL;
-        let fits = text.len() <= usize::from(room) || text.len() <= longest && width(&text) <= room;
-        let (text, _) = text.split_at((0..=longest.min(text.len())).rfind(|end| text.is_char_boundary(*end)).unwrap_or(0));
-        let (end, _) = self.buffer.set_stringn(x, y, text, usize::from(if fits { room } else { room - 1 }), style);
+        let fits = rest.is_empty() && (text.len() <= usize::from(room) || width(&text) <= room);
+        let (end, _) = self.buffer.set_stringn(x, y, &text, usize::from(if fits { room } else { room - 1 }), style);
         if fits {
             return end - x;
         }
         let (end, _) = self.buffer.set_stringn(end, y, self.theme.glyphs.more, 1, style);
         end - x
-    }
-
-    /// Writes text that comes from a target and was not made safe yet.
-    pub(super) fn foreign(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) -> u16 {
-        if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
-            self.text(x, y, room, text, style)
-        } else {
-            self.text(x, y, room, &sanitise(text), style)
-        }
     }
 
     /// Writes text so that it ends where the room does.

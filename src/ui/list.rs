@@ -220,7 +220,7 @@ fn bars(canvas: &mut Canvas<'_>, area: Rect, values: &[f64], style: Style) {
 pub(super) fn pieces(canvas: &mut Canvas<'_>, area: Rect, line: &[(String, Role)]) -> u16 {
     let mut x = area.x;
     for (text, role) in line {
-        x += canvas.foreign(x, area.y, area.right().saturating_sub(x), text, canvas.theme.role(*role));
+        x += canvas.text(x, area.y, area.right().saturating_sub(x), text, canvas.theme.role(*role));
     }
     x - area.x
 }

@@ -6,7 +6,7 @@ use crate::analysis::{Field, Filter};
 use crate::app::help::{COLUMNS, HelpLine, help};
 use crate::app::layout::Layout;
 use crate::app::{Level, OutputView, Reader, State, Toast, Typing};
-use crate::model::{Stopwatch, sanitise};
+use crate::model::Stopwatch;
 
 use super::canvas::{Canvas, width, wrap};
 use super::theme::Theme;
@@ -95,9 +95,9 @@ pub(super) fn output(canvas: &mut Canvas<'_>, state: &State, view: &OutputView, 
     let (sign, style, stands) = match &job.ended {
         None => (theme.glyphs.waiting, theme.accent, format!("Running for {}.", Stopwatch(job.elapsed(state.now.elapsed)))),
         Some((_, Ok(result))) => (theme.glyphs.yes, theme.good, format!("{}.", result.note.as_deref().unwrap_or("It ended"))),
-        Some((_, Err(reason))) => (theme.glyphs.no, theme.bad, reason.clone()),
+        Some((_, Err(reason))) => (theme.glyphs.no, theme.bad, reason.to_string()),
     };
-    let file = job.what.output().map(|file| format!("  All of it: {}", sanitise(&file.to_string_lossy()))).unwrap_or_default();
+    let file = job.what.output().map(|file| format!("  All of it: {}", file.display())).unwrap_or_default();
     canvas.pieces(inside.x, inside.y, inside.width, &[(sign, style), (" ", style), (&stands, theme.strong), (&file, theme.dim)]);
     let track = Rect { x: inside.right() + 1, width: 1, ..body };
     canvas.scroll_mark(track, skip, height, rows.len());

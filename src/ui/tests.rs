@@ -335,7 +335,7 @@ fn hostile_text_costs_no_more_than_other_text() {
     let bytes = |name: &str| {
         let mut world = World::new(120, 40);
         let process = crate::app::world::process(42, name);
-        world.send(crate::app::Msg::Processes(vec![crate::model::Process { command_line: format!("dotnet {name}"), ..process }]));
+        world.send(crate::app::Msg::Processes(vec![crate::model::Process { command_line: format!("dotnet {name}").into(), ..process }]));
         let buffer = picture(&world, &Theme::dark(), 120, 40);
         let is_small = |symbol: &str| symbol.len() <= 64 * ratatui::text::Span::raw(symbol).width();
         assert!(buffer.content().iter().all(|cell| is_small(cell.symbol())), "{:?}", name.chars().take(9).collect::<String>());

@@ -7,7 +7,7 @@ use crate::app::tabs::phase_badge;
 use crate::app::{State, Tracked, lints};
 use crate::model::{
     ByteRate, Bytes, Count, CountRate, EventRate, Findings, Kept, KernelTrace, NameSearch, Nanoseconds, Outcome, Percent, Phase, Rate,
-    RunState, Scheduling, StoppedBy, Stopwatch, sanitise,
+    RunState, Scheduling, StoppedBy, Stopwatch,
 };
 
 use super::analysis::{Figure, figures, no_recording, warnings};
@@ -62,7 +62,7 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, findings: &Findings
         for column in 0..bar.min(8) as u16 {
             canvas.sign(area.x + 9 + column, y, theme.glyphs.meter[0], theme.events);
         }
-        canvas.foreign(area.x + 18, y, area.width.saturating_sub(18), &event.title(), theme.text);
+        canvas.text(area.x + 18, y, area.width.saturating_sub(18), &event.title(), theme.text);
     }
 }
 
@@ -107,11 +107,11 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
         _ => Some(&recording.file).filter(|file| !file.as_os_str().is_empty()),
     };
     if let Some(file) = file {
-        canvas.text(area.x, y, area.width, &sanitise(&file.to_string_lossy()), theme.dim);
+        canvas.text(area.x, y, area.width, &file.to_string_lossy(), theme.dim);
         y += 1;
     }
     if let Some((text, bad)) = names(&recording.names).filter(|_| tracked.is_active()) {
-        canvas.foreign(area.x, y, area.width, &text, if bad { theme.warn } else { theme.dim });
+        canvas.text(area.x, y, area.width, &text, if bad { theme.warn } else { theme.dim });
         y += 1;
     }
     if recording.unanalysed > 0 {
@@ -130,7 +130,7 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
 /// Where events go that do not come here, and who reads them. Says how many lines it took.
 fn destination(canvas: &mut Canvas<'_>, kernel: &KernelTrace, area: Rect) -> u16 {
     let theme = canvas.theme;
-    let places = sanitise(&kernel.to_string());
+    let places = kernel.to_string();
     let session = kernel.session.as_ref().map(|session| format!("   session {session}")).unwrap_or_default();
     canvas.pieces(area.x, area.y, area.width, &[(&places, theme.strong), (&session, theme.dim)]);
     canvas.wrapped(
@@ -197,7 +197,7 @@ fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(S
             }
             Some((format!("Rundown: {} in {} …  x abandons; the file stays readable.", Bytes(*bytes), Stopwatch(since)), false))
         }
-        Phase::Done(Outcome { trouble: Some(trouble), .. }) => Some((trouble.clone(), true)),
+        Phase::Done(Outcome { trouble: Some(trouble), .. }) => Some((trouble.to_string(), true)),
         Phase::Done(Outcome { stopped_by: StoppedBy::TargetExit, .. }) => Some(("The process ended.".to_owned(), true)),
         Phase::Done(Outcome { stopped_by: StoppedBy::Event, .. }) => Some(("Stop event received.".to_owned(), false)),
         Phase::Done(_) => None,

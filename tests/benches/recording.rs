@@ -124,7 +124,7 @@ async fn record(folder: &Path, stream: &Arc<[u8]>) -> (Duration, u64) {
         // The whole stream, and then the stop.
         max_bytes: Some(stream.len() as u64),
         analysed: std::env::args().any(|argument| argument == "analysed"),
-        ..Plan::new(ProcessKey { pid: 1, started: 1 }, "Busy".to_owned(), config(), file.clone())
+        ..Plan::new(ProcessKey { pid: 1, started: 1 }, "Busy".into(), config(), file.clone())
     };
     let recording = Recorder::start(client, plan).await.unwrap().finished().await;
     let took = begun.elapsed();

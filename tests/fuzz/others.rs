@@ -10,7 +10,7 @@ use dn_top::clr::{
     Trigger, format_provider, parse_event_ids, parse_level, parse_provider, parse_runtime_keywords, parse_tracepoints, select,
 };
 use dn_top::ipc::{Advertise, Command, CommandCode, EnvironmentBlock, LegacyRequest, Message, Reply, ReplyError, RuntimeVersion, Variable};
-use dn_top::model::{escape_json, format_size, newest_lines, parse_keep, parse_size, sanitise, sanitise_bytes, shown_command_line};
+use dn_top::model::{SafeText, escape_json, format_size, newest_lines, parse_keep, parse_size, sanitise, shown_command_line};
 use dn_top::net::discovery::{Scanner, Sources};
 use dn_top::net::endpoint::SocketName;
 use dn_top::nettrace::{Decoder, Keep, Limits, Recent, Refusal, SegmentStore};
@@ -163,15 +163,15 @@ fn look(folder: &Path, socket: &[u8]) {
     for scan in 0..3 {
         let Ok(rows) = scanner.scan(now + Duration::from_secs(scan)) else { return };
         for row in rows {
-            let words = [Some(row.name), Some(row.command_line), row.user, row.container, row.contact.reason().map(str::to_owned)];
-            words.into_iter().flatten().for_each(|text| is_safe(&text));
+            let words = [Some(row.name), Some(row.command_line), row.user, row.container, row.contact.reason().map(SafeText::from)];
+            words.into_iter().flatten().for_each(|text: SafeText| is_safe(&text));
         }
     }
 }
 
 /// The bytes are a text: an argument, a filter, the output of a program. What is read from it is written and read again.
 pub(crate) fn words(bytes: &[u8]) {
-    is_safe(&sanitise_bytes(bytes));
+    is_safe(&SafeText::from_bytes(bytes));
     newest_lines(bytes).iter().for_each(|line| is_safe(line));
     let text = String::from_utf8_lossy(bytes);
     is_safe(&sanitise(&text));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crossterm::event::Event;
 use dn_top::app::{Effect, Msg, Now, Options, State, update};
 use dn_top::ipc::RuntimeVersion;
-use dn_top::model::{Contact, Process, ProcessKey, RunState, Usage, newest_lines, sanitise, sanitise_bytes};
+use dn_top::model::{Contact, Process, ProcessKey, RunState, SafeText, Usage, newest_lines, sanitise};
 use dn_top::tui::InputParser;
 use dn_top::ui::{Theme, view};
 use ratatui::Terminal;
@@ -17,9 +17,9 @@ use ratatui::text::Span;
 
 /// The bytes are text from outside. What is shown of it controls nothing, is the same when it is made safe again, and no cell holds much of it.
 pub(crate) fn text(bytes: &[u8]) {
-    let safe = sanitise_bytes(bytes);
+    let safe = SafeText::from_bytes(bytes);
     assert!(!safe.contains(char::is_control), "{safe:?}");
-    assert_eq!(sanitise(&safe), safe, "safe text is left alone");
+    assert_eq!(sanitise(&safe), safe.as_str(), "safe text is left alone");
     for line in newest_lines(bytes) {
         assert!(!line.contains(char::is_control), "{line:?}");
     }
@@ -59,7 +59,7 @@ pub(crate) fn keys(bytes: &[u8]) {
         let happens = match piece.last() {
             Some(0xfe) => Some(Msg::Processes((1..=u32::from(piece[0] % 12)).map(process).collect())),
             Some(0xfd) => Some(Msg::Resize(u16::from(piece[0]), u16::from(piece.len() as u8))),
-            Some(0xfc) => Some(Msg::Failed(String::from_utf8_lossy(piece).into_owned())),
+            Some(0xfc) => Some(Msg::Failed(SafeText::from_bytes(piece))),
             Some(0xfb) => Some(Msg::Terminate),
             _ => Some(Msg::Tick),
         };
@@ -88,9 +88,9 @@ pub(crate) fn keys(bytes: &[u8]) {
 
 fn process(pid: u32) -> Process {
     Process {
-        name: format!("Service{pid}"),
+        name: format!("Service{pid}").into(),
         runtime: Some(RuntimeVersion::new(["9.0.7", "8.0.17", "3.1.23"][pid as usize % 3])),
-        command_line: "dotnet service.dll".to_owned(),
+        command_line: "dotnet service.dll".into(),
         socket: Some("/tmp/socket".into()),
         on_port: pid == 2,
         usage: Usage { cpu_percent: Some(pid as f32), rss_bytes: 1 << pid, threads: pid, ..Usage::default() },

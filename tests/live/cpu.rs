@@ -360,8 +360,7 @@ fn a_recording_that_is_looked_at_shows_cpu_time() {
         }
         let folder = folder();
         let config = select(&["dotnet-common", "dotnet-sampled-thread-time"], &[] as &[&str], None).unwrap().config;
-        let plan =
-            Plan { analysed: true, ..Plan::new(client.endpoint().key, "known".to_owned(), config, folder.path().join("a.nettrace")) };
+        let plan = Plan { analysed: true, ..Plan::new(client.endpoint().key, "known".into(), config, folder.path().join("a.nettrace")) };
         let recorder = Recorder::start(client, plan).await.unwrap();
         program.tell("spend 60000");
         let mut progress = recorder.progress();

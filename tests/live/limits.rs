@@ -27,7 +27,7 @@ async fn stops_though_its_socket_is_occupied(runtime: &Runtime) {
     let plan = |file, bytes, time| Plan {
         duration: Some(Duration::from_secs(1)),
         stop_limit: StopLimit { time, bytes },
-        ..Plan::new(client.endpoint().key, "any".to_owned(), config.clone(), file)
+        ..Plan::new(client.endpoint().key, "any".into(), config.clone(), file)
     };
     for (bytes, time, words) in [(0, PATIENCE, "the runtime kept sending after the stop"), (u64::MAX, Duration::from_secs(1), "within 1 s")]
     {

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::model::sanitise;
-
 use super::{Form, Purpose, Question, Subject};
 
 /// A port that is served, and who is connected to it.
@@ -38,7 +36,7 @@ impl Form {
 
 impl ClosePort {
     pub(super) fn effects(&self) -> Vec<String> {
-        let path = sanitise(&self.path.to_string_lossy());
+        let path = self.path.display();
         let mut names: Vec<_> = self.connected.iter().take(NAMED).map(ToString::to_string).collect();
         if let more @ 1.. = self.connected.len().saturating_sub(NAMED) {
             names.push(format!("{more} more"));

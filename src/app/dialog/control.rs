@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::ipc::{ClientData, Command, CommandCode, EnvironmentName, EnvironmentValue};
-use crate::model::{Process, RunState};
+use crate::model::{Process, RunState, SafeText};
 
 use super::dump::target_path;
 use super::{Form, Purpose, Question, Subject};
@@ -50,7 +50,7 @@ impl Change {
 #[derive(Debug)]
 pub struct Control {
     change: Change,
-    name: String,
+    name: SafeText,
     suspended: bool,
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::app::Now;
 use crate::ipc::{CommandCode, DumpFlags, DumpKind, DumpRequest, TargetPath};
-use crate::model::{Age, Bytes, Process, default_dump_path, is_elsewhere, seen_here};
+use crate::model::{Age, Bytes, Process, SafeText, default_dump_path, is_elsewhere, seen_here};
 
 use super::{Form, Purpose, Question, Subject};
 
@@ -13,7 +13,7 @@ use super::{Form, Purpose, Question, Subject};
 pub struct Dump {
     /// The larger of what is resident and what is writable: a dump holds writable memory that was never touched, too.
     bytes: u64,
-    user: String,
+    user: SafeText,
     /// The process, where it sees other files than we do.
     elsewhere: Option<Box<Process>>,
 }
@@ -46,7 +46,7 @@ impl Form {
     pub(in crate::app) fn dump(process: &Process, now: Now) -> Self {
         let facts = Dump {
             bytes: process.usage.heap_dump_bytes(),
-            user: process.user.clone().unwrap_or_else(|| format!("uid {}", process.uid)),
+            user: process.user.clone().unwrap_or_else(|| format!("uid {}", process.uid).into()),
             elsewhere: is_elsewhere(process).then(|| Box::new(process.clone())),
         };
         let subject = Subject { key: process.key, name: process.name.clone() };

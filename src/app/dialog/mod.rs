@@ -25,7 +25,7 @@ use std::fmt;
 
 use crate::analysis::Filter;
 use crate::app::OutputView;
-use crate::model::ProcessKey;
+use crate::model::{ProcessKey, SafeText};
 
 pub use chooser::Chooser;
 pub(super) use chooser::Chosen;
@@ -49,7 +49,7 @@ pub struct Subject {
     /// Which process.
     pub key: ProcessKey,
     /// Its name.
-    pub name: String,
+    pub name: SafeText,
 }
 
 impl fmt::Display for Subject {

@@ -1,13 +1,13 @@
 //! The resume dialog.
 
-use crate::model::Process;
+use crate::model::{Process, SafeText};
 
 use super::{Form, Purpose, Question, Subject};
 
 /// What the resume dialog knows.
 #[derive(Debug)]
 pub struct Resume {
-    name: String,
+    name: SafeText,
     /// How many processes wait, this one among them.
     waiting: usize,
 }

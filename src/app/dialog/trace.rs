@@ -2,7 +2,7 @@
 
 use crate::clr::{Trigger, parse_event_ids, parse_provider, parse_tracepoints, profile};
 use crate::ipc::{Capabilities, CommandCode};
-use crate::model::{Order, Process, format_size, parse_keep, parse_size};
+use crate::model::{Order, Process, SafeText, format_size, parse_keep, parse_size};
 
 use super::words::words;
 use super::{Field, Form, Purpose, Question, Subject};
@@ -16,7 +16,7 @@ pub struct Trace {
     /// The command line that records the same.
     pub(super) command_line: String,
     /// What is missing for tracepoints here, as far as it is known; a sentence each.
-    missing: Vec<String>,
+    missing: Vec<SafeText>,
     /// What does not go together.
     trouble: Option<String>,
     warnings: Vec<String>,
@@ -186,7 +186,7 @@ impl Form {
     }
 
     /// Takes in what is missing for tracepoints.
-    pub(in crate::app) fn take_missing(&mut self, missing: Vec<String>) {
+    pub(in crate::app) fn take_missing(&mut self, missing: Vec<SafeText>) {
         if let Purpose::Trace(trace) = &mut self.purpose {
             trace.missing = missing;
         }

@@ -36,7 +36,7 @@ fn empty(state: &State) -> (String, Role) {
     match &state.details.environment {
         Answer::Here(variables) if variables.is_empty() => ("No environment variables.".to_owned(), Role::Dim),
         Answer::Here(_) => ("No variable matches the filter.".to_owned(), Role::Dim),
-        Answer::Failed(reason) => (reason.clone(), Role::Warning),
+        Answer::Failed(reason) => (reason.to_string(), Role::Warning),
         Answer::Unasked | Answer::Asked(_) => match Action::Environment.status(state) {
             Status::Refused(reason) => (reason, Role::Warning),
             Status::Ready | Status::Idle => ("Reading the environment …".to_owned(), Role::Dim),

@@ -92,7 +92,7 @@ fn state_of_job(job: &Job) -> (Sign, Role, String, Role) {
             };
             (Sign::Waiting, Role::Accent, words, Role::Accent)
         }
-        Some((_, Err(reason))) => (Sign::No, Role::Bad, reason.clone(), Role::Warning),
+        Some((_, Err(reason))) => (Sign::No, Role::Bad, reason.to_string(), Role::Warning),
         Some((_, Ok(result))) => {
             let size = result.bytes.map(|bytes| format!("{}  ", Bytes(bytes))).unwrap_or_default();
             let note = result.note.as_deref().map(|note| format!("  {note}")).unwrap_or_default();

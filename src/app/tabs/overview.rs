@@ -13,7 +13,7 @@ use crate::app::state::State;
 use crate::app::text::wrap;
 use crate::app::usage::History;
 use crate::app::watches::Finding;
-use crate::model::{Age, ByteRate, Bytes, Capability, Count, CountRate, Process, is_elsewhere, sanitise, seen_here, temporary_folder};
+use crate::model::{Age, ByteRate, Bytes, Capability, Count, CountRate, Process, is_elsewhere, seen_here, temporary_folder};
 
 /// A figure over time.
 pub struct Graph {
@@ -430,14 +430,14 @@ fn details(process: &Process) -> Vec<(&'static str, String)> {
     let mut details = Vec::new();
     if is_elsewhere(process) {
         // What it writes is where it sees it, and we get at it on another way.
-        let both = |path: &Path| sanitise(&format!("{} · from here {}", path.display(), seen_here(process, path).display()));
+        let both = |path: &Path| format!("{} · from here {}", path.display(), seen_here(process, path).display());
         details.push(("Dump folder", both(&temporary_folder(process))));
         details.push(("Perf map", both(Path::new(&format!("/tmp/perf-{}.map", process.ns_pid)))));
     }
     // Above, it is cut where there is little room.
-    details.push((COMMAND, process.command_line.clone()));
+    details.push((COMMAND, process.command_line.to_string()));
     if let Some(socket) = &process.socket {
-        details.push(("Socket", sanitise(&socket.to_string_lossy())));
+        details.push(("Socket", socket.to_string_lossy().into_owned()));
     }
     if let Some(cookie) = &process.cookie {
         details.push(("Cookie", cookie.to_string()));

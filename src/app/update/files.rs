@@ -2,7 +2,7 @@
 
 use crate::app::toast::Level;
 use crate::app::{Effect, OpenFile, State, Ticket};
-use crate::model::{FileContents, NameSearch, Outcome, Phase, Recording, StoppedBy, sanitise};
+use crate::model::{FileContents, NameSearch, Outcome, Phase, Recording, SafeText, StoppedBy};
 
 /// Changes the range of the selected file.
 pub(in crate::app) fn walk(state: &mut State, change: impl Fn(&mut OpenFile)) {
@@ -44,9 +44,9 @@ pub(in crate::app) fn progress(state: &mut State, ticket: Ticket, bytes: u64) ->
 }
 
 /// A file was read, or cannot be.
-pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<FileContents, String>) -> Vec<Effect> {
+pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<FileContents, SafeText>) -> Vec<Effect> {
     let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) else {
-        let trouble = result.as_ref().err().map(|trouble| sanitise(trouble));
+        let trouble = result.as_ref().err().cloned();
         if state.recordings.answer(ticket, result) {
             state.dirty = true;
             if let Some(trouble) = trouble {
@@ -60,7 +60,7 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
     let contents = match result {
         Ok(contents) => contents,
         Err(trouble) => {
-            state.say(Level::Error, sanitise(&trouble));
+            state.say(Level::Error, trouble);
             return Vec::new();
         }
     };
@@ -70,8 +70,7 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
         file.end = Some(end);
     }
     let path = file.path();
-    let outcome =
-        Outcome { stopped_by: StoppedBy::Interrupt, complete, file: Some(path.clone()), trouble: trouble.as_deref().map(sanitise) };
+    let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete, file: Some(path.clone()), trouble };
     let totals = findings.snapshot.totals;
     let recording = Recording {
         id: file.recording(),

@@ -50,7 +50,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::Environment { ticket, result } => replies::environment(state, ticket, result),
         Msg::TracepointsMissing { key, missing } => replies::tracepoints_missing(state, key, missing),
         Msg::Recording(recording) => replies::recording(state, *recording),
-        Msg::TraceFailed { id, reason } => replies::trace_failed(state, id, &reason),
+        Msg::TraceFailed { id, reason } => replies::trace_failed(state, id, reason),
         Msg::JobProgress { ticket, percent } => {
             state.jobs.advance(ticket, percent);
             state.dirty = true;
@@ -67,7 +67,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::Producer { ticket, report } => replies::producer(state, ticket, report),
         Msg::JobDone { ticket, result } => replies::job_done(state, ticket, result),
         Msg::Copied { label, to } => replies::copied(state, &label, to),
-        Msg::Failed(reason) => replies::failed(state, &reason),
+        Msg::Failed(reason) => replies::failed(state, reason),
         Msg::Terminate => leaving::terminate(state),
         Msg::TaskPanicked(text) => replies::task_panicked(state, &text),
     };
@@ -75,7 +75,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
     effects
 }
 
-fn warn(state: &mut State, text: impl Into<String>) -> Vec<Effect> {
+fn warn(state: &mut State, text: impl Into<crate::model::SafeText>) -> Vec<Effect> {
     state.say(Level::Warning, text);
     Vec::new()
 }

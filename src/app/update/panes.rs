@@ -282,10 +282,10 @@ fn copyable(state: &State) -> Vec<CopyItem> {
         && let Some((index, variable)) = state.variable()
     {
         if state.details.is_readable(index) {
-            add("value", variable.value.clone());
+            add("value", variable.value.to_string());
             add("NAME=value", format!("{}={}", variable.name, variable.value));
         }
-        add("variable name", variable.name.clone());
+        add("variable name", variable.name.to_string());
     }
     if context == Context::Jobs
         && let Some(activity) = state.selected_activity()
@@ -315,10 +315,10 @@ fn copyable(state: &State) -> Vec<CopyItem> {
         if process.ns_pid != process.key.pid {
             add("pid in its container", process.ns_pid.to_string());
         }
-        add("name", process.name.clone());
-        add("command line", process.command_line.clone());
+        add("name", process.name.to_string());
+        add("command line", process.command_line.to_string());
         add("socket", process.socket.as_ref().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default());
-        add("container", process.container.clone().unwrap_or_default());
+        add("container", process.container.as_deref().unwrap_or_default().to_owned());
         add("why", process.contact.reason().unwrap_or_default().to_owned());
     }
     items

@@ -8,7 +8,7 @@ use crate::app::list::Row;
 use crate::app::toast::Level;
 use crate::app::{Effect, Job, JobKind, OutputView, Producer, State, Tab, Ticket};
 use crate::ipc::{DumpRequest, PerfMapKind};
-use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, RunState, Scheduling, file_stem, sanitise, shown_command_line};
+use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, RunState, SafeText, Scheduling, file_stem, shown_command_line};
 
 /// Stops the recording of the selected process, or starts one.
 pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
@@ -126,7 +126,7 @@ pub(in crate::app) fn control(state: &mut State, subject: Subject, change: Chang
 pub(in crate::app) fn launch(state: &mut State, program: Program) -> Vec<Effect> {
     let Program { words, order, output } = program;
     let name = words.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default().to_owned();
-    let subject = Subject { key: ProcessKey { pid: 0, started: 0 }, name: name.clone() };
+    let subject = Subject { key: ProcessKey { pid: 0, started: 0 }, name: name.clone().into() };
     let output = output.unwrap_or_else(|| format!("{}_{}.out", file_stem(&name), state.now.file_stamp()).into());
     let ticket = begin(state, subject, JobKind::Launch { line: shown_command_line(&words.join(" ")), output: output.clone() });
     let id = state.recordings.next_id();
@@ -172,11 +172,11 @@ pub(in crate::app) fn producer(state: &mut State, served: Served) -> Vec<Effect>
 
 /// For what is done to no process.
 fn ourselves() -> Subject {
-    Subject { key: ProcessKey { pid: 0, started: 0 }, name: "dn-top".to_owned() }
+    Subject { key: ProcessKey { pid: 0, started: 0 }, name: "dn-top".into() }
 }
 
 /// A program that was started wrote something.
-pub(in crate::app) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[String]>) -> Vec<Effect> {
+pub(in crate::app) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[SafeText]>) -> Vec<Effect> {
     if let Some(Overlay::Output(view)) = &mut state.overlay
         && view.ticket == ticket
     {
@@ -188,7 +188,7 @@ pub(in crate::app) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[Strin
 
 /// A program that was started waits to be recorded.
 pub(in crate::app) fn launched(state: &mut State, ticket: Ticket, recording: Recording) -> Vec<Effect> {
-    let subject = Subject { key: recording.key, name: sanitise(&recording.name) };
+    let subject = Subject { key: recording.key, name: recording.name.clone() };
     state.say(Level::Info, format!("{subject} starts and is recorded."));
     state.jobs.identify(ticket, subject);
     state.recordings.begin(recording, state.now.elapsed);

@@ -5,42 +5,19 @@ use crate::app::recordings::Change;
 use crate::app::toast::Level;
 use crate::app::{Clipboard, Effect, JobKind, JobResult, State, Ticket};
 use crate::model::{
-    Bytes, Contact, Count, Outcome, Phase, Process, ProcessKey, ProducerReport, Recording, RecordingId, Scheduling, StoppedBy, Stopwatch,
-    Variable, sanitise,
+    Bytes, Count, Outcome, Phase, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, StoppedBy, Stopwatch, Variable,
 };
 
 use super::process::mark_recordings;
 
-/// Makes text safe to show, where it is not already.
-fn clean(text: &mut String) {
-    if !text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
-        *text = sanitise(text);
-    }
-}
-
 /// Characters of a process's name; an assembly's may be as long as a message of its runtime.
 const LONGEST_NAME: usize = 200;
 
-/// Cuts text to so many characters.
-fn cut(text: &mut String, longest: usize) {
-    if let Some((end, _)) = text.char_indices().nth(longest) {
-        text.truncate(end);
-        text.push('…');
-    }
-}
-
-fn clean_process(process: &mut Process) {
-    let Process { name, os, arch, rid, command_line, user, container, contact, .. } = process;
-    cut(name, LONGEST_NAME);
-    [name, command_line].into_iter().chain([os, arch, rid, user, container].into_iter().flatten()).for_each(clean);
-    if let Contact::Trouble { reason, .. } = contact {
-        clean(reason);
-    }
-}
-
 /// All processes, as they are now.
 pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<Effect> {
-    processes.iter_mut().for_each(clean_process);
+    for process in &mut processes {
+        process.name = std::mem::take(&mut process.name).cut(LONGEST_NAME);
+    }
     let alive = |key| processes.iter().any(|process| process.key == key);
     // A dialog about a process that ended must not be answered.
     let orphan = state.overlay.as_ref().and_then(|overlay| overlay.subject()).filter(|subject| !alive(subject.key)).cloned();
@@ -75,16 +52,9 @@ fn ages(process: &Process, unix_ms: u64) -> u64 {
     if seconds < 60 { seconds } else { seconds / 60 * 60 }
 }
 
-pub(super) fn environment(state: &mut State, ticket: Ticket, mut result: Result<Vec<Variable>, String>) -> Vec<Effect> {
-    match &mut result {
-        Ok(variables) => {
-            for variable in variables.iter_mut() {
-                clean(&mut variable.name);
-                clean(&mut variable.value);
-            }
-            variables.sort_by(|a, b| a.name.cmp(&b.name));
-        }
-        Err(reason) => clean(reason),
+pub(super) fn environment(state: &mut State, ticket: Ticket, mut result: Result<Vec<Variable>, SafeText>) -> Vec<Effect> {
+    if let Ok(variables) = &mut result {
+        variables.sort_by(|a, b| a.name.cmp(&b.name));
     }
     if state.details.environment.take(ticket, result) {
         state.dirty = true;
@@ -93,19 +63,11 @@ pub(super) fn environment(state: &mut State, ticket: Ticket, mut result: Result<
 }
 
 /// How a recording stands.
-pub(super) fn recording(state: &mut State, mut recording: Recording) -> Vec<Effect> {
-    clean(&mut recording.name);
-    recording.what.iter_mut().for_each(clean);
-    if let Phase::Done(Outcome { trouble: Some(trouble), .. }) = &mut recording.phase {
-        clean(trouble);
-    }
-    if let Some(Scheduling::Missing(why)) = &mut recording.scheduling {
-        clean(why);
-    }
+pub(super) fn recording(state: &mut State, recording: Recording) -> Vec<Effect> {
     let subject = Subject { key: recording.key, name: recording.name.clone() };
     let id = recording.id;
     let (bytes, events, dropped) = (recording.bytes, recording.events, recording.dropped);
-    let kernel = recording.kernel.clone().map(|kernel| (sanitise(&kernel.to_string()), Stopwatch(recording.elapsed)));
+    let kernel = recording.kernel.clone().map(|kernel| (kernel.to_string(), Stopwatch(recording.elapsed)));
     match state.recordings.hear(recording, state.now.elapsed) {
         Change::Nothing => return Vec::new(),
         Change::Numbers if state.pause.is_some() => return Vec::new(),
@@ -142,7 +104,7 @@ fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped:
         return (Level::Error, format!("{subject}: nothing was recorded.{trouble}"));
     };
     let loss = if dropped > 0 { format!(", {} dropped", Count(dropped)) } else { String::new() };
-    let what = format!("{}, {} events{loss}, in {}", Bytes(bytes), Count(events), sanitise(&file.to_string_lossy()));
+    let what = format!("{}, {} events{loss}, in {}", Bytes(bytes), Count(events), file.display());
     match (outcome.stopped_by, outcome.complete) {
         (StoppedBy::Error, _) => (Level::Error, format!("{subject}: the recording failed.{trouble} Kept: {what}")),
         (StoppedBy::TargetExit, _) => (Level::Warning, format!("{subject} ended while it was recorded.{trouble} Kept: {what}")),
@@ -153,8 +115,7 @@ fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped:
 }
 
 /// What is missing for tracepoints, for a form that asks about them.
-pub(super) fn tracepoints_missing(state: &mut State, key: ProcessKey, mut missing: Vec<String>) -> Vec<Effect> {
-    missing.iter_mut().for_each(clean);
+pub(super) fn tracepoints_missing(state: &mut State, key: ProcessKey, missing: Vec<SafeText>) -> Vec<Effect> {
     if let Some(Overlay::Form(form) | Overlay::Choose(Chooser { form, .. })) = &mut state.overlay
         && form.subject.as_ref().is_some_and(|subject| subject.key == key)
     {
@@ -164,30 +125,21 @@ pub(super) fn tracepoints_missing(state: &mut State, key: ProcessKey, mut missin
     Vec::new()
 }
 
-pub(super) fn trace_failed(state: &mut State, id: RecordingId, reason: &str) -> Vec<Effect> {
+pub(super) fn trace_failed(state: &mut State, id: RecordingId, reason: SafeText) -> Vec<Effect> {
     let Some(tracked) = state.recordings.all().iter().find(|tracked| tracked.value.id == id) else { return Vec::new() };
     let mut failed = tracked.value.clone();
     failed.elapsed = tracked.elapsed(state.now.elapsed);
-    failed.phase = Phase::Done(Outcome { stopped_by: StoppedBy::Error, complete: false, file: None, trouble: Some(reason.to_owned()) });
+    failed.phase = Phase::Done(Outcome { stopped_by: StoppedBy::Error, complete: false, file: None, trouble: Some(reason) });
     recording(state, failed)
 }
 
 /// How it goes with serving Perfetto's tracing service.
-pub(super) fn producer(state: &mut State, ticket: Ticket, mut report: ProducerReport) -> Vec<Effect> {
+pub(super) fn producer(state: &mut State, ticket: Ticket, report: ProducerReport) -> Vec<Effect> {
     let Some(producer) = state.producer.as_mut().filter(|producer| producer.ticket == ticket) else { return Vec::new() };
-    let level = match &mut report {
-        ProducerReport::Connected(text) => {
-            clean(text);
-            Some(Level::Good)
-        }
-        ProducerReport::Waiting(text) | ProducerReport::Trouble(text) => {
-            clean(text);
-            Some(Level::Warning)
-        }
-        ProducerReport::Started { processes, troubles, .. } => {
-            processes.iter_mut().chain(troubles.iter_mut()).for_each(clean);
-            Some(if troubles.is_empty() { Level::Info } else { Level::Warning })
-        }
+    let level = match &report {
+        ProducerReport::Connected(_) => Some(Level::Good),
+        ProducerReport::Waiting(_) | ProducerReport::Trouble(_) => Some(Level::Warning),
+        ProducerReport::Started { troubles, .. } => Some(if troubles.is_empty() { Level::Info } else { Level::Warning }),
         ProducerReport::Progress { .. } => None,
         ProducerReport::Ended { packets, .. } => Some(if packets.dropped > 0 { Level::Warning } else { Level::Good }),
     };
@@ -203,14 +155,7 @@ pub(super) fn producer(state: &mut State, ticket: Ticket, mut report: ProducerRe
 }
 
 /// A dump or perf map command is over.
-pub(super) fn job_done(state: &mut State, ticket: Ticket, mut result: Result<JobResult, String>) -> Vec<Effect> {
-    match &mut result {
-        Ok(JobResult { files, note, .. }) => files.iter_mut().chain(note).for_each(clean),
-        // What createdump says comes in lines.
-        Err(reason) => {
-            *reason = reason.lines().map(|line| sanitise(line.trim())).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" · ")
-        }
-    }
+pub(super) fn job_done(state: &mut State, ticket: Ticket, result: Result<JobResult, SafeText>) -> Vec<Effect> {
     let now = state.now.elapsed;
     let Some(job) = state.jobs.end(ticket, result, now) else { return Vec::new() };
     match (&job.what, &job.ended) {
@@ -240,16 +185,16 @@ pub(super) fn copied(state: &mut State, label: &str, to: Clipboard) -> Vec<Effec
         Clipboard::Desktop => "copied",
         Clipboard::Terminal => "sent to the terminal's clipboard",
     };
-    state.say(Level::Good, format!("{} {place}", sanitise(label)));
+    state.say(Level::Good, format!("{label} {place}"));
     Vec::new()
 }
 
-pub(super) fn failed(state: &mut State, reason: &str) -> Vec<Effect> {
-    state.say(Level::Error, sanitise(reason));
+pub(super) fn failed(state: &mut State, reason: SafeText) -> Vec<Effect> {
+    state.say(Level::Error, reason);
     Vec::new()
 }
 
 pub(super) fn task_panicked(state: &mut State, text: &str) -> Vec<Effect> {
-    state.say(Level::Error, format!("A part of dn-top broke: {}. The rest goes on.", sanitise(text)));
+    state.say(Level::Error, format!("A part of dn-top broke: {text}. The rest goes on."));
     Vec::new()
 }

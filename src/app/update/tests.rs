@@ -22,7 +22,7 @@ use crate::app::world::World;
 impl World {
     /// What is said in the corner, newest first.
     fn said(&self) -> Vec<String> {
-        self.state.toasts.shown(self.now.elapsed).map(|toast| toast.text.clone()).collect()
+        self.state.toasts.shown(self.now.elapsed).map(|toast| toast.text.to_string()).collect()
     }
 
     fn said_last(&self) -> String {
@@ -30,6 +30,6 @@ impl World {
     }
 
     fn selected_name(&self) -> String {
-        self.state.selected().map(|row| row.process.name.clone()).unwrap_or_default()
+        self.state.selected().map(|row| row.process.name.to_string()).unwrap_or_default()
     }
 }

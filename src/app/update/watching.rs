@@ -8,9 +8,9 @@ use crate::app::action::attach;
 use crate::app::details::WATCHED;
 use crate::app::toast::Level;
 use crate::app::{AutoWatch, Effect, Row, State, Ticket, Watch};
-use crate::model::{Contact, ProcessKey, RunState, sanitise};
+use crate::model::{Contact, ProcessKey, RunState, SafeText};
 
-/// How long a process that is no longer selected goes on being watched: who moves back and forth begins no sessions.
+/// How long a process that is no longer selected goes on being watched: moving back and forth begins no sessions.
 const LINGER: Duration = Duration::from_secs(5);
 /// Watches that follow the selection at most.
 const FOLLOWING: usize = 3;
@@ -133,14 +133,14 @@ pub(in crate::app) fn heard(state: &mut State, ticket: Ticket, counters: Arc<Cou
 }
 
 /// A watch is over: the process ended, or the sentence says why.
-pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<String>) -> Vec<Effect> {
+pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<SafeText>) -> Vec<Effect> {
     let Some(key) = state.watches.ended(ticket) else { return Vec::new() };
     state.watches.turn_off(key);
     mark(state);
     state.dirty = true;
     if let Some(trouble) = trouble {
         let name = state.list.find(key).map(|row| row.process.name.clone()).unwrap_or_default();
-        state.say(Level::Error, format!("{name} ({}) is not watched: {}", key.pid, sanitise(&trouble)));
+        state.say(Level::Error, format!("{name} ({}) is not watched: {trouble}", key.pid));
     }
     Vec::new()
 }

@@ -19,7 +19,7 @@ use super::record::Interrupts;
 use super::target::{called, connect_running, not_started};
 use crate::analysis::CountersSnapshot;
 use crate::ipc::BufferMb;
-use crate::model::{Process, sanitise};
+use crate::model::Process;
 use crate::session::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection, Unfinished};
 
 /// dotnet-counters' share of the target's memory.
@@ -86,7 +86,7 @@ async fn follow(
                 }
             }
             CounterEvent::OtherLimits(limits) => {
-                let every = sanitise(&limits.refresh_interval);
+                let every = limits.refresh_interval;
                 print::say(format_args!("another session collects the meters every {every} s and with other limits: using the same"));
                 output.printer.begin();
             }

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, MeterNotice, told_once};
 use crate::cli::args::CounterFormat;
-use crate::cli::print;
+use crate::cli::print::{self, Safe};
 use crate::model::{Number, sanitise};
 use crate::session::CounterSelection;
 
@@ -156,6 +156,7 @@ fn json(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot]) -> i
 
 /// The columns of dotnet-counters.
 fn csv(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], headed: bool) -> io::Result<()> {
+    let out = &mut Safe(out);
     if !headed {
         writeln!(out, "Timestamp,Provider,Counter Name,Counter Type,Mean/Increment")?;
     }
@@ -171,17 +172,18 @@ fn csv(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], heade
 }
 
 fn text(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot], headed: bool) -> io::Result<()> {
+    let out = &mut Safe(out);
     let gap = if headed { "\n" } else { "" };
     writeln!(out, "{gap}{}", now.to_zoned(TimeZone::system()).strftime("%H:%M:%S"))?;
     let mut group = None;
     for Row { counter, unit, tags, value, .. } in counters.iter().flat_map(|counter| rows(counter)) {
         if group != Some(&counter.group) {
             group = Some(&counter.group);
-            writeln!(out, "[{}]", sanitise(&counter.group))?;
+            writeln!(out, "[{}]", counter.group)?;
         }
         let value = value.map_or("-".to_owned(), plain);
         let name = format!("{}{}{}", counter.display_name, bracketed(" (", &unit, ")"), bracketed(" [", &tags, "]"));
-        writeln!(out, "    {value:>15}  {}", sanitise(&name))?;
+        writeln!(out, "    {value:>15}  {name}")?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! A stream as packets for a tracing service, while it comes.
 
 use std::cell::RefCell;
+use std::hash::Hash;
 use std::io::{self, Write};
 use std::rc::Rc;
 
@@ -59,7 +60,7 @@ impl Write for Packets {
 }
 
 /// Packets that show sentences at a moment, nanoseconds of the monotonic clock, each as a `packet` field of a `Trace`. They need a sequence of their own.
-pub fn notices(at: u64, sentences: &[String]) -> Vec<u8> {
+pub fn notices(at: u64, sentences: &[impl AsRef<str> + Hash]) -> Vec<u8> {
     live::notices(at, sentences)
 }
 

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Cause, Client, ExchangeError};
 use crate::ipc::CommandCode;
-use crate::model::{ProcessKey, ThreadUse, sanitise_bytes};
+use crate::model::{ProcessKey, SafeText, ThreadUse};
 use crate::net::proc::{Proc, ThreadTimes, Threads};
 use crate::net::process_exit;
 
@@ -42,15 +42,15 @@ impl Client {
     }
 
     /// Names of the threads of the process, by the number that the process itself knows them by. Empty where /proc does not show them.
-    pub fn thread_names(&self) -> HashMap<u64, String> {
+    pub fn thread_names(&self) -> HashMap<u64, SafeText> {
         let names = self.own_proc().and_then(|proc| proc.thread_names(self.endpoint.key.pid).ok()).unwrap_or_default();
-        names.into_iter().map(|(thread, name)| (thread, sanitise_bytes(&name))).collect()
+        names.into_iter().map(|(thread, name)| (thread, SafeText::from_bytes(&name))).collect()
     }
 
     /// The threads of the process with the time that each has had on a processor so far, no more than `most`. Empty where /proc does not show them.
     pub fn thread_times(&self, most: usize) -> Vec<ThreadUse> {
         let times = self.own_proc().and_then(|proc| proc.thread_times(self.endpoint.key.pid, most).ok()).unwrap_or_default();
-        let thread = |(thread, name, cpu, state): ThreadTimes| ThreadUse { thread, name: sanitise_bytes(&name), cpu, state };
+        let thread = |(thread, name, cpu, state): ThreadTimes| ThreadUse { thread, name: SafeText::from_bytes(&name), cpu, state };
         times.into_iter().map(thread).collect()
     }
 

@@ -4,17 +4,17 @@ use std::path::Path;
 
 use super::processes::{ScannedProcess, SocketDir};
 use super::sockets::Candidate;
-use crate::model::{Contact, Trouble, sanitise, sanitise_bytes};
+use crate::model::{Contact, SafeText, Trouble};
 use crate::net::endpoint::{LONGEST_PATH, SocketName};
 use crate::net::peer::PeerError;
 use crate::net::proc::Proc;
 
 fn trouble(kind: Trouble, reason: String) -> Contact {
-    Contact::Trouble { kind, reason }
+    Contact::Trouble { kind, reason: reason.into() }
 }
 
 /// It is another user's, and we are not root.
-pub(super) fn denied(uid: u32, user: Option<&str>) -> Contact {
+pub(super) fn denied(uid: u32, user: Option<&SafeText>) -> Contact {
     let (who, how) = match (uid, user) {
         (0, _) => ("root".to_owned(), "only root may attach: run `sudo dn-top`".to_owned()),
         (_, Some(user)) => {
@@ -48,27 +48,26 @@ pub(super) fn stale(name: SocketName, pid_lives_on: bool) -> Contact {
 /// What has the name of its socket is of another user, or no socket.
 pub(super) fn foreign(path: &Path, candidate: Candidate, uid: u32) -> Contact {
     let why = if candidate.is_socket { PeerError::File { file: candidate.uid, process: uid } } else { PeerError::NotASocket };
-    trouble(Trouble::Unverified, format!("{why} (socket {})", sanitise(&path.to_string_lossy())))
+    trouble(Trouble::Unverified, format!("{why} (socket {})", path.display()))
 }
 
 /// A runtime is in the process, and none of the sockets is its own.
-pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, our_uid: u32, user: Option<&str>) -> Contact {
+pub(super) fn without_socket(proc: &Proc, known: &ScannedProcess, our_uid: u32, user: Option<&SafeText>) -> Contact {
     let (directory, missing) = match &known.socket_dir {
         SocketDir::Hidden if known.uid != our_uid => return denied(known.uid, user),
         SocketDir::Hidden => return out_of_reach(known.key.pid, our_uid),
         SocketDir::Directory { as_it_sees, .. } => (as_it_sees.as_path(), false),
         SocketDir::Missing { as_it_sees } => (as_it_sees.as_path(), true),
         SocketDir::Linked { as_it_sees, link } => {
-            let [directory, link] = [as_it_sees, link].map(|path| sanitise(&path.to_string_lossy()));
+            let [directory, link] = [as_it_sees, link].map(|path| path.display());
             let reason = format!(
                 "its temporary directory {directory} is not looked into, because users other than root could have put the link {link} there"
             );
             return trouble(Trouble::Unverified, reason);
         }
     };
-    let shown = sanitise(&directory.to_string_lossy());
+    let shown = directory.display();
     if let Some(switch) = proc.environ(known.key.pid).ok().and_then(|environ| environ.diagnostics_off()) {
-        let switch = sanitise_bytes(switch.as_bytes());
         return trouble(Trouble::Disabled, format!("diagnostics are switched off by {switch} in its environment: restart it without"));
     }
     let length = directory.join(known.socket_name().to_string()).as_os_str().len();

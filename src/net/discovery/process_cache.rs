@@ -12,7 +12,7 @@ use super::processes::ScannedProcess;
 use super::users::Users;
 use super::{Socket, Stray, attach_error};
 use crate::ipc::RuntimeVersion;
-use crate::model::{Contact, Process, ProcessKey, RunState, Usage, sanitise_bytes, shown_command_line};
+use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, Usage, shown_command_line};
 use crate::net::proc::{Proc, entry_name, version_of};
 
 /// Processor time is counted in ticks of 10 ms: over a shorter span than this a percentage would be noise.
@@ -34,13 +34,13 @@ pub(super) struct ProcessCache {
 
 #[derive(Debug)]
 struct CachedProcess {
-    name: String,
-    command_line: String,
+    name: SafeText,
+    command_line: SafeText,
     /// By the path or the text of its library, where the runtime cannot say it: one older than 6.0, or one without a socket.
     runtime: Option<RuntimeVersion>,
     /// By what its program file exports.
     native_aot: bool,
-    container: Option<String>,
+    container: Option<SafeText>,
     cpu: Cpu,
     cached_contact: Option<CachedContact>,
 }
@@ -100,7 +100,7 @@ impl ProcessCache {
             native_aot: cached.native_aot,
             command_line: cached.command_line.clone(),
             uid: known.uid,
-            user: user.map(str::to_owned),
+            user: user.cloned(),
             container: cached.container.clone(),
             socket: socket.clone(),
             started_unix_ms: millis(self.boot + since_boot(known.key)),
@@ -114,9 +114,9 @@ impl ProcessCache {
     /// The row of a socket without a process.
     pub(super) fn stale_row(&self, Stray { name, path, candidate }: &Stray, pid_lives_on: bool) -> Process {
         Process {
-            name: "(gone)".to_owned(),
+            name: "(gone)".into(),
             uid: candidate.uid,
-            user: self.users.name(candidate.uid).map(str::to_owned),
+            user: self.users.name(candidate.uid).cloned(),
             socket: Some(path.clone()),
             // The key may be one of an earlier boot; the file was made when its process started.
             started_unix_ms: millis(candidate.made),
@@ -138,11 +138,11 @@ impl CachedProcess {
         let can_say = has_socket && known.threads.runtime;
         let library = if can_say { None } else { proc.runtime_library(known.key.pid).ok().flatten() };
         Self {
-            name: sanitise_bytes(entry_name(&arguments).unwrap_or(stat.comm.as_bytes())),
+            name: SafeText::from_bytes(entry_name(&arguments).unwrap_or(stat.comm.as_bytes())),
             runtime: library.and_then(|library| version_of(&library).or_else(|| proc.version_in(known.key.pid, &library))),
             native_aot: proc.is_native_aot(known.key.pid),
             command_line: shown_command_line(&String::from_utf8_lossy(&arguments.join(&b' '))),
-            container: proc.container(known.key.pid),
+            container: proc.container(known.key.pid).map(SafeText::from),
             cpu: Cpu { ticks: stat.utime + stat.stime, at: now, percent: None },
             cached_contact: None,
         }

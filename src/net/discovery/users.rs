@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use crate::model::SafeText;
+
 /// Names by user id, from a file of the form of `/etc/passwd`. Users that only a directory service knows have no name here.
 #[derive(Debug, Default)]
-pub(super) struct Users(HashMap<u32, String>);
+pub(super) struct Users(HashMap<u32, SafeText>);
 
 impl Users {
     pub(super) fn read(path: &Path) -> Self {
@@ -14,16 +16,16 @@ impl Users {
         Self(String::from_utf8_lossy(&text).lines().rev().filter_map(entry).collect())
     }
 
-    pub(super) fn name(&self, uid: u32) -> Option<&str> {
-        self.0.get(&uid).map(String::as_str)
+    pub(super) fn name(&self, uid: u32) -> Option<&SafeText> {
+        self.0.get(&uid)
     }
 }
 
 /// `name:password:uid:...`
-fn entry(line: &str) -> Option<(u32, String)> {
+fn entry(line: &str) -> Option<(u32, SafeText)> {
     let mut fields = line.split(':');
     let name = fields.next().filter(|name| !name.is_empty() && !name.starts_with('#'))?;
-    Some((fields.nth(1)?.parse().ok()?, crate::model::sanitise(name)))
+    Some((fields.nth(1)?.parse().ok()?, name.into()))
 }
 
 #[cfg(test)]
@@ -36,7 +38,7 @@ mod tests {
         let path = directory.path().join("passwd");
         std::fs::write(&path, "root:x:0:0:root:/root:/bin/sh\n# a comment:x:1:\n\n+@nis\nbad:x:minus\napp:x:1000:1000::/:\n").unwrap();
         let users = Users::read(&path);
-        assert_eq!((users.name(0), users.name(1000), users.name(1)), (Some("root"), Some("app"), None));
+        assert_eq!([0, 1000, 1].map(|uid| users.name(uid).map(SafeText::as_str)), [Some("root"), Some("app"), None]);
         assert_eq!(Users::read(Path::new("/nonexistent")).name(0), None);
     }
 }

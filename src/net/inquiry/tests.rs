@@ -51,7 +51,7 @@ fn an_answer_is_asked_for_once() {
     let mut inquiry = Inquiry::new(false, start);
     assert!(inquiry.is_due(&row(), false, start));
     assert!(!inquiry.is_due(&row(), true, start), "never a second command while one is under way");
-    let denied = Process { contact: Contact::Trouble { kind: Trouble::Denied, reason: String::new() }, ..row() };
+    let denied = Process { contact: Contact::Trouble { kind: Trouble::Denied, reason: String::new().into() }, ..row() };
     assert!(!inquiry.is_due(&denied, false, start));
     inquiry.ask(start);
     assert!(!inquiry.is_due(&row(), false, start + LONGEST_PAUSE));

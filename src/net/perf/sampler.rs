@@ -20,7 +20,7 @@ use super::chain::Chain;
 use super::error::Subject;
 use super::wait::{OffCpu, OffCpuClock, Wait};
 use super::{Frequency, PerfError};
-use crate::model::{ProcessKey, sanitise_bytes};
+use crate::model::{ProcessKey, SafeText};
 use crate::net::client::Client;
 use crate::net::proc::Proc;
 
@@ -352,7 +352,7 @@ impl Sampled {
         // The count of this event is the time that the thread ran, in nanoseconds.
         let cpu = Duration::from_nanos(self.sampler.read().unwrap_or_default());
         let (wall, off_cpu) = self.off_cpu.times(self.ended.unwrap_or_else(monotonic_ns), cpu);
-        CpuThread { thread: self.inner, name: sanitise_bytes(&self.name), cpu, wall, off_cpu }
+        CpuThread { thread: self.inner, name: SafeText::from_bytes(&self.name).into(), cpu, wall, off_cpu }
     }
 
     fn into_thread(mut self) -> CpuThread {

@@ -256,11 +256,11 @@ impl Reader {
             (true, _) => Scheduling::Recording,
             (false, false) => Scheduling::Missing(format!(
                 "the tracing service at {address} has no data source of the kernel ({FTRACE}): start `traced_probes` as root, on a machine with tracefs"
-            )),
+            ).into()),
             (false, true) if self.began.elapsed() > KERNEL => Scheduling::Missing(format!(
                 "`traced_probes` sent no events within {} s: it has to run as root, with tracefs mounted at /sys/kernel/tracing",
                 KERNEL.as_secs()
-            )),
+            ).into()),
             (false, true) => Scheduling::Waiting,
         };
         self.progress.scheduling.send_if_modified(|shown| {

@@ -74,7 +74,7 @@ pub async fn serve(serve: Serve, mut stop: watch::Receiver<bool>, report: impl F
         let error = match connected {
             Ok(mut producer) => {
                 (pause, last) = (PAUSES.0, None);
-                report(ProducerReport::Connected(producer.connection.address().to_string()));
+                report(ProducerReport::Connected(producer.connection.address().to_string().into()));
                 match producer.run(&mut stop, &report).await {
                     Ok(()) => return Ok(()),
                     Err(error) => error,
@@ -84,7 +84,7 @@ pub async fn serve(serve: Serve, mut stop: watch::Receiver<bool>, report: impl F
         };
         let words = error.to_string();
         if last.as_ref() != Some(&words) {
-            report(ProducerReport::Waiting(words.clone()));
+            report(ProducerReport::Waiting(words.clone().into()));
             last = Some(words);
         }
         tokio::select! {
@@ -215,7 +215,7 @@ impl Producer {
     /// Waits for the next thing that happens, and does what it needs.
     async fn turn(&mut self, report: &impl Fn(ProducerReport)) -> Result<(), PerfettoError> {
         self.commit()?;
-        self.troubles.drain(..).for_each(|trouble| report(ProducerReport::Trouble(trouble)));
+        self.troubles.drain(..).for_each(|trouble| report(ProducerReport::Trouble(trouble.into())));
         tokio::select! {
             came = self.connection.next() => self.receive(came?)?,
             Some(work) = self.work.1.recv() => self.commits.push(work),

@@ -10,7 +10,7 @@ use super::commits::{Backlog, Batch, Work};
 use super::settings::Settings;
 use super::stream::{Inlet, Outlet, Stream, Tally};
 use crate::export::notices;
-use crate::model::{PacketCounts, Process, RunState, sanitise};
+use crate::model::{PacketCounts, Process, RunState, SafeText};
 use crate::net::Directory;
 use crate::net::client::{ANSWER_LIMIT, Client};
 use crate::perfetto::chunk::WriterId;
@@ -39,9 +39,9 @@ pub(super) enum Event {
     /// It records so many processes; why it records others not, or nothing at all.
     Started {
         /// Names and pids.
-        processes: Vec<String>,
+        processes: Vec<SafeText>,
         /// Sentences.
-        troubles: Vec<String>,
+        troubles: Vec<SafeText>,
     },
     /// All of its packets are handed on.
     Ended(PacketCounts),
@@ -72,8 +72,9 @@ impl Recording {
                 "buffer_exhausted_policy: packets are dropped where the memory is full: a process never waits for the tracing service";
             troubles.push(words.to_owned());
         }
-        self.note(&mut troubles);
-        report(Event::Started { processes: streams.iter().map(|(name, _)| name.clone()).collect(), troubles });
+        let troubles: Vec<_> = troubles.into_iter().map(SafeText::from).collect();
+        self.note(&troubles);
+        report(Event::Started { processes: streams.iter().map(|(name, _)| SafeText::new(name)).collect(), troubles });
         // Also where nobody can stop it any more.
         let _ = control.stop.wait_for(|stop| *stop).await;
         let limit = StopLimit { time: self.time_to_stop(), ..StopLimit::RUNDOWN };
@@ -164,8 +165,7 @@ impl Recording {
     }
 
     /// Shows troubles in the trace.
-    fn note(&self, troubles: &mut [String]) {
-        troubles.iter_mut().for_each(|trouble| *trouble = sanitise(trouble));
+    fn note(&self, troubles: &[SafeText]) {
         let Some(outlet) = self.outlet().filter(|_| !troubles.is_empty()) else { return };
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
         let now = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();

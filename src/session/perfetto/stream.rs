@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::commits::{Backlog, Batch, Work};
 use crate::export::{LiveProcess, LiveTrace};
 use crate::ipc::SessionConfig;
-use crate::model::{PacketCounts, Process};
+use crate::model::{PacketCounts, Process, SafeText};
 use crate::net::client::Client;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink, Thread, ThreadId};
 use crate::perfetto::chunk::WriterId;
@@ -53,7 +53,7 @@ pub(in crate::session) struct Inlet {
 /// Names of a process's threads by number, looked at every second until this is dropped.
 #[derive(Debug)]
 pub(in crate::session) struct ThreadNames {
-    seen: Arc<Mutex<HashMap<u64, String>>>,
+    seen: Arc<Mutex<HashMap<u64, SafeText>>>,
     looking: JoinHandle<()>,
 }
 
@@ -74,7 +74,7 @@ impl ThreadNames {
     }
 
     /// Those of the last look, once.
-    fn take(&self) -> HashMap<u64, String> {
+    fn take(&self) -> HashMap<u64, SafeText> {
         std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -115,8 +115,8 @@ impl Stream {
         let about = LiveProcess {
             pid: process.key.pid,
             started: process.key.started,
-            name: process.name.clone(),
-            command_line: process.command_line.clone(),
+            name: process.name.to_string(),
+            command_line: process.command_line.to_string(),
             runtime: process.runtime.as_ref().map(ToString::to_string).unwrap_or_default(),
         };
         let names = ThreadNames::of(client);
@@ -158,7 +158,7 @@ pub(in crate::session) struct Converter {
     decoder: Decoder,
     names: ThreadNames,
     /// Names that are in the trace.
-    named: HashMap<u64, String>,
+    named: HashMap<u64, SafeText>,
     restart: watch::Receiver<u64>,
     described: Instant,
     out: Handover,
@@ -188,7 +188,7 @@ impl Converter {
                 continue;
             }
             self.named.insert(thread, name.clone());
-            self.trace.thread(&Thread { id: ThreadId::of(thread), name });
+            self.trace.thread(&Thread { id: ThreadId::of(thread), name: name.into() });
         }
         self.decoder.feed(bytes, &mut self.trace)?;
         self.out.hand_over(&mut self.trace);

@@ -73,7 +73,7 @@ impl Bench {
     /// The words in which something is reported.
     async fn words(&self, part: &str) -> String {
         let words = |report: &ProducerReport| match report {
-            ProducerReport::Waiting(words) | ProducerReport::Trouble(words) => words.clone(),
+            ProducerReport::Waiting(words) | ProducerReport::Trouble(words) => words.to_string(),
             _ => String::new(),
         };
         words(&self.report(|report| words(report).contains(part)).await)

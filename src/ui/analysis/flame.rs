@@ -48,7 +48,7 @@ fn frame(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place
     };
     if columns >= 4 {
         let room = columns - 1;
-        canvas.foreign(x + 1, line.y, room, short_name(&found.name, room), style);
+        canvas.text(x + 1, line.y, room, short_name(&found.name, room), style);
     } else if canvas.theme.glyphs.ascii {
         // Without a name there is nothing else to tell it by where colours are not.
         canvas.sign(x, line.y, "|", style);
@@ -95,9 +95,9 @@ fn describe(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, ar
     };
     let (share, of) = (Percent(counted(total) as f64 / all).to_string(), Percent(counted(own) as f64 / all).to_string());
     let used = canvas.pieces(area.x, area.y, area.width, &[(&share, theme.strong), ("  ", theme.dim)]);
-    let used = used + canvas.foreign(area.x + used, area.y, area.width.saturating_sub(used), &name, theme.accent);
+    let used = used + canvas.text(area.x + used, area.y, area.width.saturating_sub(used), &name, theme.accent);
     if !module.is_empty() {
-        canvas.foreign(area.x + used + 2, area.y, area.width.saturating_sub(used + 2), module, theme.dim);
+        canvas.text(area.x + used + 2, area.y, area.width.saturating_sub(used + 2), module, theme.dim);
     }
     let line = below(area, 1);
     if line.height == 0 {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::app::world::{START_UNIX_MS, World, fleet, metered, options, published, recording};
 use crate::app::{Effect, JobResult, Msg, Options};
 use crate::model::{
-    FileContents, Kept, KernelTrace, Outcome, PacketCounts, Phase, ProducerReport, Recording, StoppedBy, ThreadUse, TraceFile,
+    FileContents, Kept, KernelTrace, Outcome, PacketCounts, Phase, ProducerReport, Recording, SafeText, StoppedBy, ThreadUse, TraceFile,
 };
 
 use super::findings::{empty, scripted};
@@ -141,7 +141,7 @@ pub(crate) fn opened(width: u16, height: u16) -> World {
         end: 50_000_000_000,
         duration: Duration::from_secs(42),
         complete: false,
-        trouble: Some("cut off: 311 bytes after the last whole block at byte 181999689".to_owned()),
+        trouble: Some("cut off: 311 bytes after the last whole block at byte 181999689".into()),
     };
     world.send(Msg::FileRead { ticket, result: Ok(contents) });
     world
@@ -222,7 +222,7 @@ fn tracepoints_missing(width: u16, height: u16) -> World {
         "the runtime is too old: it needs .NET 10",
     ];
     let key = recording(1, 0, Phase::Starting).key;
-    world.send(Msg::TracepointsMissing { key, missing: missing.map(str::to_owned).to_vec() });
+    world.send(Msg::TracepointsMissing { key, missing: missing.map(Into::into).to_vec() });
     world
 }
 
@@ -254,11 +254,11 @@ fn ran(width: u16, height: u16) -> World {
     let Some(ticket) = world.last_ticket() else { return world };
     let error =
         "Unhandled exception. System.InvalidOperationException: Sequence contains no matching element, whatever was looked for in it";
-    let mut lines: Vec<String> = (1..=40).map(|order| format!("order {order} is done")).collect();
-    lines.extend([error, "   at Shop.Orders.Find(Int32 id)", "   at Shop.Program.Main()"].map(str::to_owned));
+    let mut lines: Vec<SafeText> = (1..=40).map(|order| format!("order {order} is done").into()).collect();
+    lines.extend([error, "   at Shop.Orders.Find(Int32 id)", "   at Shop.Program.Main()"].map(SafeText::new));
     world.send(Msg::Wrote { ticket, lines: lines.into() });
     world.wait(3000);
-    world.send(Msg::JobDone { ticket, result: Ok(JobResult { note: Some("It ended with 134".to_owned()), ..JobResult::default() }) });
+    world.send(Msg::JobDone { ticket, result: Ok(JobResult { note: Some("It ended with 134".into()), ..JobResult::default() }) });
     world.wait(10_000);
     world
 }
@@ -290,12 +290,12 @@ fn served(width: u16, height: u16) -> World {
     let mut world = keyed(width, height, "F⇥⇥→⏎");
     if let Some(ticket) = world.last_ticket() {
         let mut report = |report| world.send(Msg::Producer { ticket, report });
-        report(ProducerReport::Connected("/run/perfetto/traced-producer.sock".to_owned()));
-        let processes = || vec!["OrderService (42)".to_owned(), "WebGateway (97)".to_owned()];
+        report(ProducerReport::Connected("/run/perfetto/traced-producer.sock".into()));
+        let processes = || vec!["OrderService (42)".into(), "WebGateway (97)".into()];
         report(ProducerReport::Started {
             instance: 1,
             processes: processes(),
-            troubles: vec!["LegacyBilling (101) is suspended at startup".to_owned()],
+            troubles: vec!["LegacyBilling (101) is suspended at startup".into()],
         });
         report(ProducerReport::Started { instance: 2, processes: processes(), troubles: Vec::new() });
         report(ProducerReport::Progress { instance: 1, packets: PacketCounts { packets: 123_456, bytes: 7_100_000, dropped: 789 } });
@@ -360,7 +360,7 @@ fn quiet(width: u16, height: u16) -> World {
 
 /// What /proc says of the threads of the made-up session.
 fn threads() -> Arc<[ThreadUse]> {
-    let thread = |thread, name: &str, cpu| ThreadUse { thread, name: name.to_owned(), cpu: Duration::from_millis(cpu), state: 'S' };
+    let thread = |thread, name: &str, cpu| ThreadUse { thread, name: name.into(), cpu: Duration::from_millis(cpu), state: 'S' };
     [
         thread(11, ".NET TP Worker", 38_120),
         thread(12, ".NET TP Worker", 140),
@@ -401,14 +401,14 @@ fn done(width: u16, height: u16) -> World {
 
 fn operations(width: u16, height: u16) -> World {
     let mut world = tracing(width, height, 42, Phase::Recording);
-    let files = vec!["/tmp/OrderService_4242_20261121_083024.dmp".to_owned()];
+    let files = vec!["/tmp/OrderService_4242_20261121_083024.dmp".into()];
     let reason = "The runtime answered 0x80004005 (E_FAIL): it could not open the file. Check that its temporary directory is writable.";
-    for (keys, result) in [("dy", Ok(JobResult { files, bytes: Some(412_000_000), note: None })), ("p→y", Err(reason.to_owned()))] {
+    for (keys, result) in [("dy", Ok(JobResult { files, bytes: Some(412_000_000), note: None })), ("p→y", Err(reason))] {
         world.wait(2000);
         world.press(keys);
         world.wait(1000);
         if let Some(ticket) = world.last_ticket() {
-            world.send(Msg::JobDone { ticket, result });
+            world.send(Msg::job_done(ticket, result));
         }
     }
     world.wait(60_000);

@@ -44,7 +44,7 @@ fn a_recording_is_exported_while_it_goes_on() {
     let answers = |world: &World| world.state.activity().iter().map(|activity| activity.answer()).collect::<Vec<_>>();
     assert!(answers(&world).contains(&"under way: 45 %".to_owned()), "{:?}", answers(&world));
     assert!(world.state.jobs.running(key).is_none() && world.state.jobs.active() == 0);
-    let done = JobResult { files: vec![destination.clone()], bytes: Some(1_000_000), note: None };
+    let done = JobResult { files: vec![destination.clone().into()], bytes: Some(1_000_000), note: None };
     world.send(Msg::JobDone { ticket, result: Ok(done) });
     assert!(world.said_last().contains("export done: ") && world.said_last().contains(&destination), "{:?}", world.said());
     world.send(Msg::JobProgress { ticket, percent: 50 });

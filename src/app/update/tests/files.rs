@@ -27,7 +27,7 @@ fn files_are_read_when_the_program_opens() {
     let Effect::ReadFile { ticket, .. } = effects[1] else { panic!("{effects:?}") };
     world.send(Msg::FileProgress { ticket, bytes: 500 });
     assert_eq!(world.state.open_file().unwrap().word(), "reading");
-    world.send(Msg::FileRead { ticket, result: Err("/x/a cannot be read\u{1b}".to_owned()) });
+    world.send(Msg::FileRead { ticket, result: Err("/x/a cannot be read\u{1b}".into()) });
     assert_eq!(world.said_last(), "/x/a cannot be read\u{fffd}");
     assert_eq!(world.state.open_file().unwrap().word(), "unreadable");
 }

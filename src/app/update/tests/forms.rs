@@ -158,7 +158,7 @@ fn the_action_log_can_be_copied_and_outlives_the_process() {
     let [Effect::Control { ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     let ticket = *ticket;
     world.wait(61_000);
-    world.send(Msg::JobDone { ticket, result: Err("the runtime answered E_FAIL".to_owned()) });
+    world.send(Msg::JobDone { ticket, result: Err("the runtime answered E_FAIL".into()) });
     world.press("py");
     world.take_effects();
     world.send(Msg::Processes(vec![process(7, "Other")]));

@@ -212,7 +212,7 @@ fn copying_offers_what_is_there_and_nothing_that_is_masked() {
     let mut world = World::populated(120, 40);
     world.press("y⏎");
     assert_eq!(world.take_effects(), [Effect::Copy { text: "4242".to_owned(), label: "pid".to_owned() }]);
-    world.send(Msg::Copied { label: "pid".to_owned(), to: Clipboard::Terminal });
+    world.send(Msg::Copied { label: "pid".into(), to: Clipboard::Terminal });
     assert_eq!(world.said_last(), "pid sent to the terminal's clipboard");
 
     world.press("e");

@@ -28,7 +28,7 @@ fn with_nothing_under_way_leaving_is_at_once() {
         assert_eq!(effects, [Effect::Quit { keep_recording: false }], "{keys}");
         // Whatever comes after that is nobody's.
         world.press("t");
-        world.send(Msg::Failed("late".to_owned()));
+        world.send(Msg::Failed("late".into()));
         assert_eq!(world.take_effects(), []);
     }
 }

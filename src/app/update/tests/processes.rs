@@ -67,13 +67,13 @@ fn pausing_freezes_the_table_but_not_the_truth() {
 #[test]
 fn text_from_outside_is_made_safe() {
     let mut hostile = process(1, "evil\u{1b}[2J");
-    hostile.command_line = "a\nb\u{202e}c".to_owned();
-    hostile.user = Some("\u{7}".to_owned());
-    hostile.contact = Contact::Trouble { kind: Trouble::Slow, reason: "\u{9b}".to_owned() };
+    hostile.command_line = "a\nb\u{202e}c".into();
+    hostile.user = Some("\u{7}".into());
+    hostile.contact = Contact::Trouble { kind: Trouble::Slow, reason: "\u{9b}".into() };
     let mut world = World::new(120, 40);
     world.send(Msg::Processes(vec![hostile]));
-    world.send(Msg::Failed("\u{1b}]0;owned\u{7}".to_owned()));
-    world.send(Msg::TaskPanicked("\u{1b}c".to_owned()));
+    world.send(Msg::Failed("\u{1b}]0;owned\u{7}".into()));
+    world.send(Msg::TaskPanicked("\u{1b}c".into()));
     let row = world.state.selected().unwrap();
     let all = [&row.process.name, &row.process.command_line, row.process.user.as_ref().unwrap(), row.process.contact.reason().unwrap()]
         .map(str::to_owned)
@@ -92,17 +92,17 @@ fn answers_are_told_in_words() {
     let ticket = world.last_ticket().unwrap();
     world.send(Msg::JobDone { ticket: Ticket(ticket.0 + 1), result: Ok(JobResult::default()) });
     assert_eq!(world.state.jobs.active(), 1, "that was no answer to this");
-    let stalled = |world: &mut World| world.send(Msg::JobStalled { ticket, notice: "no part of the dump has been written".to_owned() });
+    let stalled = |world: &mut World| world.send(Msg::JobStalled { ticket, notice: "no part of the dump has been written".into() });
     stalled(&mut world);
     assert_eq!(world.said_last(), "no part of the dump has been written");
-    world.send(Msg::JobDone { ticket, result: Err("first line\n\nsecond\u{1b} line".to_owned()) });
+    world.send(Msg::job_done(ticket, Err("first line\n\nsecond\u{1b} line")));
     assert_eq!(world.said_last(), "OrderService (4242): heap dump failed. first line · second\u{fffd} line");
     world.send(Msg::JobDone { ticket, result: Ok(JobResult::default()) });
     stalled(&mut world);
     assert_eq!(world.said().len(), 3, "an answer comes once");
     world.press("⎋dy");
     let ticket = world.last_ticket().unwrap();
-    let result = JobResult { files: vec!["/tmp/x.dmp".to_owned()], bytes: Some(412_000_000), note: None };
+    let result = JobResult { files: vec!["/tmp/x.dmp".into()], bytes: Some(412_000_000), note: None };
     world.send(Msg::JobDone { ticket, result: Ok(result) });
     assert_eq!(world.said_last(), "OrderService (4242): heap dump done: /tmp/x.dmp, 412 MB");
 }
@@ -159,7 +159,7 @@ fn live_and_end(world: &mut World, pids: std::ops::Range<u32>) {
                     let starting = Recording::starting(id, process.key, process.name.clone(), vec!["gc".to_owned()], "/x".into());
                     world.send(Msg::Recording(Box::new(Recording { phase: Phase::Done(outcome), ..starting })));
                 }
-                Effect::Dump { ticket, .. } => world.send(Msg::JobDone { ticket, result: Err(format!("{pid} has ended")) }),
+                Effect::Dump { ticket, .. } => world.send(Msg::JobDone { ticket, result: Err(format!("{pid} has ended").into()) }),
                 _ => done -= 1,
             }
         }

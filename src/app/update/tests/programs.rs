@@ -27,7 +27,7 @@ fn a_program_is_started_recorded_and_followed() {
     assert_eq!(world.take_effects(), [Effect::Refresh]);
     assert_eq!(world.state.recordings.active(), 1);
     assert!(world.said_last().contains("OrderService (4242) starts"), "{:?}", world.said());
-    let note = Some("It ended with 7".to_owned());
+    let note = Some("It ended with 7".into());
     world.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { note, ..JobResult::default() }) });
     assert!(world.said_last().contains("OrderService (4242): run done. It ended with 7"), "{:?}", world.said());
 }
@@ -43,7 +43,7 @@ fn what_a_program_writes_is_followed_until_somebody_reads_further_up() {
     assert_eq!(output.to_str(), Some("ab_20261121_083021.out"), "a file of its own, whatever its name is");
     let ticket = *ticket;
     let write = |world: &mut World, lines: usize| {
-        let lines = (1..=lines).map(|line| format!("line {line}")).collect();
+        let lines = (1..=lines).map(|line| format!("line {line}").into()).collect();
         world.send(Msg::Wrote { ticket, lines });
     };
     let shown = |world: &World| match &world.state.overlay {
@@ -67,7 +67,7 @@ fn what_a_program_writes_is_followed_until_somebody_reads_further_up() {
     // It goes on without being looked at, and can be looked at again, when it has ended, too.
     world.press("⎋");
     write(&mut world, 300);
-    let note = Some("It ended with 7".to_owned());
+    let note = Some("It ended with 7".into());
     world.send(Msg::JobDone { ticket, result: Ok(JobResult { note, ..JobResult::default() }) });
     world.press("⏎0⏎");
     assert_eq!(shown(&world), (300, 0));
@@ -87,7 +87,7 @@ fn a_port_is_served_where_programs_find_it() {
     let effects = world.take_effects();
     let [Effect::ServePort { path, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(path.to_str(), Some("/run/port"));
-    let files = vec!["DOTNET_DiagnosticPorts=/run/port".to_owned()];
+    let files = vec!["DOTNET_DiagnosticPorts=/run/port".into()];
     world.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { files, ..JobResult::default() }) });
     assert!(world.said_last().contains("port done: DOTNET_DiagnosticPorts=/run/port"), "{:?}", world.said());
     // The same key takes it down, and says what that means; who waits runs first, unless somebody says otherwise.
@@ -103,7 +103,7 @@ fn a_port_is_served_where_programs_find_it() {
         let effects = world.take_effects();
         let [.., Effect::ClosePort { resume, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
         assert_eq!(resume.iter().map(|key| key.pid).collect::<Vec<_>>(), resumed);
-        world.send(Msg::JobDone { ticket: *ticket, result: Err("Job waits on".to_owned()) });
+        world.send(Msg::JobDone { ticket: *ticket, result: Err("Job waits on".into()) });
     }
     // It is served until it is gone.
     world.press("Py");
@@ -134,11 +134,11 @@ fn perfettos_tracing_service_is_served_and_how_that_goes_is_shown() {
     world.press("F");
     let shown = |world: &World| form(world).effects().join(" ");
     assert_eq!(shown(&world), "Connecting to the tracing service. No session has recorded the data source dotnet so far.");
-    report(&mut world, ProducerReport::Waiting("no \u{1b}service".to_owned()));
+    report(&mut world, ProducerReport::Waiting("no \u{1b}service".into()));
     assert!(shown(&world).starts_with("no \u{fffd}service. dn-top tries again."), "{}", shown(&world));
-    report(&mut world, ProducerReport::Connected("/run/p".to_owned()));
-    let processes = vec!["Web (42)".to_owned()];
-    report(&mut world, ProducerReport::Started { instance: 3, processes, troubles: vec!["43 has ended".to_owned()] });
+    report(&mut world, ProducerReport::Connected("/run/p".into()));
+    let processes = vec!["Web (42)".into()];
+    report(&mut world, ProducerReport::Started { instance: 3, processes, troubles: vec!["43 has ended".into()] });
     let packets = PacketCounts { packets: 1200, bytes: 64_000, dropped: 0 };
     report(&mut world, ProducerReport::Progress { instance: 3, packets });
     let expected = "Connected to the tracing service at /run/p. Session 3 records Web (42): 1.2k packets, 64.0 kB. 43 has ended";
@@ -152,11 +152,11 @@ fn perfettos_tracing_service_is_served_and_how_that_goes_is_shown() {
     );
     assert_eq!(world.state.producer.as_ref().map(|producer| producer.packets().dropped), Some(5));
     // A service that goes takes its sessions with it.
-    report(&mut world, ProducerReport::Started { instance: 4, processes: vec!["Web (42)".to_owned()], troubles: Vec::new() });
-    report(&mut world, ProducerReport::Waiting("the connection was closed".to_owned()));
+    report(&mut world, ProducerReport::Started { instance: 4, processes: vec!["Web (42)".into()], troubles: Vec::new() });
+    report(&mut world, ProducerReport::Waiting("the connection was closed".into()));
     assert!(shown(&world).contains("Ended: 2 sessions") && !shown(&world).contains("Session 4"), "{}", shown(&world));
     // What another one reports is of no interest.
-    world.send(Msg::Producer { ticket: Ticket(999), report: ProducerReport::Connected("/run/q".to_owned()) });
+    world.send(Msg::Producer { ticket: Ticket(999), report: ProducerReport::Connected("/run/q".into()) });
     assert!(!shown(&world).contains("/run/q"));
     // It ends when that is wanted, and is gone once it has.
     assert_eq!(form(&world).focus, Field::Button(0));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::app::world::{World, fleet, published, recording, variables};
 use crate::app::{Clipboard, Effect, JobResult, Msg, Ticket};
-use crate::model::{KernelTrace, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy};
+use crate::model::{KernelTrace, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText, StoppedBy};
 use crate::ui::tests::findings::{empty, scripted};
 
 fn any_key() -> impl Strategy<Value = Msg> {
@@ -27,7 +27,7 @@ fn any_phase() -> impl Strategy<Value = Phase> {
         any::<u16>().prop_map(|bytes| Phase::Stopping { since: Duration::from_millis(bytes.into()), bytes: bytes.into() }),
         any::<(bool, bool)>().prop_map(|(complete, file)| {
             let file = file.then(|| "/x".into());
-            Phase::Done(Outcome { stopped_by: StoppedBy::Size, complete, file, trouble: Some("\u{1b}".to_owned()) })
+            Phase::Done(Outcome { stopped_by: StoppedBy::Size, complete, file, trouble: Some("\u{1b}".into()) })
         }),
     ]
 }
@@ -47,26 +47,26 @@ fn any_msg() -> impl Strategy<Value = Msg> {
         1 => (0_u16..210, 0_u16..70).prop_map(|(width, height)| Msg::Resize(width, height)),
         2 => Just(Msg::Tick),
         2 => prop::sample::subsequence(fleet(), 0..=8).prop_map(Msg::Processes),
-        1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::Environment { ticket, result: if good { Ok(variables()) } else { Err("no".to_owned()) } }),
+        1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::Environment { ticket, result: if good { Ok(variables()) } else { Err("no".into()) } }),
         2 => (0_u32..4, 0_u64..200, any_phase()).prop_map(|(id, seconds, phase)| Msg::Recording(Box::new(recording(id, seconds, phase)))),
         2 => (0_u32..4, any::<bool>(), any_phase()).prop_map(|(id, full, phase)| {
             let findings = Some(if full { scripted() } else { empty() });
             Msg::Recording(Box::new(Recording { findings, ..recording(id, 42, phase) }))
         }),
-        1 => prop::sample::select(vec![42, 4242]).prop_map(|pid| Msg::TracepointsMissing { key: ProcessKey { pid, started: u64::from(pid) * 10 }, missing: vec!["no".to_owned()] }),
+        1 => prop::sample::select(vec![42, 4242]).prop_map(|pid| Msg::TracepointsMissing { key: ProcessKey { pid, started: u64::from(pid) * 10 }, missing: vec!["no".into()] }),
         2 => (0_u32..4, any_phase()).prop_map(|(id, phase)| {
             let kernel = Some(KernelTrace { tracepoints: vec!["all".to_owned()], session: None });
             Msg::Recording(Box::new(Recording { kernel, ..recording(id, 42, phase) }))
         }),
-        1 => (ticket(), 0..90_usize).prop_map(|(ticket, n)| Msg::Wrote { ticket, lines: vec!["a line".to_owned(); n].into() }),
+        1 => (ticket(), 0..90_usize).prop_map(|(ticket, n)| Msg::Wrote { ticket, lines: vec![SafeText::new("a line"); n].into() }),
         1 => (ticket(), 0_u32..4).prop_map(|(ticket, id)| Msg::Launched { ticket, recording: Box::new(recording(id, 0, Phase::Starting)) }),
-        1 => (0_u32..4).prop_map(|id| Msg::TraceFailed { id: RecordingId(id), reason: "no".to_owned() }),
-        1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::JobDone { ticket, result: if good { Ok(JobResult::default()) } else { Err("no".to_owned()) } }),
+        1 => (0_u32..4).prop_map(|id| Msg::TraceFailed { id: RecordingId(id), reason: "no".into() }),
+        1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::JobDone { ticket, result: if good { Ok(JobResult::default()) } else { Err("no".into()) } }),
         2 => (ticket(), 0_u32..200).prop_map(|(ticket, figure)| Msg::Watched { ticket, counters: published(9.0, 1.0, figure.into(), figure.into(), figure.into()) }),
-        1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::WatchEnded { ticket, trouble: (!good).then(|| "no".to_owned()) }),
-        1 => Just(Msg::Copied { label: "pid".to_owned(), to: Clipboard::Desktop }),
-        1 => any::<String>().prop_map(Msg::Failed),
-        1 => any::<String>().prop_map(Msg::TaskPanicked),
+        1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::WatchEnded { ticket, trouble: (!good).then(|| "no".into()) }),
+        1 => Just(Msg::Copied { label: "pid".into(), to: Clipboard::Desktop }),
+        1 => any::<String>().prop_map(|text| Msg::Failed(text.into())),
+        1 => any::<String>().prop_map(|text| Msg::TaskPanicked(text.into())),
     ]
 }
 

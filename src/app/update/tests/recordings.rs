@@ -12,7 +12,7 @@ fn order(profiles: &[String]) -> Box<Order> {
 }
 
 fn done(stopped_by: StoppedBy, complete: bool, file: bool, trouble: Option<&str>) -> Phase {
-    Phase::Done(Outcome { stopped_by, complete, file: file.then(|| "/x/y.nettrace".into()), trouble: trouble.map(str::to_owned) })
+    Phase::Done(Outcome { stopped_by, complete, file: file.then(|| "/x/y.nettrace".into()), trouble: trouble.map(Into::into) })
 }
 
 #[test]
@@ -95,9 +95,9 @@ fn an_end_is_told_as_it_was() {
     }
     let mut world = World::populated(120, 40);
     world.press("t");
-    world.send(Msg::TraceFailed { id: RecordingId(1), reason: "The runtime answered 0x80004005.".to_owned() });
+    world.send(Msg::TraceFailed { id: RecordingId(1), reason: "The runtime answered 0x80004005.".into() });
     assert_eq!(world.said_last(), "OrderService (4242): nothing was recorded. The runtime answered 0x80004005.");
-    world.send(Msg::TraceFailed { id: RecordingId(9), reason: "nobody asked".to_owned() });
+    world.send(Msg::TraceFailed { id: RecordingId(9), reason: "nobody asked".into() });
     assert_eq!(world.said().len(), 1);
 }
 
@@ -170,7 +170,7 @@ fn findings_of_an_ended_recording_are_kept_while_it_is_shown() {
     let effects = world.take_effects();
     let [Effect::ReadFile { key: KEY, ticket, path, span: None }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(path.to_str(), Some("/x/y.nettrace"));
-    world.send(Msg::FileRead { ticket: *ticket, result: Err("/x/y.nettrace cannot be read".to_owned()) });
+    world.send(Msg::FileRead { ticket: *ticket, result: Err("/x/y.nettrace cannot be read".into()) });
     assert_eq!(world.said_last(), "/x/y.nettrace cannot be read");
     assert_eq!(world.take_effects(), [], "once is enough");
 

@@ -11,7 +11,7 @@ use crate::ui::tests::findings::scripted;
 fn sampled(keys: &str) -> World {
     let mut world = World::populated(120, 40);
     world.press("⏎t");
-    let name = |thread, name: &str| ThreadUse { thread, name: name.to_owned(), cpu: Duration::from_secs(thread), state: 'S' };
+    let name = |thread, name: &str| ThreadUse { thread, name: name.into(), cpu: Duration::from_secs(thread), state: 'S' };
     let threads = [name(11, "first"), name(13, "third")].into();
     world.send(Msg::Recording(Box::new(Recording { findings: Some(scripted()), threads, ..recording(1, 42, Phase::Recording) })));
     world.press(keys);

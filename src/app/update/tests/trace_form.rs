@@ -178,11 +178,11 @@ fn the_kernels_scheduling_is_ordered_and_excludes_a_flight_recorder_and_tracepoi
     let begun = &world.state.recordings.all()[0].value;
     assert_eq!(begun.scheduling, Some(Scheduling::Waiting));
     // What is recorded is no stream that could be read again or exported.
-    let missing = Scheduling::Missing("there is no\u{1b} source".to_owned());
+    let missing = Scheduling::Missing("there is no\u{1b} source".into());
     let now = Recording { scheduling: Some(missing), ..recording(1, 5, Phase::Recording) };
     world.send(Msg::Recording(Box::new(now)));
     let tracked = &world.state.recordings.all()[0];
-    assert_eq!(tracked.value.scheduling, Some(Scheduling::Missing("there is no\u{fffd} source".to_owned())));
+    assert_eq!(tracked.value.scheduling, Some(Scheduling::Missing("there is no\u{fffd} source".into())));
     assert_eq!(tracked.written(), None);
     // It stands there the next time, without the field that is refused, and can be taken back.
     open(&mut world);
@@ -197,9 +197,9 @@ fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
     let mut world = alone("10.0.0");
     open(&mut world);
     let key = world.state.list.selected().unwrap();
-    let missing = ["tracefs is not mounted", "this user may not register events\u{1b}"].map(str::to_owned).to_vec();
+    let missing = ["tracefs is not mounted", "this user may not register events\u{1b}"].map(Into::into).to_vec();
     // Of another process, asked before.
-    world.send(Msg::TracepointsMissing { key: crate::model::ProcessKey { pid: 7, ..key }, missing: vec!["all".to_owned()] });
+    world.send(Msg::TracepointsMissing { key: crate::model::ProcessKey { pid: 7, ..key }, missing: vec!["all".into()] });
     world.send(Msg::TracepointsMissing { key, missing });
     assert_eq!(form(&world).effects(), [""; 0], "who does not ask for them need not know");
     world.press("⇤⇤");

@@ -174,7 +174,7 @@ fn a_watch_that_failed_is_not_tried_again() {
     let mut world = watching(AutoWatch::Selected, false);
     world.wait(1000);
     let (_, ticket) = watched(&world.take_effects())[0];
-    world.send(Msg::WatchEnded { ticket, trouble: Some("no answer".to_owned()) });
+    world.send(Msg::WatchEnded { ticket, trouble: Some("no answer".into()) });
     world.wait(60_000);
     assert_eq!(world.take_effects(), []);
 }
@@ -318,7 +318,7 @@ fn a_watch_ends_with_its_process_quietly_and_with_a_word_where_it_fails() {
     assert!(world.state.watches.of(key).is_none() && world.said().is_empty());
     world.press("w");
     let (_, ticket) = watched(&world.take_effects())[0];
-    world.send(Msg::WatchEnded { ticket, trouble: Some("no answer\u{1b}".to_owned()) });
+    world.send(Msg::WatchEnded { ticket, trouble: Some("no answer\u{1b}".into()) });
     assert_eq!(world.said_last(), "OrderService (4242) is not watched: no answer\u{fffd}");
 }
 

@@ -1,7 +1,7 @@
 //! What is different where a trace goes to a tracing service while it is recorded: the service numbers the sequences and has the clocks, readers may lack
 //! what came before, and the names of methods come last.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 use std::io::Write;
 
 use foldhash::fast::FixedState;
@@ -103,7 +103,7 @@ impl<W: Write> Perfetto<W> {
 }
 
 /// Packets that show sentences at a moment, nanoseconds of the monotonic clock, on a track of dn-top itself.
-pub(in crate::export::trace) fn notices(at: u64, sentences: &[String]) -> Vec<u8> {
+pub(in crate::export::trace) fn notices(at: u64, sentences: &[impl AsRef<str> + Hash]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let uuid = FixedState::with_seed(0).hash_one(("notices", at, sentences)) | 1;
     let mut trace = Message::new(&mut bytes);
@@ -122,7 +122,7 @@ pub(in crate::export::trace) fn notices(at: u64, sentences: &[String]) -> Vec<u8
             packet.message(packet::TRACK_EVENT, |message| {
                 message.uint(event::TYPE, event::INSTANT);
                 message.uint(event::TRACK_UUID, uuid);
-                message.text(event::NAME, start_of(sentence));
+                message.text(event::NAME, start_of(sentence.as_ref()));
             });
         });
     }

@@ -1,0 +1,160 @@
+//! Text from outside that is safe to show.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::text::safe_chars;
+
+/// The longest text, bytes: as long as the kernel allows an argument or an environment variable to be.
+const MOST: usize = 128 << 10;
+
+/// Text that a terminal, a path or a clipboard may get: one line without control and escape characters, without characters that reorder or hide
+/// text, and of at most 128 KiB. There is no other way to make one than to have text cleaned, so that what is typed so needs no care where it is used.
+///
+/// White space of every kind becomes a blank; the rest becomes U+FFFD. Text that is cut ends with `…`. A clone shares the text.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SafeText(Arc<str>);
+
+impl SafeText {
+    /// Cleans text.
+    pub fn new(text: &str) -> Self {
+        if text.len() <= MOST && text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+            return Self(text.into());
+        }
+        let mut clean = String::new();
+        for c in safe_chars(text) {
+            if clean.len() + c.len_utf8() > MOST {
+                clean.push('…');
+                break;
+            }
+            clean.push(c);
+        }
+        Self(clean.into())
+    }
+
+    /// Cleans bytes that should be UTF-8 and may not be.
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        Self::new(&String::from_utf8_lossy(bytes))
+    }
+
+    /// Cleans lines and joins those that are not blank.
+    pub fn from_lines(text: &str) -> Self {
+        Self::new(&text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" · "))
+    }
+
+    /// The first characters, with `…` where some are left out.
+    #[must_use]
+    pub fn cut(self, longest: usize) -> Self {
+        match self.char_indices().nth(longest) {
+            Some((end, _)) => Self(format!("{}…", &self[..end]).into()),
+            None => self,
+        }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for SafeText {
+    fn default() -> Self {
+        Self::new("")
+    }
+}
+
+impl Deref for SafeText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for SafeText {
+    fn as_ref(&self) -> &str {
+        self
+    }
+}
+
+impl Borrow<str> for SafeText {
+    fn borrow(&self) -> &str {
+        self
+    }
+}
+
+impl From<&str> for SafeText {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<String> for SafeText {
+    fn from(text: String) -> Self {
+        Self::new(&text)
+    }
+}
+
+impl From<SafeText> for String {
+    fn from(text: SafeText) -> Self {
+        text.as_str().to_owned()
+    }
+}
+
+impl PartialEq<str> for SafeText {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for SafeText {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl fmt::Display for SafeText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+impl fmt::Debug for SafeText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sanitise;
+    use proptest::prelude::*;
+
+    #[test]
+    fn long_text_is_cut() {
+        for (text, length) in
+            [("a".repeat(MOST), MOST), ("a".repeat(MOST + 1), MOST + 3), ("é".repeat(MOST), MOST + 3), ("\u{1b}".repeat(MOST), MOST + 1)]
+        {
+            assert_eq!(SafeText::new(&text).len(), length, "{:?}", text.chars().next());
+        }
+        assert_eq!(SafeText::new("Größe").cut(3), "Grö…");
+        assert_eq!(SafeText::new("Größe").cut(5), "Größe");
+    }
+
+    #[test]
+    fn lines_become_one() {
+        assert_eq!(SafeText::from_lines(" one\r\n\n\ttwo\u{1b}\n"), "one · two\u{fffd}");
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_become_safe_text(bytes: Vec<u8>) {
+            let text = SafeText::from_bytes(&bytes);
+            prop_assert_eq!(sanitise(&text), text.as_str());
+            prop_assert_eq!(SafeText::from_lines(&String::from_utf8_lossy(&bytes)).lines().count() < 2, true);
+        }
+    }
+}
