@@ -119,7 +119,7 @@ impl Wait {
 /// The wall time of a thread without its time on a processor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OffCpu {
-    /// Runnable, while other threads had the processor. Without the time from being woken to running.
+    /// Runnable, while other threads had the processor: preempted, or awake and not running yet.
     pub runnable: Duration,
     /// Blocked: exact as a whole, shared out by what was seen every 20 ms. Most first.
     pub waits: Vec<(Wait, Duration)>,
@@ -133,6 +133,8 @@ pub(super) struct OffCpuClock {
     runnable_ns: u64,
     /// Time between two looks in which it was seen in a wait.
     seen_ns: [u64; Wait::ALL.len()],
+    /// The same, in no wait any more.
+    awake_ns: u64,
     looked: u64,
 }
 
@@ -149,7 +151,7 @@ enum State {
 
 impl OffCpuClock {
     pub(super) fn new(now: u64) -> Self {
-        Self { began: now, state: State::New, runnable_ns: 0, seen_ns: [0; _], looked: now }
+        Self { began: now, state: State::New, runnable_ns: 0, seen_ns: [0; _], awake_ns: 0, looked: now }
     }
 
     pub(super) fn switched_in(&mut self, at: u64) {
@@ -171,9 +173,13 @@ impl OffCpuClock {
             State::Blocked(Some(wait)) => Some(wait),
             State::Blocked(None) | State::New => wait(),
         };
-        if let Some(wait) = seen {
-            self.state = State::Blocked(seen);
-            self.seen_ns[wait as usize] += elapsed;
+        match seen {
+            Some(wait) => {
+                self.state = State::Blocked(seen);
+                self.seen_ns[wait as usize] += elapsed;
+            }
+            None if self.state == State::New => {}
+            None => self.awake_ns += elapsed,
         }
     }
 
@@ -182,10 +188,12 @@ impl OffCpuClock {
         let wall = now.saturating_sub(self.began);
         let off = wall.saturating_sub(u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX));
         let since = if let State::Runnable(since) = self.state { now.saturating_sub(since) } else { 0 };
-        let runnable = (self.runnable_ns + since).min(off);
+        let preempted = (self.runnable_ns + since).min(off);
+        let others = off - preempted;
+        let seen: u64 = self.seen_ns.iter().sum::<u64>() + self.awake_ns;
+        let share = |ns: u64| (u128::from(others) * u128::from(ns) / u128::from(seen.max(1))) as u64;
+        let runnable = preempted + share(self.awake_ns);
         let blocked = off - runnable;
-        let seen: u64 = self.seen_ns.iter().sum();
-        let share = |ns: u64| (u128::from(blocked) * u128::from(ns) / u128::from(seen.max(1))) as u64;
         let mut waits: Vec<_> = Wait::ALL.into_iter().map(|wait| (wait, share(self.seen_ns[wait as usize]))).collect();
         // What is left by rounding, or everything where nothing was seen.
         let rest = blocked - waits.iter().map(|(_, ns)| ns).sum::<u64>();
@@ -243,5 +251,13 @@ mod tests {
         assert_eq!(clock.times(at(85), ms(10)).1.runnable, ms(15));
         // A clock of the processor that is ahead does no harm.
         assert_eq!(clock.times(at(85), ms(1000)), (ms(85), OffCpu::default()));
+        // Awake, and without a processor.
+        let mut clock = OffCpuClock::new(at(0));
+        clock.switched_out(at(0), false);
+        clock.look(at(10), || Some(Wait::Sleep));
+        clock.switched_out(at(10), false);
+        clock.look(at(20), || None);
+        let off = OffCpu { runnable: ms(10), waits: vec![(Wait::Sleep, ms(10))] };
+        assert_eq!(clock.times(at(20), ms(0)), (ms(20), off));
     }
 }
