@@ -1,10 +1,13 @@
 //! The encoder: writes V4 streams the way runtimes do.
 
 mod metadata;
+mod v6;
 
 use foldhash::HashMap;
 
 use crate::wire::Put;
+
+pub use v6::{CollectorEncoder, CollectorHeader};
 
 use super::event::{Header, flag};
 use super::{Metadata, TraceHeader, UtcTime};
