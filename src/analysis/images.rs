@@ -8,6 +8,7 @@ use crate::clr::EventKind;
 use crate::clr::payload::{Fields, Payload, ProcessMapping, ProcessName, ProcessSymbol};
 use crate::nettrace::Event;
 
+use super::Origin;
 use super::names::{NameId, Names};
 
 /// Most mappings and functions of all processes.
@@ -17,6 +18,8 @@ const PROCESSES: usize = 1 << 14;
 /// Bytes of all names.
 const TEXT: usize = 8 << 20;
 const POINTER_SIZE: u8 = 8;
+/// The addresses of the kernel begin here. Its functions are listed with every process.
+const KERNEL: u64 = 1 << 63;
 
 /// The processes of a machine: their names, their mapped files and the functions whose names are known.
 ///
@@ -28,9 +31,21 @@ pub struct Images {
     ranges: usize,
 }
 
+/// A function and where its code is.
+#[derive(Debug)]
+pub(super) struct NativeCode {
+    pub(super) start: u64,
+    pub(super) size: u32,
+    pub(super) name: String,
+    pub(super) image: String,
+    pub(super) origin: Origin,
+}
+
 #[derive(Debug, Default)]
 struct Process {
     name: NameId,
+    /// Whether there are .NET methods among its symbols.
+    has_methods: bool,
     /// By first address.
     mappings: BTreeMap<u64, Mapping>,
     symbols: BTreeMap<u64, Symbol>,
@@ -47,6 +62,8 @@ struct Mapping {
 struct Symbol {
     last: u64,
     name: NameId,
+    /// The module of a .NET method.
+    module: Option<NameId>,
 }
 
 /// What is at an address of a process.
@@ -89,7 +106,9 @@ impl Images {
             }
             EventKind::ProcessSymbol if *ranges < RANGES => {
                 let ProcessSymbol { start, end, name } = read(event)?;
-                let new = process.symbols.insert(start, Symbol { last: end, name: text(name) });
+                let (module, name) = method(name).map_or((None, name), |(module, name)| (Some(module), name));
+                let new = process.symbols.insert(start, Symbol { last: end, name: text(name), module: module.map(text) });
+                process.has_methods |= module.is_some();
                 *ranges += usize::from(new.is_none());
             }
             _ => {}
@@ -109,12 +128,46 @@ impl Images {
         let symbol = process.symbols.range(..=address).next_back().filter(|(_, symbol)| address <= symbol.last);
         let path = mapping.map_or_else(NameId::default, |(_, mapping)| mapping.path);
         match (symbol, mapping) {
-            (Some((_, symbol)), _) => Some(Place { path, function: symbol.name, offset: 0 }),
+            (Some((_, symbol)), _) => Some(Place { path: symbol.module.unwrap_or(path), function: symbol.name, offset: 0 }),
             (None, Some((start, mapping))) => {
                 Some(Place { path, function: NameId::default(), offset: (address - start).saturating_add(mapping.file_offset) })
             }
             (None, None) => None,
         }
+    }
+
+    /// A function of a process, or of the kernel for it; where only its file is known, that with a name in brackets.
+    pub(super) fn function_at(&self, pid: u32, address: u64) -> Option<NativeCode> {
+        let process = self.processes.get(&pid)?;
+        let mapping = process.mappings.range(..=address).next_back().map(|(_, mapping)| mapping).filter(|mapping| address <= mapping.last);
+        let file = mapping.map_or("", |mapping| self.names.get(mapping.path));
+        let symbol = process.symbols.range(..=address).next_back().filter(|(_, symbol)| address <= symbol.last);
+        let file_name = file.rsplit('/').next().unwrap_or_default();
+        let is_assembly = [".dll", ".exe"].iter().any(|end| file.ends_with(end));
+        let is_generated = file.is_empty() || ["/memfd:", "/dev/zero", "/SYSV", "//anon"].iter().any(|start| file.starts_with(start));
+        let origin = match symbol {
+            _ if address >= KERNEL => Origin::Kernel,
+            Some((_, Symbol { module: Some(_), .. })) => Origin::Managed,
+            None if is_assembly => Origin::Managed,
+            None if is_generated && process.has_methods => Origin::Stub,
+            _ if is_generated => Origin::Unknown,
+            _ => Origin::Native,
+        };
+        let image = symbol.and_then(|(_, symbol)| symbol.module).map_or(file_name, |module| self.names.get(module));
+        let image = if origin == Origin::Kernel { "kernel" } else { image }.trim_matches(['[', ']']).to_owned();
+        Some(match (symbol, origin) {
+            (Some((start, Symbol { last, name, .. })), _) => {
+                let size = u32::try_from(last - start).unwrap_or(u32::MAX).saturating_add(1);
+                NativeCode { start: *start, size, name: self.names.get(*name).to_owned(), image, origin }
+            }
+            (None, Origin::Stub) => {
+                NativeCode { start: address, size: 1, name: "[runtime stubs]".to_owned(), image: String::new(), origin }
+            }
+            (None, Origin::Unknown) => {
+                NativeCode { start: address, size: 1, name: "[JIT-compiled code]".to_owned(), image: String::new(), origin }
+            }
+            (None, _) => NativeCode { start: address, size: 1, name: format!("[{image}]"), image, origin },
+        })
     }
 
     /// The function at a place, or where it is in its file. Not sanitised.
@@ -129,6 +182,17 @@ impl Images {
     pub fn file(&self, place: Place) -> &str {
         self.names.get(place.path).rsplit('/').next().unwrap_or_default()
     }
+}
+
+/// The module of a .NET method, and its name with parameters: it is called `RETURNS [MODULE] NAME[TIER]`, and no other function is. The module is empty
+/// where it is `?`.
+fn method(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    let position = |text: &[u8], part: &[u8]| text.windows(part.len()).position(|window| window == part);
+    let name = name.strip_suffix(b"]")?;
+    let begin = position(name, b" [")?;
+    let (module, rest) = name[begin + 2..].split_at_checked(position(&name[begin + 2..], b"] ")?)?;
+    let tier = rest.iter().rposition(|byte| *byte == b'[')?;
+    Some((if module == b"?" { b"" } else { module }, rest.get(2..tier)?))
 }
 
 fn read<'a, P: Payload<'a>>(event: &Event<'a>) -> Option<P> {

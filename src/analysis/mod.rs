@@ -32,6 +32,7 @@ mod names;
 mod ranking;
 mod rates;
 mod recent;
+mod recorded_cpu;
 mod sampled;
 mod snapshot;
 mod symbols;

@@ -1,5 +1,7 @@
 //! Where threads spend their time, of a stream that is read for nothing else: no other analysis, and names only of methods that samples are in.
 
+use std::ops::RangeInclusive;
+
 use crate::clr::EventKind;
 use crate::nettrace::{Event, Loss, Metadata, Problem, SequencePoint, Sink, Thread, TraceHeader};
 
@@ -7,6 +9,7 @@ use super::clock::Clock;
 use super::contention::Contention;
 use super::known::{Analysis, Known};
 use super::methods::{Methods, Profile};
+use super::recorded_cpu::RecordedCpu;
 use super::symbols::Symbols;
 use super::throughput::Throughput;
 
@@ -21,6 +24,10 @@ pub struct SampledMethods {
     symbols: Symbols,
     contention: Contention,
     methods: Methods,
+    cpu: RecordedCpu,
+    period_ns: u32,
+    /// Samples of the kernel outside of it are left out.
+    window: RangeInclusive<i64>,
     /// Whether names may be left out: they were not all known from the start.
     selects: bool,
     /// Samples came after names were left out, perhaps theirs.
@@ -37,6 +44,9 @@ impl Default for SampledMethods {
             symbols: Symbols::default(),
             contention: Contention::default(),
             methods: Methods::default(),
+            cpu: RecordedCpu::default(),
+            period_ns: 0,
+            window: i64::MIN..=i64::MAX,
             selects: true,
             late: false,
         }
@@ -47,6 +57,11 @@ impl SampledMethods {
     /// With names that are known from the start: samples are told apart by method from the first one on, which takes less room.
     pub fn with_symbols(symbols: Symbols) -> Self {
         Self { symbols, selects: false, ..Self::default() }
+    }
+
+    /// For the samples of the kernel in a part of a stream, in nanoseconds since the start of its session.
+    pub fn within(window: RangeInclusive<i64>) -> Self {
+        Self { window, ..Self::default() }
     }
 
     /// Whether another look with all names known from the start would show more: stacks were put together for want of room, or samples that
@@ -68,6 +83,11 @@ impl SampledMethods {
     /// All samples, with the names that are known.
     pub fn profile(&self) -> Profile {
         self.methods.profile(&self.symbols)
+    }
+
+    /// Samples by the kernel, where the file has such of one process.
+    pub fn cpu(&self) -> Option<Profile> {
+        self.cpu.profile()
     }
 
     fn kind(&self, metadata: &Metadata) -> EventKind {
@@ -102,6 +122,7 @@ impl Sink for SampledMethods {
         Sink::trace(&mut self.throughput, header);
         self.clock = Clock::new(header);
         self.pointer_size = header.pointer_size;
+        self.period_ns = header.sampling_interval_ns;
     }
 
     fn metadata(&mut self, metadata: &Metadata) {
@@ -124,8 +145,18 @@ impl Sink for SampledMethods {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         self.throughput.event(event);
-        if let EventKind::MethodRundownVerbose | EventKind::ModuleRundown = self.kind(event.metadata) {
-            self.analyse(event);
+        match self.kind(event.metadata) {
+            EventKind::MethodRundownVerbose | EventKind::ModuleRundown => {
+                self.analyse(event);
+            }
+            kind @ (EventKind::CpuSample | EventKind::ProcessName | EventKind::ProcessMapping | EventKind::ProcessSymbol) => {
+                let at = self.clock.nanoseconds(event.timestamp());
+                if kind != EventKind::CpuSample || self.window.contains(&at) {
+                    // What makes no sense is in no profile.
+                    let _ = self.cpu.feed(kind, event, at, self.period_ns);
+                }
+            }
+            _ => {}
         }
     }
 

@@ -253,6 +253,15 @@ impl Symbols {
         self.body(address).map(|body| body.method)
     }
 
+    /// Where the code is that an address is in: its first address and its size in bytes.
+    pub fn code_at(&self, address: u64) -> Option<(u64, u32)> {
+        self.bodies
+            .range(..=address)
+            .next_back()
+            .map(|(start, body)| (*start, body.size))
+            .filter(|(start, size)| address - start < (*size).into())
+    }
+
     fn body(&self, address: u64) -> Option<&Body> {
         let (start, body) = self.bodies.range(..=address).next_back()?;
         (address - start < body.size.into()).then_some(body)

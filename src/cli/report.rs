@@ -16,6 +16,8 @@ use crate::session::Recorded;
 /// which end in `_ns`.
 #[derive(Serialize)]
 struct Report {
+    /// `cpu` where the kernel sampled what ran: then times are CPU time. `threads` where the runtime sampled its threads.
+    source: &'static str,
     /// Samples that count.
     samples: u64,
     /// Nanoseconds of thread time that they stand for.
@@ -83,7 +85,9 @@ pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
 }
 
 fn report(sampled: &SampledMethods, arguments: &args::Report) -> Report {
-    let profile = sampled.profile();
+    let cpu = sampled.cpu();
+    let source = if cpu.is_some() { "cpu" } else { "threads" };
+    let profile = cpu.unwrap_or_else(|| sampled.profile());
     let all = profile.count(SampleFilter::ALL).samples();
     let filter = if arguments.waiting { SampleFilter::ALL } else { SampleFilter::BUSY };
     // The analysis gives those first that are hot themselves.
@@ -101,6 +105,7 @@ fn report(sampled: &SampledMethods, arguments: &args::Report) -> Report {
         total_ns: method.total.all_ns(),
     };
     Report {
+        source,
         samples: found.samples.all(),
         time_ns: found.samples.all_ns(),
         waiting: all.waiting,
@@ -119,7 +124,12 @@ fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
     let Report { samples, waiting, methods, .. } = report;
     let share = |ns: u64| if report.time_ns == 0 { 0.0 } else { ns as f64 * 100.0 / report.time_ns as f64 };
     let interval = report.interval_ns.map_or(String::new(), |ns| format!(", one each {:.1} ms", ns as f64 / 1e6));
-    writeln!(out, "thread time, not processor time: {} samples{interval}; {} of waiting threads", Count(*samples), Count(*waiting))?;
+    match report.source {
+        "cpu" => writeln!(out, "CPU time: {} samples{interval}", Count(*samples))?,
+        _ => {
+            writeln!(out, "thread time, not processor time: {} samples{interval}; {} of waiting threads", Count(*samples), Count(*waiting))?
+        }
+    }
     writeln!(out, "\n{:>7} {:>7} {:>10}  METHOD", "SELF", "TOTAL", "SAMPLES")?;
     for Method { name, module, own, self_ns, total_ns, .. } in methods {
         let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };

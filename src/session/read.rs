@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::recorded::Recorded;
-use crate::analysis::Live;
+use crate::analysis::{KernelSamples, Live, SampledMethods};
 use crate::model::{EventRate, FileContents, Findings, SafeText, Span, TraceFile};
 use crate::nettrace::Sink;
 
@@ -36,19 +36,32 @@ pub fn trace_file(path: &Path) -> Result<TraceFile, String> {
 pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) -> bool) -> Result<Option<FileContents>, String> {
     let mut live = span.map_or_else(Live::default, |(from, to)| Live::within(from..=to)).keeping_events();
     let mut wanted = true;
-    let read = Recorded::open(path).and_then(|mut recorded| {
-        recorded.read_while(&mut live, |bytes| {
-            wanted = go_on(bytes);
-            wanted
-        })
+    let mut recorded = Recorded::open(path).map_err(|error| error.to_string())?;
+    let read = recorded.read_while(&mut live, |bytes| {
+        wanted = go_on(bytes);
+        wanted
     });
     if !wanted {
         return Ok(None);
     }
     let pass = read.map_err(|error| error.to_string())?;
+    let cpu = match KernelSamples::among(&live.throughput().counts()) {
+        Some(_) if recorded.rewind().is_ok() => {
+            let mut sampled = span.map_or_else(SampledMethods::default, |(from, to)| SampledMethods::within(from..=to));
+            let again = recorded.read_while(&mut sampled, |_| {
+                wanted = go_on(pass.bytes);
+                wanted
+            });
+            again.ok().and_then(|_| sampled.cpu())
+        }
+        _ => None,
+    };
+    if !wanted {
+        return Ok(None);
+    }
     let snapshot = live.snapshot(span.map_or(live.end(), |(_, to)| to));
     let duration = Duration::from_nanos(snapshot.recorded_ns);
-    let findings = Findings { snapshot, events: events(&live, duration), recent: live.recent(), profile: live.profile(), cpu: None };
+    let findings = Findings { snapshot, events: events(&live, duration), recent: live.recent(), profile: live.profile(), cpu };
     let complete = pass.ending.is_complete() && !live.throughput().loses_content();
     let problems = live.throughput().problems();
     let words: Vec<_> = pass.trouble().into_iter().chain(problems.iter().map(ToString::to_string)).collect();
