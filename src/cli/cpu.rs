@@ -16,8 +16,8 @@ use super::record::Interrupts;
 use super::target::{called, connect_running};
 use crate::analysis::{MethodTime, Origin, SampleFilter};
 use crate::model::{Count, Percent, Process, sanitise};
-use crate::net::perf::{CpuThread, PerfError};
-use crate::session::{CpuProfile, CpuRequest, profile_cpu};
+use crate::net::perf::CpuThread;
+use crate::session::{CpuError, CpuProfile, CpuRequest, profile_cpu};
 
 /// How many threads the text shows.
 const THREADS: usize = 10;
@@ -87,7 +87,13 @@ struct Thread {
 pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Failure> {
     let (process, client) = connect_running(host, &arguments.target.target).await?;
     let mut interrupts = Interrupts::new()?;
-    let request = CpuRequest { frequency: arguments.frequency, duration: Some(arguments.duration), has_method_names: !process.native_aot };
+    let request = CpuRequest {
+        frequency: arguments.frequency,
+        duration: Some(arguments.duration),
+        has_method_names: !process.native_aot,
+        file: arguments.file.clone(),
+        name: process.name.clone(),
+    };
     let mut interrupted = false;
     let stop = async {
         interrupts.next().await;
@@ -101,7 +107,19 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
         print::text(|out| write_text(out, &document))?;
     }
     remarks(&process, &profile, &document).iter().for_each(print::say);
+    let is_written = match &profile.file {
+        None => true,
+        Some(Ok(path)) => {
+            print::say(format_args!("{} has the samples", path.display()));
+            true
+        }
+        Some(Err(why)) => {
+            print::say(format_args!("no file was written: {why}"));
+            false
+        }
+    };
     Ok(match (interrupted, document.complete) {
+        _ if !is_written => Exit::Failed,
         (true, _) => Exit::Interrupted,
         // One that ends is no failure.
         (false, true) => Exit::Done,
@@ -110,11 +128,12 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
     })
 }
 
-fn denied(error: PerfError) -> Failure {
+fn denied(error: CpuError) -> Failure {
     let exit = match &error {
-        error if error.is_denied() => Exit::Denied,
-        error if error.is_ended() => Exit::NoTarget,
-        _ => Exit::Failed,
+        CpuError::Perf(error) if error.is_denied() => Exit::Denied,
+        CpuError::Perf(error) if error.is_ended() => Exit::NoTarget,
+        CpuError::File(error) if error.is_denied() => Exit::Denied,
+        CpuError::Perf(_) | CpuError::File(_) => Exit::Failed,
     };
     Failure::new(exit, error)
 }

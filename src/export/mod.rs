@@ -2,12 +2,14 @@
 //!
 //! Events or findings in, bytes out, into whatever takes them. No input, no files, no clock: moments and names are arguments.
 
+mod cpu_trace;
 mod gcdump;
 mod graph;
 mod heap_trace;
 mod places;
 mod trace;
 
+pub use cpu_trace::CpuTrace;
 pub use gcdump::{Facts, GraphError};
 pub use graph::HeapGraph;
 pub use trace::{Export, LiveProcess, LiveTrace, Options, Overview, Part, Scratch, notices};

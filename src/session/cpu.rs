@@ -1,11 +1,16 @@
 //! A profile of processor time: samples of the kernel, with the names that the runtime, the files of the process and the kernel give.
 
 mod collector;
+mod file;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use thiserror::Error;
+
 use super::listener::Listener;
+use super::output::OutputError;
 use super::trace_session::StopLimit;
 use crate::analysis::{Live, Profile, Symbols};
 use crate::clr::select;
@@ -14,13 +19,14 @@ use crate::net::client::Client;
 use crate::net::perf::{CpuThread, Frequency, PerfError, SampleLoss};
 
 pub(super) use collector::{Collector, MethodNames};
+use file::CpuFile;
 
 /// Methods that the runtime loads, JIT-compiled or not, and its modules: `Loader`, `Jit` and `NGen` of its provider, and of its rundown.
 const NAMES: (&str, u64) = ("Microsoft-Windows-DotNETRuntime:0x38:5", 0x38);
 /// What the session of names may send before it is stopped.
 const NAMES_BYTES: u64 = 1 << 30;
 /// What to sample.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct CpuRequest {
     /// How often.
     pub frequency: Frequency,
@@ -28,6 +34,21 @@ pub struct CpuRequest {
     pub duration: Option<Duration>,
     /// Whether the runtime can name its methods, which NativeAOT cannot.
     pub has_method_names: bool,
+    /// The file that the samples are written to as well, in the nettrace format.
+    pub file: Option<PathBuf>,
+    /// The name of the process for that file.
+    pub name: String,
+}
+
+/// Why there is no profile.
+#[derive(Debug, Error)]
+pub enum CpuError {
+    /// The kernel does not sample the process.
+    #[error(transparent)]
+    Perf(#[from] PerfError),
+    /// There is no file for the samples.
+    #[error(transparent)]
+    File(#[from] OutputError),
 }
 
 /// Where a process spent its processor time.
@@ -53,17 +74,23 @@ pub struct CpuProfile {
     pub names_missing: Option<String>,
     /// Whether the process ended before the sampling did.
     pub ended: bool,
+    /// The file, or why there is none, where one was asked for.
+    pub file: Option<Result<PathBuf, String>>,
 }
 
 /// Samples a process until the time is over, `stop` is, or the process ends.
 ///
 /// # Errors
-/// [`PerfError`] says why the kernel does not allow it.
-pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<Output = ()>) -> Result<CpuProfile, PerfError> {
-    let gone = || PerfError::Ended(client.endpoint().key.pid);
+/// [`CpuError`]: the kernel does not allow it, or the file cannot be made.
+pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<Output = ()>) -> Result<CpuProfile, CpuError> {
+    let pid = client.endpoint().key.pid;
+    let gone = || CpuError::Perf(PerfError::Ended(pid));
     let code = client.native_code().ok_or_else(gone)?;
     // A process that cannot be sampled gets no session either.
     drop(client.sample_cpu(request.frequency)?);
+    let period_ns = request.frequency.period_ns();
+    let create = |path: &PathBuf| CpuFile::create(path, pid, &request.name, period_ns, &code);
+    let file = request.file.as_ref().map(create).transpose()?;
     // That it starts takes the process some time, which is not to be in the profile.
     let names = match request.has_method_names {
         true => Some(names(&client).await),
@@ -71,8 +98,7 @@ pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<
     };
     let began = Instant::now();
     let sampler = client.sample_cpu(request.frequency)?;
-    let period_ns = sampler.period_ns();
-    let collector = Arc::new(Collector::new(code, period_ns));
+    let collector = Arc::new(Collector::new(code, period_ns, file));
     let sampling = {
         let (collector, mut sampler) = (Arc::clone(&collector), sampler);
         tokio::task::spawn_blocking(move || {
@@ -101,8 +127,9 @@ pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<
     let named = tokio::task::spawn_blocking(move || {
         let known = if names_missing.is_none() { MethodNames::Complete } else { MethodNames::Missing };
         let profile = collector.profile(&symbols, known);
+        let file = collector.finish_file(&symbols, known);
         let (cut, broken) = collector.missing();
-        CpuProfile { profile, period_ns, elapsed, threads, loss, sees_kernel, cut, broken, names_missing, ended }
+        CpuProfile { profile, period_ns, elapsed, threads, loss, sees_kernel, cut, broken, names_missing, ended, file }
     });
     named.await.map_err(|_| gone())
 }
@@ -121,7 +148,7 @@ async fn names(client: &Client) -> Result<Listener<Live>, String> {
 pub(super) fn collect_beside(client: &Client) -> Result<Arc<Collector>, PerfError> {
     let mut sampler = client.sample_cpu(Frequency::HIGHEST)?;
     let code = client.native_code().ok_or(PerfError::Ended(client.endpoint().key.pid))?;
-    let collector = Arc::new(Collector::new(code, sampler.period_ns()));
+    let collector = Arc::new(Collector::new(code, sampler.period_ns(), None));
     let collecting = Arc::clone(&collector);
     tokio::task::spawn_blocking(move || collecting.collect(&mut sampler));
     Ok(collector)

@@ -40,7 +40,7 @@ mod watch;
 pub use crate::export::{Options as ExportOptions, Part as ExportPart};
 pub use client_data::{ClientDataError, client_data};
 pub use counters::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection};
-pub use cpu::{CpuProfile, CpuRequest, profile_cpu};
+pub use cpu::{CpuError, CpuProfile, CpuRequest, profile_cpu};
 pub use dump::{DUMP_LIMIT, DumpError, Dumped, dump};
 pub use export::{Destination, ExportError, GoOn, export};
 pub use heap::{HeapError, HeapWalk, walk_heap};

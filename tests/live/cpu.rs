@@ -1,6 +1,7 @@
 //! Samples by the kernel, against programs that do what is known. Skipped where the kernel does not let us sample our own processes.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use dn_top::net::Directory;
 use dn_top::net::client::Client;
 use dn_top::net::discovery::Sources;
 use dn_top::net::perf::{CpuSampler, CpuThread, Frequency, PerfError, SampleLoss};
-use dn_top::session::{Plan, Recorder};
+use dn_top::session::{Plan, Recorder, read_trace};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -199,6 +200,58 @@ fn methods_have_the_processor_time_that_they_took() {
         assert!(shares.iter().zip([70.0, 20.0, 10.0]).all(|(share, truth)| (share - truth).abs() < 2.0), "{runtime}: {shares:?}");
         assert!(spend >= all * 0.98 && spend < all * 1.15, "{runtime}: their caller has {spend} ms of {all} ms");
         assert!(program.is_alive(), "{runtime}");
+    });
+}
+
+/// Name, module and samples of methods.
+fn hottest<'a>(methods: &'a Value, own: &str, total: &str) -> Vec<(&'a str, &'a str, u64, u64)> {
+    let text = |value: &'a Value| value.as_str().unwrap();
+    let of = |method: &'a Value| {
+        (text(&method["name"]), text(&method["module"]), method[own].as_u64().unwrap(), method[total].as_u64().unwrap())
+    };
+    let mut methods: Vec<_> = methods.as_array().unwrap().iter().map(of).collect();
+    // Those with equally many samples may be in any order.
+    methods.sort_unstable_by_key(|(name, module, own, total)| (std::cmp::Reverse((*own, *total)), *name, *module));
+    methods.truncate(20);
+    methods
+}
+
+#[test]
+fn a_file_of_samples_shows_the_same() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.tell("spend 600000");
+        let folder = folder();
+        let file = folder.path().join("cpu.nettrace");
+        let path = file.to_str().unwrap();
+        let Some((profile, output)) = profile(&program, &["--duration", "3s", "-o", path]) else { return };
+        assert!(output.stderr.contains(path), "{}", output.stderr);
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
+        let bytes = std::fs::read(&file).unwrap();
+        let again = Invocation::new(["cpu", &program.pid().to_string(), "--duration", "100ms", "-o", path]).run();
+        assert!(again.code != 0 && again.stderr.contains("exists already"), "{}", again.stderr);
+        assert_eq!(std::fs::read(&file).unwrap(), bytes);
+
+        let report = Invocation::new(["report", path, "--json", "-n", "10000"]).run().json();
+        assert_eq!((&report["source"], &report["samples"]), (&json!("cpu"), &profile["samples"]), "{runtime}");
+        assert_eq!(
+            hottest(&report["methods"], "self", "total"),
+            hottest(&profile["methods"], "self_samples", "total_samples"),
+            "{runtime}"
+        );
+        assert!(hottest(&report["methods"], "self", "total")[0].0 == "Known.Burn(int)", "{runtime}: {report:#}");
+        let contents = read_trace(&file, None, |_| true).unwrap().unwrap();
+        let burnt = contents.findings.cpu.as_ref().unwrap().methods(SampleFilter::ALL, 1);
+        assert_eq!(
+            (burnt.methods[0].name.as_str(), json!(burnt.samples.all())),
+            ("Known.Burn(int)", profile["samples"].clone()),
+            "{runtime}"
+        );
+        let folded = Invocation::new(["export", path, "--format", "folded", "-o", "-"]).run();
+        let samples = |line: &str| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap();
+        assert_eq!(folded.stdout.lines().map(samples).sum::<u64>(), profile["samples"].as_u64().unwrap(), "{runtime}: {}", folded.stderr);
+        let burnt = |line: &&str| line.contains("Known.Main();") && line.contains(";Known.Burn(int)");
+        assert!(folded.stdout.lines().filter(burnt).map(samples).sum::<u64>() > 10, "{runtime}: {}", folded.stdout);
     });
 }
 

@@ -1,5 +1,6 @@
 //! What `cpu` takes.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -23,6 +24,9 @@ pub(in crate::cli) struct Cpu {
     /// Sort by total time: of the method and everything it calls
     #[arg(long)]
     pub(in crate::cli) inclusive: bool,
+    /// Also write the samples and their names to this .nettrace file, which PerfView reads; created with mode 0600, never overwritten
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(in crate::cli) file: Option<PathBuf>,
     #[command(flatten)]
     pub(in crate::cli) output: Output,
 }

@@ -83,6 +83,11 @@ impl Client {
 }
 
 impl NativeCode {
+    /// What it may execute, and what it might before.
+    pub(crate) fn mappings(&self) -> impl Iterator<Item = &CodeMapping> {
+        self.map.0.iter()
+    }
+
     /// Reads the mappings again. What is gone stays known where nothing else is in its place.
     pub fn refresh(&mut self) {
         self.read_at = Instant::now();

@@ -1,10 +1,12 @@
 //! Samples of a process, taken in by one thread and looked at by another.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use super::file::{CpuFile, monotonic_ns};
 use crate::analysis::{CpuSamples, CpuStack, MissingFrames, NativeFunction, Origin, Profile, Symbols, ThreadId};
 use crate::net::perf::{CodeFunction, CodeKind, CpuSampler, NativeCode};
 
@@ -22,6 +24,7 @@ pub(in crate::session) struct Collector {
 struct Collected {
     samples: CpuSamples,
     code: NativeCode,
+    file: Option<CpuFile>,
 }
 
 /// What is known about code that the process generated and that has no name.
@@ -36,8 +39,9 @@ pub(in crate::session) enum MethodNames {
 }
 
 impl Collector {
-    pub(in crate::session) fn new(code: NativeCode, period_ns: u64) -> Self {
-        Self { collected: Mutex::new(Collected { samples: CpuSamples::new(period_ns), code }), over: AtomicBool::new(false) }
+    /// All samples go into the file, too, where there is one.
+    pub(in crate::session) fn new(code: NativeCode, period_ns: u64, file: Option<CpuFile>) -> Self {
+        Self { collected: Mutex::new(Collected { samples: CpuSamples::new(period_ns), code, file }), over: AtomicBool::new(false) }
     }
 
     /// Takes no more samples.
@@ -59,9 +63,13 @@ impl Collector {
     }
 
     fn take(&self, sampler: &mut CpuSampler) {
-        let Collected { samples, code } = &mut *self.lock();
+        let Collected { samples, code, file } = &mut *self.lock();
+        let began = monotonic_ns();
         sampler.drain(|sample| {
             let chain = code.chain(sample.user);
+            if let Some(file) = file {
+                file.sample(sample, chain.frames);
+            }
             let missing = if sample.cut { Some(MissingFrames::Cut) } else { chain.broken.then_some(MissingFrames::Broken) };
             samples.add(&CpuStack {
                 thread: ThreadId::of(sample.thread),
@@ -71,6 +79,9 @@ impl Collector {
                 missing,
             });
         });
+        if let Some(file) = file {
+            file.write(began);
+        }
     }
 
     /// Samples of stacks that were cut off, and of broken ones.
@@ -80,6 +91,19 @@ impl Collector {
 
     /// All samples, with the names of these methods, and of what else has an address in a sample.
     pub(in crate::session) fn profile(&self, methods: &Symbols, names: MethodNames) -> Profile {
+        let symbols = self.symbols(methods, names);
+        self.lock().samples.profile(&symbols)
+    }
+
+    /// Gives the file its names, and its own; `None` where there is no file.
+    pub(in crate::session) fn finish_file(&self, methods: &Symbols, names: MethodNames) -> Option<Result<PathBuf, String>> {
+        let file = self.lock().file.take()?;
+        let symbols = self.symbols(methods, names);
+        let collected = self.lock();
+        Some(file.finish(&collected.samples.addresses(), &symbols, &collected.code))
+    }
+
+    fn symbols(&self, methods: &Symbols, names: MethodNames) -> Symbols {
         // What others show of a recording is what its file holds: there are methods alone.
         let mut symbols = methods.clone();
         let mut collected = self.lock();
@@ -89,7 +113,7 @@ impl Collector {
                 collected.add_name(&mut symbols, address, names);
             }
         }
-        collected.samples.profile(&symbols)
+        symbols
     }
 
     fn lock(&self) -> MutexGuard<'_, Collected> {

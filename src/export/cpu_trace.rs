@@ -1,0 +1,226 @@
+//! Samples of a process by the kernel as a nettrace file of format 6, with the universal providers that PerfView reads: `Universal.Events` has the samples,
+//! `Universal.System` the files that are mapped, and the functions. Source: what `record-trace` of microsoft/one-collect writes, and the parsers of
+//! microsoft/perfview.
+
+use std::ops::Range;
+
+use crate::nettrace::{CollectorEncoder, CollectorHeader};
+use crate::wire::Put;
+
+const EVENTS: &str = "Universal.Events";
+const SYSTEM: &str = "Universal.System";
+/// Types of fields: an integer of variable length, and a text, which these providers describe as one unit of it.
+const NUMBER: u8 = 21;
+const TEXT: u8 = 23;
+/// What a mapping of the kernel's code begins with, and its name. All its addresses have the highest bit.
+const KERNEL: (Range<u64>, &[u8]) = (0xffff_8000_0000_0000..u64::MAX, b"vmlinux");
+/// What memory of no file is called: PerfView takes the module of a .NET method from its name only where its mapping is called so, as runtimes that write
+/// their code through a second mapping call it.
+const GENERATED: &[u8] = b"/memfd:doublemapper";
+/// Longest text, bytes.
+const LONGEST: usize = 4096;
+
+/// Writes a file of samples of one process.
+#[derive(Debug)]
+pub struct CpuTrace {
+    encoder: CollectorEncoder,
+    kinds: Kinds,
+    pid: u32,
+    /// Samples that may not be the oldest that are still to come.
+    pending: Vec<Pending>,
+    /// The last mapping of the process, which have numbers from 1 on; the kernel's has 0.
+    mappings: Vec<Range<u64>>,
+    payload: Vec<u8>,
+    now: i64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Kinds {
+    sample: u32,
+    process: u32,
+    mapping: u32,
+    symbol: u32,
+}
+
+#[derive(Debug)]
+struct Pending {
+    at: i64,
+    thread: u64,
+    stack: Vec<u64>,
+}
+
+impl CpuTrace {
+    /// Begins a file about a process.
+    pub fn new(header: &CollectorHeader, pid: u32, name: &str) -> Self {
+        let mut encoder = CollectorEncoder::new(header);
+        let kinds = Kinds {
+            sample: encoder.metadata(EVENTS, 1, "cpu", &[("Value", NUMBER)]),
+            process: encoder.metadata(SYSTEM, 0, "ExistingProcess", &[("NamespaceId", NUMBER), ("Name", TEXT), ("NamespaceName", TEXT)]),
+            mapping: encoder.metadata(
+                SYSTEM,
+                3,
+                "ProcessMapping",
+                &[
+                    ("Id", NUMBER),
+                    ("StartAddress", NUMBER),
+                    ("EndAddress", NUMBER),
+                    ("FileOffset", NUMBER),
+                    ("FileName", TEXT),
+                    ("MetadataId", NUMBER),
+                ],
+            ),
+            symbol: encoder.metadata(
+                SYSTEM,
+                4,
+                "ProcessSymbol",
+                &[("Id", NUMBER), ("MappingId", NUMBER), ("StartAddress", NUMBER), ("EndAddress", NUMBER), ("Name", TEXT)],
+            ),
+        };
+        let mut this = Self { encoder, kinds, pid, pending: Vec::new(), mappings: Vec::new(), payload: Vec::new(), now: header.sync_ns };
+        this.payload.put_varint(pid.into());
+        this.put_text(name.as_bytes());
+        this.put_text(b"");
+        this.system_event(kinds.process);
+        this.put_mapping(0, KERNEL.0, 0, KERNEL.1);
+        this.system_event(kinds.mapping);
+        this
+    }
+
+    /// Adds a mapping of code. Each is added once.
+    pub fn mapping(&mut self, range: Range<u64>, file_offset: u64, path: &[u8]) {
+        if self.mappings.contains(&range) {
+            return;
+        }
+        self.mappings.push(range.clone());
+        let path = if path.is_empty() { GENERATED } else { path };
+        self.put_mapping(self.mappings.len() as u64, range, file_offset, path);
+        self.system_event(self.kinds.mapping);
+    }
+
+    /// Adds a function: its first address, its size in bytes, and its name. One that is in no mapping is left out.
+    pub fn function(&mut self, start: u64, size: u32, name: &str) {
+        let mapping = match self.mappings.iter().rposition(|mapping| mapping.contains(&start)) {
+            Some(index) => index as u64 + 1,
+            None if KERNEL.0.contains(&start) => 0,
+            None => return,
+        };
+        let payload = &mut self.payload;
+        // The numbers of functions are of no use.
+        [0, mapping, start, start.saturating_add(u64::from(size.max(1)) - 1)].iter().for_each(|number| payload.put_varint(*number));
+        self.put_text(name.as_bytes());
+        self.system_event(self.kinds.symbol);
+    }
+
+    /// The name of a function that is a .NET method, as the runtime writes it into perf maps and readers take it apart: what it returns (which is not
+    /// known here), its module, its name with parameters, and its tier.
+    pub fn method_name(module: &str, name: &str) -> String {
+        format!("? [{}] {name}[?]", if module.is_empty() { "?" } else { module })
+    }
+
+    /// Adds a sample: frames are innermost first.
+    pub fn sample(&mut self, thread: u64, at: i64, kernel: &[u64], user: &[u64]) {
+        self.pending.push(Pending { at, thread, stack: [kernel, user].concat() });
+    }
+
+    /// Writes all samples until a moment, after which no older ones come, and gives the bytes to be written to the file.
+    pub fn write_until(&mut self, until: i64) -> Vec<u8> {
+        self.pending.sort_by_key(|sample| sample.at);
+        let whole = self.pending.partition_point(|sample| sample.at <= until);
+        self.payload.clear();
+        self.payload.put_varint(1);
+        for Pending { at, thread, stack } in self.pending.drain(..whole) {
+            self.now = self.now.max(at);
+            self.encoder.event(self.kinds.sample, (self.pid, thread), at, &stack, &self.payload);
+        }
+        self.payload.clear();
+        self.encoder.sequence_point();
+        self.encoder.take()
+    }
+
+    /// Ends the file.
+    pub fn finish(self) -> Vec<u8> {
+        self.encoder.finish()
+    }
+
+    fn put_mapping(&mut self, id: u64, range: Range<u64>, file_offset: u64, path: &[u8]) {
+        let payload = &mut self.payload;
+        [id, range.start, range.end - 1, file_offset].iter().for_each(|number| payload.put_varint(*number));
+        self.put_text(path);
+        self.payload.put_varint(0);
+    }
+
+    fn put_text(&mut self, text: &[u8]) {
+        let text = &text[..text.len().min(LONGEST)];
+        self.payload.put_u16(text.len() as u16);
+        self.payload.put(text);
+    }
+
+    /// Writes an event with the payload that was put together.
+    fn system_event(&mut self, kind: u32) {
+        self.encoder.event(kind, (self.pid, self.pid.into()), self.now, &[], &self.payload);
+        self.payload.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{Origin, SampleFilter, SampledMethods};
+    use crate::nettrace::{Decoder, Limits, UtcTime};
+
+    #[test]
+    fn what_is_written_is_read() {
+        let header = CollectorHeader { sync_utc: UtcTime::from_unix_ms(0), sync_ns: 1000, processors: 2, sampling_interval_ns: 1_001_001 };
+        let mut trace = CpuTrace::new(&header, 42, "App");
+        for _ in 0..2 {
+            trace.mapping(100..200, 0, b"/lib/libcoreclr.so");
+            trace.mapping(300..400, 0, b"/memfd:doublemapper");
+        }
+        let kernel = 0xffff_ffff_8100_0000;
+        trace.sample(43, 3000, &[], &[310, 350, 150]);
+        trace.sample(42, 2000, &[kernel + 5], &[330, 150]);
+        let mut bytes = trace.write_until(2500);
+        // Not in order, and in another part of the stream.
+        for at in [9000, 5000] {
+            trace.sample(44, at, &[], &[310, 350, 150]);
+        }
+        trace.sample(44, 9000, &[], &[390]);
+        trace.sample(44, 9500, &[], &[315, 350, 150]);
+        bytes.extend(trace.write_until(i64::MAX));
+        trace.function(300, 20, &CpuTrace::method_name("App", "Work.Inner(int[])"));
+        trace.function(340, 20, &CpuTrace::method_name("", "Outer()"));
+        trace.function(320, 15, &CpuTrace::method_name("", "IL_STUB_PInvoke()"));
+        trace.function(kernel, 10, "do_syscall_64");
+        trace.function(9999, 10, "of no mapping");
+        bytes.extend(trace.finish());
+
+        let mut sampled = SampledMethods::default();
+        let mut decoder = Decoder::new(Limits::default());
+        decoder.feed(&bytes, &mut sampled).unwrap();
+        assert!(decoder.finish(&mut sampled).is_complete());
+        let snapshot = sampled.throughput().snapshot();
+        assert_eq!((snapshot.events, snapshot.dropped), (6 + 1 + 3 + 4, 0));
+        assert!(sampled.throughput().problems().is_empty());
+        let profile = sampled.cpu().unwrap();
+        assert_eq!(profile.interval_ns, Some(1_001_001));
+        let found = profile.methods(SampleFilter::BUSY, 10);
+        let mut methods: Vec<_> = found
+            .methods
+            .iter()
+            .map(|method| (method.name.as_str(), method.module.as_str(), method.origin, method.own.all(), method.total.all()))
+            .collect();
+        methods.sort_unstable_by_key(|method| method.0);
+        assert_eq!(
+            methods,
+            [
+                ("Outer()", "", Origin::Managed, 0, 4),
+                ("Work.Inner(int[])", "App", Origin::Managed, 4, 4),
+                ("[libcoreclr.so]", "libcoreclr.so", Origin::Native, 0, 5),
+                ("[runtime stubs]", "", Origin::Stub, 1, 1),
+                ("do_syscall_64", "kernel", Origin::Kernel, 1, 1),
+            ]
+        );
+        let threads: Vec<_> = found.threads.iter().map(|thread| (thread.thread.thread, thread.samples.all())).collect();
+        assert_eq!(threads.iter().map(|(_, samples)| samples).sum::<u64>(), 6);
+    }
+}

@@ -1,0 +1,133 @@
+//! The file of a profile: samples are written while they come, names at the end.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::analysis::{CpuSamples, Origin, Symbols};
+use crate::export::CpuTrace;
+use crate::net::perf::{CpuSample, NativeCode};
+use crate::nettrace::{CollectorHeader, UtcTime};
+use crate::session::{OutputError, OutputFile};
+
+/// How often samples are written.
+const PACE: Duration = Duration::from_secs(1);
+
+/// A file that is being written. Nothing is left of it where it does not get whole.
+#[derive(Debug)]
+pub(in crate::session) struct CpuFile {
+    output: Option<OutputFile>,
+    file: File,
+    trace: Option<CpuTrace>,
+    next_write: Instant,
+    /// What went wrong first. Nothing is written from then on.
+    error: Option<io::Error>,
+}
+
+impl CpuFile {
+    /// Makes the file for samples of a process that each stand for so many nanoseconds.
+    ///
+    /// # Errors
+    /// Where it is there already, or cannot be made.
+    pub(in crate::session) fn create(path: &Path, pid: u32, name: &str, period_ns: u64, code: &NativeCode) -> Result<Self, OutputError> {
+        let (output, file) = OutputFile::create(path)?;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let header = CollectorHeader {
+            sync_utc: UtcTime::from_unix_ms(now.as_millis() as i64),
+            sync_ns: monotonic_ns(),
+            processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+            sampling_interval_ns: u32::try_from(period_ns).unwrap_or(u32::MAX),
+        };
+        let mut trace = CpuTrace::new(&header, pid, name);
+        add_mappings(&mut trace, code);
+        Ok(Self { output: Some(output), file, trace: Some(trace), next_write: Instant::now() + PACE, error: None })
+    }
+
+    pub(super) fn sample(&mut self, sample: &CpuSample<'_>, user: &[u64]) {
+        if let Some(trace) = self.trace.as_mut().filter(|_| self.error.is_none()) {
+            trace.sample(sample.thread, i64::try_from(sample.time_ns).unwrap_or(i64::MAX), sample.kernel, user);
+        }
+    }
+
+    /// Writes samples now and then; all that were taken before this moment have come.
+    pub(super) fn write(&mut self, until_ns: i64) {
+        if Instant::now() < self.next_write {
+            return;
+        }
+        self.next_write = Instant::now() + PACE;
+        if let Some(trace) = &mut self.trace {
+            let bytes = trace.write_until(until_ns);
+            self.put(&bytes);
+        }
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        if self.error.is_none()
+            && let Err(error) = self.file.write_all(bytes)
+        {
+            self.error = Some(error);
+        }
+    }
+
+    /// Writes the rest, and the names of what has one of these addresses; then gives the file its name.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub(super) fn finish(mut self, addresses: &[u64], symbols: &Symbols, code: &NativeCode) -> Result<PathBuf, String> {
+        if let Some(mut trace) = self.trace.take() {
+            let rest = trace.write_until(i64::MAX);
+            self.put(&rest);
+            add_mappings(&mut trace, code);
+            add_names(&mut trace, addresses, symbols);
+            self.put(&trace.finish());
+        }
+        let written = self.error.take().map_or_else(|| self.file.sync_all(), Err);
+        let Some(output) = self.output.take() else { return Err("no file".to_owned()) };
+        if let Err(error) = written {
+            let words = format!("{}: {error}", output.partial().display());
+            output.discard();
+            return Err(words);
+        }
+        output.keep().map_err(|error| error.to_string())
+    }
+}
+
+impl Drop for CpuFile {
+    fn drop(&mut self) {
+        if let Some(output) = self.output.take() {
+            output.discard();
+        }
+    }
+}
+
+fn add_mappings(trace: &mut CpuTrace, code: &NativeCode) {
+    for mapping in code.mappings() {
+        trace.mapping(mapping.range.clone(), mapping.file_offset, &mapping.path);
+    }
+}
+
+fn add_names(trace: &mut CpuTrace, addresses: &[u64], symbols: &Symbols) {
+    let mut last = None;
+    for address in addresses {
+        let (Some(method), Some((start, size))) = (symbols.find(*address), symbols.code_at(*address)) else { continue };
+        let name = format!("{}{}", symbols.full_name(method), symbols.parameters(method));
+        // Stubs are known by how their names begin.
+        let name = if symbols.is_stub(method) { &name[name.find("IL_STUB").unwrap_or(0)..] } else { &name };
+        // A name in brackets stands for a file whose functions have none.
+        if last.replace(start) == Some(start) || name.starts_with('[') {
+            continue;
+        }
+        match symbols.origin(method) {
+            Origin::Managed => trace.function(start, size, &CpuTrace::method_name(symbols.module(method), name)),
+            _ => trace.function(CpuSamples::kernel_address(start).unwrap_or(start), size, name),
+        }
+    }
+}
+
+pub(super) fn monotonic_ns() -> i64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
