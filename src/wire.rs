@@ -251,6 +251,17 @@ impl<'a> Utf16<'a> {
         char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
     }
 
+    /// The first characters.
+    pub fn start(self, most: usize) -> String {
+        self.chars().take(most).collect()
+    }
+
+    /// Replaces a text by the first characters, in the same memory.
+    pub fn copy_start(self, into: &mut String, most: usize) {
+        into.clear();
+        into.extend(self.chars().take(most));
+    }
+
     /// Appends the text, with U+FFFD for every unpaired surrogate: the same as [`chars`](Self::chars), some times as fast where it is ASCII.
     pub fn push_to(self, out: &mut String) {
         let mut rest = self.0;

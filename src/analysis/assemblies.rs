@@ -8,7 +8,6 @@ use crate::clr::EventKind;
 use crate::clr::payload::{AssemblyLoad, AssemblyLoadStop};
 
 use super::known::{Analysis, Known, View};
-use super::text::start_of;
 
 /// Assemblies that are kept.
 const ASSEMBLIES: usize = 4096;
@@ -74,7 +73,7 @@ impl Assemblies {
             return;
         }
         let known = self.loaded.get(&load.assembly).and_then(|known| known.at);
-        let assembly = Assembly { full_name: start_of(load.full_name, NAME), at: at.or(known), is_dynamic: load.flags & DYNAMIC != 0 };
+        let assembly = Assembly { full_name: load.full_name.start(NAME), at: at.or(known), is_dynamic: load.flags & DYNAMIC != 0 };
         self.loaded.insert(load.assembly, assembly);
     }
 }
@@ -102,7 +101,7 @@ impl Analysis for Assemblies {
                     if self.missing.len() >= MISSING {
                         self.missing.pop_front();
                     }
-                    let (name, requested_by) = (start_of(stop.name, NAME), start_of(stop.requested_by, NAME));
+                    let (name, requested_by) = (stop.name.start(NAME), stop.requested_by.start(NAME));
                     self.missing.push_back(MissingAssembly { at: known.at, name, requested_by });
                 }
             }

@@ -9,7 +9,6 @@ use crate::wire::Utf16;
 
 use super::known::{Analysis, Frames, Known, View};
 use super::ranking::{Ranking, Row};
-use super::text::copy;
 use super::timeline::{Merge, Timeline};
 
 /// Types that are told apart.
@@ -100,8 +99,8 @@ impl Thrown {
         self.thread = known.thread;
         self.hresult = thrown.hresult;
         self.rethrown = thrown.is_rethrown();
-        copy(&mut self.type_name, thrown.type_name, MESSAGE);
-        copy(&mut self.message, thrown.message, MESSAGE);
+        thrown.type_name.copy_start(&mut self.type_name, MESSAGE);
+        thrown.message.copy_start(&mut self.message, MESSAGE);
         self.frames.set(known.event.stack(), DEPTH);
     }
 

@@ -9,7 +9,6 @@ use crate::nettrace::ThreadId;
 use super::distribution::Distribution;
 use super::known::{Analysis, Known, View};
 use super::symbols::method_name;
-use super::text::start_of;
 use super::timeline::{Merge, Timeline};
 
 /// Threads that compile at the same time.
@@ -165,8 +164,7 @@ impl Jit {
         self.il_bytes += u64::from(begun.il_size);
         let place = self.slowest.partition_point(|slow| slow.time_ns >= own_ns);
         if place < SLOWEST {
-            let name =
-                verbose.map_or_else(String::new, |verbose| method_name(&start_of(verbose.namespace, NAME), &start_of(verbose.name, NAME)));
+            let name = verbose.map_or_else(String::new, |verbose| method_name(&verbose.namespace.start(NAME), &verbose.name.start(NAME)));
             self.slowest.truncate(SLOWEST - 1);
             self.slowest.insert(place, SlowMethod { name, time_ns: own_ns, il_size: begun.il_size, tier, at: known.at });
         }

@@ -7,7 +7,6 @@ use crate::wire::Utf16;
 
 use super::known::{Analysis, Known, View};
 use super::ranking::{Ranking, Row};
-use super::text::{copy, start_of};
 use super::timeline::{Merge, Timeline};
 
 /// Messages that are kept.
@@ -160,9 +159,9 @@ impl Analysis for Logs {
         self.loggers.row(parts.logger.as_bytes()).fold(Logger { count: 1, severe });
         let mut latest = if self.recent.len() < RECENT { LogMessage::default() } else { self.recent.pop_front().unwrap_or_default() };
         (latest.at, latest.thread, latest.level, latest.event_id) = (known.at, known.thread, level, parts.event_id);
-        copy(&mut latest.logger, parts.logger, MESSAGE);
-        copy(&mut latest.text, parts.text, MESSAGE);
-        copy(&mut latest.exception, parts.exception, MESSAGE);
+        parts.logger.copy_start(&mut latest.logger, MESSAGE);
+        parts.text.copy_start(&mut latest.text, MESSAGE);
+        parts.exception.copy_start(&mut latest.exception, MESSAGE);
         self.recent.push_back(latest);
         Some(())
     }
@@ -170,7 +169,7 @@ impl Analysis for Logs {
     fn snapshot(&self, view: &View<'_>) -> LogSnapshot {
         let mut recent: Vec<_> = self.recent.iter().cloned().collect();
         recent.sort_by_key(|message| std::cmp::Reverse(message.at));
-        let logger = |(name, logger): (&[u8], &Logger)| (start_of(Utf16::new(name), MESSAGE), logger.count, logger.severe);
+        let logger = |(name, logger): (&[u8], &Logger)| (Utf16::new(name).start(MESSAGE), logger.count, logger.severe);
         LogSnapshot {
             by_level: self.by_level,
             rate: self.over_time.rate(view.now, 10),

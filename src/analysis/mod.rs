@@ -36,7 +36,6 @@ mod recorded_cpu;
 mod sampled;
 mod snapshot;
 mod symbols;
-mod text;
 mod thread_pool;
 mod throughput;
 mod timeline;

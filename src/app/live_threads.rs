@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn what_a_thread_takes_now_is_the_difference_of_two_looks() {
-        let thread = |thread, milliseconds| ThreadUse { thread, name: SafeText::default(), cpu: Duration::from_millis(milliseconds), state: 'S' };
+        let thread =
+            |thread, milliseconds| ThreadUse { thread, name: SafeText::default(), cpu: Duration::from_millis(milliseconds), state: 'S' };
         let mut threads = LiveThreads::default();
         assert!(threads.is_due() && threads.rows().is_none());
         threads.ask(Ticket(1));

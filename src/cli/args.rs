@@ -5,7 +5,6 @@ mod cpu;
 mod export;
 pub(super) mod perfetto;
 mod record;
-mod salvage;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,9 +17,8 @@ use crate::ui::Theme;
 
 pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Heap, Range, Report};
 pub(super) use cpu::Cpu;
-pub(super) use export::Export;
+pub(super) use export::{Export, Salvage};
 pub(super) use record::{Events, Record, Run, Trace};
-pub(super) use salvage::Salvage;
 
 /// A terminal dashboard for .NET processes: see, inspect, trace, dump and perf-map them, without .NET, agent or restart.
 #[derive(Debug, Parser)]

@@ -92,7 +92,7 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
         duration: Some(arguments.duration),
         has_method_names: !process.native_aot,
         file: arguments.file.clone(),
-        name: process.name.clone(),
+        name: process.name.to_string(),
     };
     let mut interrupted = false;
     let stop = async {

@@ -1,10 +1,9 @@
 //! The process list: what a scan finds, with what the processes say of themselves.
 
-use std::collections::hash_map::Entry;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::{HashMap, HashSet};
@@ -13,122 +12,23 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use super::access::Access;
-use super::client::{ANSWER_LIMIT, Client, SharedSupport};
+use super::client::{ANSWER_LIMIT, Client};
+use super::clients::Clients;
 use super::discovery::{Scanner, Sources};
 use super::endpoint::{Endpoint, SocketName};
 use super::error::{Cause, ExchangeError};
 use super::inquiry::Inquiry;
 use super::peer;
-use super::port::{Port, PortError};
-use super::proc::{Proc, Threads, entry_name};
+use super::port::Port;
+use super::proc::{Threads, entry_name};
 use super::target::{self, TargetError};
-use crate::ipc::{Command, CommandCode, ProcessInfo};
+use crate::ipc::{CommandCode, ProcessInfo};
 use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, shown_command_line};
 
 /// How many processes are asked at the same time. Those that do not answer keep a connection open for seconds, and must not keep others waiting.
 const ASKED_AT_ONCE: usize = 256;
 /// How long all processes together may take to say their names. Who is later goes by the name that /proc gives, which is seldom another one.
 const NAMES: Duration = Duration::from_secs(1);
-
-/// A client for each process, shared by all who talk to it, so that they take turns.
-#[derive(Debug, Clone)]
-pub struct Clients {
-    pub(super) proc: Arc<Proc>,
-    known: Arc<Mutex<HashMap<ProcessKey, Client>>>,
-    /// What the answers of each process have shown, whichever way they came.
-    support: Arc<Mutex<HashMap<ProcessKey, SharedSupport>>>,
-    /// Where ports look for who connects to them.
-    sources: Arc<Sources>,
-    /// What all of them may do.
-    access: Access,
-    /// The port that we serve. It stays for as long as somebody may talk over it.
-    port: Arc<Mutex<Option<Port>>>,
-}
-
-impl Clients {
-    /// The client for a process: over our port if it is connected to that, else over its socket; `None` where it has none.
-    pub fn of(&self, process: &Process) -> Option<Client> {
-        self.calling(process).or_else(|| self.dialling(process))
-    }
-
-    /// The client that goes over our port, where the process is connected to it.
-    fn calling(&self, process: &Process) -> Option<Client> {
-        let client = self.port().as_ref()?.client(process.key)?;
-        Some(client.learning(self.support_of(process.key)).with_access(self.access))
-    }
-
-    /// What all clients of a process learn together. A socket without a pid may be any process's.
-    fn support_of(&self, key: ProcessKey) -> SharedSupport {
-        if key.pid == 0 {
-            return Arc::default();
-        }
-        Arc::clone(self.support.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default())
-    }
-
-    fn port(&self) -> MutexGuard<'_, Option<Port>> {
-        self.port.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Another list of the same processes, with these clients.
-    ///
-    /// # Errors
-    /// When the proc file system cannot be read; the error names it.
-    pub fn directory(&self) -> io::Result<Directory> {
-        Ok(Directory::of(Scanner::new((*self.sources).clone())?, self.clone()))
-    }
-
-    /// Serves a port from now on, until it is closed or all clients are gone: who connects to it is in the next list.
-    ///
-    /// # Errors
-    /// [`PortError`]; also where one is served already.
-    pub fn serve(&self, path: &Path) -> Result<(), PortError> {
-        let mut port = self.port();
-        if let Some(port) = &*port {
-            return Err(PortError::Second(port.path().to_owned()));
-        }
-        *port = Some(Port::serve(path, &self.sources)?);
-        Ok(())
-    }
-
-    /// Takes the port down, if one is served. Its socket is removed: connected runtimes cannot reconnect, and suspended ones stay suspended.
-    pub fn close_port(&self) {
-        let port = self.port().take();
-        drop(port);
-    }
-
-    /// Lets a process run that waits at startup for us: on our port, on its own socket, or on both. `None` where it has neither. It is
-    /// an error where it waits on, for another port.
-    pub async fn resume(&self, process: &Process) -> Option<Result<(), ExchangeError>> {
-        let ways: Vec<Client> = self.calling(process).into_iter().chain(self.dialling(process)).collect();
-        for client in &ways {
-            if let Err(error) = client.run(&Command::ResumeRuntime).await {
-                return Some(Err(error));
-            }
-        }
-        Some(ways.last()?.await_start().await)
-    }
-
-    /// The client that connects to a process's own socket.
-    fn dialling(&self, process: &Process) -> Option<Client> {
-        let ours = |endpoint: &Endpoint| self.port().as_ref().is_some_and(|port| endpoint.socket == port.path());
-        let endpoint = Endpoint::of(process).filter(|endpoint| !ours(endpoint))?;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(match known.entry(process.key) {
-            Entry::Occupied(client) if *client.get().endpoint() == endpoint => client.get().clone(),
-            entry => {
-                let client = Client::watched(endpoint, Arc::clone(&self.proc));
-                let client = client.learning(self.support_of(process.key)).with_access(self.access);
-                entry.insert_entry(client).get().clone()
-            }
-        })
-    }
-
-    /// Forgets processes that are not listed any more. Who holds a client may go on using it.
-    fn keep(&self, listed: &HashSet<ProcessKey>) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));
-        self.support.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));
-    }
-}
 
 /// What is asked for its ProcessInfo. A socket that a killed process left behind has the same key as the process had, and none of its answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -156,18 +56,11 @@ impl Directory {
     /// When it cannot be read; the error names it.
     pub fn new(sources: Sources) -> io::Result<Self> {
         let scanner = Scanner::new(sources.clone())?;
-        let clients = Clients {
-            proc: scanner.proc(),
-            known: Arc::default(),
-            support: Arc::default(),
-            sources: Arc::new(sources),
-            access: Access::Full,
-            port: Arc::default(),
-        };
+        let clients = Clients::new(scanner.proc(), sources);
         Ok(Self::of(scanner, clients))
     }
 
-    fn of(scanner: Scanner, clients: Clients) -> Self {
+    pub(super) fn of(scanner: Scanner, clients: Clients) -> Self {
         Self {
             clients,
             scanner,
@@ -181,7 +74,7 @@ impl Directory {
     /// The same list, whose clients send only what they may.
     #[must_use]
     pub fn with_access(mut self, access: Access) -> Self {
-        self.clients.access = access;
+        self.clients.set_access(access);
         self
     }
 

@@ -61,23 +61,30 @@ fn dynamic_names(file: &File) -> io::Result<Vec<u8>> {
 
 /// The parts of a file that are loaded. None where it is no ELF file of this kind.
 fn segments(file: &File) -> io::Result<Vec<Segment>> {
-    let header = read(file, 0, HEADER as u64)?;
-    let Ok(Some((at, count))) = program_headers(&header) else { return Ok(Vec::new()) };
-    let table = read(file, at, u64::from(count) * SEGMENT as u64)?;
+    // `e_phoff`, `e_phentsize`.
+    let table = table(file, [32, 54], SEGMENT, MOST_SEGMENTS)?;
     Ok(table.chunks_exact(SEGMENT).filter_map(|bytes| Segment::read(bytes).ok()).collect())
 }
 
-/// Where the program headers are, and how many.
-fn program_headers(header: &[u8]) -> Result<Option<(u64, u16)>, WireError> {
+/// A table of headers. The ELF header has its offset in the file at the first of these places, and the size of an entry and their number at the second.
+/// Empty where the entries are not of this size, or are more.
+fn table(file: &File, places: [usize; 2], size: usize, most: u16) -> io::Result<Vec<u8>> {
+    let header = read(file, 0, HEADER as u64)?;
+    let (at, count) = table_place(&header, places, size).ok().flatten().filter(|(_, count)| *count <= most).unwrap_or_default();
+    read(file, at, u64::from(count) * size as u64)
+}
+
+/// Where a table of headers is, and how many there are.
+fn table_place(header: &[u8], [offset, sizes]: [usize; 2], size: usize) -> Result<Option<(u64, u16)>, WireError> {
     let mut reader = Reader::new(header);
     if reader.take(MAGIC.len())? != MAGIC {
         return Ok(None);
     }
-    reader.take(32 - MAGIC.len())?;
+    reader.take(offset - MAGIC.len())?;
     let at = reader.u64()?;
-    reader.take(54 - 40)?;
-    let (size, count) = (reader.u16()?, reader.u16()?);
-    Ok((usize::from(size) == SEGMENT && count <= MOST_SEGMENTS).then_some((at, count)))
+    reader.take(sizes - offset - 8)?;
+    let (entry, count) = (reader.u16()?, reader.u16()?);
+    Ok((usize::from(entry) == size).then_some((at, count)))
 }
 
 /// A part of the file, and where it is loaded to.

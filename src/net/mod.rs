@@ -8,6 +8,7 @@
 mod access;
 mod answer;
 pub mod client;
+mod clients;
 mod directory;
 pub mod discovery;
 mod dump_writer;
@@ -37,7 +38,8 @@ mod tracing;
 pub mod user_events;
 
 pub use access::Access;
-pub use directory::{Clients, Directory};
+pub use clients::Clients;
+pub use directory::Directory;
 pub use error::{Cause, ExchangeError};
 pub use gate::Busy;
 pub use machine::machine_checks;

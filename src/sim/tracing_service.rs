@@ -1,7 +1,8 @@
 //! A simulated tracing service of Perfetto, as far as a producer sees it: for tests, with switches for what an older, newer, broken or hostile service
 //! does.
 
-use std::collections::BTreeMap;
+mod seen;
+
 use std::fs::File;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -16,8 +17,10 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
+pub use seen::TracingSeen;
+
 use crate::perfetto::Message;
-use crate::perfetto::chunk::{CHUNK_HEADER, ChunkHeader, flag};
+use crate::perfetto::chunk::ChunkHeader;
 use crate::perfetto::ipc::{Body, Frame, FrameReader};
 use crate::perfetto::page::{ChunkState, PAGE_HEADER, PageSize, PageWord};
 use crate::perfetto::read::{Value, fields};
@@ -89,54 +92,6 @@ impl Default for TracingBehaviour {
             unknown_fields: false,
             fault: TracingFault::None,
         }
-    }
-}
-
-/// What a service was sent.
-#[derive(Debug, Clone, Default)]
-pub struct TracingSeen {
-    /// Names of methods in the order of their calls.
-    pub calls: Vec<&'static str>,
-    /// Recordings that have started.
-    pub started: Vec<u64>,
-    /// Recordings that have stopped.
-    pub stopped: Vec<u64>,
-    /// Flushes that were acknowledged.
-    pub flushed: Vec<u64>,
-    /// Chunks by writer, and how many of them came in commits.
-    pub chunks: BTreeMap<u16, Vec<Vec<u8>>>,
-    /// Chunks that came in commits.
-    pub sent: usize,
-}
-
-impl TracingSeen {
-    /// The packets of all writers.
-    ///
-    /// # Errors
-    /// What is wrong with the chunks of a writer.
-    pub fn packets(&self) -> Result<Vec<Vec<u8>>, String> {
-        let mut packets = Vec::new();
-        for images in self.chunks.values() {
-            let (mut images, mut open) = (images.clone(), None::<Vec<u8>>);
-            images.sort_by_key(|image| image.first_chunk().map(|header| ChunkHeader::decode(*header).chunk));
-            for (number, image) in images.iter().enumerate() {
-                let (header, mut rest) = image.split_first_chunk::<CHUNK_HEADER>().ok_or("a chunk without header")?;
-                let header = ChunkHeader::decode(*header);
-                if header.chunk as usize != number || (header.flags & flag::CONTINUES != 0) != open.is_some() {
-                    return Err(format!("chunk {number} is {header:?}"));
-                }
-                for fragment in 1..=header.fragments {
-                    let mut reader = crate::wire::Reader::new(rest);
-                    let size = reader.varu64().map_err(|error| error.to_string())? as usize;
-                    open.get_or_insert_default().extend_from_slice(reader.take(size).map_err(|error| error.to_string())?);
-                    rest = reader.rest();
-                    if fragment < header.fragments || header.flags & flag::IS_CONTINUED == 0 {
-                        packets.extend(open.take());
-                    }
-                }
-            }
-        }
-        Ok(packets)
     }
 }
 

@@ -6,7 +6,6 @@ use crate::nettrace::{Value, Values};
 use crate::wire::Utf16;
 
 use super::super::known::Known;
-use super::super::text::start_of;
 use super::number::seconds;
 use super::series::{CounterKind, CounterSource, Identity, Series, Spread};
 use super::{CounterSession, Store};
@@ -94,11 +93,11 @@ impl EventCounters {
                 source: CounterSource::EventCounter,
                 kind: if is_sum { CounterKind::Counter } else { CounterKind::Gauge },
                 group: metadata.provider.clone(),
-                name: start_of(payload.name, NAME),
-                display_name: start_of(payload.display_name, NAME),
-                unit: start_of(payload.unit, NAME),
+                name: payload.name.start(NAME),
+                display_name: payload.display_name.start(NAME),
+                unit: payload.unit.start(NAME),
                 // Tags are told the way meters tell them.
-                tags: start_of(payload.metadata, NAME).replace(':', "="),
+                tags: payload.metadata.start(NAME).replace(':', "="),
                 rate_scale_s: None,
             })
         })?;

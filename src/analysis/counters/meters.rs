@@ -8,7 +8,6 @@ use crate::nettrace::Value;
 use crate::wire::Utf16;
 
 use super::super::known::Known;
-use super::super::text::start_of;
 use super::number::{number, pairs};
 use super::series::{CounterKind, CounterSource, Identity, Series};
 use super::{CounterSession, Store};
@@ -176,14 +175,14 @@ impl Meters {
             "InitialInstrumentEnumerationComplete" => self.all_told = true,
             "TimeSeriesLimitReached" => self.note(MeterNotice::TimeSeriesLimit),
             "HistogramLimitReached" => self.note(MeterNotice::HistogramLimit),
-            "Error" => self.note(MeterNotice::Error(start_of(fields.error, TEXT))),
-            "ObservableInstrumentCallbackError" => self.note(MeterNotice::CallbackError(start_of(fields.error, TEXT))),
+            "Error" => self.note(MeterNotice::Error(fields.error.start(TEXT))),
+            "ObservableInstrumentCallbackError" => self.note(MeterNotice::CallbackError(fields.error.start(TEXT))),
             // Everybody is told, also the session that has the meters.
             "MultipleSessionsNotSupportedError" if session.meter_session.is_some() && !is_ours(fields.running_session) => {
-                self.note(MeterNotice::OtherSession(start_of(fields.running_session, TEXT)));
+                self.note(MeterNotice::OtherSession(fields.running_session.start(TEXT)));
             }
             "MultipleSessionsConfiguredIncorrectlyError" if session.meter_client.as_ref().is_some_and(|own| fields.client == **own) => {
-                let [max_histograms, max_time_series, refresh_interval] = fields.limits.map(|limit| start_of(limit, TEXT));
+                let [max_histograms, max_time_series, refresh_interval] = fields.limits.map(|limit| limit.start(TEXT));
                 self.note(MeterNotice::OtherLimits(MeterLimits { max_histograms, max_time_series, refresh_interval }));
             }
             _ => {}
@@ -223,7 +222,7 @@ impl Meters {
         let (meter, instrument) = (fields.meter.as_bytes(), fields.instrument.as_bytes());
         store.set_key([b"M", meter, instrument, fields.tags.as_bytes(), &id]);
         let series = store.series(|| {
-            let (group, name) = (start_of(fields.meter, TEXT), start_of(fields.instrument, TEXT));
+            let (group, name) = (fields.meter.start(TEXT), fields.instrument.start(TEXT));
             let is_amount = group == AMOUNTS.0 && AMOUNTS.1.contains(&name.as_str());
             Series::new(Identity {
                 source: CounterSource::Meter,
@@ -231,8 +230,8 @@ impl Meters {
                 group,
                 name,
                 display_name: String::new(),
-                unit: start_of(fields.unit, TEXT),
-                tags: start_of(fields.tags, TEXT),
+                unit: fields.unit.start(TEXT),
+                tags: fields.tags.start(TEXT),
                 rate_scale_s: Some(1.0),
             })
         })?;
@@ -242,7 +241,7 @@ impl Meters {
     }
 
     fn instrument(&mut self, fields: &Fields<'_>, is_reported: Option<bool>) {
-        let key = (start_of(fields.meter, TEXT), start_of(fields.instrument, TEXT));
+        let key = (fields.meter.start(TEXT), fields.instrument.start(TEXT));
         if let Some(known) = self.instruments.get_mut(&key) {
             known.is_reported = is_reported.unwrap_or(known.is_reported);
         } else if self.instruments.len() < INSTRUMENTS {
@@ -251,8 +250,8 @@ impl Meters {
                 name: key.1.clone(),
                 // Without the number of its type parameters.
                 kind: fields.kind.chars().take_while(|c| *c != '`').take(TEXT).collect(),
-                unit: start_of(fields.unit, TEXT),
-                description: start_of(fields.description, TEXT),
+                unit: fields.unit.start(TEXT),
+                description: fields.description.start(TEXT),
                 is_reported: is_reported.unwrap_or(false),
             };
             self.instruments.insert(key, instrument);

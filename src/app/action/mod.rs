@@ -284,17 +284,16 @@ const fn new(
     Entry { action, keys, label, help, places, group, hint: 0, changes: false, valid: status::always, run }
 }
 
-const fn acts(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
-    new(action, keys, label, help, places, Group::Process, run)
+/// Entries of a group each.
+macro_rules! groups {
+    ($($name:ident: $group:ident),*) => {
+        $(const fn $name(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
+            new(action, keys, label, help, places, Group::$group, run)
+        })*
+    };
 }
 
-const fn table(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
-    new(action, keys, label, help, places, Group::Table, run)
-}
-
-const fn details(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
-    new(action, keys, label, help, places, Group::Details, run)
-}
+groups!(acts: Process, table: Table, details: Details, program: Program, dialogs: Dialogs);
 
 const fn files(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, run: fn(&mut State)) -> Entry {
     new(action, keys, label, help, PANES, Group::Files, Run::Do(run)).when(status::walking)
@@ -309,14 +308,6 @@ const fn moves(
     run: fn(&mut State),
 ) -> Entry {
     new(action, keys, label, help, places, Group::Move, Run::Do(run))
-}
-
-const fn program(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
-    new(action, keys, label, help, places, Group::Program, run)
-}
-
-const fn dialogs(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, places: Places, run: Run) -> Entry {
-    new(action, keys, label, help, places, Group::Dialogs, run)
 }
 
 impl Entry {

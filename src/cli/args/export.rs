@@ -1,4 +1,4 @@
-//! Options of `export`.
+//! Options of `export` and `salvage`, which make files of recorded ones.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,6 +8,19 @@ use clap::{Args, ValueEnum};
 
 use super::Output;
 use crate::model::TraceFormat;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Salvage {
+    /// The truncated file, or all segments, in any order; they are not changed
+    #[arg(required = true, value_name = "FILE")]
+    pub(in crate::cli) files: Vec<PathBuf>,
+    /// Output file, created with mode 0600, never overwritten
+    #[arg(short, long, value_name = "OUT")]
+    pub(in crate::cli) output: PathBuf,
+    /// Append method names from the recorded process, if it still runs
+    #[arg(long)]
+    pub(in crate::cli) names: bool,
+}
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Export {

@@ -5,7 +5,6 @@
 //! something in the socket's place. It opens no connection.
 
 mod attach_error;
-mod moment;
 mod process_cache;
 mod processes;
 mod sockets;
@@ -19,8 +18,6 @@ use std::time::{Duration, Instant};
 
 use foldhash::{HashMap, HashSet};
 
-use self::moment::Moment;
-pub(super) use self::moment::since_boot;
 use self::process_cache::ProcessCache;
 use self::processes::{ProcessScan, ScannedProcess, SocketDir};
 use self::sockets::{Candidate, Sockets};
@@ -250,6 +247,25 @@ impl Scanner {
 /// Whether a socket's process started so long ago, or on another boot, that it would have been seen if it were there.
 fn is_settled(name: SocketName, uptime: Duration) -> bool {
     since_boot(ProcessKey { pid: name.pid, started: name.key }).abs_diff(uptime) > SETTLED
+}
+
+/// When a scan happens, on the two clocks that it needs.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    now: Instant,
+    uptime: Duration,
+}
+
+impl Moment {
+    /// How long ago a process was started.
+    fn age(self, key: ProcessKey) -> Duration {
+        self.uptime.saturating_sub(since_boot(key))
+    }
+}
+
+/// When a process was started, as time since boot.
+pub(super) fn since_boot(key: ProcessKey) -> Duration {
+    Duration::from_secs_f64(key.started as f64 / procfs::ticks_per_second() as f64)
 }
 
 #[cfg(test)]

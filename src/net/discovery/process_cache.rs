@@ -7,9 +7,9 @@ use foldhash::{HashMap, HashSet};
 use procfs::process::Stat;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
-use super::moment::{Moment, since_boot};
 use super::processes::ScannedProcess;
 use super::users::Users;
+use super::{Moment, since_boot};
 use super::{Socket, Stray, attach_error};
 use crate::ipc::RuntimeVersion;
 use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, Usage, shown_command_line};

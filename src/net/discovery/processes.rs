@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use foldhash::HashMap;
 use procfs::process::Stat;
 
-use super::moment::Moment;
+use super::Moment;
 use crate::model::ProcessKey;
 use crate::net::endpoint::SocketName;
 use crate::net::proc::{Environ, Proc, Threads};

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use super::{HEADER, LOAD, MAGIC, Segment, read, segments};
+use super::{LOAD, Segment, read, segments, table};
 use crate::wire::{Reader, WireError};
 
 /// The most sections that are looked at. Large programs have about 40.
@@ -51,9 +51,8 @@ impl Functions {
     pub(in crate::net) fn read(file: &File) -> io::Result<Self> {
         let mut this = Self { segments: segments(file)?, ..Self::default() };
         this.segments.retain(|segment| segment.kind == LOAD);
-        let header = read(file, 0, HEADER as u64)?;
-        let Ok(Some((at, count))) = section_headers(&header) else { return Ok(this) };
-        let table = read(file, at, u64::from(count) * SECTION as u64)?;
+        // `e_shoff`, `e_shentsize`.
+        let table = table(file, [40, 58], SECTION, MOST_SECTIONS)?;
         let sections: Vec<_> = table.chunks_exact(SECTION).filter_map(|bytes| Section::read(bytes).ok()).collect();
         for table in sections.iter().filter(|section| TABLES.contains(&section.kind)) {
             let Some(names) = sections.get(table.link as usize) else { continue };
@@ -83,19 +82,6 @@ impl Functions {
     }
 }
 
-/// Where the section headers are, and how many.
-fn section_headers(header: &[u8]) -> Result<Option<(u64, u16)>, WireError> {
-    let mut reader = Reader::new(header);
-    if reader.take(MAGIC.len())? != MAGIC {
-        return Ok(None);
-    }
-    reader.take(40 - MAGIC.len())?;
-    let at = reader.u64()?;
-    reader.take(58 - 48)?;
-    let (size, count) = (reader.u16()?, reader.u16()?);
-    Ok((usize::from(size) == SECTION && count <= MOST_SECTIONS).then_some((at, count)))
-}
-
 impl Section {
     fn read(bytes: &[u8]) -> Result<Self, WireError> {
         let mut reader = Reader::new(bytes);
@@ -118,6 +104,7 @@ impl Function {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::elf::{HEADER, MAGIC};
     use std::io::Write;
 
     const LOADED_AT: u64 = 0x40_0000;

@@ -6,6 +6,7 @@
 mod container;
 mod entry;
 mod environ;
+mod mapping;
 mod threads;
 mod version_text;
 
@@ -32,6 +33,7 @@ use crate::ipc::RuntimeVersion;
 
 pub(crate) use entry::{entry_name, version_of};
 pub(crate) use environ::Environ;
+pub(crate) use mapping::{CodeMapping, MappedFile};
 pub(crate) use threads::Threads;
 
 /// The most that is read of a file whose length its owner decides.
@@ -56,44 +58,6 @@ pub(crate) struct Identity {
     pub(crate) uid: u32,
     /// Process id in the innermost pid namespace.
     pub(crate) ns_pid: u32,
-}
-
-/// A file that is mapped into a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MappedFile {
-    pub(crate) path: PathBuf,
-    /// Whether the path has another file by now, or none.
-    pub(crate) is_deleted: bool,
-}
-
-/// Memory that a process may execute.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct CodeMapping {
-    pub(crate) range: Range<u64>,
-    /// Where in the file it begins.
-    pub(crate) file_offset: u64,
-    /// The file as the process sees paths, or a word of the kernel in brackets; empty where it is of no file.
-    pub(crate) path: Vec<u8>,
-    /// Whether the path has another file by now, or none.
-    pub(crate) is_deleted: bool,
-}
-
-impl CodeMapping {
-    /// A line of `maps`: "from-to rwxp offset device inode path", the numbers in hexadecimal digits. `None` for what may not be executed.
-    fn parse(line: &[u8]) -> Option<Self> {
-        let number = |text: &[u8]| u64::from_str_radix(std::str::from_utf8(text).ok()?, 16).ok();
-        let mut words = words(line);
-        let mut ends = words.next()?.splitn(2, |byte| *byte == b'-').map(number);
-        let range = ends.next()??..ends.next()??;
-        if !words.next()?.contains(&b'x') {
-            return None;
-        }
-        let file_offset = number(words.next()?)?;
-        // It may have spaces, and no column before has one of these.
-        let path = line.iter().position(|byte| matches!(byte, b'/' | b'[')).map_or(&[][..], |at| &line[at..]);
-        let kept = path.strip_suffix(b" (deleted)");
-        Some(Self { range, file_offset, path: kept.unwrap_or(path).to_vec(), is_deleted: kept.is_some() })
-    }
 }
 
 /// A thread: its number, its name, its time on a processor, and the letter of its state.

@@ -1,0 +1,128 @@
+//! One client for each process, for all who talk to it.
+
+use std::collections::hash_map::Entry;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use foldhash::{HashMap, HashSet};
+
+use super::access::Access;
+use super::client::{Client, SharedSupport};
+use super::directory::Directory;
+use super::discovery::{Scanner, Sources};
+use super::endpoint::Endpoint;
+use super::error::ExchangeError;
+use super::port::{Port, PortError};
+use super::proc::Proc;
+use crate::ipc::Command;
+use crate::model::{Process, ProcessKey};
+
+/// A client for each process, shared by all who talk to it, so that they take turns.
+#[derive(Debug, Clone)]
+pub struct Clients {
+    pub(super) proc: Arc<Proc>,
+    pub(super) known: Arc<Mutex<HashMap<ProcessKey, Client>>>,
+    /// What the answers of each process have shown, whichever way they came.
+    support: Arc<Mutex<HashMap<ProcessKey, SharedSupport>>>,
+    /// Where ports look for who connects to them.
+    sources: Arc<Sources>,
+    /// What all of them may do.
+    access: Access,
+    /// The port that we serve. It stays for as long as somebody may talk over it.
+    port: Arc<Mutex<Option<Port>>>,
+}
+
+impl Clients {
+    pub(super) fn new(proc: Arc<Proc>, sources: Sources) -> Self {
+        let (known, support, port) = (Arc::default(), Arc::default(), Arc::default());
+        Self { proc, known, support, sources: Arc::new(sources), access: Access::Full, port }
+    }
+
+    pub(super) fn set_access(&mut self, access: Access) {
+        self.access = access;
+    }
+
+    /// The client for a process: over our port if it is connected to that, else over its socket; `None` where it has none.
+    pub fn of(&self, process: &Process) -> Option<Client> {
+        self.calling(process).or_else(|| self.dialling(process))
+    }
+
+    /// The client that goes over our port, where the process is connected to it.
+    fn calling(&self, process: &Process) -> Option<Client> {
+        let client = self.port().as_ref()?.client(process.key)?;
+        Some(client.learning(self.support_of(process.key)).with_access(self.access))
+    }
+
+    /// What all clients of a process learn together. A socket without a pid may be any process's.
+    fn support_of(&self, key: ProcessKey) -> SharedSupport {
+        if key.pid == 0 {
+            return Arc::default();
+        }
+        Arc::clone(self.support.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default())
+    }
+
+    pub(super) fn port(&self) -> MutexGuard<'_, Option<Port>> {
+        self.port.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Another list of the same processes, with these clients.
+    ///
+    /// # Errors
+    /// When the proc file system cannot be read; the error names it.
+    pub fn directory(&self) -> io::Result<Directory> {
+        Ok(Directory::of(Scanner::new((*self.sources).clone())?, self.clone()))
+    }
+
+    /// Serves a port from now on, until it is closed or all clients are gone: who connects to it is in the next list.
+    ///
+    /// # Errors
+    /// [`PortError`]; also where one is served already.
+    pub fn serve(&self, path: &Path) -> Result<(), PortError> {
+        let mut port = self.port();
+        if let Some(port) = &*port {
+            return Err(PortError::Second(port.path().to_owned()));
+        }
+        *port = Some(Port::serve(path, &self.sources)?);
+        Ok(())
+    }
+
+    /// Takes the port down, if one is served. Its socket is removed: connected runtimes cannot reconnect, and suspended ones stay suspended.
+    pub fn close_port(&self) {
+        let port = self.port().take();
+        drop(port);
+    }
+
+    /// Lets a process run that waits at startup for us: on our port, on its own socket, or on both. `None` where it has neither. It is
+    /// an error where it waits on, for another port.
+    pub async fn resume(&self, process: &Process) -> Option<Result<(), ExchangeError>> {
+        let ways: Vec<Client> = self.calling(process).into_iter().chain(self.dialling(process)).collect();
+        for client in &ways {
+            if let Err(error) = client.run(&Command::ResumeRuntime).await {
+                return Some(Err(error));
+            }
+        }
+        Some(ways.last()?.await_start().await)
+    }
+
+    /// The client that connects to a process's own socket.
+    fn dialling(&self, process: &Process) -> Option<Client> {
+        let ours = |endpoint: &Endpoint| self.port().as_ref().is_some_and(|port| endpoint.socket == port.path());
+        let endpoint = Endpoint::of(process).filter(|endpoint| !ours(endpoint))?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(match known.entry(process.key) {
+            Entry::Occupied(client) if *client.get().endpoint() == endpoint => client.get().clone(),
+            entry => {
+                let client = Client::watched(endpoint, Arc::clone(&self.proc));
+                let client = client.learning(self.support_of(process.key)).with_access(self.access);
+                entry.insert_entry(client).get().clone()
+            }
+        })
+    }
+
+    /// Forgets processes that are not listed any more. Who holds a client may go on using it.
+    pub(super) fn keep(&self, listed: &HashSet<ProcessKey>) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));
+        self.support.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));
+    }
+}
