@@ -43,10 +43,12 @@ pub enum Ailment {
     Contention,
     /// Gen 2 is collected all the time.
     FullCollections,
+    /// Gen 2 holds more and more.
+    HeapGrowth,
 }
 
 impl Ailment {
-    const ALL: [Self; 5] = [Self::GcTime, Self::Queue, Self::Exceptions, Self::Contention, Self::FullCollections];
+    const ALL: [Self; 6] = [Self::GcTime, Self::Queue, Self::Exceptions, Self::Contention, Self::FullCollections, Self::HeapGrowth];
 
     /// In a word, for a line of the table.
     pub fn word(self) -> &'static str {
@@ -56,6 +58,7 @@ impl Ailment {
             Self::Queue => "pool queue",
             Self::Contention => "locks",
             Self::FullCollections => "gen 2 GCs",
+            Self::HeapGrowth => "heap growth",
         }
     }
 
@@ -75,6 +78,10 @@ impl Ailment {
             }
             Self::Contention => vitals.contentions? / CONTENTIONS,
             Self::FullCollections => vitals.collections[2]? / FULL_COLLECTIONS,
+            Self::HeapGrowth => {
+                let (from, to, _) = gen2_growth(counters)?;
+                to / from.max(1.0) / GROWING.1
+            }
         };
         (excess > 1.0).then_some(excess)
     }
@@ -97,9 +104,44 @@ impl Ailment {
                 let finding = format!("{} gen 2 collections", CountRate(vitals.collections[2].unwrap_or(0.0)));
                 Lint { live: ALLOCATIONS, ..lint(Tab::Gc, finding, "large or long-lived objects are allocated all the time", "why") }
             }
+            Self::HeapGrowth => {
+                let (from, to, span) = gen2_growth(counters).unwrap_or_default();
+                let finding = format!("gen 2 grew from {} to {} in {}", Bytes(from as u64), Bytes(to as u64), Nanoseconds(span));
+                Lint { live: "d: a dump shows what is retained", ..lint(Tab::Gc, finding, "each collection leaves more", "its history") }
+            }
         };
         Lint { recorded: false, severity: self.excess(counters).unwrap_or(1.0), ..lint }
     }
+}
+
+/// Bytes by which gen 2 must have grown.
+const GROWN: f64 = 10e6;
+
+/// Whether gen 2 was larger after each of its latest changes: its sizes in bytes before and now, and the time between, nanoseconds.
+fn gen2_growth(counters: &CountersSnapshot) -> Option<(f64, f64, u64)> {
+    let mut changes: Vec<(i64, f64)> = named(counters, "gen-2-size")?.history.clone();
+    changes.dedup_by_key(|(_, size)| *size);
+    let latest = changes.get(changes.len().checked_sub(GROWING.0 + 1)?..)?;
+    let ((begin, from), (end, to)) = (*latest.first()?, *latest.last()?);
+    let grows = latest.is_sorted_by(|(_, before), (_, after)| before < after) && to - from > GROWN;
+    grows.then_some((from, to, end.abs_diff(begin)))
+}
+
+/// Scans of the processes in a row in which a process must use [`BUSY`] per cent of a core.
+const BUSY_SCANS: usize = 5;
+const BUSY: f64 = 90.0;
+
+/// A process that uses a core all the time, from its latest scans: per cent of one core, oldest first.
+pub(super) fn busy(cpu: &[(i64, f64)]) -> Option<Lint> {
+    let recent = &cpu[cpu.len().checked_sub(BUSY_SCANS)?..];
+    let least = recent.iter().map(|(_, percent)| *percent).fold(f64::INFINITY, f64::min);
+    let (_, now) = *recent.last()?;
+    // A process may be meant to work: everything else is worse.
+    (least >= BUSY).then(|| Lint {
+        recorded: false,
+        severity: 1.0,
+        ..lint(Tab::Methods, format!("CPU {now:.0} % of a core"), "some thread runs all the time", "hot methods")
+    })
 }
 
 /// A counter of the runtime.
@@ -295,6 +337,19 @@ mod tests {
                 assert_eq!(findings(|snapshot| set(snapshot, below), over), [], "{says}");
                 assert_eq!(findings(|snapshot| set(snapshot, above), over), [(tab, says.to_owned())]);
             }
+        }
+    }
+
+    #[test]
+    fn a_core_is_busy_where_it_is_so_for_some_scans() {
+        let scans = |percent: &[f64]| percent.iter().map(|percent| (0, *percent)).collect::<Vec<_>>();
+        for (percent, finding) in [
+            (&[99.0; 4][..], None),
+            (&[0.0, 99.0, 95.0, 90.0, 180.0, 101.2], Some("CPU 101 % of a core")),
+            (&[99.0, 95.0, 89.9, 180.0, 101.2], None),
+            (&[99.0, 95.0, f64::NAN, 180.0, 101.2], Some("CPU 101 % of a core")),
+        ] {
+            assert_eq!(busy(&scans(percent)).map(|lint| lint.finding).as_deref(), finding, "{percent:?}");
         }
     }
 

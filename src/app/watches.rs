@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::Ticket;
 use super::action::{Status, attach};
-use super::lints::{Ailment, Lint, ailments, lints};
+use super::lints::{Ailment, Lint, ailments, busy, lints};
 use super::state::State;
 use crate::analysis::{CountersSnapshot, Vitals};
 use crate::model::ProcessKey;
@@ -180,6 +180,8 @@ impl State {
                 }
             }
         }
+        let usage = self.list.selected().map(|key| self.usage.cpu(key)).unwrap_or_default();
+        found.extend(busy(&usage).map(|lint| Finding { lint, age: None }));
         found.sort_by(|a, b| b.lint.severity.total_cmp(&a.lint.severity));
         found
     }

@@ -184,7 +184,7 @@ fn figure(canvas: &mut Canvas<'_>, row: &Row, slot: Slot, y: u16, style: Style) 
         Some(Ailment::GcTime) => column == Column::GcTime,
         Some(Ailment::Exceptions) => column == Column::Exceptions,
         Some(Ailment::Queue) => column == Column::Queue,
-        Some(Ailment::Contention | Ailment::FullCollections) | None => false,
+        Some(Ailment::Contention | Ailment::FullCollections | Ailment::HeapGrowth) | None => false,
     };
     let style = match value {
         _ if row.gone_at.is_some() => style,

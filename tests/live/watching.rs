@@ -259,6 +259,30 @@ fn the_tabs_of_a_recording_have_figures_without_one() {
     });
 }
 
+/// Somebody who has never seen the program before reads the cause on the first screen, without a key.
+#[test]
+fn the_overview_names_what_a_program_suffers_from() {
+    runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
+        for (command, finding) in [
+            ("throw 100000000", "/s exceptions"),
+            ("occupy 200 3000", " work items wait"),
+            ("churn 60000", "/s gen 2 collections"),
+            ("leak 100", "! gen 2 grew from "),
+        ] {
+            let mut program = runtime.program("known").start();
+            assert_eq!(program.line(), "ready");
+            program.tell(command);
+            let pid = program.pid().to_string();
+            let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
+            let began = Instant::now();
+            screen.wait_until(finding, |shown| shown.lines().any(|line| line.contains("│ ! ") && line.contains(finding)));
+            eprintln!("{runtime}: {command}: {:.1} s", began.elapsed().as_secs_f64());
+            screen.keys("q");
+            assert!(screen.wait_exit().success());
+        }
+    });
+}
+
 /// The dashboard goes on when the process that it watches ends.
 #[test]
 fn a_process_that_is_watched_without_a_key_may_end() {

@@ -8,6 +8,8 @@
 //   occupy N MS      N work items of the thread pool for each processor, which sleep for MS milliseconds
 //   await N          N work items for each processor, which wait in place for asynchronous work: it takes another thread of the pool to end
 //   flood N          N events of provider DnTop-Known, each with 2000 bytes, as fast as it goes
+//   churn MS         large objects, each dropped at once, for MS milliseconds
+//   leak N           N times: 10 MB that are held from then on, and a full collection
 //   spend MS         at least MS milliseconds of work: 70 % of it in Seventy, 20 % in Twenty, 10 % in Ten. Before "done" it says "spent" and how many
 //                    milliseconds each of the three took by the clock
 //   deep N MS        a method that calls itself N times, and then works for MS milliseconds
@@ -15,6 +17,7 @@
 //                    milliseconds each of the two took by the clock
 //   hold N           from now on keeps N objects of type Held, each with a Grain[25]; a collection before the answer
 using System;
+using System.Collections.Generic;
 using System.Diagnostics;
 using System.Diagnostics.Tracing;
 using System.Globalization;
@@ -153,6 +156,25 @@ public static class Known {
     Console.WriteLine(string.Format(CultureInfo.InvariantCulture, "spent {0} {1}", (middle - began) * scale, (end - crowded) * scale));
   }
 
+  // Large objects that nothing holds.
+  static void Churn(int milliseconds) {
+    for (var watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < milliseconds;) {
+      GC.KeepAlive(new byte[1000000]);
+      Thread.Sleep(1);
+    }
+  }
+
+  static readonly List<byte[]> Leaked = new List<byte[]>();
+
+  // Ten megabytes more are held after each full collection.
+  static void Leak(int count) {
+    for (int i = 0; i < count; i++) {
+      for (int j = 0; j < 10000; j++) Leaked.Add(new byte[1000]);
+      GC.Collect();
+      Thread.Sleep(500);
+    }
+  }
+
   static void Hold(int count) {
     held = new Held[count];
     for (int i = 0; i < count; i++) held[i] = new Held();
@@ -174,6 +196,8 @@ public static class Known {
         case "await": Queue(number, () => Later().Result.ToString()); break;
         case "flood": Flood(number); break;
         case "spend": Spend(number); break;
+        case "churn": Churn(number); break;
+        case "leak": Leak(number); break;
         case "hold": Hold(number); break;
         case "deep": Deep(number, int.Parse(words[2])); break;
         case "slow": Slow(number, int.Parse(words[2])); break;
