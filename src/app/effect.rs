@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::ipc::{Command, DumpRequest, PerfMapKind};
-use crate::model::{Order, ProcessKey, RecordingId, Span, TraceFormat};
+use crate::model::{ProcessKey, RecordingId, Span, TraceFormat, TraceOptions};
 
 use super::Ticket;
 
@@ -38,7 +38,7 @@ pub enum Effect {
         /// Which process.
         key: ProcessKey,
         /// What to record, and until when.
-        order: Box<Order>,
+        order: Box<TraceOptions>,
     },
     /// Stop a recording and take in all that the runtime still sends.
     StopTrace {
@@ -133,7 +133,7 @@ pub enum Effect {
         /// The number of the recording.
         id: RecordingId,
         /// What to record.
-        order: Box<Order>,
+        order: Box<TraceOptions>,
         /// A new file for what it writes.
         output: PathBuf,
         /// To be sent back.

@@ -21,7 +21,7 @@ use super::views::Views;
 use super::watches::Watches;
 use super::{Now, Ticket};
 use crate::clr::DEFAULT_PROFILES;
-use crate::model::{Order, Process, ProcessKey, RecordingId, RunState, SafeText, TraceFile};
+use crate::model::{Process, ProcessKey, RecordingId, RunState, SafeText, TraceFile, TraceOptions};
 
 /// Which processes are watched without a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,9 +93,9 @@ pub struct State {
     /// The profiles that were recorded last.
     pub(super) last_profiles: Vec<String>,
     /// What flight recorders were asked for, so that one can go on where another is saved.
-    pub(super) flights: Vec<(RecordingId, Order)>,
+    pub(super) flights: Vec<(RecordingId, TraceOptions)>,
     /// What the trace form was last left with.
-    pub(super) last_order: Order,
+    pub(super) last_order: TraceOptions,
     pub(super) last_ticket: u64,
     /// The wall clock when the processes were last taken in.
     pub(super) listed_unix_ms: u64,
@@ -151,7 +151,7 @@ impl State {
             stale_sockets: 0,
             last_profiles: DEFAULT_PROFILES.map(str::to_owned).to_vec(),
             flights: Vec::new(),
-            last_order: Order::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)),
+            last_order: TraceOptions::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)),
             port: options.port.take(),
             producer: None,
             options,

@@ -15,8 +15,8 @@ use super::user_events;
 use super::{args, export};
 use crate::ipc::Command;
 use crate::model::{
-    self, ByteRate, Bytes, Count, CountRate, Kept, Outcome, Phase, ProcessKey, Recording, RunState, Scheduling, StoppedBy, Stopwatch,
-    TraceFormat,
+    ByteRate, Bytes, Count, CountRate, Kept, Outcome, Phase, ProcessKey, Recording, RunState, Scheduling, StoppedBy, Stopwatch,
+    TraceFormat, TraceOptions,
 };
 use crate::net::client::Client;
 use crate::session::{Plan, Recorder};
@@ -61,28 +61,28 @@ impl KernelDocument {
     }
 }
 
-/// A recording that is wanted: what to ask the runtime for, and the options of the command line.
-pub(super) struct Order {
-    wanted: model::Order,
+/// A recording of the command line: its options, and what becomes of the result.
+pub(super) struct RecordCommand {
+    options: TraceOptions,
     export: Option<TraceFormat>,
     json: bool,
 }
 
-impl Order {
+impl RecordCommand {
     /// Understands the options; warns of what would not be recorded.
     pub(super) fn new(options: args::Record) -> Result<Self, Failure> {
-        let wanted = wanted(&options);
-        let selected = wanted.select().map_err(Failure::usage)?;
+        let given = trace_options(&options);
+        let selected = given.select().map_err(Failure::usage)?;
         selected.warnings.iter().for_each(print::say);
-        if wanted.block {
+        if given.block {
             print::say("the target blocks whenever events arrive faster than they are read");
         }
-        Ok(Self { wanted, export: options.export, json: options.output.json })
+        Ok(Self { options: given, export: options.export, json: options.output.json })
     }
 
     /// Begins to record the process.
     pub(super) async fn begin(&self, client: Client, key: ProcessKey, name: &str, notes: Vec<String>) -> Result<Recorder, Failure> {
-        let plan = Plan::of(&self.wanted, key, name.into(), Path::new("")).map_err(anyhow::Error::msg)?;
+        let plan = Plan::of(&self.options, key, name.into(), Path::new("")).map_err(anyhow::Error::msg)?;
         let plan = Plan { notes, ..plan };
         let recorder = Recorder::start(client, plan).await.map_err(not_started)?;
         recorder.progress().borrow().notes.iter().for_each(print::say);
@@ -92,7 +92,7 @@ impl Order {
     /// Shows how it goes until the recording is over, and says what came of it.
     pub(super) async fn follow(&self, recorder: Recorder, interrupts: &mut Interrupts) -> Result<Followed, Failure> {
         let session_id = format!("{:#x}", recorder.session().0);
-        let interrupted = watch(&recorder, self.wanted.duration, interrupts).await;
+        let interrupted = watch(&recorder, self.options.duration, interrupts).await;
         let recording = recorder.finished().await;
         let exported = self.export(&recording);
         let (exported, failure) = exported.map_or_else(|failure| (None, Some(failure)), |exported| (exported, None));
@@ -132,10 +132,10 @@ impl Followed {
     }
 }
 
-/// What the options say.
-pub(super) fn wanted(options: &args::Record) -> model::Order {
+/// The options of a recording.
+pub(super) fn trace_options(options: &args::Record) -> TraceOptions {
     let args::Record { output_file, events, max_size, buffer_mb, rundown, no_stacks, .. } = options;
-    model::Order {
+    TraceOptions {
         profiles: events.profile.clone(),
         providers: events.provider.clone(),
         clr_events: events.clr_events.clone(),
@@ -159,7 +159,7 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
     if !arguments.user_events.is_empty() {
         return user_events::run(host, arguments).await;
     }
-    let order = Order::new(arguments.record)?;
+    let order = RecordCommand::new(arguments.record)?;
     let target = &arguments.target.target;
     let (process, client) = if arguments.legacy { connect_legacy(host, target).await? } else { connect(host, target).await? };
     let mut interrupts = Interrupts::new()?;

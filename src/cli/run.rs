@@ -6,7 +6,7 @@ use std::path::Path;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
-use super::record::{Interrupts, Order};
+use super::record::{Interrupts, RecordCommand};
 use crate::model::StoppedBy;
 use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, USUAL_START};
 
@@ -16,7 +16,7 @@ pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
         (true, false) => ChildOutput::Inherited,
         (true, true) => ChildOutput::Stderr,
     };
-    let order = Order::new(arguments.record)?;
+    let order = RecordCommand::new(arguments.record)?;
     let mut interrupts = Interrupts::new()?;
     let mut launch = Launch::start(&arguments.command, output, Orphans::Resume).map_err(anyhow::Error::from)?;
     let path = Path::new(arguments.command.first().map_or(OsStr::new(""), OsString::as_os_str));
@@ -49,7 +49,7 @@ pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
     let (stopped_by, failed) = match recorded {
         Ok(recorded) => recorded,
         Err(failure) => {
-            // It has not done anything yet, or it is not known what it does.
+            // It has not done anything yet, or what it does is not known.
             launch.end().await;
             return Err(failure);
         }
@@ -76,7 +76,7 @@ pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
 
 /// Records a runtime: one that waits to be resumed from its first instruction. Gives what ended the recording, and whether that was a failure.
 async fn record(
-    order: &Order,
+    order: &RecordCommand,
     launch: &mut Launch,
     launched: Launched,
     program: &Path,

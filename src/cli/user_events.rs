@@ -8,9 +8,9 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::record::{Interrupts, wanted};
+use super::record::{Interrupts, trace_options};
 use super::target::{called, connect, not_started};
-use crate::model::{Order, StoppedBy};
+use crate::model::{StoppedBy, TraceOptions};
 use crate::net::user_events::Kernel;
 use crate::session::{KernelSession, user_events_data};
 
@@ -24,7 +24,7 @@ struct Document {
 }
 
 pub(super) async fn run(host: &Host, arguments: args::Trace) -> Result<Exit, Failure> {
-    let order = Order { tracepoints: arguments.user_events, ..wanted(&arguments.record) };
+    let order = TraceOptions { tracepoints: arguments.user_events, ..trace_options(&arguments.record) };
     let selected = order.select().map_err(Failure::usage)?;
     selected.warnings.iter().for_each(print::say);
     let Some((events, kernel)) = order.user_events().map_err(Failure::usage)? else { return Ok(Exit::Done) };

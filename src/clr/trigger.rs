@@ -8,12 +8,12 @@ use super::events;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
     provider: String,
-    event: Wanted,
+    event: EventSelector,
     text: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Wanted {
+enum EventSelector {
     Id(u32),
     Name(String),
     Any,
@@ -34,8 +34,8 @@ impl Trigger {
             return Err(EXPECTED.to_owned());
         }
         let event = match event {
-            "*" => Wanted::Any,
-            _ => event.parse().map_or_else(|_| Wanted::Name(event.to_owned()), Wanted::Id),
+            "*" => EventSelector::Any,
+            _ => event.parse().map_or_else(|_| EventSelector::Name(event.to_owned()), EventSelector::Id),
         };
         Ok(Self { provider: provider.to_owned(), event, text: payload.map(str::to_owned) })
     }
@@ -55,9 +55,9 @@ impl Trigger {
         let name = if name.is_empty() { events::name(provider, event_id).unwrap_or_default() } else { name };
         self.provider.eq_ignore_ascii_case(provider)
             && match &self.event {
-                Wanted::Any => true,
-                Wanted::Id(id) => *id == event_id,
-                Wanted::Name(wanted) => wanted.eq_ignore_ascii_case(name),
+                EventSelector::Any => true,
+                EventSelector::Id(id) => *id == event_id,
+                EventSelector::Name(wanted) => wanted.eq_ignore_ascii_case(name),
             }
     }
 }
@@ -67,9 +67,9 @@ impl fmt::Display for Trigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/", self.provider)?;
         match &self.event {
-            Wanted::Any => f.write_str("*")?,
-            Wanted::Id(id) => write!(f, "{id}")?,
-            Wanted::Name(name) => f.write_str(name)?,
+            EventSelector::Any => f.write_str("*")?,
+            EventSelector::Id(id) => write!(f, "{id}")?,
+            EventSelector::Name(name) => f.write_str(name)?,
         }
         self.text.as_ref().map_or(Ok(()), |text| write!(f, ":{text}"))
     }

@@ -41,7 +41,7 @@ const COLLECT_LIMIT: Duration = Duration::from_secs(600);
 /// How long an answer may still take once the process has ended: it may have been sent before.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
 
-/// What the answers of a runtime have shown, shared by all who talk to it.
+/// What the answers of a runtime have shown, shared by all clients of it.
 pub(super) type SharedSupport = Arc<Mutex<CommandSupport>>;
 
 /// Sends commands to one runtime, one at a time. Clones share the turn.
@@ -90,7 +90,7 @@ impl Client {
     }
 
     /// The same process as a preview of .NET Core 3.0, 4 or 5. It can start and stop trace sessions. No other runtime understands it, and one that does not
-    /// serves nobody else until this gives up: never try it on an unknown one.
+    /// serves no other client until this gives up: never try it on an unknown one.
     #[must_use]
     pub fn legacy(self) -> Self {
         Self { legacy: true, ..self }
@@ -132,10 +132,10 @@ impl Client {
         self.gate.busy()
     }
 
-    /// Who the process is; `None` from a 3.x runtime, which cannot say.
+    /// The facts of the process; `None` from a 3.x runtime, which lacks the command.
     ///
     /// # Errors
-    /// [`ExchangeError`] says what came instead.
+    /// [`ExchangeError`]: what came instead.
     pub async fn process_info(&self) -> Result<Option<ProcessInfo>, ExchangeError> {
         match self.first_known(&ProcessInfo::attempts(), ANSWER_LIMIT).await {
             Ok((attempt, Reply::Info(info), _)) => match self.inner_pid() {
@@ -151,7 +151,7 @@ impl Client {
     /// The environment block, as the target sent it.
     ///
     /// # Errors
-    /// [`ExchangeError`] says what came instead.
+    /// [`ExchangeError`]: what came instead.
     pub async fn environment(&self) -> Result<Vec<Variable>, ExchangeError> {
         let code = CommandCode::ProcessEnvironment;
         let read = async {
@@ -173,7 +173,7 @@ impl Client {
         self.within(code, ANSWER_LIMIT, read).await
     }
 
-    /// Has the target write a core dump. It stands still meanwhile, for as long as its memory takes to write; `limit` is what the caller will wait.
+    /// Has the target write a core dump. It is paused for as long as its memory takes to write; `limit` is what the caller will wait.
     ///
     /// # Errors
     /// [`ExchangeError`]; its `details` are the words of the target's dump program.
@@ -226,7 +226,7 @@ impl Client {
     }
 
     /// Starts a session whose events the runtime writes into the kernel's user_events (.NET 10). The file goes right behind the request: until it
-    /// comes the runtime answers nobody. Nothing is to be read of the stream but its end, which is the target's; the session ends with it.
+    /// comes the runtime answers no client. Nothing is to be read of the stream but its end, which is the target's; the session ends with it.
     ///
     /// # Errors
     /// [`ExchangeError`].

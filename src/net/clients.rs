@@ -1,4 +1,4 @@
-//! One client for each process, for all who talk to it.
+//! One client for each process, shared by all its users.
 
 use std::collections::hash_map::Entry;
 use std::io;
@@ -18,18 +18,18 @@ use super::proc::Proc;
 use crate::ipc::Command;
 use crate::model::{Process, ProcessKey};
 
-/// A client for each process, shared by all who talk to it, so that they take turns.
+/// A client for each process, shared by all its users, so that they take turns.
 #[derive(Debug, Clone)]
 pub struct Clients {
     pub(super) proc: Arc<Proc>,
     pub(super) known: Arc<Mutex<HashMap<ProcessKey, Client>>>,
     /// What the answers of each process have shown, whichever way they came.
     support: Arc<Mutex<HashMap<ProcessKey, SharedSupport>>>,
-    /// Where ports look for who connects to them.
+    /// Where ports look up the processes that connect to them.
     sources: Arc<Sources>,
     /// What all of them may do.
     access: Access,
-    /// The port that we serve. It stays for as long as somebody may talk over it.
+    /// The port that we serve. It stays for as long as a client may use it.
     port: Arc<Mutex<Option<Port>>>,
 }
 
@@ -74,7 +74,7 @@ impl Clients {
         Ok(Directory::of(Scanner::new((*self.sources).clone())?, self.clone()))
     }
 
-    /// Serves a port from now on, until it is closed or all clients are gone: who connects to it is in the next list.
+    /// Serves a port from now on, until it is closed or all clients are gone: processes that connect to it are in the next list.
     ///
     /// # Errors
     /// [`PortError`]; also where one is served already.
@@ -120,7 +120,7 @@ impl Clients {
         })
     }
 
-    /// Forgets processes that are not listed any more. Who holds a client may go on using it.
+    /// Forgets processes that are not listed any more. A client that is held can still be used.
     pub(super) fn keep(&self, listed: &HashSet<ProcessKey>) {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));
         self.support.lock().unwrap_or_else(PoisonError::into_inner).retain(|key, _| listed.contains(key));

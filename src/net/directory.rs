@@ -27,7 +27,7 @@ use crate::model::{Contact, Process, ProcessKey, RunState, SafeText, shown_comma
 
 /// How many processes are asked at the same time. Those that do not answer keep a connection open for seconds, and must not keep others waiting.
 const ASKED_AT_ONCE: usize = 256;
-/// How long all processes together may take to say their names. Who is later goes by the name that /proc gives, which is seldom another one.
+/// How long all processes together may take to report their names. A later one has the name that /proc gives, which is seldom another one.
 const NAMES: Duration = Duration::from_secs(1);
 
 /// What is asked for its ProcessInfo. A socket that a killed process left behind has the same key as the process had, and none of its answers.
@@ -78,7 +78,7 @@ impl Directory {
         self
     }
 
-    /// Lists those who connect to this port as well, and talks to them over it. One is served at the most: another goes.
+    /// Lists the processes that connect to this port as well, and uses it for them. At most one is served: another is dropped.
     pub fn serve(&mut self, port: Port) {
         self.clients.port().get_or_insert(port);
     }
@@ -121,7 +121,7 @@ impl Directory {
     /// The process that a person means by `text`, as [`resolve`](Self::resolve) finds it, but nothing is sent: names are those of /proc.
     ///
     /// # Errors
-    /// [`TargetError`] says why it is none, or which there are.
+    /// [`TargetError`]: why it is none, or which there are.
     pub async fn locate(&mut self, text: &str) -> Result<Process, TargetError> {
         let rows = self.scan().map_err(TargetError::List)?;
         self.pick(text, &rows).await
@@ -131,7 +131,7 @@ impl Directory {
     /// is and waited for, but not longer than `patience`. Only a name takes asking others.
     ///
     /// # Errors
-    /// [`TargetError`] says why it is none, or which there are.
+    /// [`TargetError`]: why it is none, or which there are.
     pub async fn resolve(&mut self, text: &str, patience: Duration) -> Result<Process, TargetError> {
         let mut rows = self.scan().map_err(TargetError::List)?;
         if target::is_name(text) {
@@ -189,7 +189,7 @@ impl Directory {
         }
     }
 
-    /// Asks one process who it is.
+    /// Asks one process for its facts.
     async fn complete(&mut self, mut row: Process, patience: Duration) -> Process {
         self.ask(std::slice::from_ref(&row));
         self.listen(patience, Some(row.key)).await;
@@ -206,7 +206,7 @@ impl Directory {
         Ok(rows)
     }
 
-    /// Adds who is connected to our port. Most are listed already, for their own sockets.
+    /// Adds the processes that are connected to our port. Most are listed already, for their own sockets.
     fn add_connected(&self, rows: &mut Vec<Process>) {
         let port = self.clients.port();
         let Some(port) = &*port else { return };
@@ -276,7 +276,7 @@ impl Directory {
                 self.apply(answered);
             }
         };
-        // Who is late is answered at the next refresh.
+        // A late answer is in the next list.
         let _ = timeout(patience, answers).await;
     }
 

@@ -25,7 +25,7 @@ pub struct ExchangeError {
 /// What came instead of the answer, as a sentence.
 #[derive(Debug, Error)]
 pub enum Cause {
-    /// There is no socket, or nobody behind it.
+    /// There is no socket, or no process behind it.
     #[error("no process listens on this socket: the process has ended")]
     Gone,
     /// The process ended while its answer was waited for.
@@ -63,7 +63,7 @@ pub enum Cause {
     /// What came is not the protocol.
     #[error("{0}")]
     Frame(#[from] FrameError),
-    /// The runtime says no, or something without sense.
+    /// The runtime refuses, or answers something without sense.
     #[error("{0}")]
     Reply(#[from] ReplyError),
     /// The runtime could not start a session whose events go to tracepoints, `E_FAIL`.
@@ -93,7 +93,7 @@ pub enum Cause {
     /// Not sent: the protocol of the previews has no words for it.
     #[error("not sent, because the protocol of the previews of .NET Core 3.0 has no {0}")]
     NotInLegacy(&'static str),
-    /// A preview says no, which it does without a reason.
+    /// A preview refuses, which it does without a reason.
     #[error("the runtime opened no session, and this protocol has no words for why")]
     LegacyNo,
     /// The answer is one of the protocol that all releases speak.
@@ -154,7 +154,7 @@ impl ExchangeError {
         })
     }
 
-    /// What came, as a sentence, for where it is clear who was asked for what.
+    /// What came, as a sentence, for where the process and the request are known.
     pub fn reason(&self) -> String {
         format!("{}{}", self.cause, self.remark())
     }
@@ -178,7 +178,7 @@ impl ExchangeError {
     fn what_failed(&self) -> &'static str {
         use CommandCode as Code;
         match self.command {
-            // The third generation says why in words.
+            // The third generation gives a reason in words.
             Code::GenerateCoreDump | Code::GenerateCoreDump2 => {
                 ": its dump program may be missing, or may not be able to write to that path"
             }

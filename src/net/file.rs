@@ -13,12 +13,12 @@ const FUSE: u64 = 0x6573_5546;
 
 const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
-/// Opens for reading what the path means below the root, links included. It does not wait for who writes to a pipe.
+/// Opens for reading what the path means below the root, links included. It does not wait for the writer of a pipe.
 pub(super) fn open_in(root: &Path, path: &str) -> io::Result<File> {
     Ok(resolve_in(root, Path::new(path), READ)?.into())
 }
 
-/// Opens a file of a process for reading that nobody asked for: a regular one, of which no other user decides how long a read takes.
+/// Opens a file of a process for reading without a request of a person: a regular one, of which no other user decides how long a read takes.
 pub(super) fn open_unasked(root: &Path, path: &Path) -> io::Result<File> {
     unasked(resolve_in(root, path, OFlags::PATH | OFlags::CLOEXEC)?)
 }
@@ -40,7 +40,7 @@ fn resolve_in(root: &Path, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let below = path.strip_prefix("/").unwrap_or(path);
     let directory = open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     Ok(match openat2(&directory, below, flags, Mode::empty(), ResolveFlags::IN_ROOT) {
-        // Linux before 5.6, or somebody who filters calls that were new then.
+        // Linux before 5.6, or a filter of system calls that were new then.
         Err(Errno::NOSYS | Errno::PERM) => rustix::fs::openat(CWD, root.join(below), flags, Mode::empty()),
         opened => opened,
     }?)

@@ -81,7 +81,7 @@ impl Inquiry {
         let failed = answer.as_ref().err().and_then(|error| Some((error.trouble()?, error.reason().into())));
         self.failures = if failed.is_some() { self.failures + 1 } else { 0 };
         match &failed {
-            // A runtime that says no is a runtime that answers.
+            // A runtime that refuses is a runtime that answers.
             None => self.answer = Some(answer.unwrap_or_default().map(Box::new)),
             // It was in another pid namespace, and has ended.
             Some((Trouble::Stale, _)) if self.leftover => self.answer = None,

@@ -1,7 +1,7 @@
 //! When a session with meters may be stopped.
 //!
 //! The event source `System.Diagnostics.Metrics` has a thread that collects the values of meters at the end of each interval. When the session ends
-//! the runtime waits for that thread, and holds the lock of all event sources meanwhile. The first collection of a process takes that lock, too: code
+//! the runtime waits for that thread, and holds the lock of all event sources until then. The first collection of a process takes that lock, too: code
 //! that runs for the first time makes event sources. A stop that comes during it never ends, no other request is answered any more, and
 //! code that makes an event source waits for ever. Seen on 9.0.7 and 10.0.14: with an interval of 1 s nearly every stop between 0.85 and 1 s after the start
 //! did this, none in the first 0.4 s and none after 1.1 s.

@@ -1,7 +1,7 @@
 //! Which process is at the other end of a diagnostic socket, checked before a byte is sent.
 //!
-//! The name of a socket is only a claim: whoever can write to a directory can put a socket, or a link to the socket of somebody else, under any
-//! name. What counts is what the kernel says: the owner of the file, and the process that called `listen` (or `connect`, where a runtime connects to
+//! The name of a socket is only a claim: whoever can write to a directory can put a socket, or a link to the socket of another user, under any
+//! name. What counts is the kernel's answer: the owner of the file, and the process that called `listen` (or `connect`, where a runtime connects to
 //! us), by `SO_PEERCRED`, which the kernel translates into our pid and user namespaces. Both must be those of the process that /proc shows.
 
 use std::io;
@@ -73,14 +73,14 @@ pub enum PeerError {
         /// Its effective user when it began to listen, or connected.
         uid: u32,
     },
-    /// The runtime says that it is another process.
+    /// The runtime reports another process.
     #[error(
         "the socket is not owned by its process: the runtime says that it is process {said}, and its process is {is} in its pid namespace"
     )]
     Pid {
-        /// What the runtime says.
+        /// What the runtime reports.
         said: u64,
-        /// What the kernel says, in the pid namespace of the process.
+        /// What the kernel reports, in the pid namespace of the process.
         is: u64,
     },
 }
@@ -146,7 +146,7 @@ impl Credentials {
         }
     }
 
-    /// Simulated runtimes have pids that no kernel knows, and are all served by our own user.
+    /// Simulated runtimes have pids that no kernel has, and are all served by our own user.
     fn check_simulated(self) -> Result<(), PeerError> {
         if self.uid == geteuid().as_raw() { Ok(()) } else { Err(self.wrong()) }
     }
@@ -221,7 +221,7 @@ pub(super) async fn identify(path: &Path, named: Option<ProcessKey>, proc: &Proc
     Ok(key)
 }
 
-/// Checks who connected to a port of ours and what it says of itself, and gives the process as we see it.
+/// Checks which process connected to a port of ours and what it claims to be, and gives the process as we see it.
 pub(super) fn accept(stream: UnixStream, said: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
     let credentials = Credentials::of(&stream)?;
     let named = u32::try_from(said.pid).map_err(|_| PeerError::Pid { said: said.pid, is: 0 })?;
@@ -242,7 +242,7 @@ pub(super) fn accept(stream: UnixStream, said: &Advertise, proc: &Proc) -> Resul
             }
             started(pid).ok_or(Cause::Gone)?
         }
-        // The port's file lets in nobody but its owner and root.
+        // The port's file lets in only its owner and root.
         None if [0, geteuid().as_raw()].contains(&credentials.uid) => unseen,
         None => return Err(credentials.wrong().into()),
     };

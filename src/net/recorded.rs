@@ -1,4 +1,4 @@
-//! The process that a recording is of, if it still runs. A recording tells its pid, the moment at which it began, and where code of it lay.
+//! The process that a recording is of, if it still runs. A recording has its pid, the moment at which it began, and the places of its code.
 
 use std::io;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::discovery::since_boot;
 use super::proc::Proc;
 use crate::model::{Process, ProcessKey, SafeText};
 
-/// What a recording tells of its process.
+/// What a recording has of its process.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordedProcess<'a> {
     /// Process id in its own pid namespace; 0 where it is not told.
@@ -26,7 +26,7 @@ pub struct RecordedProcess<'a> {
 /// Why no process is certainly the one that was recorded.
 #[derive(Debug, Error)]
 pub enum RecordedError {
-    /// The recording tells no pid.
+    /// The recording has no pid.
     #[error("the recording does not say which process it is of")]
     NoPid,
     /// The recording has no addresses.

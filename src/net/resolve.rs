@@ -2,7 +2,7 @@
 //!
 //! A path is resolved one component at a time below a root directory that is held open, as `openat2` does with `RESOLVE_IN_ROOT` and
 //! `RESOLVE_NO_SYMLINKS`, with one difference: a link counts as part of the machine's own layout (`/tmp -> /private/tmp`) if root or our own user
-//! wrote it, into a directory that nobody else can write to. Nothing here needs Linux 5.6, so no kernel goes unchecked.
+//! wrote it, into a directory that no other user can write to. Nothing here needs Linux 5.6, so no kernel goes unchecked.
 
 use std::ffi::{OsStr, OsString};
 use std::io;

@@ -1,6 +1,6 @@
 //! The connections that one runtime offers, one after the other.
 //!
-//! A task holds the connection that waits ("parked"), hands it to whoever has a command, and watches it meanwhile: a runtime says nothing unasked,
+//! A task holds the connection that waits ("parked"), hands it over for a command, and watches it until then: a runtime sends nothing unasked,
 //! so that the only thing to come is the end.
 
 use std::io;
@@ -63,7 +63,7 @@ impl ConnectionHolder {
                 Some(stream) = self.offered.recv() => parked = Some(stream),
                 Some(asker) = self.wanted.recv(), if parked.is_some() => {
                     if let Some(stream) = parked.take() {
-                        // Who does not wait any more gives it back.
+                        // A waiter that has gone gives it back.
                         parked = asker.send(stream).err();
                     }
                 }

@@ -10,13 +10,13 @@ use crate::model::{Process, sanitise};
 /// Why a word names no single process.
 #[derive(Debug, Error)]
 pub enum TargetError {
-    /// A pid that nobody has.
+    /// A pid that no process has.
     #[error("there is no process {0}")]
     NoProcess(u32),
     /// A pid of something else.
     #[error("process {0} is not a .NET process: `dn-top ps` lists those that are")]
     NotDotnet(u32),
-    /// A name that nobody has.
+    /// A name that no process has.
     #[error("there is no .NET process named '{}': `dn-top ps` lists all", sanitise(.0))]
     NoName(String),
     /// A name that several have.
@@ -24,7 +24,7 @@ pub enum TargetError {
     Ambiguous {
         /// The name.
         name: String,
-        /// Who has it.
+        /// The processes that have it.
         matches: Vec<Process>,
     },
     /// A path that leads nowhere.
@@ -45,7 +45,7 @@ pub(super) fn is_name(text: &str) -> bool {
 /// A name must be exact; where none is, upper and lower case count as equal. Stale sockets have a pid and no name.
 pub(super) fn find<'a>(text: &str, rows: &'a [Process]) -> Result<&'a Process, TargetError> {
     if let Ok(pid) = text.parse() {
-        // A socket that was left behind does not stand in the way of who has the pid now.
+        // A socket that was left behind does not hide the process that has the pid now.
         let of_pid = || rows.iter().filter(|row| row.key.pid == pid);
         return of_pid().find(|row| !row.is_stale_socket()).or_else(|| of_pid().next()).ok_or(TargetError::NotDotnet(pid));
     }

@@ -54,7 +54,7 @@ impl Kernel {
         if !mounted {
             missing.push(format!("tracefs is not mounted: run `mount -t tracefs tracefs {shown}` as root"));
         }
-        // Where it is not mounted, nobody can say but by whom it would be opened.
+        // Where it is not mounted, only the user that would open it is known.
         let denied = match self.open() {
             _ if !mounted => !self.root,
             Err(UserEventsError::Io { reason, .. }) if reason.kind() == io::ErrorKind::ReadOnlyFilesystem => {

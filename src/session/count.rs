@@ -29,7 +29,7 @@ const ANALYSIS_AFTER_END: Duration = Duration::from_secs(5);
 /// What is done with a stream besides being counted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Counting {
-    /// It is analysed, for somebody who looks at it.
+    /// It is analysed, to be looked at.
     pub(super) analysed: bool,
     /// An event is waited for.
     pub(super) stop_on: Option<Trigger>,

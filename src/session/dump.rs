@@ -11,7 +11,7 @@ use crate::model::{Process, seen_here};
 use crate::net::client::Client;
 use crate::net::{ExchangeError, untraceable};
 
-/// How long a dump may take. The target stands still meanwhile, so giving up earlier would not help it.
+/// How long a dump may take. The target is paused all the while, so giving up earlier would not help it.
 pub const DUMP_LIMIT: Duration = Duration::from_secs(3600);
 
 /// How long nothing may be written before that is reported. 3.1's dump program now and then never ends when it is started beside a thread that is

@@ -305,19 +305,19 @@ pub(super) async fn resume_others(
             }
             let (free, own) = (free.clone(), if Some(runtime.key().pid) == pid { connected.take() } else { None });
             if own.is_some() {
-                // It may have a connection to the same runtime, which answers nobody else until that is closed.
+                // It may have a connection to the same runtime, which answers no other client until that is closed.
                 without_port = None;
             }
             if own.is_none() {
                 others.fetch_add(1, Ordering::Relaxed);
             }
             tokio::spawn(async move {
-                // .NET 5 cannot do this: what it starts is let go on here. One that has gone meanwhile needs neither this nor a resume.
+                // .NET 5 cannot do this: what it starts is let go on here. One that has ended needs neither this nor a resume.
                 if let Some(free) = free {
                     let _ = runtime.client.run(&free).await;
                 }
                 match own {
-                    // Who does not wait any more is about to end the program.
+                    // A caller that has gone is about to end the program.
                     Some(connected) => drop(connected.send(Launched::waiting(runtime))),
                     None => drop(runtime.client.run(&ipc::Command::ResumeRuntime).await),
                 }
@@ -339,7 +339,7 @@ pub(super) async fn resume_others(
     }
 }
 
-/// Has a runtime start others that connect to `ports` and do not wait: nobody need be there to let them go on.
+/// Has a runtime start others that connect to `ports` and do not wait: no process need be there to resume them.
 fn free_children(ports: &OsStr) -> Option<ipc::Command> {
     let (name, value) = (EnvironmentName::new(VARIABLE).ok()?, EnvironmentValue::new(ports.to_str()?).ok()?);
     Some(ipc::Command::SetEnvironmentVariable { name, value: Some(value) })

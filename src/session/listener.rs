@@ -10,7 +10,7 @@ use crate::ipc::SessionConfig;
 use crate::net::client::Client;
 use crate::nettrace::{Decoder, Ending, Limits, Sink};
 
-/// A running session. A thread of its own feeds everything that comes to a sink, which can be looked at meanwhile.
+/// A running session. A thread of its own feeds everything that comes to a sink, which can be looked at while it runs.
 ///
 /// Dropping it closes the connection; the runtime frees the session when it next writes to it. [`stop`](Self::stop) is better.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl<S: Sink + Send + 'static> Listener<S> {
         Ok(Self { session, sink, reading: Some(reading) })
     }
 
-    /// Looks at what has come. Nothing more is taken in meanwhile: be short.
+    /// Looks at what has come. The stream is not read until it returns: be short.
     pub fn look<T>(&self, look: impl FnOnce(&S) -> T) -> T {
         look(&self.sink.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -1,8 +1,8 @@
 //! Names of methods that were compiled before a recording began, while it goes on.
 //!
-//! A runtime tells them only when a session ends (reference: dotnet/runtime, "EventPipe rundown"). So a second session is opened that wants nothing
+//! A runtime sends them only when a session ends (reference: dotnet/runtime, "EventPipe rundown"). So a second session is opened that wants nothing
 //! but that, and is stopped at once. What it sends is taken in and goes into no file. It costs the target what its rundown costs, so it is done only
-//! where samples come whose methods nobody knows.
+//! where samples come whose methods have no names.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -84,7 +84,7 @@ impl Names {
                 }
                 Err(reason) => NameSearch::Failed(reason.into()),
             };
-            // Nobody may be looking any more.
+            // The receiver may be gone.
             let _ = tell.send(outcome);
         }));
     }

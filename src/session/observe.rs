@@ -9,7 +9,7 @@ use crate::model::{EventRate, Findings};
 
 /// The shortest time between two looks.
 pub(super) const PACE: Duration = Duration::from_millis(500);
-/// The pause after a look is this many times what the look took: chunks wait meanwhile.
+/// The pause after a look is this many times what the look took: chunks wait for it.
 const REST: u32 = 25;
 /// What rates of events are told over.
 const SPAN: Duration = Duration::from_secs(10);

@@ -138,7 +138,7 @@ impl OutputFile {
     /// Gives the file its own name.
     ///
     /// # Errors
-    /// When something took the name meanwhile; the bytes then stay under the partial name. [`OutputError::Lost`] where they do not.
+    /// When something else has the name by now; the bytes then stay under the partial name. [`OutputError::Lost`] where they do not.
     pub fn keep(self) -> Result<PathBuf, OutputError> {
         if !self.id.is_at(&self.partial) {
             return Err(OutputError::Lost(self.partial));
@@ -158,7 +158,7 @@ impl OutputFile {
     /// Takes the file away again: nothing came that would be worth keeping.
     pub fn discard(self) {
         if self.id.is_at(&self.partial) {
-            // If it cannot be removed an empty file stays behind, which harms nobody.
+            // If it cannot be removed an empty file stays behind, which does no harm.
             let _ = std::fs::remove_file(&self.partial);
         }
     }

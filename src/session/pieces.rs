@@ -1,4 +1,4 @@
-//! Pieces of a file, read ahead of who takes them.
+//! Pieces of a file, read ahead of their use.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -11,7 +11,7 @@ use super::progress::Slot;
 use super::trace_session::StopLimit;
 use crate::clr::{Selected, Trigger};
 use crate::ipc::SessionConfig;
-use crate::model::{Order, ProcessKey, Recording, RecordingId, SafeText, Scheduling};
+use crate::model::{ProcessKey, Recording, RecordingId, SafeText, Scheduling, TraceOptions};
 use crate::net::ExchangeError;
 use crate::net::perfetto::{PerfettoError, Sockets};
 use crate::nettrace::Keep;
@@ -45,7 +45,7 @@ pub struct Plan {
     pub scheduling: Option<Sockets>,
     /// What the runtime may take to end the session.
     pub stop_limit: StopLimit,
-    /// Whether what comes is analysed, for somebody who looks at it meanwhile.
+    /// Whether what comes is analysed, to be looked at while it is recorded.
     pub analysed: bool,
     /// The filter of single events that are kept to be shown; it can be replaced while the recording runs.
     pub event_filter: Slot<String>,
@@ -77,7 +77,7 @@ impl Plan {
     ///
     /// # Errors
     /// A sentence: what is wrong with the order, or why the kernel's scheduling cannot be recorded.
-    pub fn of(order: &Order, key: ProcessKey, name: SafeText, folder: &Path) -> Result<Self, String> {
+    pub fn of(order: &TraceOptions, key: ProcessKey, name: SafeText, folder: &Path) -> Result<Self, String> {
         let Selected { what, config, .. } = order.select()?;
         let default_file = || default_file(folder, &name, key.pid, order.extension());
         let file = order.file.as_ref().map_or_else(default_file, |file| folder.join(file));

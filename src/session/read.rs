@@ -1,4 +1,4 @@
-//! What is in a recorded file, for somebody who looks at it.
+//! What is in a recorded file, to be looked at.
 
 use std::cmp::Reverse;
 use std::path::Path;
@@ -15,7 +15,7 @@ struct Nothing;
 
 impl Sink for Nothing {}
 
-/// What a file says of itself at its beginning.
+/// The facts at the beginning of a file.
 ///
 /// # Errors
 /// A sentence: there is no such file, or it is no trace.
@@ -28,8 +28,8 @@ pub fn trace_file(path: &Path) -> Result<TraceFile, String> {
     Ok(TraceFile { path: path.to_owned(), bytes, process_id: header.process_id, start_unix_ms: u64::try_from(started).unwrap_or(0) })
 }
 
-/// Reads a file, or what is in a part of it; events outside of that only tell where methods are. `go_on` is told how many bytes were read, and says
-/// whether anybody still wants the rest: `None` where nobody does.
+/// Reads a file, or what is in a part of it; events outside of that only locate methods. `go_on` gets the number of bytes that were read, and returns
+/// whether to go on: the result is `None` where it does not.
 ///
 /// # Errors
 /// A sentence.

@@ -27,7 +27,7 @@ pub struct Recorded {
     file: File,
 }
 
-/// Why a file tells nothing.
+/// Why a file cannot be read.
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// The system does not let it be opened.
@@ -71,7 +71,7 @@ fn no_trace(path: &Path, error: &DecodeError) -> String {
 pub struct Pass {
     /// What the whole stream has in common.
     pub header: TraceHeader,
-    /// Bytes that were read: all, unless they stopped making sense or nobody wanted the rest.
+    /// Bytes that were read: all, unless they stopped making sense or the rest was not wanted.
     pub bytes: u64,
     /// How the stream ends.
     pub ending: Ending,

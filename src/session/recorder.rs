@@ -165,7 +165,7 @@ async fn sample_cpu(client: Client, progress: &Progress) -> Option<String> {
     }
 }
 
-/// What a trace says of the process. A runtime that is too old to say who it is has a name all the same.
+/// The facts of the process in a trace. One whose runtime is too old to report them has a name all the same.
 async fn describe(client: &Client, plan: &Plan) -> LiveProcess {
     let info = client.process_info().await.ok().flatten();
     let (command_line, runtime) =

@@ -44,7 +44,7 @@ impl Segments {
     fn remove(&self, segment: Segment) {
         let path = self.path(segment.number);
         if segment.id.is_at(&path) {
-            // Where it cannot be removed it stays, readable, and harms nobody.
+            // Where it cannot be removed it stays, readable, and does no harm.
             let _ = fs::remove_file(path);
         }
     }

@@ -40,7 +40,7 @@ impl Threads {
             if let Some((_, known)) = self.known.get_mut(&time.thread) {
                 *known = time;
             } else if room {
-                // What a thread took before the recording does not count; one that came later took all of it meanwhile.
+                // What a thread took before the recording does not count; one that came later took all of it since.
                 self.known.insert(time.thread, (if first { time.cpu } else { Duration::ZERO }, time));
             }
         }

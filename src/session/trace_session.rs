@@ -115,7 +115,7 @@ pub(super) struct EventStream<S = UnixStream> {
     end: StreamEnd,
 }
 
-/// Says that nobody reads the stream any more.
+/// Marks the stream as not read any more.
 #[derive(Debug)]
 struct StreamEnd(Arc<TraceSession>);
 
@@ -172,7 +172,7 @@ impl TraceSession {
         *self.ended.borrow()
     }
 
-    /// Stops the session and waits for the end of its stream, which must be read meanwhile. Also gives the failure of the request.
+    /// Stops the session and waits for the end of its stream, which must be read until then. Also gives the failure of the request.
     pub(super) async fn stop(&self, limit: StopLimit) -> Option<ExchangeError> {
         let deadline = Instant::now() + limit.time;
         let refusal = self.request_stop(limit).await;

@@ -61,7 +61,7 @@ impl KernelSession {
         self.session.id()
     }
 
-    /// Waits until there is a reason to end it: somebody wants that, the time is over, or the target has ended.
+    /// Waits until there is a reason to end it: a request, the end of the time, or the end of the target.
     pub async fn hold(&mut self, stop: impl Future<Output = ()>, duration: Option<Duration>) -> StoppedBy {
         let target_exit = async { while let Ok(1..) = self.stream.read(&mut [0; 64]).await {} };
         tokio::select! {

@@ -11,7 +11,7 @@ use crate::session::{self, Destination, ExportOptions, ExportPart};
 
 /// What is to be exported.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct ExportRequest {
     pub(super) source: PathBuf,
     pub(super) destination: PathBuf,
     pub(super) format: TraceFormat,
@@ -20,7 +20,7 @@ pub(super) struct Wanted {
 }
 
 /// Exports a file, says how far it has come, and gives up once nothing listens any more.
-pub(super) fn start(wanted: Wanted, inbox: mpsc::Sender<Msg>) {
+pub(super) fn start(wanted: ExportRequest, inbox: mpsc::Sender<Msg>) {
     tokio::task::spawn_blocking(move || {
         let ticket = wanted.ticket;
         // The answer to a question of a dashboard that has gone is of no use.
@@ -28,8 +28,8 @@ pub(super) fn start(wanted: Wanted, inbox: mpsc::Sender<Msg>) {
     });
 }
 
-fn export(wanted: Wanted, inbox: &mpsc::Sender<Msg>) -> Result<JobResult, String> {
-    let Wanted { source, destination, format, span, ticket } = wanted;
+fn export(wanted: ExportRequest, inbox: &mpsc::Sender<Msg>) -> Result<JobResult, String> {
+    let ExportRequest { source, destination, format, span, ticket } = wanted;
     // It is read twice. One that grows has more to read by then.
     let total = source.metadata().map_or(0, |facts| facts.len().saturating_mul(2)).max(1);
     let mut told = 0;

@@ -12,7 +12,7 @@ use crate::net::user_events::UserEventsData;
 use crate::session::{KernelSession, StopRequest};
 
 /// Such a session that is wanted.
-pub(super) struct Wanted {
+pub(super) struct KernelRequest {
     /// How it looks before anything has happened.
     pub(super) recording: Recording,
     /// What to ask for.
@@ -26,11 +26,11 @@ pub(super) struct Wanted {
 /// Has the process write until it is stopped, the time is over, or it ends; returns the result, if it began.
 pub(super) async fn hold(
     client: Client,
-    wanted: Wanted,
+    wanted: KernelRequest,
     mut requests: watch::Receiver<StopRequest>,
     inbox: mpsc::Sender<Msg>,
 ) -> Option<Recording> {
-    let Wanted { mut recording, events, data, duration } = wanted;
+    let KernelRequest { mut recording, events, data, duration } = wanted;
     let id = recording.id;
     // The receiver is gone once the dashboard has quit.
     let publish = async |msg| drop(inbox.send(msg).await);
@@ -74,7 +74,7 @@ pub(super) async fn hold(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{KernelTrace, Order, ProcessKey, RecordingId};
+    use crate::model::{KernelTrace, ProcessKey, RecordingId, TraceOptions};
     use crate::net::endpoint::Endpoint;
     use crate::sim::{Simulated, Spec};
     use crate::tui::recordings::Recordings;
@@ -93,11 +93,11 @@ mod tests {
         let (key, socket) = (ProcessKey { pid: 1, started: 1 }, folder.path().join("socket"));
         let runtime = Simulated::start(socket.clone(), Spec::new("Web", version, 1)).unwrap();
         let client = Client::new(Endpoint { key, socket });
-        let order = Order { tracepoints: vec!["all".to_owned()], ..Order::default() };
+        let order = TraceOptions { tracepoints: vec!["all".to_owned()], ..TraceOptions::default() };
         let (events, kernel) = order.user_events().unwrap().unwrap();
         let start = Recording::starting(RecordingId(1), key, "Web".into(), vec!["gc".to_owned()], Default::default());
         let data = data.map(|()| UserEventsData::pretended(folder.path()));
-        let wanted = Wanted { recording: Recording { kernel: Some(kernel), ..start }, events, data, duration };
+        let wanted = KernelRequest { recording: Recording { kernel: Some(kernel), ..start }, events, data, duration };
         let (sender, inbox) = mpsc::channel(9);
         let mut recordings = Recordings::default();
         recordings.start_in_kernel(client.clone(), wanted, sender);
@@ -126,7 +126,8 @@ mod tests {
             let mut held = Vec::new();
             for _ in 0..64 {
                 let data = UserEventsData::pretended(self.folder.path());
-                let (events, _) = Order { tracepoints: vec!["all".to_owned()], ..Order::default() }.user_events().unwrap().unwrap();
+                let (events, _) =
+                    TraceOptions { tracepoints: vec!["all".to_owned()], ..TraceOptions::default() }.user_events().unwrap().unwrap();
                 held.push(self.client.start_user_events(events, &data).await);
             }
             held.iter().all(Result::is_ok)

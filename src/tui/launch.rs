@@ -11,23 +11,23 @@ use tokio::time::timeout;
 
 use super::tail::Tail;
 use crate::app::{JobResult, Msg, Ticket};
-use crate::model::{Order, RecordingId, SafeText};
+use crate::model::{RecordingId, SafeText, TraceOptions};
 use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, Plan, USUAL_START};
 
 /// Time between two looks at what it has written.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// What is to be started.
-pub(super) struct Wanted {
+pub(super) struct LaunchRequest {
     pub(super) words: Vec<String>,
     pub(super) id: RecordingId,
-    pub(super) order: Order,
+    pub(super) order: TraceOptions,
     pub(super) output: PathBuf,
     pub(super) ticket: Ticket,
 }
 
 /// Starts it, hands it over to be recorded, shows what it writes, and says how it ended.
-pub(super) async fn run(wanted: Wanted, start: oneshot::Sender<(Launched, Plan)>, inbox: mpsc::Sender<Msg>) {
+pub(super) async fn run(wanted: LaunchRequest, start: oneshot::Sender<(Launched, Plan)>, inbox: mpsc::Sender<Msg>) {
     let ticket = wanted.ticket;
     let result = match create(&wanted.output) {
         Ok((file, mut tail)) => {
@@ -55,12 +55,12 @@ async fn tell(tail: &mut Tail, ticket: Ticket, inbox: &mpsc::Sender<Msg>) {
 }
 
 async fn follow(
-    wanted: Wanted,
+    wanted: LaunchRequest,
     file: File,
     start: oneshot::Sender<(Launched, Plan)>,
     inbox: &mpsc::Sender<Msg>,
 ) -> Result<JobResult, String> {
-    let Wanted { words, id, order, output, ticket } = wanted;
+    let LaunchRequest { words, id, order, output, ticket } = wanted;
     let program = SafeText::new(words.first().map(String::as_str).unwrap_or_default());
     let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
     let mut launch = Launch::start(&words, ChildOutput::File(file), Orphans::Resume).map_err(|error| error.to_string())?;
@@ -91,7 +91,7 @@ async fn follow(
 }
 
 /// Plans the recording of a program that was started.
-async fn introduce(launched: &Launched, program: &str, id: RecordingId, order: Order) -> Result<Plan, String> {
+async fn introduce(launched: &Launched, program: &str, id: RecordingId, order: TraceOptions) -> Result<Plan, String> {
     let name = launched.name(Path::new(program)).await.map_err(|error| error.to_string())?;
     let plan = Plan::of(&order, launched.key, name, &std::env::current_dir().unwrap_or_default())?;
     Ok(Plan { id, notes: launched.note().into_iter().collect(), analysed: true, ..plan })

@@ -38,7 +38,7 @@ impl Recordings {
     }
 
     /// Begins one whose events go to the kernel.
-    pub(super) fn start_in_kernel(&mut self, client: Client, wanted: kernel::Wanted, inbox: mpsc::Sender<Msg>) {
+    pub(super) fn start_in_kernel(&mut self, client: Client, wanted: kernel::KernelRequest, inbox: mpsc::Sender<Msg>) {
         let requests = self.begin(wanted.recording.id);
         self.tasks.spawn(kernel::hold(client, wanted, requests, inbox));
     }

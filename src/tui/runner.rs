@@ -11,13 +11,13 @@ use super::clipboard::{Desktop, LONGEST_OSC52, Route, is_set, route};
 use super::exports;
 use super::files::Files;
 use super::kernel;
-use super::launch::{self, Wanted};
+use super::launch::{self, LaunchRequest};
 use super::producer::Producer;
 use super::recordings::Recordings;
 use super::watches::Watches;
 use crate::app::{Clipboard, Effect, JobResult, Msg};
 use crate::ipc::Command;
-use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, SafeText, Variable};
+use crate::model::{Process, ProcessKey, Recording, RecordingId, SafeText, TraceOptions, Variable};
 use crate::net::client::Client;
 use crate::net::port;
 use crate::net::user_events::Kernel;
@@ -120,7 +120,7 @@ impl Runner {
             Effect::AbandonTrace { id } => self.recordings.abandon(id),
             Effect::ReadFile { key, ticket, path, span } => self.files.read(key, path, span, ticket, self.inbox.clone()),
             Effect::Export { source, destination, format, span, ticket } => {
-                exports::start(exports::Wanted { source, destination, format, span, ticket }, self.inbox.clone());
+                exports::start(exports::ExportRequest { source, destination, format, span, ticket }, self.inbox.clone());
             }
             Effect::Watch { key, ticket, meters } => match self.reach(key) {
                 Ok((client, process)) => {
@@ -169,7 +169,7 @@ impl Runner {
             Effect::Launch { words, id, order, output, ticket } => {
                 let (start, started) = oneshot::channel();
                 self.recordings.await_start(id, started, self.inbox.clone());
-                let wanted = Wanted { words, id, order: *order, output, ticket };
+                let wanted = LaunchRequest { words, id, order: *order, output, ticket };
                 tokio::spawn(launch::run(wanted, start, self.inbox.clone()));
             }
             Effect::ServePort { path, ticket } => {
@@ -218,7 +218,7 @@ impl Runner {
         ForTerminal::Nothing
     }
 
-    fn start_trace(&mut self, id: RecordingId, key: ProcessKey, order: Order) -> Result<(), String> {
+    fn start_trace(&mut self, id: RecordingId, key: ProcessKey, order: TraceOptions) -> Result<(), String> {
         let (client, process) = self.reach(key)?;
         let Some((events, kernel)) = order.user_events()? else {
             let plan = Plan::of(&order, key, process.name, &std::env::current_dir().unwrap_or_default())?;
@@ -229,7 +229,7 @@ impl Runner {
         let what = order.select()?.what;
         let recording = Recording { kernel: Some(kernel), ..Recording::starting(id, key, process.name, what, PathBuf::new()) };
         let data = session::user_events_data(&Kernel::machine(), process.runtime.as_ref());
-        let wanted = kernel::Wanted { recording, events, data, duration: order.duration };
+        let wanted = kernel::KernelRequest { recording, events, data, duration: order.duration };
         self.recordings.start_in_kernel(client, wanted, self.inbox.clone());
         Ok(())
     }

@@ -56,7 +56,7 @@ pub struct Control {
 
 /// A change that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::app) struct Wanted {
+pub(in crate::app) struct ControlRequest {
     /// What to send. A profiler's data is still to be read.
     pub(in crate::app) command: Command,
     /// The file that the profiler's data is in, as we see it.
@@ -95,12 +95,12 @@ impl Form {
     }
 
     /// The change that is wanted, or why it cannot be had like this.
-    pub(in crate::app) fn control_request(&self, change: Change) -> Result<Wanted, (usize, String)> {
+    pub(in crate::app) fn control_request(&self, change: Change) -> Result<ControlRequest, (usize, String)> {
         let at = |question: usize| move |complaint: String| (question, complaint);
         let name = || EnvironmentName::new(self.typed(0)).map_err(|invalid| (0, format!("Invalid variable name: {invalid}.")));
         let path = |question: usize| target_path(self.typed(question)).map_err(at(question));
         let class = || self.typed(0).parse().map_err(|_| (0, "Give the class as 8-4-4-4-12 hexadecimal digits.".to_owned()));
-        let wanted = |command: Command, what: &str| Wanted { command, data: None, what: what.to_owned() };
+        let wanted = |command: Command, what: &str| ControlRequest { command, data: None, what: what.to_owned() };
         match change {
             Change::SetVariable => {
                 let value = EnvironmentValue::new(self.untrimmed(1)).map_err(|invalid| (1, format!("Invalid value: {invalid}.")))?;
@@ -115,7 +115,7 @@ impl Form {
                 let timeout = humantime::parse_duration(self.typed(3)).ok().and_then(|timeout| u32::try_from(timeout.as_millis()).ok());
                 let timeout_ms = timeout.ok_or_else(|| (3, "Give a time such as 10s.".to_owned()))?;
                 let command = Command::AttachProfiler { timeout_ms, profiler, path, data: ClientData::default() };
-                Ok(Wanted { data: (!file.is_empty()).then(|| file.into()), ..wanted(command, self.typed(1)) })
+                Ok(ControlRequest { data: (!file.is_empty()).then(|| file.into()), ..wanted(command, self.typed(1)) })
             }
         }
     }

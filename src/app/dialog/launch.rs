@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::clr::DEFAULT_PROFILES;
-use crate::model::Order;
+use crate::model::TraceOptions;
 
 use super::words::{shell_words, words};
 use super::{Form, Purpose, Question};
@@ -16,7 +16,7 @@ pub struct Launch;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::app) struct Program {
     pub(in crate::app) words: Vec<String>,
-    pub(in crate::app) order: Order,
+    pub(in crate::app) order: TraceOptions,
     pub(in crate::app) output: Option<PathBuf>,
 }
 
@@ -45,7 +45,7 @@ impl Form {
         if words_of.is_empty() {
             return Err((COMMAND, "Give a program, such as dotnet app.dll.".to_owned()));
         }
-        let order = Order { profiles: words(&self.typed(PROFILES).replace(',', " ")), ..Order::default() };
+        let order = TraceOptions { profiles: words(&self.typed(PROFILES).replace(',', " ")), ..TraceOptions::default() };
         order.select().map_err(|complaint| (PROFILES, complaint))?;
         let output = self.typed(OUTPUT);
         Ok(Program { words: words_of, order, output: (!output.is_empty()).then(|| output.into()) })

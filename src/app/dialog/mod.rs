@@ -30,7 +30,7 @@ use crate::model::{ProcessKey, SafeText};
 pub use chooser::Chooser;
 pub(super) use chooser::Chosen;
 pub use control::Change;
-pub(super) use control::Wanted;
+pub(super) use control::ControlRequest;
 pub(super) use export::ExportRequest;
 pub use form::{Choice, Field, Form, Purpose, Question, Reply};
 pub(super) use launch::Program;

@@ -2,7 +2,7 @@
 
 use super::{Field, Form, Purpose, Question};
 use crate::app::Producer;
-use crate::model::Order;
+use crate::model::TraceOptions;
 
 /// Serving Perfetto's tracing service.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Form {
             parts.map(str::to_owned).collect::<Vec<_>>()
         };
         let (targets, profiles) = (list(TARGETS), list(PROFILES));
-        Order::of_profiles(&profiles).select().map_err(|reason| (PROFILES, reason))?;
+        TraceOptions::of_profiles(&profiles).select().map_err(|reason| (PROFILES, reason))?;
         Ok(Served { targets, profiles })
     }
 }

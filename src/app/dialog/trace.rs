@@ -2,7 +2,7 @@
 
 use crate::clr::{Trigger, parse_event_ids, parse_provider, parse_tracepoints, profile};
 use crate::ipc::{Capabilities, CommandCode};
-use crate::model::{Order, Process, SafeText, format_size, parse_keep, parse_size};
+use crate::model::{Process, SafeText, TraceOptions, format_size, parse_keep, parse_size};
 
 use super::words::words;
 use super::{Field, Form, Purpose, Question, Subject};
@@ -56,7 +56,7 @@ const FULL_OPTIONS: &[(&str, &str)] =
 
 impl Form {
     /// Asks what to record of a process; what was ordered last stands there already.
-    pub(in crate::app) fn trace(process: &Process, order: &Order) -> Self {
+    pub(in crate::app) fn trace(process: &Process, order: &TraceOptions) -> Self {
         let subject = Subject { key: process.key, name: process.name.clone() };
         let capabilities = process.capabilities();
         let needs = |code: CommandCode| capabilities.missing(code).map(str::to_owned);
@@ -117,7 +117,7 @@ impl Form {
     }
 
     /// What was ordered, as far as it can be read, and what of it cannot.
-    fn read(&self) -> (Order, Vec<(usize, String)>) {
+    fn read(&self) -> (TraceOptions, Vec<(usize, String)>) {
         let mut wrong = Vec::new();
         fn optional<T>(form: &Form, at: usize, wrong: &mut Vec<(usize, String)>, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
             let text = Some(form.typed(at)).filter(|text| !text.is_empty() && form.questions[at].refused.is_none())?;
@@ -136,14 +136,14 @@ impl Form {
             Ok(megabytes @ 1u32..) => Ok(megabytes),
             _ => Err("expected a number of MB above zero".to_owned()),
         };
-        let order = Order {
+        let order = TraceOptions {
             profiles,
             providers,
             event_ids,
             clr_events: None,
             buffer_mb: optional(self, BUFFER, &mut wrong, megabytes),
             rundown: optional(self, RUNDOWN, &mut wrong, |text| {
-                let rundown = Order { rundown: Some(text.to_owned()), ..Order::default() };
+                let rundown = TraceOptions { rundown: Some(text.to_owned()), ..TraceOptions::default() };
                 rundown.select().map(|_| text.to_owned())
             }),
             no_stacks: self.chooses_second(STACKS),
@@ -162,7 +162,7 @@ impl Form {
     }
 
     /// What is ordered, or the field that is wrong.
-    pub(in crate::app) fn order(&self) -> Result<Order, (usize, String)> {
+    pub(in crate::app) fn order(&self) -> Result<TraceOptions, (usize, String)> {
         let (order, wrong) = self.read();
         if let Some(wrong) = wrong.into_iter().next() {
             return Err(wrong);

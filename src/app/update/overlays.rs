@@ -7,13 +7,14 @@ use tui_input::Input;
 use crate::app::action::TABLE;
 use crate::app::cursor::Step;
 use crate::app::dialog::{
-    ActMenu, Change, Chosen, ExportRequest, Field, Form, Found, Overlay, ProducerForm, Program, Purpose, Reader, Served, Subject, Wanted,
+    ActMenu, Change, Chosen, ControlRequest, ExportRequest, Field, Form, Found, Overlay, ProducerForm, Program, Purpose, Reader, Served,
+    Subject,
 };
 use crate::app::help::help;
 use crate::app::state::{Line, Typing};
 use crate::app::{Effect, State};
 use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
-use crate::model::Order;
+use crate::model::TraceOptions;
 
 use super::{keys, leaving, panes, process};
 
@@ -45,7 +46,7 @@ pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
             None => Vec::new(),
         },
         Some(Overlay::Profiles(picker)) => {
-            let order = Order::of_profiles(&picker.names(picked));
+            let order = TraceOptions::of_profiles(&picker.names(picked));
             process::start_trace(state, picker.subject, order)
         }
         Some(Overlay::Choose(chooser)) => {
@@ -78,7 +79,7 @@ pub(in crate::app) fn options(state: &mut State) -> Vec<Effect> {
     let picked = state.picked();
     let Some(Overlay::Profiles(picker)) = &state.overlay else { return Vec::new() };
     let profiles = picked.map_or_else(Vec::new, |picked| picker.names(picked));
-    let order = Order { profiles, ..state.last_order.clone() };
+    let order = TraceOptions { profiles, ..state.last_order.clone() };
     panes::trace_form(state, &order)
 }
 
@@ -205,8 +206,8 @@ enum Request {
     Dump(DumpRequest),
     PerfMap(Option<PerfMapKind>),
     Resume { all: bool },
-    Control(Change, Wanted),
-    Trace(Order),
+    Control(Change, ControlRequest),
+    Trace(TraceOptions),
     Export(ExportRequest),
     Launch(Program),
     Port(PathBuf),
@@ -257,7 +258,7 @@ fn carry_out(state: &mut State, subject: Option<Subject>, request: Request) -> V
         (Request::Dump(request), Some(subject)) => process::dump(state, subject, request),
         (Request::Control(change, wanted), Some(subject)) => process::control(state, subject, change, wanted),
         (Request::Trace(order), Some(subject)) => {
-            state.last_order = Order { file: None, block: false, ..order.clone() };
+            state.last_order = TraceOptions { file: None, block: false, ..order.clone() };
             process::start_trace(state, subject, order)
         }
     }

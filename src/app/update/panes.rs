@@ -10,7 +10,7 @@ use crate::app::toast::Level;
 use crate::app::{Activity, Column, Content, Cursor, Effect, Focus, Form, OutputView, State, Tab};
 
 use super::{overlays, process, watching};
-use crate::model::{Order, Process};
+use crate::model::{Process, TraceOptions};
 
 /// Moves in what has the keys: what lies over the panes, or the focused pane.
 pub(in crate::app) fn step(state: &mut State, step: Step) {
@@ -156,7 +156,7 @@ pub(in crate::app) fn messages(state: &mut State) {
 }
 
 /// Opens the trace form for the selected process.
-pub(in crate::app) fn trace_form(state: &mut State, order: &Order) -> Vec<Effect> {
+pub(in crate::app) fn trace_form(state: &mut State, order: &TraceOptions) -> Vec<Effect> {
     let Some(row) = state.selected() else { return Vec::new() };
     let key = row.process.key;
     state.overlay = Some(Overlay::Form(Form::trace(&row.process, order)));

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::app::dialog::{Change, ExportRequest, Form, Overlay, Program, Served, Subject, Wanted};
+use crate::app::dialog::{Change, ControlRequest, ExportRequest, Form, Overlay, Program, Served, Subject};
 use crate::app::list::Row;
 use crate::app::toast::Level;
 use crate::app::{Effect, Job, JobKind, OutputView, Producer, State, Tab, Ticket};
 use crate::ipc::{DumpRequest, PerfMapKind};
-use crate::model::{Order, Process, ProcessKey, Recording, RecordingId, RunState, SafeText, Scheduling, file_stem, shown_command_line};
+use crate::model::{
+    Process, ProcessKey, Recording, RecordingId, RunState, SafeText, Scheduling, TraceOptions, file_stem, shown_command_line,
+};
 
 /// Stops the recording of the selected process, or starts one.
 pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
@@ -18,7 +20,7 @@ pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
     match shown.or_else(|| newest().map(|tracked| tracked.value.id)) {
         Some(id) => stop_trace(state, id),
         None => {
-            let order = Order::of_profiles(&state.last_profiles);
+            let order = TraceOptions::of_profiles(&state.last_profiles);
             start_trace(state, subject, order)
         }
     }
@@ -28,14 +30,14 @@ pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
 pub(in crate::app) fn record_tab(state: &mut State) -> Vec<Effect> {
     let Some(subject) = state.selected_subject() else { return Vec::new() };
     let (tab, usual) = (state.tab, state.last_profiles.clone());
-    let order = Order::of_profiles(&state.profiles_of_tab(tab));
+    let order = TraceOptions::of_profiles(&state.profiles_of_tab(tab));
     let effects = start_trace(state, subject, order);
     (state.tab, state.last_profiles) = (tab, usual);
     effects
 }
 
 /// Starts to record a process.
-pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, order: Order) -> Vec<Effect> {
+pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, order: TraceOptions) -> Vec<Effect> {
     let id = state.recordings.next_id();
     let what = order.profiles.iter().chain(&order.providers).cloned().collect();
     let kernel = order.user_events().ok().flatten().map(|(_, kernel)| kernel);
@@ -49,7 +51,7 @@ pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, order: Or
     }
     if order.flight.is_some() {
         // A file that was given is the first one's.
-        state.flights.push((id, Order { file: None, ..order.clone() }));
+        state.flights.push((id, TraceOptions { file: None, ..order.clone() }));
     }
     mark_recordings(state);
     vec![Effect::StartTrace { id, key: subject.key, order: Box::new(order) }]
@@ -115,8 +117,8 @@ pub(in crate::app) fn perf_map(state: &mut State, subject: Subject, kind: Option
 }
 
 /// Changes something in a process.
-pub(in crate::app) fn control(state: &mut State, subject: Subject, change: Change, wanted: Wanted) -> Vec<Effect> {
-    let Wanted { command, data, what } = wanted;
+pub(in crate::app) fn control(state: &mut State, subject: Subject, change: Change, wanted: ControlRequest) -> Vec<Effect> {
+    let ControlRequest { command, data, what } = wanted;
     let key = subject.key;
     let ticket = begin(state, subject, JobKind::Control(change, what));
     vec![Effect::Control { key, command, data, ticket }]

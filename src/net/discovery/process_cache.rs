@@ -22,7 +22,7 @@ const FIRST_SPAN: Duration = Duration::from_millis(90);
 /// A startup that has come to its diagnostic server and no further for so long is a wait, whatever its environment says.
 const LONGEST_START: Duration = Duration::from_secs(5);
 
-/// Everyone who was listed at the last scan.
+/// Every process that was listed at the last scan.
 #[derive(Debug)]
 pub(super) struct ProcessCache {
     known: HashMap<ProcessKey, CachedProcess>,
@@ -125,7 +125,7 @@ impl ProcessCache {
         }
     }
 
-    /// Forgets who is not listed any more.
+    /// Forgets processes that are not listed any more.
     pub(super) fn keep(&mut self, rows: &[Process]) {
         let listed: HashSet<_> = rows.iter().map(|row| row.key).collect();
         self.known.retain(|key, _| listed.contains(key));
@@ -162,7 +162,7 @@ impl Cpu {
     }
 }
 
-/// Whether a socket may be connected to, which takes the right to write. One that vanished meanwhile is no matter of rights.
+/// Whether a socket may be connected to, which takes the right to write. One that has vanished is no matter of rights.
 fn may_connect(path: &Path) -> bool {
     !matches!(accessat(CWD, path, Access::WRITE_OK, AtFlags::EACCESS), Err(rustix::io::Errno::ACCESS | rustix::io::Errno::PERM))
 }

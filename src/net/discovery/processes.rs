@@ -48,7 +48,7 @@ pub(super) struct ScannedProcess {
     pub(super) socket_dir: SocketDir,
     /// What the names of its threads say.
     pub(super) threads: Threads,
-    /// The runtime's library among its maps; `None` while nobody has looked.
+    /// The runtime's library among its maps; `None` before the first look.
     pub(super) library: Option<Option<PathBuf>>,
     /// Whether it has more than one thread. A runtime always has.
     pub(super) has_threads: bool,

@@ -84,7 +84,7 @@ pub enum Cause {
     /// It refuses.
     #[error("{0} was refused")]
     Refused(&'static str),
-    /// It refuses, and says why.
+    /// It refuses, with a reason.
     #[error("{what} was refused: {why}")]
     RefusedBecause {
         /// What was requested.

@@ -26,7 +26,7 @@ const FILES: usize = 4;
 /// Write permission for everybody.
 const WRITABLE_BY_ALL: u32 = 0o002;
 
-/// Connects, and checks whose socket it is and who listens.
+/// Connects, and checks the owner of the socket and the listener.
 pub(super) async fn connect(address: &Address) -> Result<UnixStream, Cause> {
     let (stream, owner) = match address {
         Address::Path(path) => {

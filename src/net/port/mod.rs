@@ -1,6 +1,6 @@
 //! Serving a diagnostic port (specification, "Diagnostic Ports"): runtimes connect to us.
 //!
-//! Each says in 34 bytes who it is and then waits for one command; when that is done it connects again, with the same cookie. A port accepts every
+//! Each identifies itself in 34 bytes and then waits for one command; when that is done it connects again, with the same cookie. A port accepts every
 //! runtime, holds one connection of each, and hands out a [`Client`] for each, whose commands go over one connection after the other. A trace's
 //! stream keeps the connection that it was asked for on.
 
@@ -30,7 +30,7 @@ use super::reverse_connection::ReverseConnection;
 use crate::ipc::{ADVERTISE_BYTES, Advertise, Command, Cookie};
 use crate::model::ProcessKey;
 
-/// How long who connects may take to say who it is. A runtime does so at once.
+/// How long a new connection may take to identify itself. A runtime does so at once.
 const ADVERTISE_LIMIT: Duration = Duration::from_secs(1);
 /// How many may be saying it at the same time; the others wait.
 const MOST_ADVERTISING: usize = 256;
@@ -56,7 +56,7 @@ impl ConnectedRuntime {
     }
 }
 
-/// A diagnostic port that we serve. When it is dropped the socket goes, and runtimes look for it in vain until somebody serves it again.
+/// A diagnostic port that we serve. When it is dropped the socket goes, and runtimes retry until it is served again.
 #[derive(Debug)]
 pub struct Port {
     register: Arc<Register>,
@@ -126,10 +126,10 @@ impl Drop for Port {
     }
 }
 
-/// By process and cookie: a process may hold more than one runtime, and nobody stops two processes from showing one cookie.
+/// By process and cookie: a process may hold more than one runtime, and two processes may show the same cookie.
 type RuntimeId = (ProcessKey, Cookie);
 
-/// Who is connected to a port.
+/// The runtimes that are connected to a port.
 #[derive(Debug)]
 struct Register {
     proc: Arc<Proc>,
@@ -194,7 +194,7 @@ impl Register {
 
     fn remove(&self, id: RuntimeId) {
         let mut runtimes = self.lock();
-        // It may have come back meanwhile.
+        // It may have connected again.
         if runtimes.get(&id).is_some_and(|runtime| !runtime.connection.is_open()) {
             runtimes.remove(&id);
         }
@@ -203,7 +203,7 @@ impl Register {
     }
 }
 
-/// Reads the advertise and checks it; `None` from what is no runtime, takes too long, or is another process than it says.
+/// Reads the advertise and checks it; `None` from what is no runtime, takes too long, or is another process than it claims.
 async fn read_advertise(mut stream: UnixStream, proc: Arc<Proc>) -> Option<Caller> {
     let mut bytes = Vec::with_capacity(ADVERTISE_BYTES);
     let read = async {

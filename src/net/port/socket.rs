@@ -107,7 +107,7 @@ fn clear(path: &Path) -> Result<(), PortError> {
     if !metadata.file_type().is_socket() || metadata.uid() != rustix::process::geteuid().as_raw() {
         return Err(PortError::Taken(path.to_owned()));
     }
-    // There is no other way to know whether somebody listens. The connection ends at once.
+    // There is no other way to know whether a process listens. The connection ends at once.
     match UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path).map_err(io),
         Ok(_) | Err(_) => Err(PortError::Live(path.to_owned())),

@@ -1,6 +1,6 @@
-//! What /proc says of one process, in cheap reads.
+//! What /proc has of one process, in cheap reads.
 //!
-//! Every read names a pid and may fail for reasons that are nobody's fault: the process ended, belongs to another user, or hides. Callers treat
+//! Every read names a pid and may fail for reasons that are no error: the process ended, belongs to another user, or hides. Callers treat
 //! a failure as "not known", never as the end of a list. Text here is raw; it is sanitised where it becomes a value of [`crate::model`].
 
 mod container;
@@ -51,7 +51,7 @@ pub(crate) struct Proc {
     of_kernel: bool,
 }
 
-/// Who a process is, from `/proc/PID/status`.
+/// The identity of a process, from `/proc/PID/status`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// Effective user id.
@@ -128,12 +128,12 @@ impl Proc {
         pages.map(|pages| pages.saturating_mul(procfs::page_size())).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Who a process is. Parsed here: the `procfs` crate wants every line there and valid UTF-8, which a process's name need not be.
+    /// The identity of a process. Parsed here: the `procfs` crate wants every line there and valid UTF-8, which a process's name need not be.
     pub(crate) fn identity(&self, pid: u32) -> io::Result<Identity> {
         self.identity_of(&pid.to_string(), pid)
     }
 
-    /// Who a process or one of its threads is, by its folder and its number here.
+    /// The identity of a process or one of its threads, by its folder and its number here.
     pub(crate) fn identity_of(&self, folder: &str, pid: u32) -> io::Result<Identity> {
         let bytes = self.read(&format!("{folder}/status"), 16_384)?;
         let field = |name: &[u8]| bytes.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(name));
@@ -204,7 +204,7 @@ impl Proc {
         let tasks = format!("{pid}/task");
         let mut names = Vec::new();
         self.each_thread(&tasks, |tid, folder| {
-            // A thread that ended meanwhile has no name any more.
+            // A thread that has ended has no name any more.
             if let Ok(name) = self.thread_name(folder)
                 && let Ok(Identity { ns_pid, .. }) = self.identity_of(folder, tid)
             {
@@ -245,7 +245,7 @@ impl Proc {
         let tasks = format!("{pid}/task");
         let mut times = Vec::new();
         self.each_thread(&tasks, |tid, folder| {
-            // A thread that ended meanwhile has no times any more.
+            // A thread that has ended has no times any more.
             if let Ok(comm) = self.read(&format!("{folder}/comm"), 64)
                 && let Ok(bytes) = self.read(&format!("{folder}/stat"), 8192)
                 && let Ok(Stat { utime, stime, state, .. }) = Stat::from_read(bytes.as_slice())

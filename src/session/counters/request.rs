@@ -10,7 +10,7 @@ use crate::ipc::{BufferMb, Invalid, Level, Provider, Providers, Rundown, Runtime
 /// The provider of all meters, and its keyword for values (TimeSeriesValues).
 const METERS: (&str, u64) = ("System.Diagnostics.Metrics", 2);
 
-/// A session of counters: how often it wants values, and what tells its meters from those of other sessions.
+/// A session of counters: how often it wants values, and what distinguishes its meters from those of other sessions.
 #[derive(Debug, Clone)]
 pub(super) struct CounterRequest {
     interval: Duration,

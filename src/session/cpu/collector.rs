@@ -49,7 +49,7 @@ impl Collector {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// Takes samples in until it is stopped, or nobody else has it.
+    /// Takes samples in until it is stopped, or has no other owner.
     pub(in crate::session) fn collect(self: &Arc<Self>, sampler: &mut CpuSampler) {
         loop {
             // What was written until then is taken in once more.

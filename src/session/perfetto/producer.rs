@@ -94,7 +94,7 @@ pub async fn serve(serve: Serve, mut stop: watch::Receiver<bool>, report: impl F
     }
 }
 
-/// Waits until somebody wants an end, or nobody can any more.
+/// Waits until the end is requested, or the sender is gone.
 async fn stopped(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }
@@ -278,7 +278,7 @@ impl Producer {
                 let tally = Arc::<Tally>::default();
                 self.recordings.insert(instance, Running { stop, restart, tally: tally.clone(), reported: PacketCounts::default() });
                 let events = self.events.0.clone();
-                // Nobody may be listening any more.
+                // The receiver may be gone.
                 let report = move |event| drop(events.send((instance, event)));
                 match &self.supply {
                     Supply::Sessions { settings, directory } => {

@@ -33,7 +33,7 @@ pub(super) struct Control {
     pub(super) restart: watch::Receiver<u64>,
 }
 
-/// What a recording says of itself.
+/// What a recording reports.
 #[derive(Debug)]
 pub(super) enum Event {
     /// It records so many processes; why it records others not, or nothing at all.
@@ -75,7 +75,7 @@ impl Recording {
         let troubles: Vec<_> = troubles.into_iter().map(SafeText::from).collect();
         self.note(&troubles);
         report(Event::Started { processes: streams.iter().map(|(name, _)| SafeText::new(name)).collect(), troubles });
-        // Also where nobody can stop it any more.
+        // Also where the sender is gone.
         let _ = control.stop.wait_for(|stop| *stop).await;
         let limit = StopLimit { time: self.time_to_stop(), ..StopLimit::RUNDOWN };
         let mut stopping: JoinSet<()> = streams.into_iter().map(|(_, stream)| stream.stop(limit)).collect();

@@ -42,7 +42,7 @@ pub(super) struct Driver {
     pub(super) publish: watch::Sender<Recording>,
     pub(super) requests: watch::Receiver<StopRequest>,
     pub(super) ticks: Interval,
-    /// Of whom somebody may want to know, where what comes is analysed.
+    /// Threads of the process, where what comes is analysed.
     pub(super) threads: Option<Threads>,
     /// For the same.
     pub(super) names: Option<Names>,
@@ -217,7 +217,7 @@ impl Driver {
         self.recording.kept = *self.progress.kept.borrow();
         self.recording.scheduling.clone_from(&self.progress.scheduling.borrow());
         self.recording.findings = self.progress.findings.borrow().clone();
-        // Nobody may be looking any more; the file is finished all the same.
+        // The receiver may be gone; the file is finished all the same.
         let _ = self.publish.send(self.recording.clone());
     }
 

@@ -2,13 +2,13 @@ use std::time::Duration;
 
 use crate::app::world::{World, recording};
 use crate::app::{Effect, Msg, Tab};
-use crate::model::{FileContents, Order, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy};
+use crate::model::{FileContents, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy, TraceOptions};
 use crate::ui::tests::findings::scripted;
 
 const KEY: ProcessKey = ProcessKey { pid: 4242, started: 42_420 };
 
-fn order(profiles: &[String]) -> Box<Order> {
-    Box::new(Order::of_profiles(profiles))
+fn order(profiles: &[String]) -> Box<TraceOptions> {
+    Box::new(TraceOptions::of_profiles(profiles))
 }
 
 fn done(stopped_by: StoppedBy, complete: bool, file: bool, trouble: Option<&str>) -> Phase {

@@ -3,11 +3,11 @@
 use crate::app::world::{World, recording};
 use crate::app::{Effect, Field, Msg, Overlay, Reply};
 use crate::clr::Trigger;
-use crate::model::{Order, Phase, Recording, RecordingId, Scheduling, parse_keep};
+use crate::model::{Phase, Recording, RecordingId, Scheduling, TraceOptions, parse_keep};
 
 use super::forms::{alone, fill, form, type_text};
 
-fn ordered(world: &mut World) -> Order {
+fn ordered(world: &mut World) -> TraceOptions {
     match world.take_effects().as_slice() {
         [Effect::StartTrace { order, .. }] => (**order).clone(),
         other => panic!("{other:?}"),
@@ -43,7 +43,7 @@ fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
     assert_eq!(world.take_effects(), [Effect::Copy { text: line, label: "command line".to_owned() }]);
     assert!(world.state.overlay.is_some());
     world.press("⇤⇤⏎");
-    let expected = Order {
+    let expected = TraceOptions {
         profiles: vec!["exceptions".to_owned(), "gc-collect".to_owned()],
         providers: vec!["My-Source:1:verbose".to_owned()],
         event_ids: vec![ids],
@@ -54,7 +54,7 @@ fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
         flight: parse_keep("5m").ok(),
         duration: Some(std::time::Duration::from_secs(90)),
         file: Some("a.nettrace".into()),
-        ..Order::default()
+        ..TraceOptions::default()
     };
     assert_eq!(ordered(&mut world), expected);
     // It stands there the next time, but for the file, which is there already.
@@ -159,7 +159,7 @@ fn events_go_to_tracepoints_instead_of_a_file() {
     let tracepoints = vec!["all".to_owned(), "gc=1,2".to_owned()];
     let duration = Some(std::time::Duration::from_secs(90));
     let profiles = crate::clr::DEFAULT_PROFILES.map(str::to_owned).to_vec();
-    assert_eq!(ordered(&mut world), Order { profiles, tracepoints, duration, ..Order::default() });
+    assert_eq!(ordered(&mut world), TraceOptions { profiles, tracepoints, duration, ..TraceOptions::default() });
     assert!(world.state.recordings.all()[0].value.kernel.is_some());
 }
 

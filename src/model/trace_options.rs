@@ -10,9 +10,9 @@ use crate::clr::{DEFAULT_PROFILES, Selected, Trigger, parse_event_ids, parse_tra
 use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Loss, Rundown, UserEvents};
 use crate::nettrace::Keep;
 
-/// An order to record, as a person gave it. The default is what is recorded when nothing is asked for.
+/// Options of a recording, as a person gave them. The default is what is recorded without any.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Order {
+pub struct TraceOptions {
     /// Names of profiles.
     pub profiles: Vec<String>,
     /// Providers, as `NAME:KEYWORDS:LEVEL:ARGUMENTS`.
@@ -45,7 +45,7 @@ pub struct Order {
     pub file: Option<PathBuf>,
 }
 
-impl Order {
+impl TraceOptions {
     /// Some profiles, and nothing special.
     pub fn of_profiles(profiles: &[String]) -> Self {
         Self { profiles: profiles.to_vec(), ..Self::default() }
@@ -248,14 +248,14 @@ mod tests {
 
     #[test]
     fn a_session_has_all_that_was_ordered() {
-        let order = Order {
+        let order = TraceOptions {
             profiles: vec!["gc-verbose".to_owned()],
             event_ids: vec![format!("{RUNTIME}/1,2")],
             buffer_mb: Some(16),
             rundown: Some("none".to_owned()),
             no_stacks: true,
             block: true,
-            ..Order::default()
+            ..TraceOptions::default()
         };
         let config = order.select().unwrap().config;
         assert_eq!(config.providers[0].filter, EventFilter::only(vec![1, 2]));
@@ -264,32 +264,35 @@ mod tests {
 
     #[test]
     fn what_goes_to_tracepoints_is_the_same() {
-        let order = Order {
+        let order = TraceOptions {
             profiles: vec!["gc-verbose".to_owned()],
             event_ids: vec![format!("{RUNTIME}/^1")],
             rundown: Some("0x38".to_owned()),
             tracepoints: vec!["all".to_owned(), "gc=2,3".to_owned()],
-            ..Order::default()
+            ..TraceOptions::default()
         };
         let (events, kernel) = order.user_events().unwrap().unwrap();
         assert_eq!((events.rundown_keyword, events.providers[0].filter.clone()), (0, EventFilter::except(vec![1])));
         assert_eq!(events.providers[0].provider, order.select().unwrap().config.providers[0].provider);
         assert_eq!(kernel.to_string(), "user_events:all,user_events:gc");
-        let ill = Order { tracepoints: vec!["a".to_owned(), "b".to_owned()], ..order };
+        let ill = TraceOptions { tracepoints: vec!["a".to_owned(), "b".to_owned()], ..order };
         assert!(ill.user_events().unwrap_err().contains("tracepoint 'b'"));
-        assert_eq!(Order::default().user_events(), Ok(None));
+        assert_eq!(TraceOptions::default().user_events(), Ok(None));
     }
 
     #[test]
     fn what_does_not_go_together_is_said() {
-        let provider = |ids: &str| Order { event_ids: vec![ids.to_owned(), ids.to_owned()], ..Order::default() };
+        let provider = |ids: &str| TraceOptions { event_ids: vec![ids.to_owned(), ids.to_owned()], ..TraceOptions::default() };
         let table = [
-            (Order::of_profiles(&["nothing".to_owned()]), "there is no profile 'nothing'"),
+            (TraceOptions::of_profiles(&["nothing".to_owned()]), "there is no profile 'nothing'"),
             (provider("Other/1"), "event ids of Other: this provider is not turned on"),
             (provider(&format!("{RUNTIME}/1")), "given twice"),
-            (Order { stop_on: trigger("Other/1"), ..Order::default() }, "stop on Other/1: its provider is not turned on"),
-            (Order { buffer_mb: Some(0), ..Order::default() }, "buffer"),
-            (Order { flight: parse_keep("5m").ok(), max_size: Some(1), ..Order::default() }, "a flight recorder has its size"),
+            (TraceOptions { stop_on: trigger("Other/1"), ..TraceOptions::default() }, "stop on Other/1: its provider is not turned on"),
+            (TraceOptions { buffer_mb: Some(0), ..TraceOptions::default() }, "buffer"),
+            (
+                TraceOptions { flight: parse_keep("5m").ok(), max_size: Some(1), ..TraceOptions::default() },
+                "a flight recorder has its size",
+            ),
         ];
         for (order, reason) in table {
             let error = order.select().unwrap_err();
@@ -299,14 +302,18 @@ mod tests {
 
     #[test]
     fn what_a_runtime_is_too_old_for() {
-        let on = |version: &str, order: Order| order.expected_losses(&Capabilities::of(Some(&RuntimeVersion::new(version))));
+        let on = |version: &str, order: TraceOptions| order.expected_losses(&Capabilities::of(Some(&RuntimeVersion::new(version))));
         let too_old = |what: &str| Err(what.to_owned());
-        let ids = || Order { event_ids: vec![format!("{RUNTIME}/^1")], ..Order::default() };
-        let own = || Order { rundown: Some("0x38".to_owned()), ..Order::default() };
-        let bare = || Order { no_stacks: true, ..Order::default() };
-        let block = || Order { block: true, ..Order::default() };
-        assert_eq!(on("3.1.0", Order::default()), Ok(vec![]));
-        assert_eq!(on("3.1.0", Order::of_profiles(&["gc-collect".to_owned()])), Ok(vec![Loss::RundownOmitted]), "it is only preferred");
+        let ids = || TraceOptions { event_ids: vec![format!("{RUNTIME}/^1")], ..TraceOptions::default() };
+        let own = || TraceOptions { rundown: Some("0x38".to_owned()), ..TraceOptions::default() };
+        let bare = || TraceOptions { no_stacks: true, ..TraceOptions::default() };
+        let block = || TraceOptions { block: true, ..TraceOptions::default() };
+        assert_eq!(on("3.1.0", TraceOptions::default()), Ok(vec![]));
+        assert_eq!(
+            on("3.1.0", TraceOptions::of_profiles(&["gc-collect".to_owned()])),
+            Ok(vec![Loss::RundownOmitted]),
+            "it is only preferred"
+        );
         assert_eq!(on("8.0.33", bare()), Ok(vec![Loss::StacksIncluded]));
         assert_eq!(on("8.0.0", own()), too_old("a choice of the rundown needs .NET 9"));
         assert_eq!(on("9.0.0", ids()), too_old("a filter by event ids, or recording into user_events, needs .NET 10"));
@@ -318,8 +325,8 @@ mod tests {
 
     #[test]
     fn the_command_line_says_the_same() {
-        assert_eq!(Order::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)).command_line("42"), "dn-top trace 42");
-        let order = Order {
+        assert_eq!(TraceOptions::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)).command_line("42"), "dn-top trace 42");
+        let order = TraceOptions {
             profiles: vec!["exceptions".to_owned()],
             providers: vec!["My Co:1:verbose:a=\"b;c\"".to_owned()],
             clr_events: Some("gc+jit".to_owned()),
