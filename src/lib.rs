@@ -119,7 +119,7 @@
 //! # let process = directory.resolve("OrderService", std::time::Duration::from_secs(5)).await?;
 //! # let file = &folder.path().join("OrderService.nettrace");
 //! # let config = select(&["dotnet-sampled-thread-time"], &[""; 0], None)?.config;
-//! # let plan = Plan { max_bytes: Some(50_000), ..Plan::new(process.key, String::new(), config, file.clone()) };
+//! # let plan = Plan { max_bytes: Some(50_000), ..Plan::new(process.key, process.name.clone(), config, file.clone()) };
 //! # Recorder::start(directory.clients().of(&process).ok_or("no socket")?, plan).await?.finished().await;
 //!
 //! for method in top_methods(file)? {
