@@ -61,6 +61,7 @@ const COMMANDS: &[(Subject, &[&str])] = &[
     (Subject::Files, &["profiles"]),
     (Subject::Files, &["stats", "missing.nettrace"]),
     (Subject::Files, &["report", "missing.nettrace"]),
+    (Subject::Files, &["diff", "missing.nettrace", "missing.nettrace"]),
     (Subject::Files, &["export", "missing.nettrace", "--format", "csv"]),
     (Subject::Files, &["salvage", "missing.nettrace", "-o", "out.nettrace"]),
     (Subject::Changes, &["salvage", "missing.nettrace", "-o", "out.nettrace", "--names"]),
