@@ -33,8 +33,13 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     let buffer = BufferMb::new(BUFFER_MB).map_err(Failure::usage)?;
     let options = CounterOptions { selection: selection.clone(), interval, max_histograms, max_time_series, buffer };
     let mut monitor = CounterMonitor::new(client, process.runtime.as_ref(), options).map_err(Failure::usage)?;
-    let deadline = arguments.duration.map(|duration| Instant::now() + duration);
     let file = arguments.output_file.as_deref().map(create).transpose()?;
+    // How long the runtime takes to answer is no part of the duration.
+    tokio::select! {
+        () = interrupts.next() => return Ok(Exit::Interrupted),
+        opened = monitor.open() => opened.map_err(|error| failed(&process, error))?,
+    }
+    let deadline = arguments.duration.map(|duration| Instant::now() + duration);
     let mut output = Output { printer: Printer::new(arguments.format, file), selection };
     // The first values come after an interval, and meters begin at the next whole one.
     let patience = Instant::now() + (interval * 3).max(Duration::from_secs(5));

@@ -121,6 +121,37 @@ impl CounterMonitor {
         Ok(Self { client, selection, major, buffer, request, config, sessions: 0, open: None, is_outdated: false })
     }
 
+    /// Opens the session, where it is not open. [`next`](Self::next) does so as well; this tells waiting for the runtime from waiting for values.
+    ///
+    /// # Errors
+    /// [`CounterError`].
+    pub async fn open(&mut self) -> Result<(), CounterError> {
+        self.opened().await.map(drop)
+    }
+
+    async fn opened(&mut self) -> Result<&mut Open, CounterError> {
+        if self.open.is_none() {
+            if self.sessions == SESSIONS {
+                return Err(CounterError::Contended);
+            }
+            let (session, stream) = TraceSession::open(self.client.clone(), &self.config, u64::MAX).await?;
+            self.sessions += 1;
+            self.open = Some(Open {
+                session,
+                stream,
+                // The decoder is the one that reads files: so little comes here.
+                decoder: Decoder::new(Limits::LIVE),
+                tally: CounterTally::new(self.request.session()),
+                buffer: vec![0; CHUNK],
+                longest: self.request.interval() / 2,
+                seen: 0,
+                due: None,
+                ended: false,
+            });
+        }
+        self.open.as_mut().ok_or(CounterError::Contended)
+    }
+
     /// Waits for the next event. Nothing is lost where the wait is given up and begun again.
     ///
     /// # Errors
@@ -130,27 +161,7 @@ impl CounterMonitor {
             // One that does not stop ends with its connection.
             let _ = self.stop().await;
         }
-        let open = match &mut self.open {
-            Some(open) => open,
-            None if self.sessions == SESSIONS => return Err(CounterError::Contended),
-            None => {
-                let (session, stream) = TraceSession::open(self.client.clone(), &self.config, u64::MAX).await?;
-                self.sessions += 1;
-                self.open.insert(Open {
-                    session,
-                    stream,
-                    // The decoder is the one that reads files: so little comes here.
-                    decoder: Decoder::new(Limits::LIVE),
-                    tally: CounterTally::new(self.request.session()),
-                    buffer: vec![0; CHUNK],
-                    longest: self.request.interval() / 2,
-                    seen: 0,
-                    due: None,
-                    ended: false,
-                })
-            }
-        };
-        let Some(snapshot) = open.values().await? else { return Ok(CounterEvent::Ended) };
+        let Some(snapshot) = self.opened().await?.values().await? else { return Ok(CounterEvent::Ended) };
         let limits = snapshot.notices.iter().find_map(|notice| match notice {
             MeterNotice::OtherLimits(limits) => Some(limits.clone()),
             _ => None,
