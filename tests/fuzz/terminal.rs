@@ -71,6 +71,7 @@ pub(crate) fn keys(bytes: &[u8]) {
                         | Effect::ReadEnvironment { .. }
                         | Effect::LookAtTracepoints { .. }
                         | Effect::FilterEvents { .. }
+                        | Effect::ListThreads { .. }
                         | Effect::Unwatch { .. }
                         | Effect::Copy { .. }
                         | Effect::Redraw

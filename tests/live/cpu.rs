@@ -85,7 +85,9 @@ fn samples_are_the_processor_time_of_each_thread() {
         let main = threads.iter().find(|thread| thread.thread == u64::from(program.pid())).unwrap();
         let (shown, truth) = (sampled_ms(&sampler, seen.get(&main.thread)), main.cpu.as_secs_f64() * 1e3);
         eprintln!("{runtime}: main thread {shown:.0} ms of {truth:.0} ms, {} threads, kernel {}", threads.len(), sampler.sees_kernel());
-        assert!(truth > 50.0 && (shown - truth).abs() < truth * 0.02, "{runtime}: {shown} ms sampled, {truth} ms by the kernel");
+        // While a virtual machine is not run, its kernel counts processor time and takes no samples.
+        let is_near = shown > truth * 0.95 && shown < truth * 1.02;
+        assert!(truth > 50.0 && is_near, "{runtime}: {shown} ms sampled, {truth} ms by the kernel");
         let main = &seen[&main.thread];
         assert!(main.frames as u64 > main.samples * 5, "{runtime}: chains go up to main: {main:?}");
         assert!(main.last_ns - main.first_ns > 500_000_000, "{main:?}");
