@@ -1,5 +1,6 @@
 //! What the program wants done. The runner does it and answers with a message.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::ipc::{Command, DumpRequest, PerfMapKind};
@@ -150,6 +151,13 @@ pub enum Effect {
     ClosePort {
         /// Who is to run first, of those that wait for it.
         resume: Vec<ProcessKey>,
+        /// To be sent back.
+        ticket: Ticket,
+    },
+    /// Remove the sockets of killed processes. Answer: `Msg::JobDone`.
+    CleanUp {
+        /// The folders that they are in.
+        folders: BTreeSet<PathBuf>,
         /// To be sent back.
         ticket: Ticket,
     },

@@ -50,6 +50,8 @@ pub enum JobKind {
     Port(PathBuf),
     /// The port there was taken down.
     ClosePort(PathBuf),
+    /// Sockets of killed processes were removed.
+    CleanUp,
     /// Perfetto's tracing service was served; which processes.
     Producer(String),
     /// A program was started.
@@ -84,6 +86,7 @@ impl JobKind {
             Self::Export(_) => "export",
             Self::Port(_) => "port",
             Self::ClosePort(_) => "close port",
+            Self::CleanUp => "clean up",
             Self::Producer(_) => "serve Perfetto",
             Self::Launch { .. } => "run",
         }
@@ -94,7 +97,7 @@ impl JobKind {
         match self {
             Self::Dump(request) => request.path.as_str(),
             Self::PerfMap(kind) => kind.map_or("", PerfMapKind::word),
-            Self::Resume => "",
+            Self::Resume | Self::CleanUp => "",
             Self::Export(path) | Self::Port(path) | Self::ClosePort(path) => path.to_str().unwrap_or_default(),
             Self::Control(_, what) | Self::Producer(what) => what,
             Self::Launch { line, .. } => line,
@@ -111,7 +114,7 @@ impl JobKind {
 
     /// Whether a process is busy with it. One that was started only runs, and exports and the tracing service have nothing to do with it.
     fn keeps_busy(&self) -> bool {
-        !matches!(self, Self::Launch { .. } | Self::Export(_) | Self::Producer(_))
+        !matches!(self, Self::Launch { .. } | Self::Export(_) | Self::Producer(_) | Self::CleanUp)
     }
 }
 

@@ -7,6 +7,7 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use jiff::Timestamp;
 use jiff::tz::Offset;
 
+use super::StaleSockets;
 use crate::analysis::CountersSnapshot;
 use crate::model::{FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, ThreadUse, Variable};
 
@@ -63,7 +64,7 @@ pub enum Msg {
         threads: Vec<ThreadUse>,
     },
     /// How many sockets killed processes left behind. None of them is among the processes.
-    StaleSockets(usize),
+    StaleSockets(StaleSockets),
     /// A process's environment.
     Environment {
         /// The question.

@@ -65,7 +65,7 @@ pub use producer::Producer;
 pub use recordings::{Recordings, Tracked};
 pub use sampling::{Sampling, Shape, ThreadRow};
 pub use source::Source;
-pub use state::{AutoWatch, Ending, Line, Options, Pause, State, Typing};
+pub use state::{AutoWatch, Ending, Line, Options, Pause, StaleSockets, State, Typing};
 pub use toast::{Level, Toast, Toasts};
 pub use update::update;
 pub use views::Views;

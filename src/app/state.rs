@@ -1,5 +1,6 @@
 //! State of the dashboard.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,13 +24,22 @@ use super::{Now, Ticket};
 use crate::clr::DEFAULT_PROFILES;
 use crate::model::{Process, ProcessKey, RecordingId, RunState, SafeText, TraceFile, TraceOptions};
 
+/// Sockets that killed processes left behind.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StaleSockets {
+    /// How many there are.
+    pub count: usize,
+    /// Where they are.
+    pub folders: BTreeSet<PathBuf>,
+}
+
 /// Which processes are watched without a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AutoWatch {
     /// The selected one.
-    #[default]
     Selected,
     /// None.
+    #[default]
     Never,
     /// All.
     All,
@@ -65,7 +75,7 @@ pub struct State {
     pub(crate) now: Now,
     pub(crate) list: ProcessList,
     /// Stale sockets of killed processes.
-    pub(crate) stale_sockets: usize,
+    pub(crate) stale_sockets: StaleSockets,
     pub(crate) focus: Focus,
     pub(crate) tab: Tab,
     pub(crate) zoomed: bool,
@@ -148,7 +158,7 @@ impl State {
         let files = std::mem::take(&mut options.files);
         let mut state = Self {
             list: ProcessList::new(&options.filter),
-            stale_sockets: 0,
+            stale_sockets: StaleSockets::default(),
             last_profiles: DEFAULT_PROFILES.map(str::to_owned).to_vec(),
             flights: Vec::new(),
             last_order: TraceOptions::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)),

@@ -320,6 +320,7 @@ impl World {
             | Effect::Launch { ticket, .. }
             | Effect::ServePort { ticket, .. }
             | Effect::ClosePort { ticket, .. }
+            | Effect::CleanUp { ticket, .. }
             | Effect::ServeProducer { ticket, .. }
             | Effect::Resume { ticket, .. } => Some(*ticket),
             _ => None,

@@ -1,5 +1,6 @@
 //! The one runner of effects: does what `update` wants done, on the task pool, and answers with messages.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use crate::model::{Process, ProcessKey, Recording, RecordingId, SafeText, TraceO
 use crate::net::client::Client;
 use crate::net::port;
 use crate::net::user_events::Kernel;
-use crate::net::{Clients, Directory};
+use crate::net::{Clients, Directory, RemovedSockets, remove_stale_sockets};
 use crate::session::{self, Plan, Serve, Settings, Watch};
 
 /// The shortest time between two values of a watched process: more often costs it more and says no more.
@@ -189,6 +190,15 @@ impl Runner {
                     drop(inbox.send(Msg::job_done(ticket, result)).await);
                 });
             }
+            Effect::CleanUp { folders, ticket } => {
+                let (wake, inbox) = (Arc::clone(&self.wake), self.inbox.clone());
+                tokio::spawn(async move {
+                    let removed = tokio::task::spawn_blocking(move || clean_up(&folders)).await;
+                    wake.notify_one();
+                    let result = removed.unwrap_or_else(|panicked| Err(panicked.to_string()));
+                    drop(inbox.send(Msg::job_done(ticket, result)).await);
+                });
+            }
             Effect::ServeProducer { targets, profiles, ticket } => match self.directory() {
                 Ok(directory) => {
                     let settings = Settings { targets, profiles, ..Settings::default() };
@@ -316,6 +326,19 @@ async fn close_port(clients: &Clients, waiting: &[Process]) -> Result<(), String
     }
     clients.close_port();
     Ok(())
+}
+
+/// Removes stale sockets, and says how many.
+fn clean_up(folders: &BTreeSet<PathBuf>) -> Result<JobResult, String> {
+    let mut all = RemovedSockets::default();
+    for folder in folders {
+        let found = remove_stale_sockets(folder).map_err(|error| format!("Cannot list {}: {error}", folder.display()))?;
+        all.removed += found.removed;
+        all.kept += found.kept;
+    }
+    let sockets = |count: usize| if count == 1 { "1 socket".to_owned() } else { format!("{count} sockets") };
+    let note = (all.kept > 0).then(|| format!("{} kept: of other users, or less than a minute old", sockets(all.kept)).into());
+    Ok(JobResult { files: vec![format!("{} removed", sockets(all.removed)).into()], note, ..JobResult::default() })
 }
 
 fn shown(path: impl AsRef<std::path::Path>) -> SafeText {

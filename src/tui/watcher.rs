@@ -1,5 +1,6 @@
 //! Lists the processes at every tick.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::sleep;
 
 use super::ticks::Ticks;
-use crate::app::Msg;
+use crate::app::{Msg, StaleSockets};
 use crate::net::Directory;
 
 /// How long the list waits for new processes to say who they are. Most answer within a millisecond; who does not is in the next list.
@@ -15,7 +16,7 @@ const PATIENCE: Duration = Duration::from_millis(40);
 
 /// Lists at every tick until the receiver is gone. `wake` requests one out of turn.
 pub(super) async fn watch(mut directory: Directory, ticks: Ticks, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) {
-    let (mut failed, mut stale) = (false, 0);
+    let (mut failed, mut stale) = (false, StaleSockets::default());
     // The first list is shown at once, with what /proc says; the second follows on its heels, with what the processes say.
     let mut patience = Duration::ZERO;
     let mut port_changes = None;
@@ -23,11 +24,14 @@ pub(super) async fn watch(mut directory: Directory, ticks: Ticks, wake: Arc<Noti
         let msg = match directory.refresh(patience).await {
             Ok(mut rows) => {
                 failed = false;
-                let listed = rows.len();
-                rows.retain(|row| !row.is_stale_socket());
-                let count = listed - rows.len() + directory.more_stale_sockets();
-                if std::mem::replace(&mut stale, count) != count && inbox.send(Msg::StaleSockets(count)).await.is_err() {
-                    return;
+                let sockets: Vec<_> = rows.extract_if(.., |row| row.is_stale_socket()).filter_map(|row| row.socket).collect();
+                let folders = sockets.iter().filter_map(|socket| socket.parent()).map(Path::to_owned).collect();
+                let found = StaleSockets { count: sockets.len() + directory.more_stale_sockets(), folders };
+                if stale != found {
+                    stale = found.clone();
+                    if inbox.send(Msg::StaleSockets(found)).await.is_err() {
+                        return;
+                    }
                 }
                 Some(Msg::Processes(rows))
             }

@@ -55,10 +55,10 @@ fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<
     let room = layout.frame.width.saturating_sub(4);
     let style = if state.focus == Focus::List { theme.strong } else { theme.text };
     let count = if list.filter().is_empty() { format!("{} ", list.len()) } else { format!("{} of {} ", list.len(), list.rows().len()) };
-    let stale = match state.stale_sockets {
+    let stale = match state.stale_sockets.count {
         0 => String::new(),
-        1 => "+ 1 stale socket ".to_owned(),
-        count => format!("+ {count} stale sockets "),
+        1 => format!("+ 1 stale socket {} C: clean up ", canvas.theme.glyphs.dot),
+        count => format!("+ {count} stale sockets {} C: clean up ", canvas.theme.glyphs.dot),
     };
     let heading = if state.shows_files() { " Files " } else { " Processes " };
     let used = canvas.pieces(x, y, room, &[(heading, style), (&count, theme.dim), (&stale, theme.dim)]);

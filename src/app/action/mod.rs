@@ -114,6 +114,8 @@ pub enum Action {
     Port,
     /// Serve events to Perfetto's tracing service, or stop.
     Producer,
+    /// Remove the sockets of killed processes.
+    CleanUp,
     /// Save the flight recording.
     Save,
     /// Stop without waiting for the rundown.

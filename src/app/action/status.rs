@@ -91,6 +91,14 @@ pub(super) fn watch(state: &State) -> Status {
     if is_watched(state) { live(state) } else { attachable(state) }
 }
 
+pub(super) fn clean_up(state: &State) -> Status {
+    match live(state) {
+        Status::Ready if state.stale_sockets.count > 0 => Status::Ready,
+        Status::Ready => refused("There are no stale sockets."),
+        other => other,
+    }
+}
+
 pub(super) fn watch_all(state: &State) -> Status {
     let possible = |row| attach(state, row).is_none() || state.watches.of(row.process.key).is_some();
     match live(state) {

@@ -141,6 +141,9 @@ pub static TABLE: &[Entry] = &[
     acts(Action::Producer, &[char('F')], "perfetto", "Serve events to Perfetto's tracing service, or stop.", PANES, Do(panes::producer))
         .changing()
         .when(status::live),
+    acts(Action::CleanUp, &[char('C')], "clean up", "Remove stale sockets of killed processes.", PANES, Do(panes::clean_up))
+        .changing()
+        .when(status::clean_up),
     acts(Action::Environment, &[char('e')], "environment", "Show the environment; secrets are masked.", PANES, Do(panes::environment))
         .hint(50)
         .when(status::environment),

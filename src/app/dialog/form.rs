@@ -1,5 +1,8 @@
 //! A dialog that asks before something is done: what it will do, what can be chosen, and buttons, the harmless one first.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 use tui_input::Input;
 
 use super::Subject;
@@ -53,6 +56,8 @@ pub enum Purpose {
     Port(Port),
     /// The end of one.
     ClosePort(ClosePort),
+    /// Sockets of killed processes, in these folders.
+    CleanUp(BTreeSet<PathBuf>),
     /// Perfetto's tracing service.
     Producer(ProducerForm),
     /// Leaving.
@@ -129,6 +134,11 @@ impl Form {
         Self { subject, purpose, questions, focus: Field::Button(0), armed: false, complaint: None }
     }
 
+    /// Asks whether to remove the sockets of killed processes.
+    pub(in crate::app) fn clean_up(folders: BTreeSet<PathBuf>) -> Self {
+        Self::new(None, Purpose::CleanUp(folders), Vec::new())
+    }
+
     /// What it is about, in a few words.
     pub fn title(&self) -> String {
         let what = match &self.purpose {
@@ -141,6 +151,7 @@ impl Form {
             Purpose::Launch(_) => "Run a program",
             Purpose::Port(_) => "Serve a diagnostic port",
             Purpose::ClosePort(_) => "Close the diagnostic port",
+            Purpose::CleanUp(_) => "Clean up stale sockets",
             Purpose::Producer(producer) => producer.title(),
             Purpose::Quit(_) => "Quit",
         };
@@ -159,6 +170,7 @@ impl Form {
             Purpose::Launch(launch) => launch.effects(self),
             Purpose::Port(port) => port.effects(self),
             Purpose::ClosePort(close) => close.effects(),
+            Purpose::CleanUp(folders) => clean_up_effects(folders),
             Purpose::Producer(producer) => producer.effects(),
             Purpose::Quit(quit) => quit.effects(),
         }
@@ -176,6 +188,7 @@ impl Form {
             Purpose::Launch(_) => &["Cancel", "Run"],
             Purpose::Port(_) => &["Cancel", "Serve"],
             Purpose::ClosePort(_) => &["No", "Yes, close it"],
+            Purpose::CleanUp(_) => &["No", "Yes, remove them"],
             Purpose::Producer(producer) => producer.buttons(),
             Purpose::Quit(quit) => quit.buttons(),
         }
@@ -306,4 +319,12 @@ impl Form {
         self.complaint = None;
         self.check();
     }
+}
+
+fn clean_up_effects(folders: &BTreeSet<PathBuf>) -> Vec<String> {
+    let names: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    vec![
+        format!("Removes diagnostic sockets in {}.", names.join(", ")),
+        "Only those of your user, more than a minute old, on which nothing listens.".to_owned(),
+    ]
 }

@@ -39,8 +39,9 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         }
         Msg::Tick => Vec::new(),
         Msg::Processes(processes) => replies::processes(state, processes),
-        Msg::StaleSockets(count) => {
-            state.dirty |= std::mem::replace(&mut state.stale_sockets, count) != count;
+        Msg::StaleSockets(found) => {
+            state.stale_sockets = found;
+            state.dirty = true;
             Vec::new()
         }
         Msg::Threads { ticket, threads } => {

@@ -212,6 +212,7 @@ enum Request {
     Launch(Program),
     Port(PathBuf),
     ClosePort { resume: bool },
+    CleanUp,
     Producer(Served),
     EndProducer,
 }
@@ -241,6 +242,7 @@ fn request(form: &Form) -> Result<Request, (usize, String)> {
         Purpose::Producer(ProducerForm::Begin) => Request::Producer(form.producer_request()?),
         Purpose::Producer(ProducerForm::GoesOn(_)) => Request::EndProducer,
         Purpose::ClosePort(_) => Request::ClosePort { resume: form.lets_run() },
+        Purpose::CleanUp(_) => Request::CleanUp,
     })
 }
 
@@ -249,6 +251,7 @@ fn carry_out(state: &mut State, subject: Option<Subject>, request: Request) -> V
         (Request::Launch(program), _) => process::launch(state, program),
         (Request::Port(path), _) => process::port(state, path),
         (Request::ClosePort { resume }, _) => process::close_port(state, resume),
+        (Request::CleanUp, _) => process::clean_up(state),
         (Request::Producer(served), _) => process::producer(state, served),
         (Request::EndProducer, _) => vec![Effect::EndProducer],
         (Request::Nothing, _) | (_, None) => Vec::new(),

@@ -131,6 +131,10 @@ pub(in crate::app) fn port(state: &mut State) {
     state.overlay = Some(Overlay::Form(process::port_form(state)));
 }
 
+pub(in crate::app) fn clean_up(state: &mut State) {
+    state.overlay = Some(Overlay::Form(Form::clean_up(state.stale_sockets.folders.clone())));
+}
+
 pub(in crate::app) fn launch(state: &mut State) {
     state.overlay = Some(Overlay::Form(Form::launch(&state.last_profiles)));
 }

@@ -163,6 +163,13 @@ pub(in crate::app) fn close_port(state: &mut State, resume: bool) -> Vec<Effect>
     vec![Effect::ClosePort { resume, ticket }]
 }
 
+/// Removes the sockets of killed processes.
+pub(in crate::app) fn clean_up(state: &mut State) -> Vec<Effect> {
+    let folders = state.stale_sockets.folders.clone();
+    let ticket = begin(state, ourselves(), JobKind::CleanUp);
+    vec![Effect::CleanUp { folders, ticket }]
+}
+
 /// Serves Perfetto's tracing service.
 pub(in crate::app) fn producer(state: &mut State, served: Served) -> Vec<Effect> {
     let Served { targets, profiles } = served;

@@ -2,7 +2,7 @@
 
 use super::forms::{alone, form, type_text};
 use crate::app::world::{World, process, recording};
-use crate::app::{Effect, Field, JobResult, Msg, Overlay, Ticket};
+use crate::app::{Effect, Field, JobResult, Msg, Overlay, StaleSockets, Ticket};
 use crate::model::{PacketCounts, Phase, Process, ProducerReport, RecordingId, RunState};
 
 #[test]
@@ -112,6 +112,24 @@ fn a_port_is_served_where_programs_find_it() {
     assert!(world.said_last().contains("close port done"), "{:?}", world.said());
     world.press("P");
     assert!(form(&world).effects()[0].contains("DOTNET_DiagnosticPorts="));
+}
+
+#[test]
+fn stale_sockets_are_removed_after_a_question() {
+    let mut world = alone("9.0.0");
+    world.press("C");
+    assert!(world.said_last().contains("There are no stale sockets."), "{:?}", world.said());
+    world.send(Msg::StaleSockets(StaleSockets { count: 2, folders: ["/run/app".into()].into() }));
+    world.press("C");
+    assert!(form(&world).effects()[0].contains("Removes diagnostic sockets in /run/app."), "{:?}", form(&world).effects());
+    assert_eq!(form(&world).focus, Field::Button(0));
+    world.press("y");
+    let effects = world.take_effects();
+    let [.., Effect::CleanUp { folders, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(folders.iter().map(|folder| folder.to_str().unwrap()).collect::<Vec<_>>(), ["/run/app"]);
+    let files = vec!["1 socket removed".into()];
+    world.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { files, ..JobResult::default() }) });
+    assert!(world.said_last().contains("clean up done: 1 socket removed"), "{:?}", world.said());
 }
 
 #[test]

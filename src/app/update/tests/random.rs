@@ -93,6 +93,7 @@ proptest! {
                         | Effect::Launch { .. }
                         | Effect::ServePort { .. }
                         | Effect::ClosePort { .. }
+                        | Effect::CleanUp { .. }
                         | Effect::ServeProducer { .. }
                         | Effect::Resume { .. }
                 );

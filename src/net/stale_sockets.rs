@@ -1,0 +1,134 @@
+//! Removes the sockets that killed processes left behind.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, openat, statat, unlinkat};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use rustix::process::geteuid;
+
+use super::endpoint::SocketName;
+use super::proc::{Proc, for_each_entry};
+use super::resolve::{self, OpenError};
+
+/// A runtime that starts binds its socket a moment before it listens: a younger file may be one of these.
+const YOUNGEST: Duration = Duration::from_secs(60);
+
+/// What became of the stale sockets of some directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RemovedSockets {
+    /// Sockets that were removed.
+    pub removed: usize,
+    /// Sockets without a listener that stay: they belong to other users, are less than a minute old, or cannot be deleted.
+    pub kept: usize,
+}
+
+/// Removes every diagnostic socket in a directory that belongs to our user, is more than a minute old, and on which nothing listens, which the kernel
+/// proves by refusing a connection. No byte is sent to a socket that has a listener.
+///
+/// # Errors
+/// The directory cannot be opened or listed.
+pub fn remove_stale_sockets(directory: &Path) -> io::Result<RemovedSockets> {
+    let proc = Proc::open(Path::new("/proc")).ok();
+    let directory = resolve::locate(directory, proc.as_ref()).map_err(|error| match error {
+        OpenError::Io(error) => error,
+        OpenError::Link { link, owner } => io::Error::other(format!("{} is a link of user {owner}", link.display())),
+    })?;
+    let directory = directory.handle;
+    let listing = openat(&directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let mut names = Vec::new();
+    for_each_entry(listing, |name, _| {
+        names.extend(SocketName::parse(name).map(|name| name.to_string()));
+        true
+    })?;
+    let mut found = RemovedSockets::default();
+    for name in names {
+        match remove(&directory, &name) {
+            Ok(Verdict::Removed) => found.removed += 1,
+            Ok(Verdict::Alive) => {}
+            Ok(Verdict::NotOurs) | Err(_) => found.kept += 1,
+        }
+    }
+    Ok(found)
+}
+
+enum Verdict {
+    Removed,
+    /// Something listens, or may be about to.
+    Alive,
+    NotOurs,
+}
+
+fn remove(directory: &OwnedFd, name: &str) -> Result<Verdict, Errno> {
+    let file = openat(directory, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let facts = rustix::fs::fstat(&file)?;
+    if FileType::from_raw_mode(facts.st_mode) != FileType::Socket {
+        return Ok(Verdict::Alive);
+    }
+    // The one that was opened, whatever is put into its place.
+    let probe = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
+    match connect(&probe, &SocketAddrUnix::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?) {
+        Err(Errno::CONNREFUSED) => {}
+        _ => return Ok(Verdict::Alive),
+    }
+    let made = SystemTime::UNIX_EPOCH + Duration::from_secs(facts.st_mtime.try_into().unwrap_or(0));
+    let is_young = SystemTime::now().duration_since(made).is_ok_and(|age| age < YOUNGEST);
+    if is_young || facts.st_uid != geteuid().as_raw() {
+        return Ok(Verdict::NotOurs);
+    }
+    let now = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if (now.st_dev, now.st_ino) != (facts.st_dev, facts.st_ino) {
+        return Ok(Verdict::Alive);
+    }
+    unlinkat(directory, name, AtFlags::empty())?;
+    Ok(Verdict::Removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    fn old(path: &Path) {
+        let hour = SystemTime::now() - Duration::from_secs(3600);
+        let hour = rustix::fs::Timespec { tv_sec: hour.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() as i64, tv_nsec: 0 };
+        let times = rustix::fs::Timestamps { last_access: hour, last_modification: hour };
+        rustix::fs::utimensat(rustix::fs::CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW).unwrap();
+    }
+
+    #[test]
+    fn only_what_nothing_listens_on_is_removed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        let dead = ["dotnet-diagnostic-1-1-socket", "dotnet-diagnostic-2-2-socket"];
+        let kept = [
+            "dotnet-diagnostic-3-3-socket", // something listens
+            "dotnet-diagnostic-4-4-socket", // young
+            "dotnet-diagnostic-5-5-socket", // a file
+            "dotnet-diagnostic-6-6-socket", // a link to one that is dead
+            "dotnet-diagnostic-07-7-socket",
+            "clr-debug-pipe-1-1-in",
+        ];
+        for name in dead.iter().chain([&kept[1], &kept[4], &kept[5]]) {
+            drop(UnixListener::bind(path(name)).unwrap());
+        }
+        let _listener = UnixListener::bind(path(kept[0])).unwrap();
+        fs::write(path(kept[2]), "").unwrap();
+        std::os::unix::fs::symlink(path(kept[4]), path(kept[3])).unwrap();
+        for name in dead.iter().chain(&kept).filter(|name| **name != kept[1]) {
+            old(&path(name));
+        }
+        assert_eq!(remove_stale_sockets(place.path()).unwrap(), RemovedSockets { removed: 2, kept: 1 });
+        let mut left: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut expected = kept.map(str::to_owned).to_vec();
+        left.sort();
+        expected.sort();
+        assert_eq!(left, expected);
+        assert!(remove_stale_sockets(&place.path().join("none")).is_err());
+    }
+}
