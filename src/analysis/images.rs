@@ -154,7 +154,7 @@ impl Images {
             _ => Origin::Native,
         };
         let image = symbol.and_then(|(_, symbol)| symbol.module).map_or(file_name, |module| self.names.get(module));
-        let image = if origin == Origin::Kernel { "kernel" } else { image }.trim_matches(['[', ']']).to_owned();
+        let image = if origin == Origin::Kernel { "kernel" } else { image }.to_owned();
         Some(match (symbol, origin) {
             (Some((start, Symbol { last, name, .. })), _) => {
                 let size = u32::try_from(last - start).unwrap_or(u32::MAX).saturating_add(1);
@@ -166,7 +166,8 @@ impl Images {
             (None, Origin::Unknown) => {
                 NativeCode { start: address, size: 1, name: "[JIT-compiled code]".to_owned(), image: String::new(), origin }
             }
-            (None, _) => NativeCode { start: address, size: 1, name: format!("[{image}]"), image, origin },
+            // The kernel's own images have brackets already: `[vdso]`.
+            (None, _) => NativeCode { start: address, size: 1, name: format!("[{}]", image.trim_matches(['[', ']'])), image, origin },
         })
     }
 

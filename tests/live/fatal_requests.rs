@@ -407,7 +407,8 @@ fn no_key_of_the_dashboard_ends_a_suspended_runtime() {
             } else {
                 program = Some(suspended(runtime));
             }
-            let screen = Invocation::new(options.iter().map(String::as_str).chain(["--filter", "work"])).screen(140, 40);
+            let screen =
+                Invocation::new(options.iter().map(String::as_str).chain(["--watch", "never", "--filter", "work"])).screen(140, 40);
             screen.wait_for("Processes");
             let mut program = program.unwrap_or_else(|| {
                 assert!(poll(PATIENCE, || port.exists().then_some(())).is_some(), "no port is served");

@@ -431,7 +431,7 @@ fn the_dashboard_serves_as_well() {
         refused.wait_for("COMMAND");
         refused.keys("F");
         refused.wait_for("dn-top was started with --readonly");
-        let mut screen = start(&[]);
+        let mut screen = start(&["--watch", "never"]);
         screen.wait_for("COMMAND");
         screen.keys(&format!("F{}\t\t\x1b[C", program.pid()));
         screen.keys(ENTER);

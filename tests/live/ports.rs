@@ -53,7 +53,7 @@ fn a_port_that_the_dashboard_serves_has_its_programs_in_the_table() {
     runtimes::each(runtimes::since(5, runtimes::with("known")), |runtime| {
         let place = folder();
         let path = place.path().join("port");
-        let mut screen = Invocation::new(["--filter", "known"]).screen(120, 40);
+        let mut screen = Invocation::new(["--watch", "never", "--filter", "known"]).screen(120, 40);
         screen.wait_for("Processes");
         screen.keys("P");
         screen.wait_for("Serve a diagnostic port");
