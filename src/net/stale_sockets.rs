@@ -22,7 +22,7 @@ const YOUNGEST: Duration = Duration::from_secs(60);
 pub struct RemovedSockets {
     /// Sockets that were removed.
     pub removed: usize,
-    /// Sockets without a listener that stay: they belong to other users, are less than a minute old, or cannot be deleted.
+    /// Sockets of processes that do not run, as far as that is visible, and that stay: they belong to other users, are less than a minute old, or cannot be deleted.
     pub kept: usize,
 }
 
@@ -41,7 +41,9 @@ pub fn remove_stale_sockets(directory: &Path) -> io::Result<RemovedSockets> {
     let listing = openat(&directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let mut names = Vec::new();
     for_each_entry(listing, |name, _| {
-        names.extend(SocketName::parse(name).map(|name| name.to_string()));
+        // A process that runs is not connected to for nothing.
+        let runs = |name: &SocketName| proc.as_ref().is_some_and(|proc| proc.stat(name.pid).is_ok_and(|stat| stat.starttime == name.key));
+        names.extend(SocketName::parse(name).filter(|name| !runs(name)).map(|name| name.to_string()));
         true
     })?;
     let mut found = RemovedSockets::default();
@@ -49,7 +51,7 @@ pub fn remove_stale_sockets(directory: &Path) -> io::Result<RemovedSockets> {
         match remove(&directory, &name) {
             Ok(Verdict::Removed) => found.removed += 1,
             Ok(Verdict::Alive) => {}
-            Ok(Verdict::NotOurs) | Err(_) => found.kept += 1,
+            Ok(Verdict::Kept) | Err(_) => found.kept += 1,
         }
     }
     Ok(found)
@@ -57,9 +59,10 @@ pub fn remove_stale_sockets(directory: &Path) -> io::Result<RemovedSockets> {
 
 enum Verdict {
     Removed,
-    /// Something listens, or may be about to.
+    /// Something listens, or it is no socket.
     Alive,
-    NotOurs,
+    /// Of another user, or so young that something may be about to listen.
+    Kept,
 }
 
 fn remove(directory: &OwnedFd, name: &str) -> Result<Verdict, Errno> {
@@ -67,6 +70,9 @@ fn remove(directory: &OwnedFd, name: &str) -> Result<Verdict, Errno> {
     let facts = rustix::fs::fstat(&file)?;
     if FileType::from_raw_mode(facts.st_mode) != FileType::Socket {
         return Ok(Verdict::Alive);
+    }
+    if facts.st_uid != geteuid().as_raw() {
+        return Ok(Verdict::Kept);
     }
     // The one that was opened, whatever is put into its place.
     let probe = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?;
@@ -76,8 +82,8 @@ fn remove(directory: &OwnedFd, name: &str) -> Result<Verdict, Errno> {
     }
     let made = SystemTime::UNIX_EPOCH + Duration::from_secs(facts.st_mtime.try_into().unwrap_or(0));
     let is_young = SystemTime::now().duration_since(made).is_ok_and(|age| age < YOUNGEST);
-    if is_young || facts.st_uid != geteuid().as_raw() {
-        return Ok(Verdict::NotOurs);
+    if is_young {
+        return Ok(Verdict::Kept);
     }
     let now = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
     if (now.st_dev, now.st_ino) != (facts.st_dev, facts.st_ino) {

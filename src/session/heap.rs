@@ -57,7 +57,7 @@ pub enum HeapError {
     Nothing(Duration),
 }
 
-/// Walks the heap of a runtime of this version until the walk is over, or nothing has come for so long. `progress` gets the objects and bytes so far.
+/// Walks the heap of a runtime of this version until the walk is over, or no event arrives for so long. `progress` gets the objects and bytes so far.
 ///
 /// # Errors
 /// [`HeapError`].

@@ -12,7 +12,7 @@ use crate::analysis::{HeapProblem, HeapSnapshot};
 use crate::export::{Facts, GraphError, HeapGraph};
 use crate::model::Process;
 
-/// A file that is to be written once the walk is over. It is removed where that does not come to pass.
+/// A file that is written once the walk is over, and removed if the walk fails.
 #[derive(Debug)]
 pub struct HeapFile {
     output: Option<OutputFile>,

@@ -20,7 +20,7 @@ use crate::session::trace_session::{Cut, EventStream, StopLimit, TraceSession, U
 
 /// One read takes at most this much.
 const CHUNK: usize = 16 * 1024;
-/// Values of an interval come one after the other: they are published together once none has come for this long, or half an interval is over.
+/// Values of an interval arrive one by one: they are published together after this long without another, or after half an interval.
 const QUIET: Duration = Duration::from_millis(100);
 /// How often a session begins again because others changed the settings of the meters.
 const SESSIONS: usize = 5;
