@@ -236,7 +236,7 @@ fn an_open_file_shows_what_stats_counts_and_its_parts_are_the_whole() {
         let stats = run(&["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).json();
         let read = |span| dn_top::session::read_trace(&file, span, |_| true).unwrap().unwrap();
         let whole = read(None);
-        let totals = whole.findings.snapshot.totals;
+        let totals = whole.analysis.snapshot.totals;
         assert_eq!(
             json!([totals.events, totals.dropped, whole.bytes]),
             json!([stats["events"], stats["dropped"], stats["bytes"]]),
@@ -244,7 +244,7 @@ fn an_open_file_shows_what_stats_counts_and_its_parts_are_the_whole() {
         );
         assert_eq!((json!(whole.complete), whole.trouble), (stats["complete"].clone(), None), "{name}");
         let mut counts: Vec<_> = whole
-            .findings
+            .analysis
             .events
             .iter()
             .map(|rate| json!({"provider": rate.event.provider, "id": rate.event.event_id, "name": rate.event.name, "count": rate.event.count, "bytes": rate.event.bytes}))
@@ -257,7 +257,7 @@ fn an_open_file_shows_what_stats_counts_and_its_parts_are_the_whole() {
         // Wherever it is cut in two, nothing is lost and nothing counted twice.
         for part in [3, 2] {
             let middle = whole.end / part;
-            let [before, after] = [(i64::MIN, middle), (middle + 1, i64::MAX)].map(|span| read(Some(span)).findings.snapshot.totals);
+            let [before, after] = [(i64::MIN, middle), (middle + 1, i64::MAX)].map(|span| read(Some(span)).analysis.snapshot.totals);
             assert_eq!((before.events + after.events, before.dropped + after.dropped), (totals.events, totals.dropped), "{name}");
             assert!(before.events > 0 && after.events > 0, "{name}");
         }

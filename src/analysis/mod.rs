@@ -49,7 +49,7 @@ pub use comparison::{Compared, ComparedFigure, Section, Subject, Unit, compare};
 pub use contention::{ContentionSite, ContentionSnapshot, LockWait};
 pub use counters::{
     CounterKind, CounterReader, CounterSession, CounterSnapshot, CounterSource, CounterTally, CounterValue, CountersSnapshot,
-    HistogramReading, Instrument, MeterLimits, MeterNotice, Spread, Vitals, told_once,
+    HistogramReading, Instrument, MeterLimits, MeterNotice, RuntimeStats, Spread, told_once,
 };
 pub use distribution::Distribution;
 pub use event_text::{Described, describe};

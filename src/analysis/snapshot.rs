@@ -1,4 +1,4 @@
-//! All findings at one moment.
+//! All analysis at one moment.
 
 use super::Totals;
 use super::activities::ActivitySnapshot;

@@ -171,7 +171,7 @@ impl Jobs {
     }
 
     /// Takes in what a program wrote.
-    pub(super) fn hear(&mut self, ticket: Ticket, lines: Arc<[SafeText]>) {
+    pub(super) fn apply(&mut self, ticket: Ticket, lines: Arc<[SafeText]>) {
         if let Some(job) = self.all.iter_mut().find(|job| job.ticket == ticket) {
             job.wrote = lines;
         }

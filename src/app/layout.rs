@@ -24,7 +24,7 @@ pub enum Panes {
 
 /// What the layout depends on, apart from the size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wish {
+pub struct LayoutInput {
     /// Whether the details have the focus.
     pub detail_focused: bool,
     /// Whether the focused pane takes all.
@@ -119,7 +119,7 @@ pub enum Spot {
     Nothing,
 }
 
-impl Wish {
+impl LayoutInput {
     /// Lines of a table with all rows: titles and border, too.
     fn needs(self) -> u16 {
         u16::try_from(self.rows).unwrap_or(u16::MAX).saturating_add(3)
@@ -128,20 +128,20 @@ impl Wish {
 
 impl Layout {
     /// Lays out a terminal of this size.
-    pub fn new(width: u16, height: u16, wish: Wish) -> Self {
+    pub fn new(width: u16, height: u16, input: LayoutInput) -> Self {
         let screen = Rect::new(0, 0, width, height);
         let too_small = width < MIN_WIDTH || height < MIN_HEIGHT;
         let header = Rect { height: height.min(1), ..screen };
         let hints = Rect { y: height.saturating_sub(1), height: height.min(1), ..screen };
         let body = Rect { y: 1, height: height.saturating_sub(2), ..screen };
-        let (list, detail) = if too_small { (None, None) } else { split(body, wish) };
+        let (list, detail) = if too_small { (None, None) } else { split(body, input) };
         Self {
             screen,
             too_small,
             header,
             hints,
-            list: list.map(|frame| ListLayout::new(frame, wish)),
-            detail: detail.map(|frame| DetailLayout::new(frame, wish.files)),
+            list: list.map(|frame| ListLayout::new(frame, input)),
+            detail: detail.map(|frame| DetailLayout::new(frame, input.files)),
         }
     }
 
@@ -204,15 +204,15 @@ impl Layout {
     }
 }
 
-fn split(body: Rect, wish: Wish) -> (Option<Rect>, Option<Rect>) {
+fn split(body: Rect, input: LayoutInput) -> (Option<Rect>, Option<Rect>) {
     let panes = match body.width {
-        _ if wish.zoomed => Panes::Single,
+        _ if input.zoomed => Panes::Single,
         60.. if body.height >= 18 => Panes::Stacked,
         160.. => Panes::Beside,
         _ => Panes::Single,
     };
     match panes {
-        Panes::Single if wish.detail_focused => (None, Some(body)),
+        Panes::Single if input.detail_focused => (None, Some(body)),
         Panes::Single => (Some(body), None),
         Panes::Beside => {
             let left = body.width * 11 / 20;
@@ -221,7 +221,7 @@ fn split(body: Rect, wish: Wish) -> (Option<Rect>, Option<Rect>) {
         Panes::Stacked => {
             // The details need some ten lines to be worth looking at; the table gets no line that it cannot fill.
             let share = (body.height * 2 / 5).max(8);
-            let upper = if wish.rows == 0 { share } else { share.min(wish.needs()) };
+            let upper = if input.rows == 0 { share } else { share.min(input.needs()) };
             let lower = Rect { y: body.y + upper, height: body.height - upper, ..body };
             (Some(Rect { height: upper, ..body }), Some(lower))
         }
@@ -233,13 +233,13 @@ pub(super) fn inside(frame: Rect) -> Rect {
 }
 
 impl ListLayout {
-    fn new(frame: Rect, wish: Wish) -> Self {
+    fn new(frame: Rect, input: LayoutInput) -> Self {
         let inner = inside(frame);
         Self {
             frame,
             head: Rect { height: 1, ..inner },
             rows: Rect { y: inner.y + 1, height: inner.height.saturating_sub(1), ..inner },
-            columns: slots(inner, wish),
+            columns: slots(inner, input),
         }
     }
 }
@@ -250,10 +250,10 @@ const NARROW: u16 = 46;
 const SIGNS: u16 = 5;
 
 /// Gives room to the columns that always stay, then to the others by need, then what is left to the command line, or the name.
-fn slots(inner: Rect, wish: Wish) -> Vec<Slot> {
+fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
     const ALWAYS: [Column; 4] = [Column::Pid, Column::Name, Column::State, Column::Cpu];
     // A file uses no processor.
-    let always = &ALWAYS[..if wish.files { 3 } else { 4 }];
+    let always = &ALWAYS[..if input.files { 3 } else { 4 }];
     let of_files = [Column::Memory, Column::Command];
     // In the narrowest terminals, states are signs.
     let width = |column: Column| if column == Column::State && inner.width < NARROW { SIGNS } else { column.width() };
@@ -261,9 +261,9 @@ fn slots(inner: Rect, wish: Wish) -> Vec<Slot> {
     // One blank before each column, and one at the end.
     let mut free = inner.width.saturating_sub(1 + always.iter().map(|column| width(*column) + 1).sum::<u16>());
     for column in Column::BY_NEED {
-        if column == Column::Container && !wish.containers
-            || column.is_watched() && !wish.watching
-            || wish.files && !of_files.contains(&column)
+        if column == Column::Container && !input.containers
+            || column.is_watched() && !input.watching
+            || input.files && !of_files.contains(&column)
         {
             continue;
         }
@@ -273,7 +273,7 @@ fn slots(inner: Rect, wish: Wish) -> Vec<Slot> {
         }
     }
     chosen.sort_unstable();
-    let trend = if free > Trend::WIDTH && !wish.files { Trend::WIDTH + 1 } else { 0 };
+    let trend = if free > Trend::WIDTH && !input.files { Trend::WIDTH + 1 } else { 0 };
     free -= trend;
     let has_command = chosen.contains(&Column::Command);
     // A wide terminal shows longer names, too.
@@ -324,7 +324,8 @@ const TITLES: [(usize, u16); 4] = [(0, 1), (0, 0), (1, 0), (2, 0)];
 mod tests {
     use super::*;
 
-    const WISH: Wish = Wish { detail_focused: false, zoomed: false, containers: false, watching: false, files: false, rows: 0 };
+    const INPUT: LayoutInput =
+        LayoutInput { detail_focused: false, zoomed: false, containers: false, watching: false, files: false, rows: 0 };
 
     #[test]
     fn the_table_takes_no_lines_that_it_cannot_fill() {
@@ -339,7 +340,7 @@ mod tests {
             (true, 3, 24, 3),
             (true, usize::MAX, 40, 12),
         ] {
-            let layout = Layout::new(120, height, Wish { files, rows, ..WISH });
+            let layout = Layout::new(120, height, LayoutInput { files, rows, ..INPUT });
             assert_eq!(layout.list_height(), expected, "{rows} rows of {height} lines");
             let (list, detail) = (layout.list.unwrap().frame, layout.detail.unwrap().frame);
             assert_eq!((list.y, list.bottom(), detail.bottom()), (1, detail.y, height - 1));
@@ -349,19 +350,19 @@ mod tests {
     #[test]
     fn a_wide_terminal_has_wide_panes_and_full_titles() {
         for width in [160, 200, 240] {
-            let layout = Layout::new(width, 50, Wish { rows: 9, ..WISH });
+            let layout = Layout::new(width, 50, LayoutInput { rows: 9, ..INPUT });
             let (list, detail) = (layout.list.unwrap().frame, layout.detail.unwrap());
             assert_eq!((list.width, list.height, detail.frame.width), (width, 12, width));
             assert!(detail.tabs.iter().all(|slot| slot.title == slot.tab.titles()[0]));
         }
-        let low = Layout::new(200, 16, WISH);
+        let low = Layout::new(200, 16, INPUT);
         assert!(low.list.unwrap().frame.width < 200 && low.detail.is_some());
     }
 
     #[test]
     fn every_tab_has_its_place_in_a_usual_terminal() {
         for width in [60, 80, 120, 160] {
-            let layout = Layout::new(width, 24, Wish { detail_focused: true, ..WISH });
+            let layout = Layout::new(width, 24, LayoutInput { detail_focused: true, ..INPUT });
             let detail = layout.detail.unwrap();
             assert!(detail.tabs.iter().all(|slot| usize::from(slot.place.width) >= slot.title.len()), "{width}: {:?}", detail.tabs);
         }

@@ -15,12 +15,12 @@ mod details;
 mod dialog;
 mod effect;
 mod files;
+mod findings;
 mod flame;
 pub mod help;
 mod hints;
 mod jobs;
 pub mod layout;
-mod lints;
 mod list;
 mod live_threads;
 mod message;
@@ -32,6 +32,8 @@ mod sampling;
 mod source;
 mod state;
 pub mod tabs;
+#[cfg(test)]
+pub(crate) mod test_app;
 mod text;
 mod toast;
 mod typing;
@@ -39,8 +41,6 @@ mod update;
 mod usage;
 mod views;
 mod watches;
-#[cfg(test)]
-pub(crate) mod world;
 
 pub use action::capabilities;
 pub use activity::Activity;
@@ -53,10 +53,10 @@ pub use dialog::{
 };
 pub use effect::Effect;
 pub use files::OpenFile;
+pub use findings::{Finding, HealthIssue, findings, health_issues};
 pub use flame::{FlameBox, FlameGraph};
 pub use hints::Hint;
 pub use jobs::{Job, JobKind, Jobs};
-pub use lints::{Ailment, Lint, ailments, lints};
 pub use list::{Column, ProcessList, Row, Sort, Trend};
 pub use message::{Clipboard, JobResult, Msg, Now, Ticket};
 pub use output::OutputView;
@@ -69,4 +69,4 @@ pub use state::{AutoWatch, Ending, Line, Options, Pause, StaleSockets, State, Ty
 pub use toast::{Level, Toast, Toasts};
 pub use update::update;
 pub use views::Views;
-pub use watches::{Finding, Pulse, Watch, Watches};
+pub use watches::{CurrentFinding, Watch, WatchStatus, Watches};

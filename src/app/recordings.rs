@@ -19,7 +19,7 @@ pub struct Tracked {
     pub began: Duration,
     /// When that was heard.
     pub heard: Duration,
-    /// The reading of its file: to be asked for once its findings were released, see `Recordings::release`.
+    /// The reading of its file: to be asked for once its analysis was released, see `Recordings::release`.
     pub reading: Answer<()>,
 }
 
@@ -45,7 +45,7 @@ impl Tracked {
         Self { value, began: now, heard: now, reading: Answer::Here(()) }
     }
 
-    /// The file that its findings can be read from; `None` while it is not over, and where it has none.
+    /// The file that its analysis can be read from; `None` while it is not over, and where it has none.
     fn readable(&self) -> Option<&PathBuf> {
         match &self.value.phase {
             Phase::Done(outcome) if self.value.kernel.is_none() && self.value.scheduling.is_none() => outcome.file.as_ref(),
@@ -151,7 +151,7 @@ impl Recordings {
     }
 
     /// Takes in a snapshot. A life goes only forward: what is older than what is known is dropped.
-    pub(super) fn hear(&mut self, mut value: Recording, now: Duration) -> Change {
+    pub(super) fn apply(&mut self, mut value: Recording, now: Duration) -> Change {
         let Some(at) = self.all.iter().position(|tracked| tracked.value.id == value.id) else { return Change::Nothing };
         let tracked = &mut self.all[at];
         if !tracked.is_active() {
@@ -185,18 +185,18 @@ impl Recordings {
         }
     }
 
-    /// Releases the findings of recordings that are over, each of which may take a megabyte, but for those of the one that is shown. They are read from
+    /// Releases the analysis of recordings that are over, each of which may take a megabyte, but for those of the one that is shown. They are read from
     /// the file again when it is shown.
     pub(super) fn release(&mut self, shown: Option<RecordingId>) {
         let others = self.all.iter_mut().filter(|tracked| Some(tracked.value.id) != shown && tracked.readable().is_some());
         for tracked in others {
-            if tracked.value.findings.take().is_some() || tracked.reading != Answer::Here(()) {
+            if tracked.value.analysis.take().is_some() || tracked.reading != Answer::Here(()) {
                 tracked.reading = Answer::Unasked;
             }
         }
     }
 
-    /// The process and the file of a recording whose findings were released and not asked for since.
+    /// The process and the file of a recording whose analysis was released and not asked for since.
     pub(super) fn released(&self, id: RecordingId) -> Option<(ProcessKey, &PathBuf)> {
         let tracked = self.all.iter().find(|tracked| tracked.value.id == id && tracked.reading == Answer::Unasked)?;
         Some((tracked.value.key, tracked.readable()?))
@@ -215,7 +215,7 @@ impl Recordings {
         let Some(at) = self.all.iter().position(|tracked| tracked.reading == Answer::Asked(ticket)) else { return false };
         let tracked = &mut self.all[at];
         let read = result.map(|contents| {
-            tracked.value.findings = Some(contents.findings);
+            tracked.value.analysis = Some(contents.analysis);
             tracked.value.unanalysed = 0;
         });
         tracked.reading.take(ticket, read);

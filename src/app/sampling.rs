@@ -113,12 +113,12 @@ impl State {
     }
 
     fn profile(&self) -> Option<&Profile> {
-        Some(self.findings()?.profile(self.views.sampling.waiting))
+        Some(self.analysis()?.profile(self.views.sampling.waiting))
     }
 
     /// Whether there is anything to look at.
     pub(in crate::app) fn has_samples(&self) -> bool {
-        self.findings().is_some_and(|findings| [false, true].iter().any(|waiting| !findings.profile(*waiting).is_empty()))
+        self.analysis().is_some_and(|analysis| [false, true].iter().any(|waiting| !analysis.profile(*waiting).is_empty()))
     }
 
     /// The thread whose samples are shown; `None` for all.
@@ -164,12 +164,12 @@ impl State {
     /// All threads together, and then each, those that run most first.
     pub fn thread_rows(&self) -> Vec<ThreadRow<'_>> {
         // The runtime samples all of them.
-        let Some(findings) = self.findings() else { return Vec::new() };
-        let counts = findings.profile.count(SampleFilter::ALL);
+        let Some(analysis) = self.analysis() else { return Vec::new() };
+        let counts = analysis.profile.count(SampleFilter::ALL);
         let mut threads = counts.threads();
         threads.sort_by_key(|ThreadSamples { thread, samples }| (Reverse(samples.running_ns), Reverse(samples.waiting_ns), *thread));
         let usages = self.shown_recording().map_or(&[][..], |tracked| &tracked.value.threads);
-        let names = &findings.snapshot.thread_names;
+        let names = &analysis.snapshot.thread_names;
         let row = |ThreadSamples { thread, samples }: ThreadSamples| {
             let known = thread.in_process().and_then(|thread| usages.binary_search_by_key(&thread, |usage| usage.thread).ok());
             let usage = known.map(|at| &usages[at]);

@@ -11,7 +11,7 @@ use super::details::Details;
 use super::dialog::{Chooser, Overlay, Subject};
 use super::files::OpenFile;
 use super::jobs::Jobs;
-use super::layout::{Layout, Wish};
+use super::layout::{Layout, LayoutInput};
 use super::list::{Column, ProcessList, Row};
 use super::pane::{Focus, Tab};
 use super::producer::Producer;
@@ -211,7 +211,7 @@ impl State {
     /// Where everything is on the screen.
     pub fn layout(&self) -> Layout {
         let containers = self.list.rows().iter().any(|row| row.process.container.is_some());
-        let wish = Wish {
+        let input = LayoutInput {
             detail_focused: self.focus == Focus::Detail,
             zoomed: self.zoomed,
             containers,
@@ -220,7 +220,7 @@ impl State {
             files: self.shows_files(),
             rows: self.list.rows().len(),
         };
-        Layout::new(self.size.0, self.size.1, wish)
+        Layout::new(self.size.0, self.size.1, input)
     }
 
     /// What the keys go to.

@@ -68,7 +68,7 @@ impl UsageHistory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::world::process;
+    use crate::app::test_app::process;
 
     #[test]
     fn scans_are_kept_for_five_minutes_and_forgotten_with_their_process() {

@@ -7,7 +7,7 @@ use super::sampling::Sampling;
 use super::state::State;
 use super::tabs::{EventsView, View};
 use crate::analysis::Filter;
-use crate::model::{Findings, sanitise};
+use crate::model::{RecordingAnalysis, sanitise};
 
 /// How the recordings are looked at.
 #[derive(Debug, Default)]
@@ -69,8 +69,8 @@ impl Views {
 
 impl State {
     /// What is in the shown recording, as far as it was looked at.
-    pub fn findings(&self) -> Option<&Findings> {
-        self.shown_recording()?.value.findings.as_deref()
+    pub fn analysis(&self) -> Option<&RecordingAnalysis> {
+        self.shown_recording()?.value.analysis.as_deref()
     }
 
     /// The selected row of a tab's list, wherever it is by now.

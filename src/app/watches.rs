@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::Ticket;
 use super::action::{Status, attach};
-use super::lints::{Ailment, Lint, ailments, busy, lints};
+use super::findings::{Finding, HealthIssue, busy, findings, health_issues};
 use super::state::State;
-use crate::analysis::{CountersSnapshot, Vitals};
+use crate::analysis::{CountersSnapshot, RuntimeStats};
 use crate::model::ProcessKey;
 
 /// A watched process.
@@ -25,7 +25,7 @@ pub struct Watch {
     /// What it publishes; `None` before the first values.
     pub counters: Option<Arc<CountersSnapshot>>,
     /// Since when which figures have been too high; the worst first.
-    ailments: Vec<(Ailment, Duration)>,
+    health_issues: Vec<(HealthIssue, Duration)>,
     /// The session that is listened to.
     ticket: Ticket,
     /// What came while the display was frozen.
@@ -34,20 +34,20 @@ pub struct Watch {
 
 /// What asks for a look, for the overview.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finding {
+pub struct CurrentFinding {
     /// What it is.
-    pub lint: Lint,
+    pub finding: Finding,
     /// For how long it has been so, where that is known.
     pub age: Option<Duration>,
 }
 
 /// What a watched process has in its line of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Pulse {
+pub struct WatchStatus {
     /// Its figures; all unknown before the first came.
-    pub vitals: Vitals,
+    pub stats: RuntimeStats,
     /// What is wrong with it.
-    pub ailment: Option<Ailment>,
+    pub issue: Option<HealthIssue>,
     /// Whether no key began the watch: its row is as that of any other process that runs.
     pub automatic: bool,
 }
@@ -62,25 +62,25 @@ pub struct Watches {
 
 impl Watch {
     /// What belongs into its line.
-    pub fn pulse(&self) -> Pulse {
-        let read = |counters: &Arc<CountersSnapshot>| Pulse {
-            vitals: counters.vitals,
-            ailment: self.ailments.first().map(|(ailment, _)| *ailment),
+    pub fn watch(&self) -> WatchStatus {
+        let read = |counters: &Arc<CountersSnapshot>| WatchStatus {
+            stats: counters.stats,
+            issue: self.health_issues.first().map(|(issue, _)| *issue),
             automatic: self.automatic,
         };
-        self.counters.as_ref().map_or(Pulse { automatic: self.automatic, ..Pulse::default() }, read)
+        self.counters.as_ref().map_or(WatchStatus { automatic: self.automatic, ..WatchStatus::default() }, read)
     }
 
     /// What asks for a look, the worst first.
-    pub(super) fn lints(&self) -> Vec<Lint> {
+    pub(super) fn findings(&self) -> Vec<Finding> {
         let Some(counters) = &self.counters else { return Vec::new() };
-        self.ailments.iter().map(|(ailment, _)| ailment.lint(counters)).collect()
+        self.health_issues.iter().map(|(issue, _)| issue.finding(counters)).collect()
     }
 
     fn show(&mut self, counters: Arc<CountersSnapshot>, now: Duration) {
-        let before = std::mem::take(&mut self.ailments);
-        let since = |ailment| before.iter().find(|(other, _)| *other == ailment).map_or(now, |(_, since)| *since);
-        self.ailments = ailments(&counters).into_iter().map(|ailment| (ailment, since(ailment))).collect();
+        let before = std::mem::take(&mut self.health_issues);
+        let since = |issue| before.iter().find(|(other, _)| *other == issue).map_or(now, |(_, since)| *since);
+        self.health_issues = health_issues(&counters).into_iter().map(|issue| (issue, since(issue))).collect();
         self.counters = Some(counters);
     }
 }
@@ -106,9 +106,16 @@ impl Watches {
         self.off.remove(&key);
         match self.all.iter_mut().find(|watch| watch.key == key) {
             Some(watch) => (watch.ticket, watch.meters, watch.automatic) = (ticket, meters, automatic),
-            None => {
-                self.all.push(Watch { key, meters, automatic, left: None, counters: None, ailments: Vec::new(), ticket, pending: None })
-            }
+            None => self.all.push(Watch {
+                key,
+                meters,
+                automatic,
+                left: None,
+                counters: None,
+                health_issues: Vec::new(),
+                ticket,
+                pending: None,
+            }),
         }
     }
 
@@ -128,7 +135,7 @@ impl Watches {
     }
 
     /// Takes in what a session told. Says whether the picture changed.
-    pub(super) fn hear(&mut self, ticket: Ticket, counters: Arc<CountersSnapshot>, frozen: bool, now: Duration) -> bool {
+    pub(super) fn apply(&mut self, ticket: Ticket, counters: Arc<CountersSnapshot>, frozen: bool, now: Duration) -> bool {
         let Some(watch) = self.all.iter_mut().find(|watch| watch.ticket == ticket) else { return false };
         if frozen {
             watch.pending = Some(counters);
@@ -162,27 +169,27 @@ impl Watches {
 
 impl State {
     /// What asks for a look at the selected process, the worst first: what its recording shows, and of the rest what its counters show.
-    pub fn findings_of_selected(&self) -> Vec<Finding> {
+    pub fn findings_of_selected(&self) -> Vec<CurrentFinding> {
         let now = self.now.elapsed;
         let recording = self.shown_recording().filter(|tracked| tracked.is_active());
-        let recorded = recording.and_then(|tracked| tracked.value.findings.as_ref());
-        let mut found: Vec<Finding> = recorded.map_or_else(Vec::new, |findings| {
-            lints(&findings.snapshot, false).into_iter().map(|lint| Finding { lint, age: None }).collect()
+        let recorded = recording.and_then(|tracked| tracked.value.analysis.as_ref());
+        let mut found: Vec<CurrentFinding> = recorded.map_or_else(Vec::new, |analysis| {
+            findings(&analysis.snapshot, false).into_iter().map(|finding| CurrentFinding { finding, age: None }).collect()
         });
         if let Some((watch, counters)) =
             self.list.selected().and_then(|key| self.watches.of(key)).and_then(|w| Some((w, w.counters.as_ref()?)))
         {
-            for (ailment, since) in &watch.ailments {
-                let (lint, age) = (ailment.lint(counters), Some(now.saturating_sub(*since)));
-                match found.iter_mut().find(|other| other.lint.tab == lint.tab) {
+            for (issue, since) in &watch.health_issues {
+                let (finding, age) = (issue.finding(counters), Some(now.saturating_sub(*since)));
+                match found.iter_mut().find(|other| other.finding.tab == finding.tab) {
                     Some(other) => other.age = other.age.max(age),
-                    None => found.push(Finding { lint, age }),
+                    None => found.push(CurrentFinding { finding, age }),
                 }
             }
         }
         let usage = self.list.selected().map(|key| self.usage.cpu(key)).unwrap_or_default();
-        found.extend(busy(&usage).map(|lint| Finding { lint, age: None }));
-        found.sort_by(|a, b| b.lint.severity.total_cmp(&a.lint.severity));
+        found.extend(busy(&usage).map(|finding| CurrentFinding { finding, age: None }));
+        found.sort_by(|a, b| b.finding.severity.total_cmp(&a.finding.severity));
         found
     }
 

@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
         if let Some(trouble) = &contents.trouble {
             print::say(format_args!("{}: {trouble}", path.display()));
         }
-        let dropped = contents.findings.snapshot.totals.dropped;
+        let dropped = contents.analysis.snapshot.totals.dropped;
         if dropped > 0 {
             print::say(format_args!("{}: the runtime dropped {} events: the figures are too low", path.display(), Count(dropped)));
         }
@@ -91,14 +91,14 @@ fn read(path: &Path, range: Option<args::Range>) -> Result<FileContents, Failure
 }
 
 fn compared(contents: &FileContents) -> Compared<'_> {
-    Compared { snapshot: &contents.findings.snapshot, profile: &contents.findings.profile }
+    Compared { snapshot: &contents.analysis.snapshot, profile: &contents.analysis.profile }
 }
 
 fn recording(path: &Path, contents: &FileContents) -> Recording {
     Recording {
         file: path.display().to_string(),
         duration_ms: contents.duration.as_millis().try_into().unwrap_or(u64::MAX),
-        dropped_events: contents.findings.snapshot.totals.dropped,
+        dropped_events: contents.analysis.snapshot.totals.dropped,
         complete: contents.complete,
     }
 }

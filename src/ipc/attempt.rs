@@ -20,7 +20,7 @@ impl Attempt {
     }
 }
 
-/// A wish that an older command has no field for, and that a session works without. Displayed as a sentence for a person.
+/// A setting that an older command has no field for, and that a session works without. Displayed as a sentence for a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// Events carry their stacks although they were not requested.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Findings, ProcessKey, SafeText};
+use super::{ProcessKey, RecordingAnalysis, SafeText};
 
 /// Which recording of this run of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,7 +36,7 @@ pub struct Recording {
     pub events: u64,
     /// Events that the runtime dropped, by gaps in the sequence numbers.
     pub dropped: u64,
-    /// Events that are in the file, and counted, but missing from `findings`: they came faster than they could be analysed.
+    /// Events that are in the file, and counted, but missing from `analysis`: they came faster than they could be analysed.
     pub unanalysed: u64,
     /// Rates over time, oldest first, at most [`Recording::HISTORY`] of them.
     pub history: Vec<Rate>,
@@ -51,7 +51,7 @@ pub struct Recording {
     /// How it is with what the kernel adds; `None` where that is not recorded.
     pub scheduling: Option<Scheduling>,
     /// What is in it so far; `None` before anything is known, and where nobody asked for it.
-    pub findings: Option<Arc<Findings>>,
+    pub analysis: Option<Arc<RecordingAnalysis>>,
 }
 
 impl Recording {
@@ -81,7 +81,7 @@ impl Recording {
             kept: None,
             kernel: None,
             scheduling: None,
-            findings: None,
+            analysis: None,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Findings, SafeText};
+use super::{RecordingAnalysis, SafeText};
 
 /// What is known of a recorded file once its first bytes were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub type Span = (i64, i64);
 #[derive(Debug, Clone)]
 pub struct FileContents {
     /// What was found.
-    pub findings: Arc<Findings>,
+    pub analysis: Arc<RecordingAnalysis>,
     /// Bytes that made sense.
     pub bytes: u64,
     /// The moment that the recording was stopped, nanoseconds since the start of the session; of the newest event, where the stop is not in the file.

@@ -202,8 +202,8 @@ impl Counter {
                 if let Some(filter) = progress.event_filter.take() {
                     live.set_event_filter(EventFilter::new(&filter));
                 }
-                if let Some(findings) = observer.look(live, progress.cpu.get().map(|cpu| &**cpu), over) {
-                    progress.findings.send_replace(Some(Arc::new(findings)));
+                if let Some(analysis) = observer.look(live, progress.cpu.get().map(|cpu| &**cpu), over) {
+                    progress.analysis.send_replace(Some(Arc::new(analysis)));
                 }
             })
         };

@@ -67,7 +67,7 @@ impl Names {
         if self.times > 0 {
             self.due = now + RECOUNT;
         }
-        if !progress.findings.borrow().as_deref().is_some_and(|findings| self.is_wanted(&findings.profile)) {
+        if !progress.analysis.borrow().as_deref().is_some_and(|analysis| self.is_wanted(&analysis.profile)) {
             return;
         }
         self.due = now + AGAIN.get(self.times).copied().unwrap_or_default();

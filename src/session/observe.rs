@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::cpu::{Collector, MethodNames};
 use crate::analysis::{EventCount, Live};
-use crate::model::{EventRate, Findings};
+use crate::model::{EventRate, RecordingAnalysis};
 
 /// The shortest time between two looks.
 pub(super) const PACE: Duration = Duration::from_millis(500);
@@ -32,7 +32,7 @@ impl Observer {
     }
 
     /// What there is to see, if it is time to look. When the stream is over it is, and when its first events have come.
-    pub(super) fn look(&mut self, live: &mut Live, cpu: Option<&Collector>, over: bool) -> Option<Findings> {
+    pub(super) fn look(&mut self, live: &mut Live, cpu: Option<&Collector>, over: bool) -> Option<RecordingAnalysis> {
         live.trace()?;
         let now = Instant::now();
         let begun = *self.begun.get_or_insert(now);
@@ -43,7 +43,7 @@ impl Observer {
         let elapsed = i64::try_from(now.duration_since(begun).as_nanos()).unwrap_or(i64::MAX);
         let at = if over { live.end() } else { live.newest().max(elapsed) };
         let names = if over { MethodNames::Complete } else { MethodNames::Coming };
-        let findings = Findings {
+        let analysis = RecordingAnalysis {
             snapshot: live.snapshot(at),
             events: self.events(live, now),
             recent: live.recent(),
@@ -51,19 +51,19 @@ impl Observer {
             profile: live.profile(),
         };
         // Samples without names are the reason to look for names: they are not left waiting.
-        self.due = (findings.snapshot.totals.events > 0).then(|| Instant::now() + PACE.max(now.elapsed() * REST));
-        Some(findings)
+        self.due = (analysis.snapshot.totals.events > 0).then(|| Instant::now() + PACE.max(now.elapsed() * REST));
+        Some(analysis)
     }
 
     /// The most frequent events with their rates.
     fn events(&mut self, live: &Live, now: Instant) -> Vec<EventRate> {
         let mut counts = live.throughput().counts();
-        if counts.len() > Findings::EVENTS {
+        if counts.len() > RecordingAnalysis::EVENTS {
             // Those that stay keep their order.
             let mut most: Vec<u64> = counts.iter().map(|event| event.count).collect();
             most.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
-            counts.retain(|event| event.count >= most[Findings::EVENTS - 1]);
-            counts.truncate(Findings::EVENTS);
+            counts.retain(|event| event.count >= most[RecordingAnalysis::EVENTS - 1]);
+            counts.truncate(RecordingAnalysis::EVENTS);
         }
         while self.earlier.get(1).is_some_and(|(then, _)| now.duration_since(*then) >= SPAN) {
             self.earlier.pop_front();

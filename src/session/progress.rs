@@ -7,7 +7,7 @@ use tokio::sync::{Notify, watch};
 
 use super::cpu::Collector;
 use crate::analysis::Symbols;
-use crate::model::{Findings, Kept, Scheduling};
+use crate::model::{Kept, RecordingAnalysis, Scheduling};
 
 /// Totals that the driver may look at while the pump works.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct Progress {
     pub(super) events: AtomicU64,
     pub(super) dropped: AtomicU64,
     /// What is in the stream, where it is analysed. The newest wins.
-    pub(super) findings: watch::Sender<Option<Arc<Findings>>>,
+    pub(super) analysis: watch::Sender<Option<Arc<RecordingAnalysis>>>,
     /// Names of methods that were found elsewhere.
     pub(super) names: Slot<Symbols>,
     /// Samples of the kernel, where they are taken, too.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::recorded::Recorded;
 use crate::analysis::{KernelSamples, Live, SampledMethods};
-use crate::model::{EventRate, FileContents, Findings, SafeText, Span, TraceFile};
+use crate::model::{EventRate, FileContents, RecordingAnalysis, SafeText, Span, TraceFile};
 use crate::nettrace::Sink;
 
 /// Takes nothing.
@@ -61,13 +61,13 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
     }
     let snapshot = live.snapshot(span.map_or(live.end(), |(_, to)| to));
     let duration = Duration::from_nanos(snapshot.recorded_ns);
-    let findings = Findings { snapshot, events: events(&live, duration), recent: live.recent(), profile: live.profile(), cpu };
+    let analysis = RecordingAnalysis { snapshot, events: events(&live, duration), recent: live.recent(), profile: live.profile(), cpu };
     let complete = pass.ending.is_complete() && !live.throughput().loses_content();
     let problems = live.throughput().problems();
     let words: Vec<_> = pass.trouble().into_iter().chain(problems.iter().map(ToString::to_string)).collect();
     let (bytes, trouble) = (pass.bytes, (!words.is_empty()).then(|| words.join("; ")));
     Ok(Some(FileContents {
-        findings: Arc::new(findings),
+        analysis: Arc::new(analysis),
         bytes,
         end: live.end(),
         duration,
@@ -80,7 +80,7 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
 fn events(live: &Live, duration: Duration) -> Vec<EventRate> {
     let mut counts = live.throughput().counts();
     counts.sort_by_key(|event| Reverse(event.count));
-    counts.truncate(Findings::EVENTS);
+    counts.truncate(RecordingAnalysis::EVENTS);
     let seconds = duration.as_secs_f64().max(0.001);
     counts.into_iter().map(|event| EventRate { rate: event.count as f64 / seconds, event }).collect()
 }

@@ -20,7 +20,7 @@ use crate::clr::Trigger;
 use crate::ipc::{
     DumpFlags, DumpKind, DumpRequest, Level, Loss, PerfMapKind, Provider, Providers, RuntimeVersion, SessionConfig, SessionId, TargetPath,
 };
-use crate::model::{Findings, NameSearch, Outcome, Phase, Process, ProcessKey, Recording, StoppedBy};
+use crate::model::{NameSearch, Outcome, Phase, Process, ProcessKey, Recording, RecordingAnalysis, StoppedBy};
 use crate::net::Directory;
 use crate::net::client::{Client, Session};
 use crate::net::discovery::Sources;
@@ -112,19 +112,19 @@ async fn what_comes_is_analysed() {
     let bench = bench(spec());
     let recorder = bench.start(bench.plan()).await;
     let mut progress = recorder.progress();
-    let seen = |recording: &Recording| recording.findings.as_ref().is_some_and(|findings| findings.snapshot.totals.events > 0);
+    let seen = |recording: &Recording| recording.analysis.as_ref().is_some_and(|analysis| analysis.snapshot.totals.events > 0);
     timeout(Duration::from_secs(5), progress.wait_for(seen)).await.unwrap().unwrap();
     recorder.stop();
     let recording = recorder.finished().await;
-    let findings = recording.findings.as_deref().unwrap();
-    assert_eq!(findings.snapshot.totals.events, recording.events);
-    assert_eq!(findings.events.iter().map(|rate| rate.event.count).sum::<u64>(), recording.events);
-    assert!(findings.events.is_sorted_by(|a, b| a.event.count >= b.event.count));
+    let analysis = recording.analysis.as_deref().unwrap();
+    assert_eq!(analysis.snapshot.totals.events, recording.events);
+    assert_eq!(analysis.events.iter().map(|rate| rate.event.count).sum::<u64>(), recording.events);
+    assert!(analysis.events.is_sorted_by(|a, b| a.event.count >= b.event.count));
 
     let recorder = bench.start(Plan { analysed: false, file: bench.dir.path().join("b.nettrace"), ..bench.plan() }).await;
     timeout(Duration::from_secs(5), recorder.progress().wait_for(|recording| recording.events > 10)).await.unwrap().unwrap();
     recorder.stop();
-    assert_eq!(recorder.finished().await.findings, None);
+    assert_eq!(recorder.finished().await.analysis, None);
 }
 
 /// What a session that only samples does not tell, a second one does, and nothing of that is in the file.
@@ -136,11 +136,11 @@ async fn names_of_older_methods_come_while_it_goes_on() {
     let recorder = bench.start(plan).await;
     let mut progress = recorder.progress();
     let named = |recording: &Recording| {
-        let samples = |findings: &Arc<Findings>| {
-            let counts = findings.profile.count(SampleFilter::ALL);
+        let samples = |analysis: &Arc<RecordingAnalysis>| {
+            let counts = analysis.profile.count(SampleFilter::ALL);
             counts.samples().all() > 0 && counts.unresolved() == 0
         };
-        recording.phase == Phase::Recording && recording.findings.as_ref().is_some_and(samples)
+        recording.phase == Phase::Recording && recording.analysis.as_ref().is_some_and(samples)
     };
     let recording = timeout(Duration::from_secs(60), progress.wait_for(named)).await.unwrap().unwrap().clone();
     assert!(matches!(recording.names, NameSearch::Found { methods: 8, .. }), "{:?}", recording.names);
@@ -165,14 +165,14 @@ async fn single_events_are_those_that_were_asked_for() {
     let recorder = bench.start(plan).await;
     let mut progress = recorder.progress();
     let kinds = |recording: &Recording| {
-        let events = recording.findings.as_ref().map(|findings| findings.recent.events.as_slice()).unwrap_or_default();
+        let events = recording.analysis.as_ref().map(|analysis| analysis.recent.events.as_slice()).unwrap_or_default();
         events.iter().map(|(event, _)| event.kind.provider.clone()).collect::<std::collections::BTreeSet<_>>()
     };
     timeout(Duration::from_secs(60), progress.wait_for(|recording| kinds(recording).len() > 1)).await.unwrap().unwrap();
     filter.put("demo-web item".to_owned());
     let chosen = |recording: &Recording| kinds(recording).into_iter().eq(["Demo-Web".to_owned()]);
     let recording = timeout(Duration::from_secs(60), progress.wait_for(chosen)).await.unwrap().unwrap().clone();
-    let (event, stack) = &recording.findings.as_ref().unwrap().recent.events[0];
+    let (event, stack) = &recording.analysis.as_ref().unwrap().recent.events[0];
     let names: Vec<_> = event.payload.fields.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!((event.kind.name.as_str(), &names[..], stack.len()), ("Item", &["id", "name", "value"][..], 3));
     recorder.stop();
@@ -379,6 +379,6 @@ async fn a_flight_recorder_writes_what_it_kept() {
     assert_eq!(read(&bench.file()), (Ending::Complete, recording.events, recording.bytes));
     assert!(recording.events < seen && recording.bytes < 2 * Keep::LEAST, "{recording:?}");
     assert!(segments().is_empty(), "{:?}", segments());
-    let findings = recording.findings.unwrap();
-    assert!(findings.events.iter().any(|rate| rate.event.provider.ends_with("Rundown")), "the names of methods are in it");
+    let analysis = recording.analysis.unwrap();
+    assert!(analysis.events.iter().any(|rate| rate.event.provider.ends_with("Rundown")), "the names of methods are in it");
 }

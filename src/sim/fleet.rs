@@ -1,4 +1,4 @@
-//! A fleet of simulated runtimes with the facts that discovery looks for: the world of `--demo` and of the benchmarks.
+//! A fleet of simulated runtimes with the facts that discovery looks for, for `--demo` and of the benchmarks.
 
 use std::f64::consts::TAU;
 use std::fs;
@@ -16,7 +16,7 @@ use super::facts::{Facts, ProcTree, TICKS};
 use super::server::Simulated;
 use super::spec::{Fault, Rates, Script, Spec};
 
-/// The demo's world, as it is written down.
+/// The processes of the demo.
 const DEMO: &str = include_str!("../../assets/demo.toml");
 
 /// The machine that the fleet lives on has been up this long when the fleet starts.
@@ -34,7 +34,7 @@ pub struct Fleet {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct World {
+struct DemoFile {
     runtime: Vec<Member>,
 }
 
@@ -69,13 +69,13 @@ enum MemberFault {
 }
 
 impl Fleet {
-    /// Starts the demo's world below `dir`.
+    /// Starts the processes of the demo below `dir`.
     ///
     /// # Errors
     /// When files or sockets cannot be made there.
     pub fn demo(dir: &Path) -> io::Result<Self> {
-        let world: World = toml::from_str(DEMO).map_err(io::Error::other)?;
-        Self::start(dir, world.runtime)
+        let demo: DemoFile = toml::from_str(DEMO).map_err(io::Error::other)?;
+        Self::start(dir, demo.runtime)
     }
 
     /// Starts `count` runtimes that are all alike, for measuring.

@@ -3,20 +3,19 @@
 //! They serve `--demo` and the tests. A simulated runtime answers what a real one of its version answers, blocks where it blocks, and dies of
 //! the requests that a real one dies of; faults can be added. The ordinary program talks to it over the ordinary socket: nothing else in dn-top
 //! knows that it is not real.
-
-mod asked;
-mod doom;
 mod facts;
+mod fatal_requests;
 mod fleet;
 mod handle;
 mod legacy;
 mod port;
 mod program;
-mod quirk;
+mod requested;
 mod runtime;
 mod server;
 mod spec;
 mod stream;
+mod tolerated;
 mod tracing_consumer;
 mod tracing_service;
 

@@ -1,4 +1,4 @@
-//! A simulated runtime's end of a diagnostic port that somebody else serves: it connects, says who it is, and waits to be asked.
+//! A simulated runtime's end of a diagnostic port that another process serves: it connects, identifies itself, and waits for requests.
 //!
 //! Times are the real ones: 10 ms between two tries, a quarter more each time, 500 ms at most.
 
@@ -30,18 +30,18 @@ impl Caller {
         Self { port, advertise, waiting: None, pause: FIRST_PAUSE, next_try: Instant::now() }
     }
 
-    /// A connection over which something is asked. May be dropped and called again at any moment.
+    /// A connection over which something is requested. May be dropped and called again at any moment.
     pub(super) async fn called(&mut self) -> UnixStream {
         loop {
             if let Some(stream) = &self.waiting {
-                let asked = loop {
+                let requested = loop {
                     match stream.readable().await.and_then(|()| peek(stream)) {
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                        asked => break asked.is_ok(),
+                        requested => break requested.is_ok(),
                     }
                 };
                 if let Some(stream) = self.waiting.take()
-                    && asked
+                    && requested
                 {
                     return stream;
                 }

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use self::kind::Kind;
 use self::methods::METHODS;
-use super::asked::Asked;
+use super::requested::Requested;
 use super::spec::{Rates, Spec};
 use crate::nettrace::{Encoder, NewEvent, TraceHeader, UtcTime};
 use crate::wire::Put;
@@ -40,7 +40,7 @@ enum Happening {
 pub(super) struct Program {
     encoder: Encoder,
     bytes: Vec<u8>,
-    asked: Asked,
+    requested: Requested,
     own_provider: String,
     command_line: String,
     pid: u64,
@@ -56,7 +56,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    pub(super) fn new(spec: &Spec, rates: Rates, asked: Asked) -> Self {
+    pub(super) fn new(spec: &Spec, rates: Rates, requested: Requested) -> Self {
         let unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let header = TraceHeader {
             sync_utc: Some(UtcTime::from_unix_ms(unix_ms as i64)),
@@ -69,7 +69,7 @@ impl Program {
         Self {
             encoder: Encoder::new(header),
             bytes: Vec::new(),
-            asked,
+            requested,
             own_provider: format!("Demo-{}", spec.name),
             command_line: spec.command.join(" "),
             pid: u64::from(spec.pid),
@@ -119,7 +119,7 @@ impl Program {
         &self.bytes
     }
 
-    /// What the runtime sends when the session is stopped: the rest, who it is, the rundown if it was asked for, the end.
+    /// What the runtime sends when the session is stopped: the rest, who it is, the rundown if it was requested, the end.
     pub(super) fn finish(&mut self, elapsed: Duration) -> &[u8] {
         let mut bytes = self.run_until(elapsed).to_vec();
         let time = CLOCK + elapsed.as_nanos() as i64;
@@ -129,7 +129,7 @@ impl Program {
         }
         // The runtime's own provider, which nobody can turn off.
         self.write(Kind::ProcessInfo, time, self.pid, 0, &payload);
-        if self.asked.rundown {
+        if self.requested.rundown {
             for method in 0..METHODS.len() {
                 let payload = methods::payload(method);
                 self.write(Kind::MethodRundown, time, self.pid, 0, &payload);
@@ -179,7 +179,7 @@ impl Program {
                 self.write_with_stack(Kind::Custom, time, worker, &[4, 2, 0], &payload);
             }
             Happening::Counters => {
-                let interval = self.asked.provider("System.Runtime").and_then(|provider| provider.arguments());
+                let interval = self.requested.provider("System.Runtime").and_then(|provider| provider.arguments());
                 if interval.is_some_and(|arguments| arguments.contains("EventCounterIntervalSec")) {
                     self.count(count, time);
                 }
@@ -265,10 +265,10 @@ impl Program {
         self.event(kind, time, thread, thread, stack, payload);
     }
 
-    /// Writes an event if the session asked for it, or if the runtime sends it unasked.
+    /// Writes an event if the session requested it, or if the runtime sends it unasked.
     fn event(&mut self, kind: Kind, timestamp: i64, thread: u64, capture_thread: u64, stack: u32, payload: &[u8]) {
         let record = kind.metadata(&self.own_provider);
-        if !kind.is_unasked() && !self.asked.wants(&record.provider, record.keywords, record.event_id) {
+        if !kind.is_unasked() && !self.requested.wants(&record.provider, record.keywords, record.event_id) {
             return;
         }
         let known = &mut self.metadata[kind as usize];

@@ -13,8 +13,8 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::asked::Asked;
 use super::handle::is_user_events_data;
+use super::requested::Requested;
 use super::spec::{Fault, Spec};
 use super::stream::Stream;
 use crate::assembly::{Assembly, StartupHook};
@@ -125,7 +125,7 @@ impl Runtime {
         *self.suspended.borrow()
     }
 
-    /// Whether what was asked of it has ended it: the exception of a startup hook that does not load, which runs when the program does. 8 catches
+    /// Whether what was requested of it has ended it: the exception of a startup hook that does not load, which runs when the program does. 8 catches
     /// it where the program runs already.
     pub(super) fn has_died(&self) -> bool {
         self.bad_hook && !self.is_suspended()
@@ -197,13 +197,15 @@ impl Runtime {
                 self.stop(session.0).await;
                 Answer::Yes(code, Reply::Session(session), Vec::new())
             }
-            Command::CollectTracing { providers, .. } => self.start(code, Asked::all(providers, true)),
+            Command::CollectTracing { providers, .. } => self.start(code, Requested::all(providers, true)),
             Command::CollectTracing2 { providers, rundown, .. } | Command::CollectTracing3 { providers, rundown, .. } => {
-                self.start(code, Asked::all(providers, rundown))
+                self.start(code, Requested::all(providers, rundown))
             }
-            Command::CollectTracing4 { providers, rundown_keyword, .. } => self.start(code, Asked::all(providers, rundown_keyword != 0)),
+            Command::CollectTracing4 { providers, rundown_keyword, .. } => {
+                self.start(code, Requested::all(providers, rundown_keyword != 0))
+            }
             Command::CollectTracing5 { session: Destination::Stream(stream) }
-            | Command::CollectTracing6 { session: Destination::Stream((stream, _)) } => self.start(code, Asked::filtered(stream)),
+            | Command::CollectTracing6 { session: Destination::Stream((stream, _)) } => self.start(code, Requested::filtered(stream)),
             // The handle that it needs is taken with the request.
             Command::CollectTracing5 { .. } | Command::CollectTracing6 { .. } => self.trace_to_user_events(code, None),
         }
@@ -222,9 +224,9 @@ impl Runtime {
         }
     }
 
-    fn start(&mut self, code: CommandCode, asked: Asked) -> Answer {
+    fn start(&mut self, code: CommandCode, requested: Requested) -> Answer {
         let (spec, suspended) = (self.spec.clone(), self.suspended.subscribe());
-        self.open(code, |stop, drained| Stream::new(&spec, asked, suspended, stop, drained))
+        self.open(code, |stop, drained| Stream::new(&spec, requested, suspended, stop, drained))
     }
 
     /// Finds room for a session.

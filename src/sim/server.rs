@@ -15,13 +15,13 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::doom::is_deadly;
+use super::fatal_requests::is_fatal;
 use super::handle;
 use super::legacy;
 use super::port::Caller;
-use super::quirk::{self, Quirk};
 use super::runtime::{Answer, Runtime, Way};
 use super::spec::{Fault, Spec};
+use super::tolerated::{self, Reading};
 use crate::ipc::{Advertise, Command, CommandCode, Destination, Failure, FrameError, HEADER_BYTES, Hresult, MAX_MESSAGE, Message, Reply};
 
 /// The command set of profilers.
@@ -36,7 +36,7 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// Starts one that listens at `socket`. Files that it is asked for beside dumps (perf maps) go into the socket's folder.
+    /// Starts one that listens at `socket`. Files that it is requested beside dumps (perf maps) go into the socket's folder.
     ///
     /// # Errors
     /// When the socket cannot be made.
@@ -110,27 +110,27 @@ async fn serve(listener: UnixListener, mut caller: Option<Caller>, mut runtime: 
             }
         };
         let Ok(Some((message, _))) = Message::decode(&request) else { continue };
-        if is_deadly(&message, runtime.major(), runtime.is_suspended()) {
+        if is_fatal(&message, runtime.major(), runtime.is_suspended()) {
             return;
         }
         let code = CommandCode::of(message.set, message.id).filter(|code| code.since() <= runtime.major());
-        let read = code.map(|_| quirk::read(&message));
+        let read = code.map(|_| tolerated::read(&message));
         let answer = match &read {
             // 3.1 has no ids in the profiler set: it reads every one as an attach.
             None if message.set == PROFILER && runtime.major() < 5 => Answer::No(Hresult::BAD_ENCODING.into()),
             None => Answer::No(Hresult::UNKNOWN_COMMAND.into()),
-            Some(Quirk::Command(
+            Some(Reading::Command(
                 command @ (Command::CollectTracing5 { session: Destination::UserEvents(_) }
                 | Command::CollectTracing6 { session: Destination::UserEvents(_) }),
             )) => runtime.trace_to_user_events(command.code(), handle::receive(&connection).await),
-            Some(Quirk::Command(command)) => runtime.answer(command.clone(), way).await,
-            Some(Quirk::Ignored(code)) => Answer::Yes(*code, Reply::Done, Vec::new()),
-            Some(Quirk::Refused(failure)) => Answer::No(failure.clone()),
+            Some(Reading::Command(command)) => runtime.answer(command.clone(), way).await,
+            Some(Reading::Ignored(code)) => Answer::Yes(*code, Reply::Done, Vec::new()),
+            Some(Reading::Refused(failure)) => Answer::No(failure.clone()),
         };
         if runtime.has_died() && code != Some(CommandCode::ResumeRuntime) {
             return;
         }
-        let sent = send(&mut connection, &runtime, &quirk::answered(&message, &answer)).await;
+        let sent = send(&mut connection, &runtime, &tolerated::answered(&message, &answer)).await;
         if runtime.has_died() {
             return;
         }

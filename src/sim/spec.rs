@@ -13,7 +13,7 @@ pub struct Spec {
     pub pid: u32,
     /// Entry assembly.
     pub name: String,
-    /// Runtime version; decides which commands it knows and which quirks it has.
+    /// Runtime version; decides which commands it knows and what it tolerates.
     pub version: String,
     /// Executable and arguments.
     pub command: Vec<String>,

@@ -1,4 +1,4 @@
-//! One session's stream: what a simulated runtime sends on the connection that asked for it.
+//! One session's stream: what a simulated runtime sends on the connection that requested it.
 
 use std::io;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use tokio::net::UnixStream;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
-use super::asked::Asked;
 use super::program::Program;
+use super::requested::Requested;
 use super::spec::{Fault, Script, Spec};
 
 /// How often a runtime writes what has gathered.
@@ -39,13 +39,13 @@ enum Source {
 impl Stream {
     pub(super) fn new(
         spec: &Spec,
-        asked: Asked,
+        requested: Requested,
         suspended: watch::Receiver<bool>,
         stop: oneshot::Receiver<()>,
         drained: oneshot::Sender<()>,
     ) -> Self {
         let source = match &spec.script {
-            Script::Program(rates) => Source::Program(Box::new(Program::new(spec, *rates, asked))),
+            Script::Program(rates) => Source::Program(Box::new(Program::new(spec, *rates, requested))),
             Script::Canned(bytes) => Source::Canned(bytes.clone()),
         };
         let cut = if let Some(Fault::CutStream(bytes)) = spec.fault { Some(bytes) } else { None };

@@ -35,10 +35,10 @@ pub(super) async fn run(wanted: LaunchRequest, start: oneshot::Sender<(Launched,
             let result = loop {
                 match timeout(LOOK, program.as_mut()).await {
                     Ok(result) => break result,
-                    Err(_) => tell(&mut tail, ticket, &inbox).await,
+                    Err(_) => forward(&mut tail, ticket, &inbox).await,
                 }
             };
-            tell(&mut tail, ticket, &inbox).await;
+            forward(&mut tail, ticket, &inbox).await;
             result
         }
         Err(trouble) => Err(trouble),
@@ -48,7 +48,7 @@ pub(super) async fn run(wanted: LaunchRequest, start: oneshot::Sender<(Launched,
 }
 
 /// Shows what was written since the last time.
-async fn tell(tail: &mut Tail, ticket: Ticket, inbox: &mpsc::Sender<Msg>) {
+async fn forward(tail: &mut Tail, ticket: Ticket, inbox: &mpsc::Sender<Msg>) {
     if let Some(lines) = tail.news() {
         drop(inbox.send(Msg::Wrote { ticket, lines: lines.into() }).await);
     }

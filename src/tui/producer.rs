@@ -30,16 +30,16 @@ impl Producer {
         self.stop = Some(stop);
         self.tasks.spawn(async move {
             // The receiver is gone once the dashboard has quit.
-            let tell = async |msg| drop(inbox.send(msg).await);
+            let send = async |msg| drop(inbox.send(msg).await);
             let (reports, mut reported) = mpsc::unbounded_channel();
             let serving = session::serve(serve, stopped, move |report| drop(reports.send(report)));
-            let telling = async {
+            let reporting = async {
                 while let Some(report) = reported.recv().await {
-                    tell(Msg::Producer { ticket, report }).await;
+                    send(Msg::Producer { ticket, report }).await;
                 }
             };
-            let (served, ()) = tokio::join!(serving, telling);
-            tell(Msg::job_done(ticket, served.map(|()| JobResult::default()))).await;
+            let (served, ()) = tokio::join!(serving, reporting);
+            send(Msg::job_done(ticket, served.map(|()| JobResult::default()))).await;
         });
     }
 

@@ -91,7 +91,7 @@ impl Recordings {
     pub(super) fn active(&mut self) -> usize {
         while let Some(over) = self.tasks.try_join_next() {
             // For the words at the end: not what was analysed.
-            let words = |recording| Recording { history: Vec::new(), threads: Arc::default(), findings: None, ..recording };
+            let words = |recording| Recording { history: Vec::new(), threads: Arc::default(), analysis: None, ..recording };
             self.over.extend(over.ok().flatten().map(words));
         }
         self.tasks.len()

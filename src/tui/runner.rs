@@ -109,13 +109,13 @@ impl Runner {
             }),
             Effect::StartTrace { id, key, order } => {
                 if let Err(reason) = self.start_trace(id, key, *order) {
-                    self.tell(Msg::TraceFailed { id, reason: reason.into() });
+                    self.send(Msg::TraceFailed { id, reason: reason.into() });
                 }
             }
             Effect::LookAtTracepoints { key } => {
                 let runtime = self.processes.get(&key).and_then(|process| process.runtime.as_ref());
                 let missing = session::user_events_missing(&Kernel::machine(), runtime);
-                self.tell(Msg::TracepointsMissing { key, missing: missing.into_iter().map(SafeText::from).collect() });
+                self.send(Msg::TracepointsMissing { key, missing: missing.into_iter().map(SafeText::from).collect() });
             }
             Effect::StopTrace { id } => self.recordings.stop(id),
             Effect::AbandonTrace { id } => self.recordings.abandon(id),
@@ -128,7 +128,7 @@ impl Runner {
                     let watch = Watch { process, interval: self.interval, meters };
                     self.watches.start(client, watch, ticket, self.inbox.clone());
                 }
-                Err(trouble) => self.tell(Msg::WatchEnded { ticket, trouble: Some(trouble.into()) }),
+                Err(trouble) => self.send(Msg::WatchEnded { ticket, trouble: Some(trouble.into()) }),
             },
             Effect::Unwatch { key } => self.watches.stop(key),
             Effect::FilterEvents { id, filter } => self.recordings.filter_events(id, filter),
@@ -175,7 +175,7 @@ impl Runner {
             }
             Effect::ServePort { path, ticket } => {
                 let result = self.serve(&path);
-                self.tell(Msg::job_done(ticket, result));
+                self.send(Msg::job_done(ticket, result));
                 self.wake.notify_one();
             }
             Effect::ClosePort { resume, ticket } => {
@@ -204,7 +204,7 @@ impl Runner {
                     let settings = Settings { targets, profiles, ..Settings::default() };
                     self.producer.start(Serve { address: None, settings, directory }, ticket, self.inbox.clone());
                 }
-                Err(reason) => self.tell(Msg::job_done(ticket, Err(reason))),
+                Err(reason) => self.send(Msg::job_done(ticket, Err(reason))),
             },
             Effect::EndProducer => self.producer.stop(),
             Effect::Resume { key, ticket } => {
@@ -279,7 +279,7 @@ impl Runner {
         tokio::spawn(async move { drop(inbox.send(talk.await).await) });
     }
 
-    fn tell(&self, msg: Msg) {
+    fn send(&self, msg: Msg) {
         let inbox = self.inbox.clone();
         tokio::spawn(async move { drop(inbox.send(msg).await) });
     }
@@ -287,7 +287,7 @@ impl Runner {
     /// To the desktop's clipboard if that is where the person is, else, or if that fails, through the terminal.
     fn copy(&mut self, text: String, label: String) -> ForTerminal {
         if text.len() > LONGEST_OSC52 && route(is_set) == Route::Terminal {
-            self.tell(Msg::Failed(format!("the {label} is too long for a terminal's clipboard ({} bytes)", text.len()).into()));
+            self.send(Msg::Failed(format!("the {label} is too long for a terminal's clipboard ({} bytes)", text.len()).into()));
             return ForTerminal::Nothing;
         }
         if route(is_set) == Route::Terminal {

@@ -35,10 +35,10 @@ impl Watches {
         self.stops.retain(|_, stop| !stop.is_closed());
         self.tasks.spawn(async move {
             // The receiver is gone once the dashboard has quit.
-            let tell = async |msg| drop(inbox.send(msg).await);
-            let publish = |counters| tell(Msg::Watched { ticket, counters: Arc::new(counters) });
+            let send = async |msg| drop(inbox.send(msg).await);
+            let publish = |counters| send(Msg::Watched { ticket, counters: Arc::new(counters) });
             let trouble = session::watch(&client, &watch, stopped, publish).await.err().map(Into::into);
-            tell(Msg::WatchEnded { ticket, trouble }).await;
+            send(Msg::WatchEnded { ticket, trouble }).await;
         });
     }
 

@@ -7,7 +7,7 @@ use crate::app::State;
 use crate::app::tabs::{Figure, Graph, LABELS, Overview, OverviewLayout};
 use crate::model::Age;
 
-use super::analysis::{figures, finding};
+use super::analysis::{draw_finding, figures};
 use super::canvas::{Canvas, width};
 use super::chart::{AXIS, Layer, Span, plot, time_axis};
 
@@ -58,8 +58,8 @@ fn findings(canvas: &mut Canvas<'_>, state: &State, overview: &Overview<'_>, are
     for (found, y) in overview.findings.iter().zip(area.y..area.bottom()) {
         let age = found.age.filter(|age| age.as_secs() > 0).map(|age| format!(" for {}", Age(age))).unwrap_or_default();
         // Twice the threshold is bad.
-        let style = if found.lint.severity >= 2.0 { theme.bad } else { theme.warn };
-        finding(canvas, state, &found.lint, &age, style, Rect { y, height: 1, ..area });
+        let style = if found.finding.severity >= 2.0 { theme.bad } else { theme.warn };
+        draw_finding(canvas, state, &found.finding, &age, style, Rect { y, height: 1, ..area });
     }
 }
 

@@ -8,7 +8,7 @@ use ratatui::style::Style;
 
 use crate::analysis::Field;
 use crate::app::layout::{ListLayout, Slot};
-use crate::app::{Ailment, Column, Focus, Row, State, Trend, Typing};
+use crate::app::{Column, Focus, HealthIssue, Row, State, Trend, Typing};
 use crate::model::{Age, Bytes, Contact, Count, Process, RunState};
 
 use super::canvas::{Canvas, width, wrap};
@@ -176,15 +176,15 @@ fn written(canvas: &mut Canvas<'_>, state: &State, slot: Slot, y: u16, text: &st
 fn figure(canvas: &mut Canvas<'_>, row: &Row, slot: Slot, y: u16, style: Style) {
     let theme = canvas.theme;
     let Slot { column, x, width: room } = slot;
-    let Some((pulse, value)) = row.pulse.and_then(|pulse| Some((pulse, column.figure(&pulse.vitals)?))) else {
+    let Some((watch, value)) = row.watch.and_then(|watch| Some((watch, column.figure(&watch.stats)?))) else {
         canvas.right(x, y, room, theme.glyphs.none, theme.dim);
         return;
     };
-    let is_ill = match pulse.ailment {
-        Some(Ailment::GcTime) => column == Column::GcTime,
-        Some(Ailment::Exceptions) => column == Column::Exceptions,
-        Some(Ailment::Queue) => column == Column::Queue,
-        Some(Ailment::Contention | Ailment::FullCollections | Ailment::HeapGrowth) | None => false,
+    let is_ill = match watch.issue {
+        Some(HealthIssue::GcTime) => column == Column::GcTime,
+        Some(HealthIssue::Exceptions) => column == Column::Exceptions,
+        Some(HealthIssue::Queue) => column == Column::Queue,
+        Some(HealthIssue::Contention | HealthIssue::FullCollections | HealthIssue::HeapGrowth) | None => false,
     };
     let style = match value {
         _ if row.gone_at.is_some() => style,
@@ -223,7 +223,7 @@ pub(super) fn condition<'t>(theme: &'t Theme, row: &Row) -> [(&'t str, Style); 3
     let recording = (glyphs.recording, theme.recording);
     let sign = match (&row.process.contact, row.process.run_state) {
         _ if row.gone_at.is_some() => (glyphs.gone, theme.dim),
-        _ if row.ailment().is_some() => {
+        _ if row.issue().is_some() => {
             let ill = (glyphs.trouble, theme.bad);
             let signs = if row.recording { [recording, ill] } else { [ill, ("", theme.bad)] };
             return [signs[0], signs[1], (row.word(), theme.bad)];
@@ -232,7 +232,7 @@ pub(super) fn condition<'t>(theme: &'t Theme, row: &Row) -> [(&'t str, Style); 3
         (Contact::Trouble { .. }, _) => (glyphs.trouble, theme.warn),
         (_, RunState::Suspended) => (glyphs.suspended, theme.accent),
         (Contact::Unknown, _) => (glyphs.waiting, theme.dim),
-        (Contact::Ok, RunState::Running) if row.pulse.is_some_and(|pulse| !pulse.automatic) => (glyphs.watched, theme.good),
+        (Contact::Ok, RunState::Running) if row.watch.is_some_and(|watch| !watch.automatic) => (glyphs.watched, theme.good),
         (Contact::Ok, RunState::Running) => (glyphs.running, theme.good),
     };
     [sign, ("", sign.1), (row.word(), sign.1)]

@@ -1,6 +1,6 @@
 //! Pictures of the main states, looked at and kept.
 
-pub(crate) mod findings;
+pub(crate) mod analysis;
 pub(crate) mod scenes;
 
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use ratatui::style::{Color, Modifier, Style};
 use super::{Theme, view};
 use crate::analysis::EventCount;
 use crate::app::Msg;
-use crate::app::world::{World, process, recording};
+use crate::app::test_app::{TestApp, process, recording};
 use crate::ipc::RuntimeVersion;
-use crate::model::{EventRate, Findings, Phase, Process, Recording};
+use crate::model::{EventRate, Phase, Process, Recording, RecordingAnalysis};
 use scenes::SCENES;
 
-fn scene(name: &str, width: u16, height: u16) -> World {
+fn scene(name: &str, width: u16, height: u16) -> TestApp {
     let (_, make) = SCENES.iter().find(|(other, _)| *other == name).unwrap();
     make(width, height)
 }
 
-fn picture(world: &World, theme: &Theme, width: u16, height: u16) -> Buffer {
+fn picture(app: &TestApp, theme: &Theme, width: u16, height: u16) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-    terminal.draw(|frame| view(&world.state, theme, frame)).unwrap();
+    terminal.draw(|frame| view(&app.state, theme, frame)).unwrap();
     terminal.backend().buffer().clone()
 }
 
@@ -165,10 +165,10 @@ fn every_view_of_a_recording_has_its_pictures() {
 
 #[test]
 fn what_is_missing_in_a_recording_stands_beside_it() {
-    let mut world = scene("recording", 120, 40);
+    let mut app = scene("recording", 120, 40);
     let notes = vec!["events carry their stacks".to_owned()];
-    world.send(Msg::Recording(Box::new(Recording { notes, ..recording(1, 432, Phase::Recording) })));
-    let shown = text(&picture(&world, &Theme::dark(), 120, 40));
+    app.send(Msg::Recording(Box::new(Recording { notes, ..recording(1, 432, Phase::Recording) })));
+    let shown = text(&picture(&app, &Theme::dark(), 120, 40));
     assert!(shown.contains("Note: events carry their stacks."), "{shown}");
 }
 
@@ -176,29 +176,29 @@ fn what_is_missing_in_a_recording_stands_beside_it() {
 fn a_native_aot_program_is_told_from_others() {
     let shop = |native_aot| Process { native_aot, runtime: Some(RuntimeVersion::new("8.0.33")), ..process(4242, "OrderService") };
     for (native_aot, version, words) in [(true, "AOT 8.0", ".NET 8.0.33 (NativeAOT)"), (false, "8.0.33", ".NET 8.0.33 ")] {
-        let mut world = World::new(120, 40);
-        world.send(Msg::Processes(vec![shop(native_aot)]));
-        let shown = text(&picture(&world, &Theme::dark(), 120, 40));
+        let mut app = TestApp::new(120, 40);
+        app.send(Msg::Processes(vec![shop(native_aot)]));
+        let shown = text(&picture(&app, &Theme::dark(), 120, 40));
         let row = shown.lines().find(|line| line.contains("OrderService")).unwrap();
         assert!(row.contains(version) && shown.contains(words), "{shown}");
     }
     // It sends no samples, so that it is no use to record them.
-    let mut world = scene("not-recorded", 120, 40);
-    world.send(Msg::Processes(vec![shop(true)]));
-    world.press("7");
-    let shown = text(&picture(&world, &Theme::dark(), 120, 40));
+    let mut app = scene("not-recorded", 120, 40);
+    app.send(Msg::Processes(vec![shop(true)]));
+    app.press("7");
+    let shown = text(&picture(&app, &Theme::dark(), 120, 40));
     assert!(shown.contains("a NativeAOT program sends no samples of its threads; `perf record -g -p 4242`"), "{shown}");
 }
 
 #[test]
 fn samples_of_the_kernel_are_no_reason_to_record_again() {
     let event = EventCount { provider: "Universal.Events".to_owned(), event_id: 1, name: "cpu".to_owned(), count: 7, bytes: 7 };
-    let findings = Findings { events: vec![EventRate { event, rate: 0.0 }], ..findings::empty().as_ref().clone() };
-    let mut world = World::populated(120, 40);
-    world.press("⏎t");
-    world.send(Msg::Recording(Box::new(Recording { findings: Some(Arc::new(findings)), ..recording(1, 42, Phase::Recording) })));
-    world.press("7");
-    let shown = text(&picture(&world, &Theme::dark(), 120, 40));
+    let analysis = RecordingAnalysis { events: vec![EventRate { event, rate: 0.0 }], ..analysis::empty().as_ref().clone() };
+    let mut app = TestApp::populated(120, 40);
+    app.press("⏎t");
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(Arc::new(analysis)), ..recording(1, 42, Phase::Recording) })));
+    app.press("7");
+    let shown = text(&picture(&app, &Theme::dark(), 120, 40));
     assert!(shown.contains("No samples of the runtime, but 7 CPU samples and 0 context switches of the kernel"), "{shown}");
 }
 
@@ -244,9 +244,9 @@ fn every_tab_has_its_styles() {
         ("profiles", "/gc⏎"),
         ("dump", ""),
     ] {
-        let mut world = scene(name, 80, 24);
-        world.press(keys);
-        let buffer = picture(&world, &Theme::dark(), 80, 24);
+        let mut app = scene(name, 80, 24);
+        app.press(keys);
+        let buffer = picture(&app, &Theme::dark(), 80, 24);
         let filtered = if keys.is_empty() { "" } else { "-filtered" };
         insta::assert_snapshot!(format!("style-{name}{filtered}"), format!("{}\n\n{}", text(&buffer), styles(&buffer)));
     }
@@ -293,12 +293,12 @@ fn no_size_is_too_small_to_draw() {
     ];
     for (name, make) in SCENES {
         for (width, height) in sizes {
-            let world = make(width, height);
+            let app = make(width, height);
             for theme in [Theme::dark(), Theme::mono().ascii()] {
-                let buffer = picture(&world, &theme, width, height);
+                let buffer = picture(&app, &theme, width, height);
                 assert_eq!((buffer.area.width, buffer.area.height), (width, height), "{name}");
                 // The terminal may be smaller than the last size that was heard of.
-                picture(&world, &theme, width.div_ceil(2), height.div_ceil(2));
+                picture(&app, &theme, width.div_ceil(2), height.div_ceil(2));
             }
         }
     }
@@ -306,37 +306,37 @@ fn no_size_is_too_small_to_draw() {
 
 #[test]
 fn a_terminal_that_became_too_small_says_how_to_leave() {
-    let mut world = scene("recording", 120, 40);
-    world.send(crate::app::Msg::Resize(20, 7));
-    assert!(text(&picture(&world, &Theme::dark(), 20, 7)).contains("Recording goes on."));
-    world.press("⌃c");
-    assert!(text(&picture(&world, &Theme::dark(), 20, 7)).contains("Ctrl-C again"));
-    world.press("⌃c");
-    assert!(text(&picture(&world, &Theme::dark(), 20, 7)).contains("Finishing."));
+    let mut app = scene("recording", 120, 40);
+    app.send(crate::app::Msg::Resize(20, 7));
+    assert!(text(&picture(&app, &Theme::dark(), 20, 7)).contains("Recording goes on."));
+    app.press("⌃c");
+    assert!(text(&picture(&app, &Theme::dark(), 20, 7)).contains("Ctrl-C again"));
+    app.press("⌃c");
+    assert!(text(&picture(&app, &Theme::dark(), 20, 7)).contains("Finishing."));
 }
 
 #[test]
 fn secrets_are_not_in_the_picture() {
     for (width, height) in [(60, 20), (80, 24), (200, 60)] {
-        let mut world = scene("environment", width, height);
-        let shown = |world: &World| text(&picture(world, &Theme::dark(), width, height));
+        let mut app = scene("environment", width, height);
+        let shown = |app: &TestApp| text(&picture(app, &Theme::dark(), width, height));
         // All is masked at first, and what matches a search gives nothing away.
-        assert!(!shown(&world).contains("Server=db") && !shown(&world).contains("sk-live"));
-        world.press("/hunter⏎");
-        assert!(shown(&world).contains("0 of 8 variables"), "{}", shown(&world));
+        assert!(!shown(&app).contains("Server=db") && !shown(&app).contains("sk-live"));
+        app.press("/hunter⏎");
+        assert!(shown(&app).contains("0 of 8 variables"), "{}", shown(&app));
         // One is shown when it is asked for, and only that one.
-        world.press("/⎋/main⏎v/⎋");
-        assert!(shown(&world).contains("Server=db") && !shown(&world).contains("sk-live"));
+        app.press("/⎋/main⏎v/⎋");
+        assert!(shown(&app).contains("Server=db") && !shown(&app).contains("sk-live"));
     }
 }
 
 #[test]
 fn hostile_text_costs_no_more_than_other_text() {
     let bytes = |name: &str| {
-        let mut world = World::new(120, 40);
-        let process = crate::app::world::process(42, name);
-        world.send(crate::app::Msg::Processes(vec![crate::model::Process { command_line: format!("dotnet {name}").into(), ..process }]));
-        let buffer = picture(&world, &Theme::dark(), 120, 40);
+        let mut app = TestApp::new(120, 40);
+        let process = crate::app::test_app::process(42, name);
+        app.send(crate::app::Msg::Processes(vec![crate::model::Process { command_line: format!("dotnet {name}").into(), ..process }]));
+        let buffer = picture(&app, &Theme::dark(), 120, 40);
         let is_small = |symbol: &str| symbol.len() <= 64 * ratatui::text::Span::raw(symbol).width();
         assert!(buffer.content().iter().all(|cell| is_small(cell.symbol())), "{:?}", name.chars().take(9).collect::<String>());
         buffer.content().iter().map(|cell| cell.symbol().len()).sum::<usize>()

@@ -4,10 +4,10 @@ use ratatui::layout::Rect;
 
 use crate::analysis::SampleFilter;
 use crate::app::tabs::phase_badge;
-use crate::app::{State, Tracked, lints};
+use crate::app::{State, Tracked, findings};
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, EventRate, Findings, Kept, KernelTrace, NameSearch, Nanoseconds, Outcome, Percent, Phase, Rate,
-    RunState, Scheduling, StoppedBy, Stopwatch,
+    ByteRate, Bytes, Count, CountRate, EventRate, Kept, KernelTrace, NameSearch, Nanoseconds, Outcome, Percent, Phase, Rate,
+    RecordingAnalysis, RunState, Scheduling, StoppedBy, Stopwatch,
 };
 
 use super::analysis::{Figure, figures, no_recording, warnings};
@@ -22,15 +22,15 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     let Some(tracked) = state.shown_recording() else { return no_recording(canvas, state, area) };
     let used = facts(canvas, state, tracked, area);
     let rest = Rect { y: area.y + used, height: area.height.saturating_sub(used), ..area };
-    let used = tracked.value.findings.as_deref().map_or(0, |findings| summary(canvas, state, tracked, findings, rest));
+    let used = tracked.value.analysis.as_deref().map_or(0, |analysis| summary(canvas, state, tracked, analysis, rest));
     let rest = Rect { y: rest.y + used, height: rest.height.saturating_sub(used), ..rest };
-    match tracked.value.findings.as_deref() {
-        Some(findings) if state.shows_files() && rest.height >= 2 => most_frequent(canvas, tracked, findings, rest),
-        Some(findings) if rest.width >= 100 && rest.height >= 5 => {
+    match tracked.value.analysis.as_deref() {
+        Some(analysis) if state.shows_files() && rest.height >= 2 => most_frequent(canvas, tracked, analysis, rest),
+        Some(analysis) if rest.width >= 100 && rest.height >= 5 => {
             let left = rest.width * 3 / 5;
             charts(canvas, tracked, Rect { width: left, ..rest });
             let gap = left + 3;
-            most_frequent(canvas, tracked, findings, Rect { x: rest.x + gap, width: rest.width - gap, ..rest });
+            most_frequent(canvas, tracked, analysis, Rect { x: rest.x + gap, width: rest.width - gap, ..rest });
         }
         None if tracked.value.kernel.is_some() => {}
         _ => charts(canvas, tracked, rest),
@@ -38,25 +38,25 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
 }
 
 /// What asks for a look, and the key figures. Says how many lines it took.
-fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, findings: &Findings, area: Rect) -> u16 {
+fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, analysis: &RecordingAnalysis, area: Rect) -> u16 {
     let over = !tracked.is_active();
-    let all = figures_of(canvas, findings, over);
+    let all = figures_of(canvas, analysis, over);
     // Both leave room for a curve.
     let used = figures(canvas, Rect { height: area.height.saturating_sub(4).min(12), ..area }, &all);
-    let found = lints(&findings.snapshot, over);
+    let found = findings(&analysis.snapshot, over);
     let rest = Rect { y: area.y + used, height: area.height - used, ..area };
     used + warnings(canvas, state, &found.iter().collect::<Vec<_>>(), rest, rest.height.saturating_sub(4).min(4))
 }
 
 /// The events that came most, with their rates.
-fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, findings: &Findings, area: Rect) {
+fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &RecordingAnalysis, area: Rect) {
     let theme = canvas.theme;
     let over = !tracked.is_active();
     canvas.text(area.x, area.y, area.width, "top events", theme.dim);
     let lines = Rect { y: area.y + 1, height: area.height - 1, ..area };
-    let most = findings.events.first().map_or(1, |rate| rate.event.count.max(1)) as f64;
-    for (EventRate { event, rate }, y) in findings.events.iter().zip(lines.y..lines.bottom()) {
-        let rate = findings.rate(over, event.count, *rate);
+    let most = analysis.events.first().map_or(1, |rate| rate.event.count.max(1)) as f64;
+    for (EventRate { event, rate }, y) in analysis.events.iter().zip(lines.y..lines.bottom()) {
+        let rate = analysis.rate(over, event.count, *rate);
         canvas.number(area.x, y, 7, CountRate(rate), if rate > 0.0 { theme.events } else { theme.dim });
         let bar = (event.count as f64 / most * 8.0).ceil() as usize;
         for column in 0..bar.min(8) as u16 {
@@ -247,10 +247,10 @@ fn charts(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) {
 }
 
 /// The figures that the overview shows.
-fn figures_of(canvas: &Canvas<'_>, findings: &Findings, over: bool) -> Vec<Figure> {
+fn figures_of(canvas: &Canvas<'_>, analysis: &RecordingAnalysis, over: bool) -> Vec<Figure> {
     let theme = canvas.theme;
-    let snapshot = &findings.snapshot;
-    let rate = |count, recent| CountRate(findings.rate(over, count, recent)).to_string();
+    let snapshot = &analysis.snapshot;
+    let rate = |count, recent| CountRate(analysis.rate(over, count, recent)).to_string();
     let mut all = Vec::new();
     let gc = &snapshot.gc;
     if gc.pauses.count > 0 {
@@ -262,7 +262,7 @@ fn figures_of(canvas: &Canvas<'_>, findings: &Findings, over: bool) -> Vec<Figur
         all.push(("heap", Bytes(heap.size()).to_string(), theme.strong));
     }
     if let Some(allocations) = &gc.allocations {
-        all.push(("allocated", ByteRate(findings.rate(over, allocations.bytes, allocations.rate)).to_string(), theme.strong));
+        all.push(("allocated", ByteRate(analysis.rate(over, allocations.bytes, allocations.rate)).to_string(), theme.strong));
     }
     if snapshot.exceptions.thrown > 0 {
         all.push(("exceptions", rate(snapshot.exceptions.thrown, snapshot.exceptions.rate), theme.strong));
@@ -276,7 +276,7 @@ fn figures_of(canvas: &Canvas<'_>, findings: &Findings, over: bool) -> Vec<Figur
     if snapshot.jit.bodies > 0 {
         all.push(("new methods", rate(snapshot.jit.bodies, snapshot.jit.rate), theme.strong));
     }
-    let counts = findings.profile.count(SampleFilter::ALL);
+    let counts = analysis.profile.count(SampleFilter::ALL);
     let samples = counts.samples();
     if samples.all() > 0 && counts.tell_waiting() {
         all.push(("threads run", Percent(samples.running_ns as f64 / samples.all_ns().max(1) as f64).to_string(), theme.strong));

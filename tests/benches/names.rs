@@ -28,7 +28,7 @@ fn main() {
 fn named(runtime: &runtimes::Runtime) -> Duration {
     let mut program = runtime.program("known").start();
     program.carry_out("spend 300");
-    program.tell("spend 60000");
+    program.command("spend 60000");
     let screen = Invocation::new([] as [&str; 0]).screen(120, 40);
     screen.wait_for(&format!("{} known", program.pid()));
     screen.keys(&format!(":known {}", program.pid()));

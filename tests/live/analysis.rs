@@ -249,10 +249,8 @@ fn counters_and_meters_have_the_values_that_the_program_set() {
         assert!((45.0..54.0).contains(&mean), "{latency:?}");
         let rate = a.rate.unwrap() + b.rate.unwrap();
         assert!((latency.count.unwrap() as f64 - rate).abs() < 5.0, "one is recorded for every hit: {latency:?} {rate}");
-        let vitals = counters.vitals;
-        assert!(
-            vitals.working_set.unwrap() > 1e7 && vitals.heap.unwrap() > 1e4 && vitals.cpu_percent.is_some() && vitals.exceptions.is_some()
-        );
+        let stats = counters.stats;
+        assert!(stats.working_set.unwrap() > 1e7 && stats.heap.unwrap() > 1e4 && stats.cpu_percent.is_some() && stats.exceptions.is_some());
         assert!(of("assembly-count", "").value.unwrap() > 5.0);
         // Older ones have no meter of their own.
         assert!(runtime.major() < 9 || of("dotnet.assembly.count", "").value.unwrap() > 5.0);

@@ -62,7 +62,7 @@ fn every_runtime_is_watched_and_asked_once_for_what_it_does_not_have() {
             for _ in 0..2 {
                 let (stop, stopped) = tokio::sync::watch::channel(false);
                 let publish = |counters: CountersSnapshot| {
-                    stop.send_replace(counters.vitals.heap.is_some());
+                    stop.send_replace(counters.stats.heap.is_some());
                     std::future::ready(())
                 };
                 assert_eq!(watch(&client, &watched, stopped, publish).await, Ok(()));

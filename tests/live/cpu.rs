@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dn_top::analysis::{Origin, SampleFilter};
 use dn_top::clr::select;
-use dn_top::model::{Findings, Outcome, Phase, Recording};
+use dn_top::model::{Outcome, Phase, Recording, RecordingAnalysis};
 use dn_top::net::Directory;
 use dn_top::net::client::Client;
 use dn_top::net::discovery::Sources;
@@ -171,7 +171,7 @@ fn methods_have_the_processor_time_that_they_took() {
         let mut program = runtime.program("known").start();
         // The methods get their last tier.
         program.spend(1000);
-        program.tell("spend 600000");
+        program.command("spend 600000");
         let (mut times, mut spend) = ([0.0; 3], 0.0);
         // How much processor time there is in a second is the machine's affair.
         while spend < EXACT_MS {
@@ -222,7 +222,7 @@ fn hottest<'a>(methods: &'a Value, own: &str, total: &str) -> Vec<(&'a str, &'a 
 fn a_file_of_samples_shows_the_same() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        program.tell("spend 600000");
+        program.command("spend 600000");
         let folder = folder();
         let file = folder.path().join("cpu.nettrace");
         let path = file.to_str().unwrap();
@@ -243,7 +243,7 @@ fn a_file_of_samples_shows_the_same() {
         );
         assert!(hottest(&report["methods"], "self", "total")[0].0 == "Known.Burn(int)", "{runtime}: {report:#}");
         let contents = read_trace(&file, None, |_| true).unwrap().unwrap();
-        let burnt = contents.findings.cpu.as_ref().unwrap().methods(SampleFilter::ALL, 1);
+        let burnt = contents.analysis.cpu.as_ref().unwrap().methods(SampleFilter::ALL, 1);
         assert_eq!(
             (burnt.methods[0].name.as_str(), json!(burnt.samples.all())),
             ("Known.Burn(int)", profile["samples"].clone()),
@@ -298,7 +298,7 @@ fn threads_that_wait_take_no_processor_time() {
 fn a_thread_that_has_no_processor_is_runnable() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
-        program.tell("spend 600000");
+        program.command("spend 600000");
         let over = AtomicBool::new(false);
         let shown = std::thread::scope(|scope| {
             for _ in 0..4 * std::thread::available_parallelism().unwrap().get() {
@@ -325,7 +325,7 @@ fn native_code_and_deep_stacks_are_told_apart() {
     runtimes::each_in_turn(runtimes::with("known"), |runtime| {
         let mut program = runtime.program("known").start();
         // Stacks are unwound for that by the runtime's own library.
-        program.tell("throw 10000000");
+        program.command("throw 10000000");
         let Some((throwing, output)) = profile(&program, &["--duration", "1s"]) else { return };
         let of = |kind: &str| number(&throwing[kind]);
         let all = ["managed_ms", "native_ms", "kernel_ms", "stub_ms", "unknown_ms"].map(of).iter().sum::<f64>();
@@ -336,7 +336,7 @@ fn native_code_and_deep_stacks_are_told_apart() {
         assert!(total(&throwing, "Known.Throw(int)") > 0.1 * all, "{runtime}: {}", output.stdout);
         drop(program);
         let mut program = runtime.program("known").start();
-        program.tell("deep 300 60000");
+        program.command("deep 300 60000");
         let deep = || {
             let (deep, _) = profile(&program, &["--duration", "1s"])?;
             (total(&deep, "Known.Deep(int, int)") > 100.0).then_some(deep)
@@ -398,8 +398,8 @@ fn what_was_sampled_is_shown_however_it_ends() {
 }
 
 /// The CPU time of a method in a recording, and of all code, nanoseconds; `None` before there are samples.
-fn cpu_time(findings: Option<&Findings>, method: &str) -> Option<(u64, u64)> {
-    let methods = findings?.cpu.as_ref()?.methods(SampleFilter::ALL, usize::MAX);
+fn cpu_time(analysis: Option<&RecordingAnalysis>, method: &str) -> Option<(u64, u64)> {
+    let methods = analysis?.cpu.as_ref()?.methods(SampleFilter::ALL, usize::MAX);
     let found = methods.methods.iter().find(|found| found.name == method)?;
     Some((found.total.all_ns(), methods.samples.all_ns()))
 }
@@ -417,22 +417,22 @@ fn a_recording_that_is_looked_at_shows_cpu_time() {
         let config = select(&["dotnet-common", "dotnet-sampled-thread-time"], &[] as &[&str], None).unwrap().config;
         let plan = Plan { analysed: true, ..Plan::new(client.endpoint().key, "known".into(), config, folder.path().join("a.nettrace")) };
         let recorder = Recorder::start(client, plan).await.unwrap();
-        program.tell("spend 60000");
+        program.command("spend 60000");
         let mut progress = recorder.progress();
         let is_shown = |recording: &Recording| {
-            cpu_time(recording.findings.as_deref(), "Known.Burn").is_some_and(|(own, all)| own > 2_000_000_000 && own * 2 > all)
+            cpu_time(recording.analysis.as_deref(), "Known.Burn").is_some_and(|(own, all)| own > 2_000_000_000 && own * 2 > all)
         };
         let shown = timeout(PATIENCE * 2, progress.wait_for(is_shown)).await;
-        assert!(shown.is_ok(), "{runtime}: {:?}", cpu_time(recorder.progress().borrow().findings.as_deref(), "Known.Burn"));
+        assert!(shown.is_ok(), "{runtime}: {:?}", cpu_time(recorder.progress().borrow().analysis.as_deref(), "Known.Burn"));
         drop(shown);
         recorder.stop();
         let recording = recorder.finished().await;
         assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, .. })), "{:?}", recording.phase);
         assert!(recording.notes.iter().all(|note| !note.contains("CPU time")), "{:?}", recording.notes);
-        let findings = recording.findings.unwrap();
-        let cpu = findings.cpu.as_ref().unwrap().methods(SampleFilter::ALL, usize::MAX);
+        let analysis = recording.analysis.unwrap();
+        let cpu = analysis.cpu.as_ref().unwrap().methods(SampleFilter::ALL, usize::MAX);
         // Methods that were compiled again meanwhile have got their names at the stop.
-        let times = ["Known.Seventy", "Known.Burn"].map(|method| cpu_time(Some(&findings), method).unwrap().0 as f64);
+        let times = ["Known.Seventy", "Known.Burn"].map(|method| cpu_time(Some(&analysis), method).unwrap().0 as f64);
         assert!((times[0] / times[1] - 0.7).abs() < 0.1, "{runtime}: {times:?}");
         // What has no name by then is no method.
         assert!(cpu.unresolved * 50 < cpu.samples.all(), "{runtime}: {} of {}", cpu.unresolved, cpu.samples.all());

@@ -20,13 +20,13 @@ async fn named_while_it_goes_on(program: &Program, method: &str) {
     let plan = Plan { analysed: true, ..Plan::new(client.endpoint().key, "any".into(), config, file.clone()) };
     let recorder = Recorder::start(client, plan).await.unwrap();
     let is_named = |recording: &Recording| {
-        let has = |findings: &std::sync::Arc<dn_top::model::Findings>| {
-            let counts = findings.profile.count(SampleFilter::ALL);
-            let mut frames = counts.by_method().into_iter().filter_map(|method| findings.profile.frame_at(method.frame));
+        let has = |analysis: &std::sync::Arc<dn_top::model::RecordingAnalysis>| {
+            let counts = analysis.profile.count(SampleFilter::ALL);
+            let mut frames = counts.by_method().into_iter().filter_map(|method| analysis.profile.frame_at(method.frame));
             frames.any(|frame| frame.name.contains(method))
         };
         let is_found = matches!(recording.names, NameSearch::Found { methods, .. } if methods > 90);
-        recording.phase == Phase::Recording && is_found && recording.findings.as_ref().is_some_and(has)
+        recording.phase == Phase::Recording && is_found && recording.analysis.as_ref().is_some_and(has)
     };
     let mut progress = recorder.progress();
     // As soon as there are samples without a name.

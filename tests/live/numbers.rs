@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use dn_top::analysis::{ActivitySnapshot, Outcome};
 use dn_top::clr::select;
-use dn_top::model::{Findings, Recording};
+use dn_top::model::{Recording, RecordingAnalysis};
 
-use crate::findings::record;
+use crate::recording_analysis::record;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::{Invocation, PATIENCE, Program, Running, Signal, folder, poll};
 use crate::trace::wait_for_bytes;
@@ -44,7 +44,7 @@ fn amounts_of_the_thread_pool_are_shown_and_not_their_changes() {
     // Meters of the runtime are new in .NET 9.
     for runtime in runtimes::with("known").into_iter().filter(|runtime| runtime.major() >= 9) {
         let mut program = runtime.program("known").start();
-        program.tell("occupy 300 100");
+        program.command("occupy 300 100");
         let names = "System.Runtime[dotnet.thread_pool.queue.length,dotnet.thread_pool.thread.count]";
         let rows = counters(&program, names, ("thread_pool.thread.count", 3));
         let of = |name: &str| {
@@ -86,11 +86,11 @@ fn counters_keep_their_names_and_have_values() {
 }
 
 /// What a recording of these providers shows in the end, of what the program does meanwhile.
-async fn recorded(program: &mut Program, providers: &[&str], act: impl FnOnce(&mut Program, &dyn Fn() -> Recording)) -> Findings {
+async fn recorded(program: &mut Program, providers: &[&str], act: impl FnOnce(&mut Program, &dyn Fn() -> Recording)) -> RecordingAnalysis {
     let place = folder();
     let config = select(&[] as &[&str], providers, None).unwrap().config;
     let recording = record(program, config, &place.path().join("a.nettrace"), act).await;
-    Findings::clone(recording.findings.as_deref().unwrap())
+    RecordingAnalysis::clone(recording.analysis.as_deref().unwrap())
 }
 
 /// The first sample of a pool, and the average after it, count from the start of the machine.
@@ -100,13 +100,13 @@ async fn the_throughput_of_the_thread_pool_is_what_it_gets_done() {
         let mut program = runtime.program("known").start();
         let processors = std::thread::available_parallelism().unwrap().get();
         let mut truth = 0.0;
-        let findings = recorded(&mut program, &["Microsoft-Windows-DotNETRuntime:0x10000:4"], |program, _| {
+        let analysis = recorded(&mut program, &["Microsoft-Windows-DotNETRuntime:0x10000:4"], |program, _| {
             let began = Instant::now();
             program.carry_out("occupy 100 20");
             truth = (100 * processors) as f64 / began.elapsed().as_secs_f64();
         })
         .await;
-        let pool = &findings.snapshot.thread_pool;
+        let pool = &analysis.snapshot.thread_pool;
         let is_near = |throughput: f64| (truth / 4.0..truth * 4.0).contains(&throughput);
         assert!(pool.throughput.is_some_and(is_near), "{runtime}: {:?} and not {truth}", pool.throughput);
         assert!(pool.recent.len() >= 2, "{runtime}: {pool:?}");
@@ -121,7 +121,7 @@ async fn rates_are_those_of_all_of_a_recording() {
         let mut program = runtime.program("known").start();
         program.carry_out("throw 1");
         let mut quiet = 0;
-        let findings = recorded(&mut program, &["Microsoft-Windows-DotNETRuntime:0x8000:2"], |program, look| {
+        let analysis = recorded(&mut program, &["Microsoft-Windows-DotNETRuntime:0x8000:2"], |program, look| {
             let began = Instant::now();
             program.carry_out("throw 50");
             // The clock of the recording goes on while nothing comes.
@@ -129,7 +129,7 @@ async fn rates_are_those_of_all_of_a_recording() {
             quiet = began.elapsed().as_nanos() as u64;
         })
         .await;
-        let snapshot = &findings.snapshot;
+        let snapshot = &analysis.snapshot;
         assert_eq!(snapshot.exceptions.thrown, 50, "{runtime}");
         assert!(snapshot.recorded_ns >= quiet, "{runtime}: {} ns and not {quiet}", snapshot.recorded_ns);
         let exceptions = snapshot.exceptions.recent.iter().map(|thrown| thrown.at).max().unwrap();
@@ -143,17 +143,17 @@ async fn waits_for_locks_add_up_also_those_that_are_not_over() {
     for runtime in runtimes::with("known") {
         let mut program = runtime.program("known").start();
         // With a rundown behind it that takes its time.
-        let findings = recorded(&mut program, &["Microsoft-Windows-DotNETRuntime:0x4000:4"], |program, look| {
+        let analysis = recorded(&mut program, &["Microsoft-Windows-DotNETRuntime:0x4000:4"], |program, look| {
             program.carry_out("contend 5");
-            program.tell("hold-lock 60000");
+            program.command("hold-lock 60000");
             let waits = || {
-                let locks = |findings: &Findings| (findings.snapshot.contention.count, findings.snapshot.contention.waiting);
-                look().findings.filter(|findings| locks(findings) == (6, 1))
+                let locks = |analysis: &RecordingAnalysis| (analysis.snapshot.contention.count, analysis.snapshot.contention.waiting);
+                look().analysis.filter(|analysis| locks(analysis) == (6, 1))
             };
             assert!(poll(PATIENCE, waits).is_some(), "{:?}", look());
         })
         .await;
-        let (snapshot, locks) = (&findings.snapshot, &findings.snapshot.contention);
+        let (snapshot, locks) = (&analysis.snapshot, &analysis.snapshot.contention);
         assert_eq!((locks.count, locks.ended, locks.waiting), (6, 5, 1), "{runtime}: {locks:?}");
         let sum = |of: fn(&dn_top::analysis::ContentionSite) -> u64| locks.sites.iter().map(of).sum::<u64>();
         assert_eq!(
@@ -248,8 +248,8 @@ pub(crate) fn serve(runtime: &Runtime) -> (Program, String) {
 }
 
 /// What is in a file, as `open` shows it.
-fn read(file: &Path) -> Arc<Findings> {
-    dn_top::session::read_trace(file, None, |_| true).unwrap().unwrap().findings
+fn read(file: &Path) -> Arc<RecordingAnalysis> {
+    dn_top::session::read_trace(file, None, |_| true).unwrap().unwrap().analysis
 }
 
 #[test]

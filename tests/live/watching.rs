@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dn_top::analysis::{CounterSnapshot, CountersSnapshot, Vitals};
+use dn_top::analysis::{CounterSnapshot, CountersSnapshot, RuntimeStats};
 use dn_top::model::{Contact, Process};
 use dn_top::net::discovery::Sources;
 use dn_top::net::{Clients, Directory};
@@ -89,7 +89,7 @@ fn figures_come_from_every_runtime_and_no_session_stays() {
         for _ in 0..2 {
             let watched = Watched::start(&process, &clients, false);
             let told = |counters: &CountersSnapshot| {
-                let Vitals { heap, allocation_rate, gc_time_percent, exceptions, queue_length, .. } = counters.vitals;
+                let RuntimeStats { heap, allocation_rate, gc_time_percent, exceptions, queue_length, .. } = counters.stats;
                 Some((heap.filter(|heap| *heap > 1e5)?, allocation_rate?, gc_time_percent?, exceptions?, queue_length?))
             };
             let (heap, allocated, gc, exceptions, queue) = watched.until("all figures", told).await;
@@ -97,8 +97,8 @@ fn figures_come_from_every_runtime_and_no_session_stays() {
             assert!((0.0..=100.0).contains(&gc) && queue >= 0.0, "{runtime}");
             if !runtime.is_trimmed() {
                 // The program allocates 10 kB a round and throws every tenth.
-                watched.until("allocation", |counters| counters.vitals.allocation_rate.filter(|rate| *rate > 1e4)).await;
-                watched.until("exceptions", |counters| counters.vitals.exceptions.filter(|rate| *rate > 0.0)).await;
+                watched.until("allocation", |counters| counters.stats.allocation_rate.filter(|rate| *rate > 1e4)).await;
+                watched.until("exceptions", |counters| counters.stats.exceptions.filter(|rate| *rate > 0.0)).await;
                 assert!(sessions(&program) > 0 || runtime.major() == 3, "{runtime}");
             }
             assert_eq!(watched.end().await, Ok(()), "{runtime}");
@@ -133,7 +133,7 @@ fn a_watch_ends_with_its_process() {
         let mut program = runtime.any().start();
         let (process, clients) = find(&program).await;
         let watched = Watched::start(&process, &clients, false);
-        watched.until("figures", |counters| counters.vitals.heap).await;
+        watched.until("figures", |counters| counters.stats.heap).await;
         program.finish();
         assert_eq!(watched.task.await.unwrap(), Ok(()));
     });
@@ -150,7 +150,7 @@ fn meters_come_where_they_are_asked_for() {
             counters.counters.iter().find(mine)?.value
         };
         assert_eq!(watched.until("the gauge", gauge).await, 42.0);
-        watched.until("the runtime's own figures", |counters| counters.vitals.heap).await;
+        watched.until("the runtime's own figures", |counters| counters.stats.heap).await;
         assert_eq!(watched.end().await, Ok(()));
     });
 }
@@ -271,7 +271,7 @@ fn the_overview_names_what_a_program_suffers_from() {
         ] {
             let mut program = runtime.program("known").start();
             assert_eq!(program.line(), "ready");
-            program.tell(command);
+            program.command(command);
             let pid = program.pid().to_string();
             let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
             let began = Instant::now();

@@ -197,13 +197,13 @@ impl Program {
     }
 
     /// Writes a line to its standard input.
-    pub(crate) fn tell(&mut self, line: &str) {
+    pub(crate) fn command(&mut self, line: &str) {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
     /// Has a program that takes commands carry one out, and returns when it has, with what it said of it.
     pub(crate) fn carry_out(&mut self, command: &str) -> Vec<String> {
-        self.tell(command);
+        self.command(command);
         let done = format!("done {command}");
         std::iter::from_fn(|| Some(self.line()).filter(|line| *line != done)).collect()
     }

@@ -4,9 +4,9 @@ mod event_counters;
 mod meters;
 mod number;
 mod reader;
+mod runtime_stats;
 mod series;
 mod tally;
-mod vitals;
 
 use foldhash::{HashMap, HashSet};
 
@@ -20,9 +20,9 @@ use series::Series;
 
 pub use meters::{Instrument, MeterLimits, MeterNotice};
 pub use reader::{CounterReader, CounterValue};
+pub use runtime_stats::RuntimeStats;
 pub use series::{CounterKind, CounterSnapshot, CounterSource, HistogramReading, Spread};
 pub use tally::CounterTally;
-pub use vitals::Vitals;
 
 /// Most series that are told apart; as many as a session of meters asks for by default, and EventCounters besides.
 const SERIES: usize = 2000;
@@ -77,7 +77,7 @@ pub struct CountersSnapshot {
     /// Values that were left out, as there are too many counters.
     pub dropped: u64,
     /// The figures for a line of a table.
-    pub vitals: Vitals,
+    pub stats: RuntimeStats,
 }
 
 /// The counters without those that are told twice: a group that is a meter is not shown as EventCounters, too.
@@ -138,7 +138,7 @@ impl Analysis for Counters {
         let mut counters: Vec<_> = self.store.series.iter().filter_map(Series::snapshot).collect();
         counters.sort_by(|a, b| (&a.group, &a.name, &a.tags).cmp(&(&b.group, &b.name, &b.tags)));
         CountersSnapshot {
-            vitals: Vitals::new(&counters),
+            stats: RuntimeStats::new(&counters),
             counters,
             instruments: self.meters.instruments(),
             all_instruments_told: self.meters.all_told(),

@@ -114,7 +114,7 @@ impl Profile {
         for (index, node) in tree.nodes().iter().enumerate().skip(1) {
             let parent = places[node.parent as usize];
             let frame = node.frame.resolved(symbols);
-            // Code that the runtime makes to get from one world to another belongs to who called it.
+            // Code that the runtime makes to get from one app to another belongs to who called it.
             if let Meaning::Method(method) = frame.meaning()
                 && symbols.is_stub(method)
             {

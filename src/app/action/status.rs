@@ -194,7 +194,7 @@ pub(super) fn widen(state: &State) -> Status {
 }
 
 pub(super) fn recorded(state: &State) -> Status {
-    ready_if(state.findings().is_some())
+    ready_if(state.analysis().is_some())
 }
 
 pub(super) fn record_tab(state: &State) -> Status {
@@ -268,7 +268,7 @@ impl State {
     pub(in crate::app) fn has_what_to_filter(&self) -> bool {
         match self.context() {
             Context::Methods | Context::Flame => self.has_samples() && self.views.sampling.shape != Shape::Threads,
-            Context::Events => self.findings().is_some(),
+            Context::Events => self.analysis().is_some(),
             Context::Counters => is_watched(self) || self.counters().is_some_and(|snapshot| !snapshot.counters.is_empty()),
             Context::Rows | Context::Environment | Context::Jobs => {
                 self.view_of(self.tab).is_some_and(|view| !view.list.is_empty() || !self.views.filter(self.tab).as_str().is_empty())

@@ -1,7 +1,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::*;
-use crate::app::world::World;
+use crate::app::test_app::TestApp;
 
 const CONTEXTS: [Context; 18] = [
     Context::List,
@@ -94,8 +94,8 @@ fn every_line_of_the_table_is_fit_to_be_read() {
 #[test]
 fn hints_fit_are_possible_and_end_with_more() {
     for width in [0, 1, 10, 40, 80, 200] {
-        let world = World::populated(width.max(40), 24);
-        let hints = world.state.hints(width);
+        let app = TestApp::populated(width.max(40), 24);
+        let hints = app.state.hints(width);
         assert!(hints.iter().all(|hint| hint.x + hint.width < width.max(1)), "{hints:?}");
         assert!(hints.windows(2).all(|pair| pair[0].x + pair[0].width < pair[1].x));
         if width >= 40 {
@@ -107,36 +107,36 @@ fn hints_fit_are_possible_and_end_with_more() {
 /// Who reads nothing else finds out from it which process is in trouble, and looks into that, in a usual terminal, too.
 #[test]
 fn the_hints_of_80_columns_lead_from_the_table_to_every_tab() {
-    let mut world = World::populated(80, 24);
+    let mut app = TestApp::populated(80, 24);
     let hints =
-        |world: &World, width| -> Vec<_> { world.state.hints(width).iter().map(|hint| format!("{} {}", hint.key, hint.label)).collect() };
-    let lacks = |world: &World, wanted: &[&str]| {
-        let hints = hints(world, 80);
+        |app: &TestApp, width| -> Vec<_> { app.state.hints(width).iter().map(|hint| format!("{} {}", hint.key, hint.label)).collect() };
+    let lacks = |app: &TestApp, wanted: &[&str]| {
+        let hints = hints(app, 80);
         wanted.iter().filter(|wanted| !hints.iter().any(|hint| hint == **wanted)).map(|lacking| (*lacking).to_owned()).collect::<Vec<_>>()
     };
     let nothing = Vec::<String>::new();
-    assert_eq!(lacks(&world, &["t trace", "Enter details", "Tab tabs", "w watch", "/ filter"]), nothing);
+    assert_eq!(lacks(&app, &["t trace", "Enter details", "Tab tabs", "w watch", "/ filter"]), nothing);
     for (keys, what) in [("⏎", "t trace"), ("7", "t trace"), ("t", "t stop")] {
-        world.press(keys);
-        assert_eq!(lacks(&world, &[what, "Esc back", "Tab tabs"]), nothing, "after {keys}");
+        app.press(keys);
+        assert_eq!(lacks(&app, &[what, "Esc back", "Tab tabs"]), nothing, "after {keys}");
     }
-    world.press("T");
-    assert_eq!(lacks(&world, &["Enter record", "Space pick", "Esc cancel"]), nothing);
+    app.press("T");
+    assert_eq!(lacks(&app, &["Enter record", "Space pick", "Esc cancel"]), nothing);
     // Where there is more room.
-    world.press("⎋⎋");
-    assert!(hints(&world, 120).contains(&"W watch all".to_owned()));
-    world.press("W");
-    assert!(hints(&world, 120).contains(&"W watch none".to_owned()));
+    app.press("⎋⎋");
+    assert!(hints(&app, 120).contains(&"W watch all".to_owned()));
+    app.press("W");
+    assert!(hints(&app, 120).contains(&"W watch none".to_owned()));
 }
 
 #[test]
 fn readonly_refuses_what_changes_and_says_why() {
-    let mut world = World::with(crate::app::Options { readonly: true, ..crate::app::world::options() }, 120, 40);
-    world.send(crate::app::Msg::Processes(crate::app::world::fleet()));
+    let mut app = TestApp::with(crate::app::Options { readonly: true, ..crate::app::test_app::options() }, 120, 40);
+    app.send(crate::app::Msg::Processes(crate::app::test_app::fleet()));
     for entry in TABLE.iter().filter(|entry| entry.changes) {
-        assert!(matches!(entry.status(&world.state), Status::Refused(reason) if reason.contains("--readonly")), "{}", entry.label);
+        assert!(matches!(entry.status(&app.state), Status::Refused(reason) if reason.contains("--readonly")), "{}", entry.label);
     }
-    world.press("t d p T w W");
-    assert_eq!(world.take_effects(), []);
-    assert!(world.state.overlay.is_none());
+    app.press("t d p T w W");
+    assert_eq!(app.take_effects(), []);
+    assert!(app.state.overlay.is_none());
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::analysis::Vitals;
+use crate::analysis::RuntimeStats;
 use crate::model::{Contact, Process, RunState};
 
 use super::Row;
@@ -152,13 +152,13 @@ impl Column {
     }
 
     /// The figure of a watched process that stands in it.
-    pub fn figure(self, vitals: &Vitals) -> Option<f64> {
+    pub fn figure(self, stats: &RuntimeStats) -> Option<f64> {
         match self {
-            Self::Heap => vitals.heap,
-            Self::Allocation => vitals.allocation_rate,
-            Self::GcTime => vitals.gc_time_percent,
-            Self::Exceptions => vitals.exceptions,
-            Self::Queue => vitals.queue_length,
+            Self::Heap => stats.heap,
+            Self::Allocation => stats.allocation_rate,
+            Self::GcTime => stats.gc_time_percent,
+            Self::Exceptions => stats.exceptions,
+            Self::Queue => stats.queue_length,
             _ => None,
         }
     }
@@ -170,7 +170,7 @@ impl Column {
             Self::Cpu => row.process.usage.cpu_percent.is_none(),
             Self::User => row.process.user.is_none(),
             Self::Container => row.process.container.is_none(),
-            _ => self.is_watched() && row.pulse.and_then(|pulse| self.figure(&pulse.vitals)).is_none(),
+            _ => self.is_watched() && row.watch.and_then(|watch| self.figure(&watch.stats)).is_none(),
         }
     }
 
@@ -184,7 +184,7 @@ impl Column {
             Self::Cpu => tenths(left.usage.cpu_percent).cmp(&tenths(right.usage.cpu_percent)),
             Self::Memory => left.usage.rss_bytes.cmp(&right.usage.rss_bytes),
             Self::Heap | Self::Allocation | Self::GcTime | Self::Exceptions | Self::Queue => {
-                let figure = |row: &Row| row.pulse.and_then(|pulse| self.figure(&pulse.vitals)).unwrap_or(-1.0);
+                let figure = |row: &Row| row.watch.and_then(|watch| self.figure(&watch.stats)).unwrap_or(-1.0);
                 figure(a).total_cmp(&figure(b))
             }
             Self::Threads => left.usage.threads.cmp(&right.usage.threads),
@@ -212,7 +212,7 @@ fn caseless(a: &str, b: &str) -> Ordering {
 
 /// Order of states: recording with a health issue, recording, health issue, suspended, in trouble, running.
 fn urgency(row: &Row) -> u8 {
-    let is_ill = row.pulse.is_some_and(|pulse| pulse.ailment.is_some());
+    let is_ill = row.watch.is_some_and(|watch| watch.issue.is_some());
     match (&row.process.contact, row.process.run_state) {
         _ if row.recording => 4 + u8::from(is_ill),
         _ if is_ill => 3,

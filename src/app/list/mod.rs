@@ -15,8 +15,8 @@ pub use column::Column;
 pub use trend::Trend;
 
 use super::cursor::Cursor;
-use super::lints::Ailment;
-use super::watches::Pulse;
+use super::findings::HealthIssue;
+use super::watches::WatchStatus;
 use crate::analysis::{Field, Filter};
 use crate::model::{Contact, Process, ProcessKey, RunState};
 
@@ -33,7 +33,7 @@ pub struct Row {
     /// Whether it is being recorded.
     pub recording: bool,
     /// How it is, where it is watched.
-    pub pulse: Option<Pulse>,
+    pub watch: Option<WatchStatus>,
     /// Until when it counts as new.
     pub new_until: Option<Duration>,
     /// When it was found to have ended.
@@ -44,9 +44,9 @@ pub struct Row {
 
 impl Row {
     /// What is wrong with it, where it is watched and nothing worse is to be said of it.
-    pub fn ailment(&self) -> Option<Ailment> {
+    pub fn issue(&self) -> Option<HealthIssue> {
         let is_well_met = self.gone_at.is_none() && self.process.contact == Contact::Ok && self.process.run_state == RunState::Running;
-        self.pulse.filter(|_| is_well_met)?.ailment
+        self.watch.filter(|_| is_well_met)?.issue
     }
 
     fn passes(&self, filter: &Filter, scratch: &mut String) -> bool {
@@ -65,8 +65,8 @@ impl Row {
 
     /// State of the process, in a word. A health issue is shown while recording, too.
     pub fn word(&self) -> &'static str {
-        if let Some(ailment) = self.ailment() {
-            return ailment.word();
+        if let Some(issue) = self.issue() {
+            return issue.word();
         }
         match (&self.process.contact, self.process.run_state) {
             _ if self.gone_at.is_some() => "ended",
@@ -74,7 +74,7 @@ impl Row {
             (Contact::Trouble { kind, .. }, _) => kind.word(),
             (_, RunState::Suspended) => "suspended",
             (Contact::Unknown, _) => "connecting",
-            (Contact::Ok, RunState::Running) if self.pulse.is_some_and(|pulse| !pulse.automatic) => "watched",
+            (Contact::Ok, RunState::Running) if self.watch.is_some_and(|watch| !watch.automatic) => "watched",
             (Contact::Ok, RunState::Running) => "running",
         }
     }
@@ -214,7 +214,7 @@ impl ProcessList {
             trend: Trend::new(process.usage.cpu_percent),
             process,
             recording: false,
-            pulse: None,
+            watch: None,
             new_until,
             gone_at: None,
         }));
@@ -261,14 +261,14 @@ impl ProcessList {
     }
 
     /// Sets how watched processes are; `None` for those that are not watched.
-    pub(super) fn mark_pulses(&mut self, pulse: impl Fn(ProcessKey) -> Option<Pulse>) {
+    pub(super) fn mark_watches(&mut self, watch: impl Fn(ProcessKey) -> Option<WatchStatus>) {
         let mut changed = false;
         for row in &mut self.rows {
-            let now = pulse(row.process.key);
-            changed |= std::mem::replace(&mut row.pulse, now) != now;
+            let now = watch(row.process.key);
+            changed |= std::mem::replace(&mut row.watch, now) != now;
         }
         // What is not shown cannot be sorted by.
-        let watched = self.rows.iter().any(|row| row.pulse.is_some());
+        let watched = self.rows.iter().any(|row| row.watch.is_some());
         if !watched && self.sort.column.is_watched() {
             self.sort = Sort { column: Column::Cpu, descending: true };
         }

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::analysis::Vitals;
-use crate::app::world::{fleet, process};
+use crate::analysis::RuntimeStats;
+use crate::app::test_app::{fleet, process};
 
 fn names(list: &ProcessList) -> Vec<&str> {
     list.order.iter().map(|&index| list.rows[index].process.name.as_str()).collect()
@@ -18,17 +18,17 @@ fn list(filter: &str) -> ProcessList {
 fn it_sorts_by_every_column_both_ways() {
     for column in Column::ALL {
         let mut list = list("");
-        list.mark_pulses(|key| {
+        list.mark_watches(|key| {
             let figure = Some(f64::from(key.pid));
-            let vitals = Vitals {
+            let stats = RuntimeStats {
                 heap: figure,
                 allocation_rate: figure,
                 gc_time_percent: figure,
                 exceptions: figure,
                 queue_length: figure,
-                ..Vitals::default()
+                ..RuntimeStats::default()
             };
-            (key.pid > 1000).then_some(Pulse { vitals, ..Pulse::default() })
+            (key.pid > 1000).then_some(WatchStatus { stats, ..WatchStatus::default() })
         });
         // Once for the column, once more for the other direction.
         if list.sort().column != column {

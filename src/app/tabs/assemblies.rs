@@ -10,7 +10,7 @@ use crate::app::source::Source;
 use crate::model::Count;
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
-    let snapshot = &look.findings.snapshot.assemblies;
+    let snapshot = &look.analysis.snapshot.assemblies;
     // Those that were loaded during the recording first, the latest before the others.
     let mut assemblies: Vec<&Assembly> = snapshot.loaded.iter().collect();
     assemblies.sort_by_key(|assembly| std::cmp::Reverse(assembly.at));

@@ -40,7 +40,7 @@ pub(super) fn view(state: &State) -> Option<View<'_>> {
         ..View::new(list, cursor, empty)
     };
     Some(match origin {
-        CounterOrigin::Watch(watch) => View { heading: Some(heading(state, watch)), lints: watch.lints(), ..view },
+        CounterOrigin::Watch(watch) => View { heading: Some(heading(state, watch)), findings: watch.findings(), ..view },
         CounterOrigin::Recording(_) => view,
     })
 }
@@ -219,7 +219,7 @@ impl State {
     pub fn counters(&self) -> Option<&CountersSnapshot> {
         match self.counter_origin()? {
             CounterOrigin::Watch(watch) => watch.counters.as_deref(),
-            CounterOrigin::Recording(tracked) => Some(&tracked.value.findings.as_deref()?.snapshot.counters),
+            CounterOrigin::Recording(tracked) => Some(&tracked.value.analysis.as_deref()?.snapshot.counters),
         }
     }
 

@@ -34,8 +34,8 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 }
 
 fn figures(look: Look<'_>) -> Vec<Figure> {
-    let (findings, totals) = (look.findings, look.findings.snapshot.totals);
-    let rates = &findings.snapshot.rates;
+    let (analysis, totals) = (look.analysis, look.analysis.snapshot.totals);
+    let rates = &analysis.snapshot.rates;
     let mut all = vec![
         Figure::new("events", Count(totals.events), Role::Strong),
         Figure::new("rate", CountRate(look.rate(totals.events, rates.rate)), Role::Events),
@@ -46,10 +46,10 @@ fn figures(look: Look<'_>) -> Vec<Figure> {
         let at = Stopwatch(std::time::Duration::from_nanos(u64::try_from(hole.at).unwrap_or(0)));
         all.push(Figure::new("last loss", at, Role::Bad));
     }
-    all.push(Figure::new("kinds", findings.events.len(), Role::Text));
+    all.push(Figure::new("kinds", analysis.events.len(), Role::Text));
     all.push(Figure::new("threads", Count(totals.threads), Role::Text));
-    if findings.snapshot.unreadable > 0 {
-        all.push(Figure::new("undecodable", Count(findings.snapshot.unreadable), Role::Warning));
+    if analysis.snapshot.unreadable > 0 {
+        all.push(Figure::new("undecodable", Count(analysis.snapshot.unreadable), Role::Warning));
     }
     all
 }
@@ -57,7 +57,7 @@ fn figures(look: Look<'_>) -> Vec<Figure> {
 /// The kinds of events, the most frequent first.
 fn kinds(look: Look<'_>) -> View<'_> {
     let events = look.state.events();
-    let all = look.findings.snapshot.totals.events.max(1) as f64;
+    let all = look.analysis.snapshot.totals.events.max(1) as f64;
     let list =
         Table::new(events.clone(), |rate: &&EventRate| format!("{} {} {}", rate.event.provider, rate.event.event_id, rate.event.name))
             .column("COUNT", 6, Fit::Right, |rate| Cell::new(Count(rate.event.count), Role::Strong))
@@ -79,7 +79,7 @@ fn kinds(look: Look<'_>) -> View<'_> {
 
 /// The latest events, one by one.
 fn single(look: Look<'_>) -> View<'_> {
-    let recent = &look.findings.recent;
+    let recent = &look.analysis.recent;
     let events = look.state.single_events();
     let is_filtered = !look.state.views.filter(Tab::Events).is_empty();
     let list = rows(&events);
@@ -166,7 +166,7 @@ fn moment(at: i64) -> String {
 impl State {
     /// The kinds of events that the filter lets through, the most frequent first.
     pub fn events(&self) -> Vec<&EventRate> {
-        let all = self.findings().map(|findings| findings.events.as_slice()).unwrap_or_default();
+        let all = self.analysis().map(|analysis| analysis.events.as_slice()).unwrap_or_default();
         let [event, provider] = EventFilter::COLUMNS;
         let filter = self.views.filter(Tab::Events);
         let passes = |EventRate { event: kind, .. }: &&EventRate| {
@@ -177,7 +177,7 @@ impl State {
 
     /// The single events that the filter lets through with their stacks, the latest first.
     pub fn single_events(&self) -> Vec<&Traced> {
-        let all = self.findings().map(|findings| findings.recent.events.as_slice()).unwrap_or_default();
+        let all = self.analysis().map(|analysis| analysis.recent.events.as_slice()).unwrap_or_default();
         let filter = EventFilter::new(self.views.filter(Tab::Events).as_str());
         all.iter().filter(|(event, _)| filter.passes(&event.kind.provider, &event.kind.name)).collect()
     }

@@ -10,7 +10,7 @@ use crate::app::source::Source;
 use crate::model::{Count, CountRate};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
-    let exceptions = &look.findings.snapshot.exceptions;
+    let exceptions = &look.analysis.snapshot.exceptions;
     let mut figures = Vec::new();
     if exceptions.thrown > 0 {
         figures.push(Figure::new("thrown", Count(exceptions.thrown), Role::Strong));

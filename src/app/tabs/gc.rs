@@ -13,7 +13,7 @@ use crate::model::{ByteRate, Bytes, Count, Nanoseconds, Percent};
 const HIGH_SHARE: f64 = 0.1;
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
-    let gc = &look.findings.snapshot.gc;
+    let gc = &look.analysis.snapshot.gc;
     let Placed { list, cursor, .. } = collections(gc).place(look.state, Tab::Gc);
     let is_missing = gc.collections.iter().sum::<u64>() == 0 && gc.pauses.count == 0 && gc.allocations.is_none();
     let unmatched = if gc.recent.is_empty() { "No collection has ended yet." } else { "No collection matches the filter." };
@@ -47,7 +47,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 
 fn figures(look: Look<'_>, gc: &GcSnapshot) -> Vec<Figure> {
     let pauses = &gc.pauses;
-    let duration = look.findings.snapshot.recorded_ns.max(1) as f64;
+    let duration = look.analysis.snapshot.recorded_ns.max(1) as f64;
     let share = if look.over() { pauses.total_ns as f64 / duration } else { pauses.recent_share };
     let [gen0, gen1, gen2] = gc.collections.map(Count);
     let mut all = vec![
@@ -82,7 +82,7 @@ fn parts<'a>(look: Look<'a>, gc: &'a GcSnapshot) -> Option<Rows<'a>> {
     const NAMES: [&str; 5] = ["gen 0", "gen 1", "gen 2", "LOH", "POH"];
     let heap = gc.heap.as_ref()?;
     let known = if heap.pinned.is_some() { 5 } else { 4 };
-    let now = look.findings.snapshot.now;
+    let now = look.analysis.snapshot.now;
     let seconds = usize::try_from(now / 1_000_000_000 + 1).unwrap_or(1).min(300);
     let history = move |part: usize| {
         // A size stays until the next collection.

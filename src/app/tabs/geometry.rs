@@ -10,7 +10,7 @@ use crate::app::text::{width, wrap};
 /// Where the parts of a tab are. A part that has no room has no height or no width.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Geometry {
-    /// The line about the recording, and the findings below it.
+    /// The line about the recording, and the analysis below it.
     pub heading: Rect,
     /// The parts of the head. The filter stands at the end of the first line, also where there is no part.
     pub heads: Vec<Rect>,
@@ -36,7 +36,7 @@ impl Geometry {
     pub(super) fn new(view: &View<'_>, body: Rect, is_filtered: bool) -> Self {
         let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
         let lines = view.heading.as_ref().map_or(1, |lines| (lines.len() as u16).min(1 + area.height / 5));
-        let (heading, area) = split(area, lines + (view.lints.len() as u16).min(area.height / 4));
+        let (heading, area) = split(area, lines + (view.findings.len() as u16).min(area.height / 4));
         let room = area;
         // The filter stands in the first line of the head.
         let lines = view.head.iter().map(|head| head_lines(head, area)).sum::<u16>().max(u16::from(is_filtered));

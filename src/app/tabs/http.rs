@@ -9,7 +9,7 @@ use crate::app::source::Source;
 use crate::model::{Count, CountRate, Nanoseconds};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
-    let activities = &look.findings.snapshot.activities;
+    let activities = &look.analysis.snapshot.activities;
     let mut operations: Vec<&OperationSnapshot> = activities.operations.iter().collect();
     let time = |operation: &OperationSnapshot| operation.mean_ns.unwrap_or(0.0) * operation.ended as f64;
     operations.sort_by(|a, b| time(b).total_cmp(&time(a)).then(b.started.cmp(&a.started)));

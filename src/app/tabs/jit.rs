@@ -10,7 +10,7 @@ use crate::app::source::Source;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
-    let jit = &look.findings.snapshot.jit;
+    let jit = &look.analysis.snapshot.jit;
     let slowest = jit.time.as_ref().map(|time| time.slowest.as_slice()).unwrap_or_default();
     let methods: Vec<&SlowMethod> = slowest.iter().collect();
 
@@ -56,7 +56,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 }
 
 fn figures(look: Look<'_>) -> Vec<Figure> {
-    let jit = &look.findings.snapshot.jit;
+    let jit = &look.analysis.snapshot.jit;
     if jit.bodies == 0 {
         return Vec::new();
     }

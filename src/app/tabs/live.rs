@@ -4,7 +4,7 @@ use super::list::{Cell, Fit, Placed, Table};
 use super::view::{Figure, Head, Line, Role, View};
 use crate::analysis::{CounterSnapshot, CountersSnapshot};
 use crate::app::action::attach;
-use crate::app::lints::named;
+use crate::app::findings::named;
 use crate::app::live_threads::LiveThread;
 use crate::app::pane::Tab;
 use crate::app::state::State;
@@ -27,8 +27,8 @@ pub(super) fn view(state: &State, tab: Tab) -> Option<View<'_>> {
     };
     let key = row.process.key;
     let watch = state.watches.of(key);
-    let lints = watch.map(|watch| watch.lints().into_iter().filter(|lint| lint.tab == tab).collect()).unwrap_or_default();
-    Some(View { heading: Some(vec![heading(state, tab, counters.is_some())]), lints, graphs: state.graphs_of(graphs), ..view })
+    let findings = watch.map(|watch| watch.findings().into_iter().filter(|finding| finding.tab == tab).collect()).unwrap_or_default();
+    Some(View { heading: Some(vec![heading(state, tab, counters.is_some())]), findings, graphs: state.graphs_of(graphs), ..view })
 }
 
 /// Where the figures are from, and the key that records the rest.

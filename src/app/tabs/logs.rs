@@ -10,7 +10,7 @@ use crate::app::text::width;
 use crate::model::{Count, CountRate, Stopwatch};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
-    let logs = &look.findings.snapshot.logs;
+    let logs = &look.analysis.snapshot.logs;
     let messages: Vec<&LogMessage> = logs.recent.iter().collect();
     let count: u64 = logs.by_level.iter().sum();
     let mut figures = Vec::new();

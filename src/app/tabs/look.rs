@@ -8,7 +8,7 @@ use crate::app::pane::Tab;
 use crate::app::recordings::Tracked;
 use crate::app::source::Source;
 use crate::app::state::State;
-use crate::model::{Findings, NativeAotGap};
+use crate::model::{NativeAotGap, RecordingAnalysis};
 
 /// The recording that is shown, and what is in it.
 #[derive(Clone, Copy)]
@@ -18,14 +18,14 @@ pub struct Look<'a> {
     /// The recording.
     pub tracked: &'a Tracked,
     /// What is in it.
-    pub findings: &'a Findings,
+    pub analysis: &'a RecordingAnalysis,
 }
 
 impl<'a> Look<'a> {
     /// The recording that is shown; `None` where there is none, or nothing of it yet.
     pub fn new(state: &'a State) -> Option<Self> {
         let tracked = state.shown_recording()?;
-        Some(Self { state, tracked, findings: tracked.value.findings.as_deref()? })
+        Some(Self { state, tracked, analysis: tracked.value.analysis.as_deref()? })
     }
 
     /// Whether the recording has ended.
@@ -35,7 +35,7 @@ impl<'a> Look<'a> {
 
     /// A rate: over the last seconds, or over all of a recording that has ended.
     pub fn rate(&self, count: u64, recent: f64) -> f64 {
-        self.findings.rate(self.over(), count, recent)
+        self.analysis.rate(self.over(), count, recent)
     }
 
     /// A frame of a stack; where its method is not resolved, that is said.
@@ -61,7 +61,7 @@ impl<'a> Look<'a> {
 
     /// The samples that are shown: those of the chosen thread, or all.
     pub(super) fn counts(&self) -> Counts<'a> {
-        self.findings
+        self.analysis
             .profile(self.state.views.sampling.waiting)
             .count(SampleFilter { thread: self.state.shown_thread(), ..SampleFilter::ALL })
     }
@@ -84,7 +84,7 @@ impl<'a> Look<'a> {
             return (text, Role::Dim);
         }
         if source == Source::Samples
-            && let Some(kernel) = KernelSamples::among(self.findings.events.iter().map(|rate| &rate.event))
+            && let Some(kernel) = KernelSamples::among(self.analysis.events.iter().map(|rate| &rate.event))
         {
             return (format!("No samples of the runtime, but {kernel}."), Role::Dim);
         }

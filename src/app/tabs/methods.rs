@@ -46,7 +46,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
 /// Whether the samples are those of the kernel.
 fn is_cpu(look: Look<'_>) -> bool {
     let sampling = &look.state.views.sampling;
-    look.findings.cpu.is_some() && !sampling.waiting && sampling.shape != Shape::Threads
+    look.analysis.cpu.is_some() && !sampling.waiting && sampling.shape != Shape::Threads
 }
 
 fn figures(counts: &Counts<'_>, is_cpu: bool) -> Vec<Figure> {

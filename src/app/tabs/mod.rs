@@ -30,7 +30,7 @@ pub use look::Look;
 pub use overview::{Graph, LABELS, Layer, Overview, OverviewLayout};
 pub use view::{Chart, Figure, Head, Line, Plot, Role, Side, Sign, View};
 
-use super::lints::lints;
+use super::findings::findings;
 use super::pane::Tab;
 use super::state::State;
 
@@ -66,7 +66,7 @@ impl State {
             Tab::Jit => jit::view(look()?),
             Tab::Assemblies => assemblies::view(look()?),
         };
-        let found = look().map(|look| lints(&look.findings.snapshot, look.over())).unwrap_or_default();
-        Some(View { lints: found.into_iter().filter(|lint| lint.tab == tab).collect(), ..view })
+        let found = look().map(|look| findings(&look.analysis.snapshot, look.over())).unwrap_or_default();
+        Some(View { findings: found.into_iter().filter(|finding| finding.tab == tab).collect(), ..view })
     }
 }

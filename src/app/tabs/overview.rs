@@ -12,7 +12,7 @@ use crate::app::list::Row;
 use crate::app::state::State;
 use crate::app::text::wrap;
 use crate::app::usage::History;
-use crate::app::watches::Finding;
+use crate::app::watches::CurrentFinding;
 use crate::model::{Age, ByteRate, Bytes, Capability, Count, CountRate, Process, is_elsewhere, seen_here, temporary_folder};
 
 /// A figure over time.
@@ -42,7 +42,7 @@ pub struct Overview<'a> {
     /// The row of the process.
     pub row: &'a Row,
     /// The worst first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<CurrentFinding>,
     /// Whether its counters are known, so that no finding means that none of them is too high.
     pub is_watched: bool,
     /// What keeps figures from being shown, and what to do about it.
@@ -233,7 +233,7 @@ impl State {
             Some(Graph { title, now: format!("{}{more}", unit(now)), unit, layers: vec![Layer { label: String::new(), role, values }] })
         };
         let figure = |title, unit, role, counter: Option<&CounterSnapshot>| single(title, unit, role, &history(counter?), String::new());
-        let of = |name: &str| counters.and_then(|counters| crate::app::lints::named(counters, name));
+        let of = |name: &str| counters.and_then(|counters| crate::app::findings::named(counters, name));
         let either = |one: &str, other: &str| of(one).or_else(|| of(other));
         let hosting = |name: &str| {
             let mut all = counters?.counters.iter();
@@ -318,7 +318,7 @@ fn seconds(history: &[(i64, f64)]) -> Vec<f64> {
 fn heap(counters: &CountersSnapshot) -> Option<Graph> {
     const PARTS: [(&str, &str); 5] =
         [("gen 2", "gen-2-size"), ("LOH", "loh-size"), ("POH", "poh-size"), ("gen 1", "gen-1-size"), ("gen 0", "gen-0-size")];
-    let of = |name| crate::app::lints::named(counters, name);
+    let of = |name| crate::app::findings::named(counters, name);
     let total = of("gc-heap-size").or_else(|| of("dotnet.gc.last_collection.heap.size"))?;
     let whole = seconds(&history(total));
     let now = Bytes(*whole.last()? as u64).to_string();
@@ -385,7 +385,7 @@ fn collections(counters: &[Option<&CounterSnapshot>; 3]) -> Option<Graph> {
 fn facts(row: &Row, uptime: Age) -> Vec<Figure> {
     let process = &row.process;
     let is_well = process.contact.reason().is_none() && row.gone_at.is_none();
-    let state = if row.ailment().is_some() {
+    let state = if row.issue().is_some() {
         Role::Bad
     } else if is_well {
         Role::Good

@@ -13,7 +13,7 @@ use crate::clr::payload::AdjustmentReason;
 use crate::model::{Count, CountRate, Nanoseconds};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
-    let (pool, locks) = (&look.findings.snapshot.thread_pool, &look.findings.snapshot.contention);
+    let (pool, locks) = (&look.analysis.snapshot.thread_pool, &look.analysis.snapshot.contention);
     let is_pool_known = pool.workers.is_some() || !pool.adjustments.is_empty() || pool.throughput.is_some() || pool.threads_created > 0;
     let mut head = vec![
         if is_pool_known { Head::Figures(pool_figures(pool)) } else { missing(look, "thread pool", Source::ThreadPool) },

@@ -4,7 +4,7 @@ use super::list::Rows;
 use super::overview::Graph;
 use crate::analysis::Timeline;
 use crate::app::cursor::Cursor;
-use crate::app::lints::Lint;
+use crate::app::findings::Finding;
 
 /// What a style stands for; a theme says how it looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,7 +149,7 @@ pub struct View<'a> {
     /// What stands above everything else instead of the line about the recording.
     pub heading: Option<Vec<Line>>,
     /// What asks for a look here.
-    pub lints: Vec<Lint>,
+    pub findings: Vec<Finding>,
     /// What stands above the charts and the list.
     pub head: Vec<Head>,
     /// A small table above the charts, where there is room for it.
@@ -177,7 +177,7 @@ impl<'a> View<'a> {
     pub(super) fn new(list: Rows<'a>, cursor: Cursor, empty: impl Into<String>) -> Self {
         Self {
             heading: None,
-            lints: Vec::new(),
+            findings: Vec::new(),
             head: Vec::new(),
             summary: None,
             charts: Vec::new(),

@@ -24,7 +24,7 @@ pub(in crate::app) fn ask(state: &mut State) -> Vec<Effect> {
     unasked.into_iter().map(ask).collect()
 }
 
-/// Has the file of the recording that is shown read, where its findings were released while it was not shown.
+/// Has the file of the recording that is shown read, where its analysis was released while it was not shown.
 pub(in crate::app) fn ask_again(state: &mut State) -> Option<Effect> {
     let id = state.shown_recording()?.value.id;
     let (key, path) = state.recordings.released(id)?;
@@ -64,14 +64,14 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
             return Vec::new();
         }
     };
-    let FileContents { findings, bytes, end, duration, complete, trouble } = contents;
+    let FileContents { analysis, bytes, end, duration, complete, trouble } = contents;
     file.complete = Some(complete);
     if file.span().is_none() {
         file.end = Some(end);
     }
     let path = file.path();
     let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete, file: Some(path.clone()), trouble };
-    let totals = findings.snapshot.totals;
+    let totals = analysis.snapshot.totals;
     let recording = Recording {
         id: file.recording(),
         key: file.key,
@@ -91,7 +91,7 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
         kept: None,
         kernel: None,
         scheduling: None,
-        findings: Some(findings),
+        analysis: Some(analysis),
     };
     state.recordings.put(recording, state.now.elapsed);
     Vec::new()

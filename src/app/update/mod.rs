@@ -59,7 +59,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         }
         Msg::FileProgress { ticket, bytes } => files::progress(state, ticket, bytes),
         Msg::FileRead { ticket, result } => files::read(state, ticket, result),
-        Msg::Watched { ticket, counters } => watching::heard(state, ticket, counters),
+        Msg::Watched { ticket, counters } => watching::apply(state, ticket, counters),
         Msg::WatchEnded { ticket, trouble } => watching::ended(state, ticket, trouble),
         Msg::Launched { ticket, recording } => process::launched(state, ticket, *recording),
         Msg::Wrote { ticket, lines } => process::wrote(state, ticket, lines),

@@ -191,7 +191,7 @@ pub(in crate::app) fn wrote(state: &mut State, ticket: Ticket, lines: Arc<[SafeT
     {
         state.dirty |= view.follow(&lines);
     }
-    state.jobs.hear(ticket, lines);
+    state.jobs.apply(ticket, lines);
     Vec::new()
 }
 

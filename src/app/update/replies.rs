@@ -68,7 +68,7 @@ pub(super) fn recording(state: &mut State, recording: Recording) -> Vec<Effect> 
     let id = recording.id;
     let (bytes, events, dropped) = (recording.bytes, recording.events, recording.dropped);
     let kernel = recording.kernel.clone().map(|kernel| (kernel.to_string(), Stopwatch(recording.elapsed)));
-    match state.recordings.hear(recording, state.now.elapsed) {
+    match state.recordings.apply(recording, state.now.elapsed) {
         Change::Nothing => return Vec::new(),
         Change::Numbers if state.pause.is_some() => return Vec::new(),
         Change::Numbers | Change::Phase => {}

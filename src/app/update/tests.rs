@@ -17,9 +17,9 @@ mod trace_form;
 mod views;
 mod watching;
 
-use crate::app::world::World;
+use crate::app::test_app::TestApp;
 
-impl World {
+impl TestApp {
     /// What is said in the corner, newest first.
     fn said(&self) -> Vec<String> {
         self.state.toasts.shown(self.now.elapsed).map(|toast| toast.text.to_string()).collect()

@@ -124,8 +124,8 @@ fn turn_off(state: &mut State, key: ProcessKey) -> Effect {
 }
 
 /// What a watched process publishes.
-pub(in crate::app) fn heard(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>) -> Vec<Effect> {
-    if state.watches.hear(ticket, counters, state.pause.is_some(), state.now.elapsed) {
+pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>) -> Vec<Effect> {
+    if state.watches.apply(ticket, counters, state.pause.is_some(), state.now.elapsed) {
         mark(state);
         state.dirty = true;
     }
@@ -148,5 +148,5 @@ pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<S
 /// Tells the table what is known of watched processes.
 pub(in crate::app) fn mark(state: &mut State) {
     let watches = &state.watches;
-    state.list.mark_pulses(|key| watches.of(key).map(crate::app::Watch::pulse));
+    state.list.mark_watches(|key| watches.of(key).map(crate::app::Watch::watch));
 }

@@ -52,7 +52,7 @@ pub(super) struct ScannedProcess {
     pub(super) library: Option<Option<PathBuf>>,
     /// Whether it has more than one thread. A runtime always has.
     pub(super) has_threads: bool,
-    /// Whether it was started with the wish to wait for a resume.
+    /// Whether it was started with the request to wait for a resume.
     pub(super) asks_to_suspend: bool,
     inode: u64,
     counted: u64,

@@ -78,7 +78,7 @@ impl Driver {
     /// Until the stream ends by itself (`None`) or there is a reason to stop it.
     async fn record(&mut self) -> Option<StoppedBy> {
         let (progress, session) = (self.progress.clone(), self.session.clone());
-        let mut findings = progress.findings.subscribe();
+        let mut analysis = progress.analysis.subscribe();
         let deadline = async |duration: Option<Duration>, begun: Instant| match duration {
             Some(duration) => sleep_until(begun + duration).await,
             None => pending().await,
@@ -90,7 +90,7 @@ impl Driver {
                 () = session.ended() => return None,
                 _ = self.ticks.tick() => self.step(),
                 // New names, or samples without: neither waits for the next step.
-                Ok(()) = findings.changed() => self.publish(Instant::now(), self.progress.totals()),
+                Ok(()) = analysis.changed() => self.publish(Instant::now(), self.progress.totals()),
                 Ok(()) = self.requests.changed() => {
                     self.handle_request();
                     return Some(StoppedBy::Interrupt);
@@ -216,7 +216,7 @@ impl Driver {
         self.recording.unanalysed = self.progress.unanalysed.load(Ordering::Relaxed);
         self.recording.kept = *self.progress.kept.borrow();
         self.recording.scheduling.clone_from(&self.progress.scheduling.borrow());
-        self.recording.findings = self.progress.findings.borrow().clone();
+        self.recording.analysis = self.progress.analysis.borrow().clone();
         // The receiver may be gone; the file is finished all the same.
         let _ = self.publish.send(self.recording.clone());
     }

@@ -75,7 +75,7 @@ async fn both_halves_are_in_one_file() {
     let service = service(right());
     let recorder = service.start().await;
     let recording = until(&recorder, goes).await;
-    assert!(recording.findings.is_some() || recording.events > 0, "what comes is analysed");
+    assert!(recording.analysis.is_some() || recording.events > 0, "what comes is analysed");
     assert!(!service.file().exists());
     assert_eq!(service.partial().metadata().unwrap().permissions().mode() & 0o777, 0o600);
     recorder.stop();

@@ -149,7 +149,7 @@ async fn a_count_that_stands_still_does_not_hold_up_the_reading() {
     let bytes = stream(events);
     let (pumped, mut writing, progress) = pump(File::options().read(true).write(true).create_new(true).open(&file).unwrap());
     // Whoever counts waits here when it publishes.
-    let held = progress.findings.borrow();
+    let held = progress.analysis.borrow();
     writing.set_write_timeout(Some(PATIENCE)).unwrap();
     writing.write_all(&bytes).expect("nobody reads");
     // All but what the socket may hold.

@@ -38,7 +38,7 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) const COUNT: usize = Self::RundownComplete as usize + 1;
 
-    /// Whether it comes whatever providers the session asked for.
+    /// Whether it comes whatever providers the session requested.
     pub(super) fn is_unasked(self) -> bool {
         matches!(self, Self::ProcessInfo | Self::MethodRundown | Self::ModuleRundown | Self::RundownComplete)
     }

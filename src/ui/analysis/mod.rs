@@ -12,7 +12,7 @@ use ratatui::style::Style;
 
 use crate::app::action::{Action, Status, entry};
 use crate::app::tabs::phase_badge;
-use crate::app::{Answer, Lint, State, Tab, Tracked, Typing};
+use crate::app::{Answer, Finding, State, Tab, Tracked, Typing};
 use crate::model::{Count, Phase, Stopwatch};
 
 use super::canvas::{Canvas, width};
@@ -32,7 +32,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) -> Option
             }
             (None, None) => {}
         }
-        warnings(canvas, state, &view.lints.iter().collect::<Vec<_>>(), area, area.height);
+        warnings(canvas, state, &view.findings.iter().collect::<Vec<_>>(), area, area.height);
         return tab::draw(canvas, state, &view, &geometry);
     }
     let area = Rect { x: body.x + 1, width: body.width.saturating_sub(2), ..body };
@@ -111,7 +111,7 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect
         0 => String::new(),
         events => format!("   {} not analysed", Count(events)),
     };
-    let problems = match recording.findings.as_ref().map_or(0, |findings| findings.snapshot.totals.problems) {
+    let problems = match recording.analysis.as_ref().map_or(0, |analysis| analysis.snapshot.totals.problems) {
         0 => String::new(),
         1 => "   1 problem in the stream".to_owned(),
         problems => format!("   {} problems in the stream", Count(problems)),
@@ -135,21 +135,21 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect
 }
 
 /// Writes what asks for a look, a line each, no more than `most`. Says how many lines it took.
-pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Lint], area: Rect, most: u16) -> u16 {
+pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Finding], area: Rect, most: u16) -> u16 {
     let mut lines = 0;
-    for (lint, y) in found.iter().zip(area.y..area.bottom().min(area.y.saturating_add(most))) {
-        finding(canvas, state, lint, "", canvas.theme.warn, Rect { y, ..area });
+    for (finding, y) in found.iter().zip(area.y..area.bottom().min(area.y.saturating_add(most))) {
+        draw_finding(canvas, state, finding, "", canvas.theme.warn, Rect { y, ..area });
         lines += 1;
     }
     lines
 }
 
 /// Writes what asks for a look into a line, with its age where that is known.
-pub(super) fn finding(canvas: &mut Canvas<'_>, state: &State, lint: &Lint, age: &str, style: Style, area: Rect) {
+pub(super) fn draw_finding(canvas: &mut Canvas<'_>, state: &State, finding: &Finding, age: &str, style: Style, area: Rect) {
     let theme = canvas.theme;
-    let start = [(theme.glyphs.trouble, style), (" ", style), (lint.finding.as_str(), style), (age, theme.dim), (": ", theme.dim)];
-    let advice = state.advice(lint);
-    let why = [(lint.why, theme.text), (if advice.is_empty() { "" } else { ".  " }, theme.dim)];
+    let start = [(theme.glyphs.trouble, style), (" ", style), (finding.text.as_str(), style), (age, theme.dim), (": ", theme.dim)];
+    let advice = state.advice(finding);
+    let why = [(finding.why, theme.text), (if advice.is_empty() { "" } else { ".  " }, theme.dim)];
     let advice = [(advice.as_str(), theme.accent)];
     // What to press matters more than why.
     let columns = |pieces: &[(&str, Style)]| pieces.iter().map(|(text, _)| width(text)).sum::<u16>();

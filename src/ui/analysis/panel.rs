@@ -68,7 +68,7 @@ impl History<'_> {
 
 /// Draws curves with their time below: two side by side, or the first alone where there is no room for both.
 pub(super) fn histories(canvas: &mut Canvas<'_>, look: &Look<'_>, area: Rect, histories: &[History<'_>]) {
-    let now = look.findings.snapshot.now;
+    let now = look.analysis.snapshot.now;
     let half = area.width.saturating_sub(3) / 2;
     let (left, right) = if area.width >= 70 && histories.len() > 1 { beside(area, half) } else { (area, Rect { width: 0, ..area }) };
     for (history, area) in histories.iter().zip([left, right]) {

@@ -4,22 +4,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::app::world::{START_UNIX_MS, World, fleet, metered, options, published, recording};
+use crate::app::test_app::{START_UNIX_MS, TestApp, fleet, metered, options, published, recording};
 use crate::app::{Effect, JobResult, Msg, Options};
 use crate::model::{
     FileContents, Kept, KernelTrace, Outcome, PacketCounts, Phase, ProducerReport, Recording, SafeText, StoppedBy, ThreadUse, TraceFile,
 };
 
-use super::findings::{empty, scripted};
+use super::analysis::{empty, scripted};
 
 /// A scene's name, and how to get there in a terminal of some size.
-type Scene = (&'static str, fn(u16, u16) -> World);
+type Scene = (&'static str, fn(u16, u16) -> TestApp);
 
 /// All scenes.
 pub(crate) const SCENES: [Scene; 77] = [
-    ("first", |w, h| World::new(w, h)),
+    ("first", |w, h| TestApp::new(w, h)),
     ("none", none),
-    ("table", World::populated),
+    ("table", TestApp::populated),
     ("trouble", |w, h| keyed(w, h, "G")),
     ("denied", |w, h| keyed(w, h, "/node⏎")),
     ("container", |w, h| keyed(w, h, "/web⏎⏎")),
@@ -31,9 +31,9 @@ pub(crate) const SCENES: [Scene; 77] = [
     ("done", done),
     ("operations", operations),
     ("export", |w, h| {
-        let mut world = tracing(w, h, 42, Phase::Recording);
-        world.press("E");
-        world
+        let mut app = tracing(w, h, 42, Phase::Recording);
+        app.press("E");
+        app
     }),
     ("exporting", exporting),
     ("dump", |w, h| keyed(w, h, "d")),
@@ -81,9 +81,9 @@ pub(crate) const SCENES: [Scene; 77] = [
     ("compilation", |w, h| analysed(w, h, "9⇥⇥⇥↓")),
     ("assemblies", |w, h| analysed(w, h, "0⇤")),
     ("nothing-more", |w, h| {
-        let mut world = not_recorded(w, h);
-        world.press("0⇤");
-        world
+        let mut app = not_recorded(w, h);
+        app.press("0⇤");
+        app
     }),
     ("not-recorded", not_recorded),
     ("idle-filter", |w, h| keyed(w, h, "⏎8/gc")),
@@ -99,57 +99,57 @@ pub(crate) const SCENES: [Scene; 77] = [
     ("not-watched", |w, h| keyed(w, h, "⏎9")),
     ("file", opened),
     ("file-part", |w, h| {
-        let mut world = opened(w, h);
-        world.press("{b{2");
-        world
+        let mut app = opened(w, h);
+        app.press("{b{2");
+        app
     }),
     ("files", |w, h| {
-        let mut world = opened(w, h);
-        world.press("qz");
-        world
+        let mut app = opened(w, h);
+        app.press("qz");
+        app
     }),
     ("sick", |w, h| watching(w, h, "/inventory⏎⏎")),
     // Of two that are recorded one is sick.
     ("sick-recorded", |w, h| watching(w, h, "t/inventory⏎t/⎋")),
 ];
 
-fn keyed(width: u16, height: u16, keys: &str) -> World {
-    let mut world = World::populated(width, height);
-    world.press(keys);
-    world
+fn keyed(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = TestApp::populated(width, height);
+    app.press(keys);
+    app
 }
 
 /// All are watched, and one of them stands for its collector.
-fn watching(width: u16, height: u16, keys: &str) -> World {
-    let mut world = keyed(width, height, "W");
+fn watching(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = keyed(width, height, "W");
     let well = published(61.4, 4.2e6, 1.3, 3.0, 0.0);
-    world.tell(&[well.clone(), published(212.0, 31e6, 3.8, 120.0, 2.0), published(1_730.0, 912e6, 38.2, 0.0, 31.0), well]);
-    world.press(keys);
-    world
+    app.publish(&[well.clone(), published(212.0, 31e6, 3.8, 120.0, 2.0), published(1_730.0, 912e6, 38.2, 0.0, 31.0), well]);
+    app.press(keys);
+    app
 }
 
 /// A recorded file is open that was read: fifty seconds of it.
-pub(crate) fn opened(width: u16, height: u16) -> World {
+pub(crate) fn opened(width: u16, height: u16) -> TestApp {
     let path = PathBuf::from("/srv/traces/OrderService_4242.nettrace.partial");
     let file = TraceFile { path, bytes: 182_000_000, process_id: 4242, start_unix_ms: START_UNIX_MS };
-    let mut world = World::with(Options { files: vec![file], ..options() }, width, height);
-    world.send(Msg::Tick);
-    let Some(Effect::ReadFile { ticket, .. }) = world.take_effects().pop() else { unreachable!("it is read at once") };
+    let mut app = TestApp::with(Options { files: vec![file], ..options() }, width, height);
+    app.send(Msg::Tick);
+    let Some(Effect::ReadFile { ticket, .. }) = app.take_effects().pop() else { unreachable!("it is read at once") };
     let contents = FileContents {
-        findings: scripted(),
+        analysis: scripted(),
         bytes: 182_000_000,
         end: 50_000_000_000,
         duration: Duration::from_secs(42),
         complete: false,
         trouble: Some("cut off: 311 bytes after the last whole block at byte 181999689".into()),
     };
-    world.send(Msg::FileRead { ticket, result: Ok(contents) });
-    world
+    app.send(Msg::FileRead { ticket, result: Ok(contents) });
+    app
 }
 
 /// The selected process is watched, and sick in two ways.
-fn sick_overview(width: u16, height: u16) -> World {
-    let mut world = keyed(width, height, "w");
+fn sick_overview(width: u16, height: u16) -> TestApp {
+    let mut app = keyed(width, height, "w");
     let mut counters = (*published(331.0, 212e6, 38.2, 120.0, 2.0)).clone();
     let [rate, gauge] = ["exception-count", "gc-heap-size"].map(|name| {
         let mut all = counters.counters.iter();
@@ -172,49 +172,49 @@ fn sick_overview(width: u16, height: u16) -> World {
     }
     let counters = Arc::new(counters);
     for _ in 0..2 {
-        world.tell(std::slice::from_ref(&counters));
-        world.wait(21_000);
+        app.publish(std::slice::from_ref(&counters));
+        app.wait(21_000);
     }
-    world
+    app
 }
 
 /// The same in a tab, of a process that is not recorded.
-fn live(width: u16, height: u16, keys: &str) -> World {
-    let mut world = sick_overview(width, height);
-    world.press(keys);
+fn live(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = sick_overview(width, height);
+    app.press(keys);
     for look in [1, 2] {
         let threads = threads().iter().map(|thread| ThreadUse { cpu: thread.cpu * look / 2, ..thread.clone() }).collect::<Vec<_>>();
-        let asked = world.effects.iter().rev().find_map(|effect| match effect {
+        let asked = app.effects.iter().rev().find_map(|effect| match effect {
             Effect::ListThreads { ticket, .. } => Some(*ticket),
             _ => None,
         });
         if let Some(ticket) = asked {
-            world.wait(60_000);
-            world.send(Msg::Threads { ticket, threads });
-            world.send(Msg::Processes(fleet()));
+            app.wait(60_000);
+            app.send(Msg::Threads { ticket, threads });
+            app.send(Msg::Processes(fleet()));
         }
     }
-    world
+    app
 }
 
 /// The selected process is watched, with its meters.
-fn counting(width: u16, height: u16, keys: &str) -> World {
-    let mut world = keyed(width, height, "w⏎9");
-    world.tell(&[metered()]);
-    world.press(keys);
-    world
+fn counting(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = keyed(width, height, "w⏎9");
+    app.publish(&[metered()]);
+    app.press(keys);
+    app
 }
 
 /// Keywords are offered while a provider is typed.
-fn providers(width: u16, height: u16) -> World {
-    let mut world = keyed(width, height, "O⇥");
-    world.send(Msg::Paste("Microsoft-Windows-DotNETRuntime:g".to_owned()));
-    world
+fn providers(width: u16, height: u16) -> TestApp {
+    let mut app = keyed(width, height, "O⇥");
+    app.send(Msg::Paste("Microsoft-Windows-DotNETRuntime:g".to_owned()));
+    app
 }
 
 /// Nothing is there that events in the kernel take.
-fn tracepoints_missing(width: u16, height: u16) -> World {
-    let mut world = keyed(width, height, "O⇤⇤");
+fn tracepoints_missing(width: u16, height: u16) -> TestApp {
+    let mut app = keyed(width, height, "O⇤⇤");
     let missing = [
         "the kernel has none: it takes Linux 6.4 or newer, built with CONFIG_USER_EVENTS",
         "tracefs is not mounted: run `mount -t tracefs tracefs /sys/kernel/tracing` as root",
@@ -222,74 +222,74 @@ fn tracepoints_missing(width: u16, height: u16) -> World {
         "the runtime is too old: it needs .NET 10",
     ];
     let key = recording(1, 0, Phase::Starting).key;
-    world.send(Msg::TracepointsMissing { key, missing: missing.map(Into::into).to_vec() });
-    world
+    app.send(Msg::TracepointsMissing { key, missing: missing.map(Into::into).to_vec() });
+    app
 }
 
 /// Events of the selected process go to tracepoints.
-fn into_kernel(width: u16, height: u16, keys: &str) -> World {
-    let mut world = keyed(width, height, "⏎t");
+fn into_kernel(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = keyed(width, height, "⏎t");
     let kernel = Some(KernelTrace { tracepoints: vec!["all".to_owned(), "gc".to_owned()], session: Some("0x7f12c0a5e010".to_owned()) });
     let begun = Recording { kernel, file: PathBuf::new(), ..recording(1, 42, Phase::Recording) };
-    world.send(Msg::Recording(Box::new(Recording { bytes: 0, events: 0, dropped: 0, history: Vec::new(), ..begun })));
-    world.press(keys);
-    world
+    app.send(Msg::Recording(Box::new(Recording { bytes: 0, events: 0, dropped: 0, history: Vec::new(), ..begun })));
+    app.press(keys);
+    app
 }
 
-fn wrong_answers(width: u16, height: u16) -> World {
-    let mut world = keyed(width, height, "O");
+fn wrong_answers(width: u16, height: u16) -> TestApp {
+    let mut app = keyed(width, height, "O");
     for answer in ["gc-verbos", "", "", "lots", "0xzz", "soon"] {
-        world.press("⌃u");
-        world.send(Msg::Paste(answer.to_owned()));
-        world.press("⇥");
+        app.press("⌃u");
+        app.send(Msg::Paste(answer.to_owned()));
+        app.press("⇥");
     }
-    world.press("⇤⇤⇤");
-    world
+    app.press("⇤⇤⇤");
+    app
 }
 
 /// A program was started, wrote something, and ended.
-fn ran(width: u16, height: u16) -> World {
-    let mut world = keyed(width, height, "aG⏎dotnet␣app.dll⇥⇥⇥y");
+fn ran(width: u16, height: u16) -> TestApp {
+    let mut app = keyed(width, height, "aG⏎dotnet␣app.dll⇥⇥⇥y");
     // In a terminal that is too small nothing is.
-    let Some(ticket) = world.last_ticket() else { return world };
+    let Some(ticket) = app.last_ticket() else { return app };
     let error =
         "Unhandled exception. System.InvalidOperationException: Sequence contains no matching element, whatever was looked for in it";
     let mut lines: Vec<SafeText> = (1..=40).map(|order| format!("order {order} is done").into()).collect();
     lines.extend([error, "   at Shop.Orders.Find(Int32 id)", "   at Shop.Program.Main()"].map(SafeText::new));
-    world.send(Msg::Wrote { ticket, lines: lines.into() });
-    world.wait(3000);
-    world.send(Msg::JobDone { ticket, result: Ok(JobResult { note: Some("It ended with 134".into()), ..JobResult::default() }) });
-    world.wait(10_000);
-    world
+    app.send(Msg::Wrote { ticket, lines: lines.into() });
+    app.wait(3000);
+    app.send(Msg::JobDone { ticket, result: Ok(JobResult { note: Some("It ended with 134".into()), ..JobResult::default() }) });
+    app.wait(10_000);
+    app
 }
 
 /// A recording is exported while it goes on.
-fn exporting(width: u16, height: u16) -> World {
-    let mut world = tracing(width, height, 42, Phase::Recording);
-    world.press("E→⏎");
-    if let Some(ticket) = world.last_ticket() {
-        world.send(Msg::JobProgress { ticket, percent: 45 });
+fn exporting(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
+    app.press("E→⏎");
+    if let Some(ticket) = app.last_ticket() {
+        app.send(Msg::JobProgress { ticket, percent: 45 });
     }
-    world.wait(10_000);
-    world.press("0");
-    world
+    app.wait(10_000);
+    app.press("0");
+    app
 }
 
 /// A port is served, and is to be no longer.
-fn close_port(width: u16, height: u16) -> World {
-    let mut world = World::with(Options { port: Some("/tmp/dn-top.port".into()), ..options() }, width, height);
+fn close_port(width: u16, height: u16) -> TestApp {
+    let mut app = TestApp::with(Options { port: Some("/tmp/dn-top.port".into()), ..options() }, width, height);
     let mut processes = fleet();
     processes.iter_mut().for_each(|process| process.on_port = process.contact.is_attachable());
-    world.send(Msg::Processes(processes));
-    world.press("P");
-    world
+    app.send(Msg::Processes(processes));
+    app.press("P");
+    app
 }
 
 /// The tracing service has two sessions, and does not take all of one.
-fn served(width: u16, height: u16) -> World {
-    let mut world = keyed(width, height, "F⇥⇥→⏎");
-    if let Some(ticket) = world.last_ticket() {
-        let mut report = |report| world.send(Msg::Producer { ticket, report });
+fn served(width: u16, height: u16) -> TestApp {
+    let mut app = keyed(width, height, "F⇥⇥→⏎");
+    if let Some(ticket) = app.last_ticket() {
+        let mut report = |report| app.send(Msg::Producer { ticket, report });
         report(ProducerReport::Connected("/run/perfetto/traced-producer.sock".into()));
         let processes = || vec!["OrderService (42)".into(), "WebGateway (97)".into()];
         report(ProducerReport::Started {
@@ -301,61 +301,61 @@ fn served(width: u16, height: u16) -> World {
         report(ProducerReport::Progress { instance: 1, packets: PacketCounts { packets: 123_456, bytes: 7_100_000, dropped: 789 } });
         report(ProducerReport::Progress { instance: 2, packets: PacketCounts { packets: 456, bytes: 9_100, dropped: 0 } });
     }
-    world.wait(20_000);
-    world.press("F");
-    world
+    app.wait(20_000);
+    app.press("F");
+    app
 }
 
-fn flight(width: u16, height: u16) -> World {
-    let mut world = tracing(width, height, 42, Phase::Recording);
+fn flight(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
     let kept = Some(Kept { bytes: 38_000_000, span: Duration::from_secs(130) });
-    world.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 432, Phase::Recording) })));
-    world
+    app.send(Msg::Recording(Box::new(Recording { kept, ..recording(1, 432, Phase::Recording) })));
+    app
 }
 
-fn none(width: u16, height: u16) -> World {
-    let mut world = World::with(Options { readonly: true, demo: true, ..options() }, width, height);
-    world.send(Msg::Processes(Vec::new()));
-    world
+fn none(width: u16, height: u16) -> TestApp {
+    let mut app = TestApp::with(Options { readonly: true, demo: true, ..options() }, width, height);
+    app.send(Msg::Processes(Vec::new()));
+    app
 }
 
-fn environment(width: u16, height: u16) -> World {
-    let mut world = keyed(width, height, "e");
-    world.answer();
-    world.press("↓↓↓↓↓v↑");
-    world
+fn environment(width: u16, height: u16) -> TestApp {
+    let mut app = keyed(width, height, "e");
+    app.answer();
+    app.press("↓↓↓↓↓v↑");
+    app
 }
 
-fn tracing(width: u16, height: u16, seconds: u64, phase: Phase) -> World {
-    let mut world = keyed(width, height, "⏎t");
-    world.wait(1000);
-    world.send(Msg::Recording(Box::new(recording(1, seconds, phase))));
-    world
+fn tracing(width: u16, height: u16, seconds: u64, phase: Phase) -> TestApp {
+    let mut app = keyed(width, height, "⏎t");
+    app.wait(1000);
+    app.send(Msg::Recording(Box::new(recording(1, seconds, phase))));
+    app
 }
 
-fn analysed(width: u16, height: u16, keys: &str) -> World {
-    let mut world = tracing(width, height, 42, Phase::Recording);
+fn analysed(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
     let what = ["dotnet-common", "dotnet-sampled-thread-time", "gc-verbose", "contention"].map(str::to_owned).to_vec();
-    world.send(Msg::Recording(Box::new(Recording {
-        findings: Some(scripted()),
+    app.send(Msg::Recording(Box::new(Recording {
+        analysis: Some(scripted()),
         what,
         threads: threads(),
         ..recording(1, 42, Phase::Recording)
     })));
-    world.press(keys);
-    world
+    app.press(keys);
+    app
 }
 
 /// Threads were sampled, and no wait for a lock was seen.
-fn quiet(width: u16, height: u16) -> World {
-    let mut world = tracing(width, height, 42, Phase::Recording);
-    let mut findings = (*scripted()).clone();
-    findings.snapshot.contention.count = 0;
-    findings.snapshot.thread_pool.recent.clear();
-    let findings = Some(Arc::new(findings));
-    world.send(Msg::Recording(Box::new(Recording { findings, threads: threads(), ..recording(1, 42, Phase::Recording) })));
-    world.press("6↓");
-    world
+fn quiet(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
+    let mut analysis = (*scripted()).clone();
+    analysis.snapshot.contention.count = 0;
+    analysis.snapshot.thread_pool.recent.clear();
+    let analysis = Some(Arc::new(analysis));
+    app.send(Msg::Recording(Box::new(Recording { analysis, threads: threads(), ..recording(1, 42, Phase::Recording) })));
+    app.press("6↓");
+    app
 }
 
 /// What /proc says of the threads of the made-up session.
@@ -370,64 +370,64 @@ fn threads() -> Arc<[ThreadUse]> {
     .into()
 }
 
-fn not_recorded(width: u16, height: u16) -> World {
-    let mut world = tracing(width, height, 5, Phase::Recording);
-    world.send(Msg::Recording(Box::new(Recording { findings: Some(empty()), ..recording(1, 5, Phase::Recording) })));
-    world.press("6");
-    world
+fn not_recorded(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 5, Phase::Recording);
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(empty()), ..recording(1, 5, Phase::Recording) })));
+    app.press("6");
+    app
 }
 
-fn nothing_yet(width: u16, height: u16) -> World {
+fn nothing_yet(width: u16, height: u16) -> TestApp {
     keyed(width, height, "⏎t4")
 }
 
 /// A recording that is over can still be looked at.
-fn finished(width: u16, height: u16) -> World {
-    let mut world = tracing(width, height, 42, Phase::Recording);
+fn finished(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
     let file = Some(PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace"));
     let phase = Phase::Done(Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file, trouble: None });
-    world.send(Msg::Recording(Box::new(Recording { findings: Some(scripted()), ..recording(1, 43, phase) })));
-    world.press("4");
-    world
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(1, 43, phase) })));
+    app.press("4");
+    app
 }
 
-fn done(width: u16, height: u16) -> World {
-    let mut world = tracing(width, height, 42, Phase::Recording);
+fn done(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
     let file = PathBuf::from("/srv/app/OrderService_4242_20261121_083021.nettrace");
     let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some(file), trouble: None };
-    world.send(Msg::Recording(Box::new(recording(1, 43, Phase::Done(outcome)))));
-    world
+    app.send(Msg::Recording(Box::new(recording(1, 43, Phase::Done(outcome)))));
+    app
 }
 
-fn operations(width: u16, height: u16) -> World {
-    let mut world = tracing(width, height, 42, Phase::Recording);
+fn operations(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
     let files = vec!["/tmp/OrderService_4242_20261121_083024.dmp".into()];
     let reason = "The runtime answered 0x80004005 (E_FAIL): it could not open the file. Check that its temporary directory is writable.";
     for (keys, result) in [("dy", Ok(JobResult { files, bytes: Some(412_000_000), note: None })), ("p→y", Err(reason))] {
-        world.wait(2000);
-        world.press(keys);
-        world.wait(1000);
-        if let Some(ticket) = world.last_ticket() {
-            world.send(Msg::job_done(ticket, result));
+        app.wait(2000);
+        app.press(keys);
+        app.wait(1000);
+        if let Some(ticket) = app.last_ticket() {
+            app.send(Msg::job_done(ticket, result));
         }
     }
-    world.wait(60_000);
-    world.press("dy 0");
-    world.wait(3000);
-    world
+    app.wait(60_000);
+    app.press("dy 0");
+    app.wait(3000);
+    app
 }
 
-fn quit(width: u16, height: u16) -> World {
-    let mut world = tracing(width, height, 42, Phase::Recording);
-    world.press("⌃c");
-    world
+fn quit(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
+    app.press("⌃c");
+    app
 }
 
-fn finishing(width: u16, height: u16) -> World {
-    let mut world = quit(width, height);
-    world.press("→⏎");
-    world.send(Msg::Recording(Box::new(recording(1, 44, Phase::Stopping { since: Duration::from_secs(2), bytes: 1_310_000 }))));
-    world.wait(1000);
-    world.send(Msg::Processes(fleet()));
-    world
+fn finishing(width: u16, height: u16) -> TestApp {
+    let mut app = quit(width, height);
+    app.press("→⏎");
+    app.send(Msg::Recording(Box::new(recording(1, 44, Phase::Stopping { since: Duration::from_secs(2), bytes: 1_310_000 }))));
+    app.wait(1000);
+    app.send(Msg::Processes(fleet()));
+    app
 }

@@ -1,81 +1,81 @@
 use crate::app::action::Context;
-use crate::app::world::{World, recording};
+use crate::app::test_app::{TestApp, recording};
 use crate::app::{Effect, Msg, Tab};
 use crate::model::{Phase, Recording};
-use crate::ui::tests::findings::scripted;
+use crate::ui::tests::analysis::scripted;
 
-fn recorded(keys: &str) -> World {
-    let mut world = World::populated(120, 40);
-    world.press("⏎t");
-    world.send(Msg::Recording(Box::new(Recording { findings: Some(scripted()), ..recording(1, 42, Phase::Recording) })));
-    world.press(keys);
-    world
+fn recorded(keys: &str) -> TestApp {
+    let mut app = TestApp::populated(120, 40);
+    app.press("⏎t");
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(1, 42, Phase::Recording) })));
+    app.press(keys);
+    app
 }
 
-fn names(world: &World) -> Vec<String> {
-    let mut names: Vec<_> = world.state.single_events().iter().map(|(event, _)| event.kind.name.clone()).collect();
+fn names(app: &TestApp) -> Vec<String> {
+    let mut names: Vec<_> = app.state.single_events().iter().map(|(event, _)| event.kind.name.clone()).collect();
     names.sort_unstable();
     names.dedup();
     names
 }
 
-fn told(world: &mut World) -> Vec<String> {
-    let filters = world.take_effects().into_iter();
+fn told(app: &mut TestApp) -> Vec<String> {
+    let filters = app.take_effects().into_iter();
     filters.filter_map(|effect| if let Effect::FilterEvents { filter, .. } = effect { Some(filter) } else { None }).collect()
 }
 
 #[test]
 fn single_events_are_filtered_here_at_once_and_at_the_recorder_from_then_on() {
-    let mut world = recorded("8f");
-    assert!(names(&world).len() > 3 && !names(&world).contains(&"ThreadSample".to_owned()));
-    assert_eq!(told(&mut world), [""; 0]);
-    world.press("/exc⏎");
-    assert_eq!(names(&world), ["ExceptionThrown"]);
-    assert_eq!(told(&mut world), ["e", "ex", "exc"]);
+    let mut app = recorded("8f");
+    assert!(names(&app).len() > 3 && !names(&app).contains(&"ThreadSample".to_owned()));
+    assert_eq!(told(&mut app), [""; 0]);
+    app.press("/exc⏎");
+    assert_eq!(names(&app), ["ExceptionThrown"]);
+    assert_eq!(told(&mut app), ["e", "ex", "exc"]);
     // Methods have a filter of their own, and another recording is told again.
-    world.press("7/price⏎8");
-    assert_eq!((told(&mut world), names(&world).len()), (vec![], 1));
-    world.send(Msg::Recording(Box::new(recording(1, 43, super::views::done()))));
-    world.press("t8");
-    world.send(Msg::Recording(Box::new(Recording { findings: Some(scripted()), ..recording(2, 1, Phase::Recording) })));
-    assert_eq!(told(&mut world), ["exc"]);
-    world.press("/⎋");
-    assert_eq!(told(&mut world), [""]);
+    app.press("7/price⏎8");
+    assert_eq!((told(&mut app), names(&app).len()), (vec![], 1));
+    app.send(Msg::Recording(Box::new(recording(1, 43, super::views::done()))));
+    app.press("t8");
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(2, 1, Phase::Recording) })));
+    assert_eq!(told(&mut app), ["exc"]);
+    app.press("/⎋");
+    assert_eq!(told(&mut app), [""]);
 }
 
 #[test]
 fn enter_goes_from_a_kind_to_its_events_and_into_one_and_escape_back() {
-    let mut world = recorded("8/contention⏎");
-    let kind = world.state.events()[0].event.name.clone();
-    world.press("⏎");
-    assert_eq!((world.state.views.events.single, names(&world)), (true, vec![kind]));
-    world.press("↓⏎");
-    assert!(world.state.views.events.open);
-    world.press("⎋");
-    assert_eq!((world.state.views.events.open, world.state.context()), (false, Context::Events));
-    world.press("f");
-    assert!(!world.state.views.events.single);
-    world.press("⎋");
-    assert_eq!(world.state.context(), Context::List);
+    let mut app = recorded("8/contention⏎");
+    let kind = app.state.events()[0].event.name.clone();
+    app.press("⏎");
+    assert_eq!((app.state.views.events.single, names(&app)), (true, vec![kind]));
+    app.press("↓⏎");
+    assert!(app.state.views.events.open);
+    app.press("⎋");
+    assert_eq!((app.state.views.events.open, app.state.context()), (false, Context::Events));
+    app.press("f");
+    assert!(!app.state.views.events.single);
+    app.press("⎋");
+    assert_eq!(app.state.context(), Context::List);
 }
 
 #[test]
 fn an_open_event_stays_open_while_others_come() {
-    let mut world = recorded("8f/!gc⏎⏎");
-    let shown = |world: &World| world.state.single_events()[world.state.view_cursor(Tab::Events).at].0.number;
-    let before = shown(&world);
-    let mut findings = (*scripted()).clone();
-    let newer = findings.recent.events.remove(3);
-    findings.recent.events.insert(0, newer);
-    world.send(Msg::Recording(Box::new(Recording { findings: Some(findings.into()), ..recording(1, 43, Phase::Recording) })));
-    assert_eq!(shown(&world), before);
-    assert_eq!(world.state.view_cursor(Tab::Events).at, 1);
+    let mut app = recorded("8f/!gc⏎⏎");
+    let shown = |app: &TestApp| app.state.single_events()[app.state.view_cursor(Tab::Events).at].0.number;
+    let before = shown(&app);
+    let mut analysis = (*scripted()).clone();
+    let newer = analysis.recent.events.remove(3);
+    analysis.recent.events.insert(0, newer);
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) })));
+    assert_eq!(shown(&app), before);
+    assert_eq!(app.state.view_cursor(Tab::Events).at, 1);
 }
 
 #[test]
 fn an_event_is_copied_with_its_fields_and_stack() {
-    let mut world = recorded("8f/exception⏎y⏎");
-    let effects = world.take_effects();
+    let mut app = recorded("8f/exception⏎y⏎");
+    let effects = app.take_effects();
     let Some(Effect::Copy { text, .. }) = effects.last() else { panic!("{effects:?}") };
     assert!(text.starts_with("Microsoft-Windows-DotNETRuntime/ExceptionThrown\nExceptionType: System."), "{text}");
     assert!(text.contains("\nExceptionHRESULT: 0x80131509\n") && text.contains("\n   at Shop.Pricing.Discounts.Apply"), "{text}");

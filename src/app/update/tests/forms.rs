@@ -1,36 +1,36 @@
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-use crate::app::world::{World, process};
+use crate::app::test_app::{TestApp, process};
 use crate::app::{ActMenu, Effect, Field, Form, JobResult, Msg, Overlay};
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, RuntimeVersion, TargetPath};
 use crate::model::{Process, RunState};
 
 /// One process of a version, selected.
-pub(super) fn alone(version: &str) -> World {
-    let mut world = World::new(120, 40);
-    world.send(Msg::Processes(vec![Process { runtime: Some(RuntimeVersion::new(version)), ..process(42, "Web") }]));
-    world
+pub(super) fn alone(version: &str) -> TestApp {
+    let mut app = TestApp::new(120, 40);
+    app.send(Msg::Processes(vec![Process { runtime: Some(RuntimeVersion::new(version)), ..process(42, "Web") }]));
+    app
 }
 
-pub(super) fn form(world: &World) -> &Form {
-    match &world.state.overlay {
+pub(super) fn form(app: &TestApp) -> &Form {
+    match &app.state.overlay {
         Some(Overlay::Form(form)) => form,
         other => panic!("no dialog: {other:?}"),
     }
 }
 
-pub(super) fn type_text(world: &mut World, text: &str) {
-    world.send(Msg::Paste(text.to_owned()));
+pub(super) fn type_text(app: &mut TestApp, text: &str) {
+    app.send(Msg::Paste(text.to_owned()));
 }
 
 /// Goes down so many questions and answers each that is given.
-pub(super) fn fill(world: &mut World, answers: &[&str]) {
+pub(super) fn fill(app: &mut TestApp, answers: &[&str]) {
     for answer in answers {
         if !answer.is_empty() {
-            world.press("⌃u");
-            type_text(world, answer);
+            app.press("⌃u");
+            type_text(app, answer);
         }
-        world.press("⇥");
+        app.press("⇥");
     }
 }
 
@@ -47,23 +47,23 @@ fn variables_hooks_and_profilers_are_asked_about() {
         ("↓↓↓↓↓↓", &["/x/y.so"], Command::ApplyStartupHook { path: path() }),
         ("↓↓↓↓↓↓↓", &[guid, "/x/y.so", "", ""], attach),
     ] {
-        let mut world = alone("9.0.0");
-        world.press("a");
-        world.press(down);
-        world.press("⏎");
-        assert_eq!(form(&world).focus, Field::Button(0), "no is the default");
-        world.press("⏎");
-        assert_eq!(world.take_effects(), []);
-        world.press("a");
-        world.press(down);
-        world.press("⏎⇥");
-        fill(&mut world, answers);
-        world.press("y");
-        let effects = world.take_effects();
+        let mut app = alone("9.0.0");
+        app.press("a");
+        app.press(down);
+        app.press("⏎");
+        assert_eq!(form(&app).focus, Field::Button(0), "no is the default");
+        app.press("⏎");
+        assert_eq!(app.take_effects(), []);
+        app.press("a");
+        app.press(down);
+        app.press("⏎⇥");
+        fill(&mut app, answers);
+        app.press("y");
+        let effects = app.take_effects();
         let [Effect::Control { key, command: asked, data: None, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
         assert_eq!((key.pid, asked), (42, &command));
-        world.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult::default()) });
-        assert!(world.said_last().ends_with("done"), "{:?}", world.said());
+        app.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult::default()) });
+        assert!(app.said_last().ends_with("done"), "{:?}", app.said());
     }
     // No value is kept in the log.
     assert!(!format!("{:?}", alone("9.0.0").state.jobs).contains(" v "));
@@ -78,19 +78,19 @@ fn wrong_answers_are_said_and_nothing_is_done() {
         ("↓↓↓↓↓↓↓", &["not a guid", "/x"], "hexadecimal digits", 0),
         ("↓↓↓↓↓↓↓", &["cf0d821e-299b-5307-a3d8-b283c03916dd", "/x", "", "soon"], "Give a time", 3),
     ] {
-        let mut world = alone("9.0.0");
-        world.press("a");
-        world.press(down);
-        world.press("⏎⇥");
-        fill(&mut world, answers);
+        let mut app = alone("9.0.0");
+        app.press("a");
+        app.press(down);
+        app.press("⏎⇥");
+        fill(&mut app, answers);
         // To the buttons from wherever that is.
-        while !matches!(form(&world).focus, Field::Button(_)) {
-            world.press("⇥");
+        while !matches!(form(&app).focus, Field::Button(_)) {
+            app.press("⇥");
         }
-        world.press("y");
-        assert_eq!(world.take_effects(), []);
-        assert!(form(&world).complaint.as_ref().unwrap().contains(complaint), "{:?}", form(&world).complaint);
-        assert_eq!(form(&world).focus, Field::Question(at));
+        app.press("y");
+        assert_eq!(app.take_effects(), []);
+        assert!(form(&app).complaint.as_ref().unwrap().contains(complaint), "{:?}", form(&app).complaint);
+        assert_eq!(form(&app).focus, Field::Question(at));
     }
 }
 
@@ -105,70 +105,70 @@ fn what_cannot_be_done_to_a_process_says_why_in_the_menu() {
         (process(42, "Web"), 8, "is not suspended at startup"),
         (process(42, "Web"), 9, "is not suspended at startup"),
     ] {
-        let mut world = World::new(120, 40);
-        world.send(Msg::Processes(vec![process]));
-        world.press("a");
-        (0..action).for_each(|_| world.press("↓"));
-        world.press("⏎");
-        assert!(world.state.overlay.is_none());
-        assert!(world.said_last().contains(reason), "{:?}: {:?}", ActMenu::ITEMS[action], world.said());
+        let mut app = TestApp::new(120, 40);
+        app.send(Msg::Processes(vec![process]));
+        app.press("a");
+        (0..action).for_each(|_| app.press("↓"));
+        app.press("⏎");
+        assert!(app.state.overlay.is_none());
+        assert!(app.said_last().contains(reason), "{:?}: {:?}", ActMenu::ITEMS[action], app.said());
     }
     // Everything is found by name, too.
-    let mut world = alone("9.0.0");
+    let mut app = alone("9.0.0");
     for name in ["set variable", "unset variable", "startup hook", "profiler", "run"] {
-        world.press(":");
-        type_text(&mut world, name);
-        world.press("⏎");
-        assert!(matches!(world.state.overlay, Some(Overlay::Form(_))), "{name}");
-        world.press("⎋⎋");
+        app.press(":");
+        type_text(&mut app, name);
+        app.press("⏎");
+        assert!(matches!(app.state.overlay, Some(Overlay::Form(_))), "{name}");
+        app.press("⎋⎋");
     }
 }
 
 #[test]
 fn buttons_and_questions_can_be_clicked() {
-    let click = |world: &mut World, x, y| {
+    let click = |app: &mut TestApp, x, y| {
         let kind = MouseEventKind::Down(MouseButton::Left);
-        world.send(Msg::Mouse(MouseEvent { kind, column: x, row: y, modifiers: KeyModifiers::NONE }));
+        app.send(Msg::Mouse(MouseEvent { kind, column: x, row: y, modifiers: KeyModifiers::NONE }));
     };
     for (width, height) in [(120, 40), (80, 24), (40, 10)] {
-        let mut world = World::populated(width, height);
-        let place = |world: &World| form(world).place(&world.state.layout());
-        world.press("d");
-        let no = place(&world).buttons[0];
-        click(&mut world, no.x + 1, no.y);
-        assert!(world.state.overlay.is_none() && world.take_effects().is_empty(), "{width}");
-        world.press("d");
-        let (at, row) = place(&world).questions[0];
-        click(&mut world, row.x, row.y);
-        assert_eq!((at, form(&world).focus), (0, Field::Question(0)));
-        let yes = place(&world).buttons[1];
-        click(&mut world, yes.x + 1, yes.y);
-        assert!(matches!(world.take_effects().as_slice(), [Effect::Dump { .. }]), "{width}");
+        let mut app = TestApp::populated(width, height);
+        let place = |app: &TestApp| form(app).place(&app.state.layout());
+        app.press("d");
+        let no = place(&app).buttons[0];
+        click(&mut app, no.x + 1, no.y);
+        assert!(app.state.overlay.is_none() && app.take_effects().is_empty(), "{width}");
+        app.press("d");
+        let (at, row) = place(&app).questions[0];
+        click(&mut app, row.x, row.y);
+        assert_eq!((at, form(&app).focus), (0, Field::Question(0)));
+        let yes = place(&app).buttons[1];
+        click(&mut app, yes.x + 1, yes.y);
+        assert!(matches!(app.take_effects().as_slice(), [Effect::Dump { .. }]), "{width}");
     }
 }
 
 /// What was done is told whole, and stays when the process has gone.
 #[test]
 fn the_action_log_can_be_copied_and_outlives_the_process() {
-    let mut world = alone("9.0.0");
-    world.press("a↓↓↓↓⏎⇥");
-    fill(&mut world, &["PASSWORD_FILE", "hunter2"]);
-    world.press("y");
-    let effects = world.take_effects();
+    let mut app = alone("9.0.0");
+    app.press("a↓↓↓↓⏎⇥");
+    fill(&mut app, &["PASSWORD_FILE", "hunter2"]);
+    app.press("y");
+    let effects = app.take_effects();
     let [Effect::Control { ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     let ticket = *ticket;
-    world.wait(61_000);
-    world.send(Msg::JobDone { ticket, result: Err("the runtime answered E_FAIL".into()) });
-    world.press("py");
-    world.take_effects();
-    world.send(Msg::Processes(vec![process(7, "Other")]));
-    world.wait(10_000);
-    world.press("⏎");
-    while world.state.tab != crate::app::Tab::Jobs {
-        world.press("⇥");
+    app.wait(61_000);
+    app.send(Msg::JobDone { ticket, result: Err("the runtime answered E_FAIL".into()) });
+    app.press("py");
+    app.take_effects();
+    app.send(Msg::Processes(vec![process(7, "Other")]));
+    app.wait(10_000);
+    app.press("⏎");
+    while app.state.tab != crate::app::Tab::Jobs {
+        app.press("⇥");
     }
-    world.press("G y");
-    let Some(Overlay::Copy(menu)) = &world.state.overlay else { panic!("no menu") };
+    app.press("G y");
+    let Some(Overlay::Copy(menu)) = &app.state.overlay else { panic!("no menu") };
     let text = |label| menu.items.iter().find(|item| item.label == label).map(|item| item.text.clone()).unwrap();
     let first = "08:30:21  Web (42)  set variable PASSWORD_FILE: failed: the runtime answered E_FAIL";
     let second = "08:31:22  Web (42)  perf map on perfmap: no answer yet";

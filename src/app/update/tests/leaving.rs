@@ -1,17 +1,17 @@
 use std::time::Duration;
 
-use crate::app::world::{World, recording};
+use crate::app::test_app::{TestApp, recording};
 use crate::app::{Effect, Msg};
 use crate::model::{Outcome, Phase, RecordingId, StoppedBy};
 
 const ID: RecordingId = RecordingId(1);
 
-fn recorded() -> World {
-    let mut world = World::populated(120, 40);
-    world.press("t");
-    world.take_effects();
-    world.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
-    world
+fn recorded() -> TestApp {
+    let mut app = TestApp::populated(120, 40);
+    app.press("t");
+    app.take_effects();
+    app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
+    app
 }
 
 fn finished() -> Msg {
@@ -22,14 +22,14 @@ fn finished() -> Msg {
 #[test]
 fn with_nothing_under_way_leaving_is_at_once() {
     for keys in ["q", "⌃c", "?⌃c", "/⌃c", "e⌃c", "d⌃c", "⏎qq"] {
-        let mut world = World::populated(120, 40);
-        world.press(keys);
-        let effects: Vec<_> = world.take_effects().into_iter().filter(|effect| !matches!(effect, Effect::ReadEnvironment { .. })).collect();
+        let mut app = TestApp::populated(120, 40);
+        app.press(keys);
+        let effects: Vec<_> = app.take_effects().into_iter().filter(|effect| !matches!(effect, Effect::ReadEnvironment { .. })).collect();
         assert_eq!(effects, [Effect::Quit { keep_recording: false }], "{keys}");
         // Whatever comes after that is nobody's.
-        world.press("t");
-        world.send(Msg::Failed("late".into()));
-        assert_eq!(world.take_effects(), []);
+        app.press("t");
+        app.send(Msg::Failed("late".into()));
+        assert_eq!(app.take_effects(), []);
     }
 }
 
@@ -48,80 +48,80 @@ fn while_recording_leaving_is_asked_about() {
         ("qyx", vec![Effect::StopTrace { id: ID }, Effect::AbandonTrace { id: ID }]),
         ("q→→⏎", vec![quit(true)]),
     ] {
-        let mut world = recorded();
-        world.press(keys);
-        assert_eq!(world.take_effects(), effects, "{keys}");
+        let mut app = recorded();
+        app.press(keys);
+        assert_eq!(app.take_effects(), effects, "{keys}");
     }
 }
 
 #[test]
 fn it_leaves_when_the_recordings_are_finished() {
-    let mut world = recorded();
-    world.press("qy");
-    world.take_effects();
-    world.wait(2000);
-    world.send(Msg::Recording(Box::new(recording(1, 6, Phase::Stopping { since: Duration::from_secs(2), bytes: 1 }))));
+    let mut app = recorded();
+    app.press("qy");
+    app.take_effects();
+    app.wait(2000);
+    app.send(Msg::Recording(Box::new(recording(1, 6, Phase::Stopping { since: Duration::from_secs(2), bytes: 1 }))));
     // Nothing else is to be done on the way out.
-    world.press("t d q ?");
-    assert_eq!(world.take_effects(), []);
-    world.send(finished());
-    assert_eq!(world.take_effects(), [Effect::Quit { keep_recording: false }]);
+    app.press("t d q ?");
+    assert_eq!(app.take_effects(), []);
+    app.send(finished());
+    assert_eq!(app.take_effects(), [Effect::Quit { keep_recording: false }]);
 }
 
 #[test]
 fn it_does_not_wait_for_ever() {
-    let mut world = recorded();
-    world.press("qy");
-    world.take_effects();
-    world.wait(59_000);
-    assert_eq!(world.take_effects(), []);
-    world.wait(1_000);
-    assert_eq!(world.take_effects(), [Effect::AbandonTrace { id: ID }]);
-    world.wait(2_999);
-    assert_eq!(world.take_effects(), []);
-    world.wait(1);
-    assert_eq!(world.take_effects(), [Effect::Quit { keep_recording: false }]);
+    let mut app = recorded();
+    app.press("qy");
+    app.take_effects();
+    app.wait(59_000);
+    assert_eq!(app.take_effects(), []);
+    app.wait(1_000);
+    assert_eq!(app.take_effects(), [Effect::AbandonTrace { id: ID }]);
+    app.wait(2_999);
+    assert_eq!(app.take_effects(), []);
+    app.wait(1);
+    assert_eq!(app.take_effects(), [Effect::Quit { keep_recording: false }]);
 }
 
 #[test]
 fn a_signal_asks_nobody_and_waits_less() {
-    let mut world = recorded();
-    world.press("dq");
-    world.send(Msg::Terminate);
-    assert_eq!(world.take_effects(), [Effect::StopTrace { id: ID }]);
-    world.wait(8_000);
-    assert_eq!(world.take_effects(), [Effect::AbandonTrace { id: ID }]);
-    world.send(finished());
-    assert_eq!(world.take_effects(), [Effect::Quit { keep_recording: false }]);
+    let mut app = recorded();
+    app.press("dq");
+    app.send(Msg::Terminate);
+    assert_eq!(app.take_effects(), [Effect::StopTrace { id: ID }]);
+    app.wait(8_000);
+    assert_eq!(app.take_effects(), [Effect::AbandonTrace { id: ID }]);
+    app.send(finished());
+    assert_eq!(app.take_effects(), [Effect::Quit { keep_recording: false }]);
 
     // What is already being stopped is not waited for.
     for keys in ["qy", "t"] {
-        let mut world = recorded();
-        world.press(keys);
-        assert_eq!(world.take_effects(), [Effect::StopTrace { id: ID }], "{keys}");
-        world.send(Msg::Terminate);
-        assert_eq!(world.take_effects(), [Effect::AbandonTrace { id: ID }], "{keys}");
+        let mut app = recorded();
+        app.press(keys);
+        assert_eq!(app.take_effects(), [Effect::StopTrace { id: ID }], "{keys}");
+        app.send(Msg::Terminate);
+        assert_eq!(app.take_effects(), [Effect::AbandonTrace { id: ID }], "{keys}");
     }
 
     // A terminal that is closed may send several signals.
-    let mut world = recorded();
-    world.send(Msg::Terminate);
-    world.take_effects();
-    world.send(Msg::Terminate);
-    assert_eq!(world.take_effects(), []);
+    let mut app = recorded();
+    app.send(Msg::Terminate);
+    app.take_effects();
+    app.send(Msg::Terminate);
+    assert_eq!(app.take_effects(), []);
 
-    let mut world = World::populated(120, 40);
-    world.send(Msg::Terminate);
-    assert_eq!(world.take_effects(), [Effect::Quit { keep_recording: false }]);
+    let mut app = TestApp::populated(120, 40);
+    app.send(Msg::Terminate);
+    assert_eq!(app.take_effects(), [Effect::Quit { keep_recording: false }]);
 }
 
 #[test]
 fn a_dump_under_way_is_asked_about_too() {
-    let mut world = World::populated(120, 40);
-    world.press("dy");
-    world.take_effects();
-    world.press("q");
-    assert_eq!(world.take_effects(), []);
-    world.press("→⏎");
-    assert_eq!(world.take_effects(), [Effect::Quit { keep_recording: false }]);
+    let mut app = TestApp::populated(120, 40);
+    app.press("dy");
+    app.take_effects();
+    app.press("q");
+    assert_eq!(app.take_effects(), []);
+    app.press("→⏎");
+    assert_eq!(app.take_effects(), [Effect::Quit { keep_recording: false }]);
 }

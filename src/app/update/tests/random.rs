@@ -2,10 +2,10 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use proptest::prelude::*;
 use std::time::Duration;
 
-use crate::app::world::{World, fleet, published, recording, variables};
+use crate::app::test_app::{TestApp, fleet, published, recording, variables};
 use crate::app::{Clipboard, Effect, JobResult, Msg, Ticket};
 use crate::model::{KernelTrace, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText, StoppedBy};
-use crate::ui::tests::findings::{empty, scripted};
+use crate::ui::tests::analysis::{empty, scripted};
 
 fn any_key() -> impl Strategy<Value = Msg> {
     let code = prop_oneof![
@@ -50,8 +50,8 @@ fn any_msg() -> impl Strategy<Value = Msg> {
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::Environment { ticket, result: if good { Ok(variables()) } else { Err("no".into()) } }),
         2 => (0_u32..4, 0_u64..200, any_phase()).prop_map(|(id, seconds, phase)| Msg::Recording(Box::new(recording(id, seconds, phase)))),
         2 => (0_u32..4, any::<bool>(), any_phase()).prop_map(|(id, full, phase)| {
-            let findings = Some(if full { scripted() } else { empty() });
-            Msg::Recording(Box::new(Recording { findings, ..recording(id, 42, phase) }))
+            let analysis = Some(if full { scripted() } else { empty() });
+            Msg::Recording(Box::new(Recording { analysis, ..recording(id, 42, phase) }))
         }),
         1 => prop::sample::select(vec![42, 4242]).prop_map(|pid| Msg::TracepointsMissing { key: ProcessKey { pid, started: u64::from(pid) * 10 }, missing: vec!["no".into()] }),
         2 => (0_u32..4, any_phase()).prop_map(|(id, phase)| {
@@ -77,12 +77,12 @@ proptest! {
     /// over once it was reached, and a picture.
     #[test]
     fn anything_may_happen(messages in prop::collection::vec((any_msg(), 0_u64..5000), 1..80), readonly: bool) {
-        let options = crate::app::Options { readonly, ..crate::app::world::options() };
-        let mut world = World::with(options, 120, 40);
-        world.send(Msg::Processes(fleet()));
+        let options = crate::app::Options { readonly, ..crate::app::test_app::options() };
+        let mut app = TestApp::with(options, 120, 40);
+        app.send(Msg::Processes(fleet()));
         for (msg, wait) in messages {
-            world.send(msg);
-            for effect in world.take_effects() {
+            app.send(msg);
+            for effect in app.take_effects() {
                 let changes = matches!(
                     effect,
                     Effect::StartTrace { .. }
@@ -99,23 +99,23 @@ proptest! {
                 );
                 prop_assert!(!(readonly && changes), "{effect:?}");
                 if let Effect::Dump { key, .. } | Effect::PerfMap { key, .. } | Effect::Control { key, .. } | Effect::StartTrace { key, .. } | Effect::Watch { key, .. } = &effect {
-                    let row = world.state.list.find(*key);
+                    let row = app.state.list.find(*key);
                     prop_assert!(row.is_some_and(|row| row.process.contact.is_attachable()), "{effect:?}");
                 }
             }
-            let list = &world.state.list;
+            let list = &app.state.list;
             prop_assert_eq!(list.selected().is_none(), list.is_empty());
             prop_assert!(list.cursor().is_none_or(|cursor| cursor < list.len()));
-            if world.state.left {
+            if app.state.left {
                 return Ok(());
             }
-            let deadline = world.state.next_deadline(world.now).unwrap_or_default();
+            let deadline = app.state.next_deadline(app.now).unwrap_or_default();
             prop_assert!(deadline > Duration::ZERO, "it would never sleep");
-            world.wait((deadline.as_millis() as u64 + 1).min(wait));
+            app.wait((deadline.as_millis() as u64 + 1).min(wait));
         }
         let theme = crate::ui::Theme::dark();
-        let (width, height) = world.state.size;
+        let (width, height) = app.state.size;
         let backend = ratatui::backend::TestBackend::new(width.max(1), height.max(1));
-        ratatui::Terminal::new(backend).unwrap().draw(|frame| crate::ui::view(&world.state, &theme, frame)).unwrap();
+        ratatui::Terminal::new(backend).unwrap().draw(|frame| crate::ui::view(&app.state, &theme, frame)).unwrap();
     }
 }

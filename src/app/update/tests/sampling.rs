@@ -3,50 +3,50 @@ use std::time::Duration;
 
 use crate::analysis::{Profile, ThreadId};
 use crate::app::action::Context;
-use crate::app::world::{World, recording};
+use crate::app::test_app::{TestApp, recording};
 use crate::app::{Msg, Shape, Tab};
-use crate::model::{Findings, Phase, Recording, ThreadUse};
-use crate::ui::tests::findings::scripted;
+use crate::model::{Phase, Recording, RecordingAnalysis, ThreadUse};
+use crate::ui::tests::analysis::scripted;
 
-fn sampled(keys: &str) -> World {
-    let mut world = World::populated(120, 40);
-    world.press("⏎t");
+fn sampled(keys: &str) -> TestApp {
+    let mut app = TestApp::populated(120, 40);
+    app.press("⏎t");
     let name = |thread, name: &str| ThreadUse { thread, name: name.into(), cpu: Duration::from_secs(thread), state: 'S' };
     let threads = [name(11, "first"), name(13, "third")].into();
-    world.send(Msg::Recording(Box::new(Recording { findings: Some(scripted()), threads, ..recording(1, 42, Phase::Recording) })));
-    world.press(keys);
-    world
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), threads, ..recording(1, 42, Phase::Recording) })));
+    app.press(keys);
+    app
 }
 
 #[test]
 fn cpu_time_is_shown_where_the_kernel_samples_it() {
-    let mut world = sampled("7");
-    let first = |world: &World| world.state.methods()[0].1.name.clone();
-    assert!(!first(&world).starts_with("on CPU"));
+    let mut app = sampled("7");
+    let first = |app: &TestApp| app.state.methods()[0].1.name.clone();
+    assert!(!first(&app).starts_with("on CPU"));
     let mut cpu = scripted().profile.clone();
     cpu.rename(|name| format!("on CPU: {name}"));
-    let findings = Arc::new(Findings { cpu: Some(cpu), ..scripted().as_ref().clone() });
-    world.send(Msg::Recording(Box::new(Recording { findings: Some(findings), ..recording(1, 42, Phase::Recording) })));
-    assert!(first(&world).starts_with("on CPU"));
+    let analysis = Arc::new(RecordingAnalysis { cpu: Some(cpu), ..scripted().as_ref().clone() });
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis), ..recording(1, 42, Phase::Recording) })));
+    assert!(first(&app).starts_with("on CPU"));
     // Threads that wait take none.
-    world.press("w");
-    assert!(!first(&world).starts_with("on CPU"));
+    app.press("w");
+    assert!(!first(&app).starts_with("on CPU"));
     // The runtime samples all threads, the kernel those that run.
-    let threads = world.state.thread_rows().len();
-    let idle = Arc::new(Findings { cpu: Some(Profile::default()), ..scripted().as_ref().clone() });
-    world.send(Msg::Recording(Box::new(Recording { findings: Some(idle), ..recording(1, 42, Phase::Recording) })));
-    world.press("w");
-    assert_eq!((world.state.methods().len(), world.state.thread_rows().len()), (0, threads));
+    let threads = app.state.thread_rows().len();
+    let idle = Arc::new(RecordingAnalysis { cpu: Some(Profile::default()), ..scripted().as_ref().clone() });
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(idle), ..recording(1, 42, Phase::Recording) })));
+    app.press("w");
+    assert_eq!((app.state.methods().len(), app.state.thread_rows().len()), (0, threads));
 }
 
-fn selected(world: &World) -> Option<String> {
-    world.state.flame().unwrap().selected_frame().map(|frame| frame.name.clone())
+fn selected(app: &TestApp) -> Option<String> {
+    app.state.flame().unwrap().selected_frame().map(|frame| frame.name.clone())
 }
 
 #[test]
 fn arrows_enter_and_backspace_lead_through_the_flame_graph() {
-    let mut world = sampled("7ff");
-    assert_eq!((world.state.context(), selected(&world)), (Context::Flame, None));
+    let mut app = sampled("7ff");
+    assert_eq!((app.state.context(), selected(&app)), (Context::Flame, None));
     for (keys, name) in [
         ("↓", "System.Threading.Thread.StartCallback"),
         ("↓", "Shop.Api.OrdersController.Create"),
@@ -58,39 +58,39 @@ fn arrows_enter_and_backspace_lead_through_the_flame_graph() {
         ("G", "Shop.Pricing.Discounts.Apply"),
         ("↑", "Shop.Pricing.PriceEngine.PriceBasket"),
     ] {
-        world.press(keys);
-        assert_eq!(selected(&world).as_deref(), Some(name), "{keys}");
+        app.press(keys);
+        assert_eq!(selected(&app).as_deref(), Some(name), "{keys}");
     }
-    let zoom = |world: &World| {
-        let graph = world.state.flame().unwrap();
+    let zoom = |app: &TestApp| {
+        let graph = app.state.flame().unwrap();
         let place = graph.boxes.iter().find(|place| place.node == graph.zoom).copied().unwrap();
         (graph.counts.profile().frame_of(graph.zoom).map(|frame| frame.name.clone()), place.x, place.width)
     };
-    world.press("⏎");
-    assert_eq!(zoom(&world), (Some("Shop.Pricing.PriceEngine.PriceBasket".to_owned()), 0, 116));
+    app.press("⏎");
+    assert_eq!(zoom(&app), (Some("Shop.Pricing.PriceEngine.PriceBasket".to_owned()), 0, 116));
     // Sideways there is nothing any more, and another Enter changes nothing.
-    world.press("→⏎");
-    assert_eq!(selected(&world).as_deref(), Some("Shop.Pricing.PriceEngine.PriceBasket"));
-    world.press("↓⏎");
-    assert_eq!(zoom(&world).0.as_deref(), Some("Shop.Pricing.Discounts.Apply"));
-    world.press("⌫");
-    assert_eq!(zoom(&world).0.as_deref(), Some("Shop.Pricing.PriceEngine.PriceBasket"));
-    world.press("⎋");
-    assert_eq!(zoom(&world).0, None);
-    assert_eq!(world.state.context(), Context::Flame);
+    app.press("→⏎");
+    assert_eq!(selected(&app).as_deref(), Some("Shop.Pricing.PriceEngine.PriceBasket"));
+    app.press("↓⏎");
+    assert_eq!(zoom(&app).0.as_deref(), Some("Shop.Pricing.Discounts.Apply"));
+    app.press("⌫");
+    assert_eq!(zoom(&app).0.as_deref(), Some("Shop.Pricing.PriceEngine.PriceBasket"));
+    app.press("⎋");
+    assert_eq!(zoom(&app).0, None);
+    assert_eq!(app.state.context(), Context::Flame);
     // To what is above one comes by its frame, too.
-    world.press("g↓↓↓⏎g↓⏎");
-    assert_eq!(zoom(&world).0.as_deref(), Some("System.Threading.Thread.StartCallback"));
-    world.press("⌫⎋");
-    assert_eq!(world.state.context(), Context::List);
+    app.press("g↓↓↓⏎g↓⏎");
+    assert_eq!(zoom(&app).0.as_deref(), Some("System.Threading.Thread.StartCallback"));
+    app.press("⌫⎋");
+    assert_eq!(app.state.context(), Context::List);
 }
 
 #[test]
 fn frames_of_a_line_do_not_overlap_and_lie_below_their_callers() {
     for width in [40, 60, 81, 120, 300] {
-        let mut world = sampled("7wff");
-        world.send(Msg::Resize(width, 40));
-        let graph = world.state.flame().unwrap();
+        let mut app = sampled("7wff");
+        app.send(Msg::Resize(width, 40));
+        let graph = app.state.flame().unwrap();
         assert!(graph.boxes.len() > 4, "{width}");
         for (index, place) in graph.boxes.iter().enumerate() {
             let below = |other: &&crate::app::FlameBox| other.depth == place.depth && other.x >= place.x;
@@ -110,14 +110,14 @@ fn frames_hold_names_of_any_width() {
     use crate::ui::{Theme, view};
     use ratatui::{Terminal, backend::TestBackend};
     for width in 40..70 {
-        let mut world = sampled("7wff");
-        world.send(Msg::Resize(width, 24));
-        let mut findings = (*scripted()).clone();
-        findings.profile.rename(|name| name.replace(char::is_alphabetic, "語").replace("語語", "語\u{1b}\u{300}"));
-        world.send(Msg::Recording(Recording { findings: Some(findings.into()), ..recording(1, 43, Phase::Recording) }.into()));
+        let mut app = sampled("7wff");
+        app.send(Msg::Resize(width, 24));
+        let mut analysis = (*scripted()).clone();
+        analysis.profile.rename(|name| name.replace(char::is_alphabetic, "語").replace("語語", "語\u{1b}\u{300}"));
+        app.send(Msg::Recording(Recording { analysis: Some(analysis.into()), ..recording(1, 43, Phase::Recording) }.into()));
         let mut terminal = Terminal::new(TestBackend::new(width, 24)).unwrap();
         for theme in [Theme::dark(), Theme::mono().ascii()] {
-            terminal.draw(|frame| view(&world.state, &theme, frame)).unwrap();
+            terminal.draw(|frame| view(&app.state, &theme, frame)).unwrap();
             let text: String = terminal.backend().buffer().content().iter().map(|cell| cell.symbol()).collect();
             assert!(!text.contains('\u{1b}'), "{width}");
         }
@@ -126,32 +126,32 @@ fn frames_hold_names_of_any_width() {
 
 #[test]
 fn a_thread_is_chosen_and_let_go_again() {
-    let mut world = sampled("7s");
+    let mut app = sampled("7s");
     let rows: Vec<_> =
-        world.state.thread_rows().iter().map(|row| (row.thread, row.usage.map(|usage| usage.name.as_str().to_owned()))).collect();
+        app.state.thread_rows().iter().map(|row| (row.thread, row.usage.map(|usage| usage.name.as_str().to_owned()))).collect();
     let expected = [(None, None), (Some(11), Some("first".to_owned())), (Some(13), Some("third".to_owned())), (Some(12), None)]
         .map(|(thread, name)| (thread.map(ThreadId::of), name));
     assert_eq!(rows, expected);
-    world.press("↓↓⏎");
-    assert_eq!((world.state.views.sampling.shape, world.state.shown_thread()), (Shape::List, Some(ThreadId::of(13))));
-    assert_eq!(world.state.view_cursor(Tab::Methods).at, 0);
-    assert_eq!(world.state.methods()[0].1.name, "Shop.Pricing.PriceEngine.PriceBasket");
-    assert!(world.state.methods().iter().all(|(_, frame)| frame.name != "Shop.Pricing.Discounts.Apply"));
+    app.press("↓↓⏎");
+    assert_eq!((app.state.views.sampling.shape, app.state.shown_thread()), (Shape::List, Some(ThreadId::of(13))));
+    assert_eq!(app.state.view_cursor(Tab::Methods).at, 0);
+    assert_eq!(app.state.methods()[0].1.name, "Shop.Pricing.PriceEngine.PriceBasket");
+    assert!(app.state.methods().iter().all(|(_, frame)| frame.name != "Shop.Pricing.Discounts.Apply"));
     // Its flame graph is its own, too. The first Backspace leaves the frame, the next the thread.
-    world.press("ff↓⏎⌫");
-    assert_eq!(world.state.shown_thread(), Some(ThreadId::of(13)));
-    world.press("⌫");
-    assert_eq!((world.state.shown_thread(), world.state.views.sampling.shape), (None, Shape::Flame));
-    world.press("s↓⏎s⏎");
-    assert_eq!((world.state.shown_thread(), world.state.views.sampling.shape), (None, Shape::Flame), "the first row is all of them");
+    app.press("ff↓⏎⌫");
+    assert_eq!(app.state.shown_thread(), Some(ThreadId::of(13)));
+    app.press("⌫");
+    assert_eq!((app.state.shown_thread(), app.state.views.sampling.shape), (None, Shape::Flame));
+    app.press("s↓⏎s⏎");
+    assert_eq!((app.state.shown_thread(), app.state.views.sampling.shape), (None, Shape::Flame), "the first row is all of them");
 }
 
 #[test]
 fn a_thread_of_one_recording_is_nobody_in_another() {
-    let mut world = sampled("7s↓⏎");
-    assert_eq!(world.state.shown_thread(), Some(ThreadId::of(11)));
-    world.send(Msg::Recording(Box::new(recording(1, 50, super::views::done()))));
-    world.press("t");
-    world.send(Msg::Recording(Box::new(Recording { findings: Some(scripted()), ..recording(2, 5, Phase::Recording) })));
-    assert_eq!(world.state.shown_thread(), None);
+    let mut app = sampled("7s↓⏎");
+    assert_eq!(app.state.shown_thread(), Some(ThreadId::of(11)));
+    app.send(Msg::Recording(Box::new(recording(1, 50, super::views::done()))));
+    app.press("t");
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(2, 5, Phase::Recording) })));
+    assert_eq!(app.state.shown_thread(), None);
 }

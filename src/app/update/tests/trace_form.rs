@@ -1,23 +1,23 @@
 //! The trace form: what is asked, refused and ordered.
 
-use crate::app::world::{World, recording};
+use crate::app::test_app::{TestApp, recording};
 use crate::app::{Effect, Field, Msg, Overlay, Reply};
 use crate::clr::Trigger;
 use crate::model::{Phase, Recording, RecordingId, Scheduling, TraceOptions, parse_keep};
 
 use super::forms::{alone, fill, form, type_text};
 
-fn ordered(world: &mut World) -> TraceOptions {
-    match world.take_effects().as_slice() {
+fn ordered(app: &mut TestApp) -> TraceOptions {
+    match app.take_effects().as_slice() {
         [Effect::StartTrace { order, .. }] => (**order).clone(),
         other => panic!("{other:?}"),
     }
 }
 
 /// Opens the trace form of the process 42, which asks what is missing for tracepoints.
-fn open(world: &mut World) {
-    world.press("O");
-    let [Effect::LookAtTracepoints { key }] = world.take_effects()[..] else { panic!("it was not asked") };
+fn open(app: &mut TestApp) {
+    app.press("O");
+    let [Effect::LookAtTracepoints { key }] = app.take_effects()[..] else { panic!("it was not asked") };
     assert_eq!(key.pid, 42);
 }
 
@@ -25,24 +25,24 @@ const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
 #[test]
 fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
-    let mut world = alone("11.0.0");
-    open(&mut world);
-    assert_eq!(form(&world).command_line(), Some("dn-top trace 42"));
+    let mut app = alone("11.0.0");
+    open(&mut app);
+    assert_eq!(form(&app).command_line(), Some("dn-top trace 42"));
     let ids = format!("{RUNTIME}/80");
     let stop_on = format!("{RUNTIME}/ExceptionThrown:Timeout");
-    fill(&mut world, &["exceptions, gc-collect", "My-Source:1:verbose", &ids, "64", "none"]);
+    fill(&mut app, &["exceptions, gc-collect", "My-Source:1:verbose", &ids, "64", "none"]);
     // Without stacks; the target is not stalled.
-    world.press("→⇥⇥");
-    fill(&mut world, &["1m30s", "", &stop_on, "5m", "a.nettrace"]);
+    app.press("→⇥⇥");
+    fill(&mut app, &["1m30s", "", &stop_on, "5m", "a.nettrace"]);
     let line = format!(
         "dn-top trace 42 --profile exceptions --profile gc-collect --provider My-Source:1:verbose --event-ids {ids} --buffer-mb 64 --rundown none \
          --stop-on {stop_on} --flight 5m --duration 1m30s -o a.nettrace --no-stacks"
     );
-    assert_eq!(form(&world).command_line(), Some(line.as_str()));
-    world.press("⌃y");
-    assert_eq!(world.take_effects(), [Effect::Copy { text: line, label: "command line".to_owned() }]);
-    assert!(world.state.overlay.is_some());
-    world.press("⇤⇤⏎");
+    assert_eq!(form(&app).command_line(), Some(line.as_str()));
+    app.press("⌃y");
+    assert_eq!(app.take_effects(), [Effect::Copy { text: line, label: "command line".to_owned() }]);
+    assert!(app.state.overlay.is_some());
+    app.press("⇤⇤⏎");
     let expected = TraceOptions {
         profiles: vec!["exceptions".to_owned(), "gc-collect".to_owned()],
         providers: vec!["My-Source:1:verbose".to_owned()],
@@ -56,15 +56,15 @@ fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
         file: Some("a.nettrace".into()),
         ..TraceOptions::default()
     };
-    assert_eq!(ordered(&mut world), expected);
+    assert_eq!(ordered(&mut app), expected);
     // It stands there the next time, but for the file, which is there already.
-    open(&mut world);
-    assert!(form(&world).command_line().unwrap().contains("--flight 5m --duration 1m30s --no-stacks"));
+    open(&mut app);
+    assert!(form(&app).command_line().unwrap().contains("--flight 5m --duration 1m30s --no-stacks"));
     // One key records the profiles again, and nothing else of it.
-    world.press("⎋");
-    world.send(Msg::Recording(Box::new(recording(1, 1, Phase::Recording))));
-    world.press("T␣↓⏎");
-    assert_eq!(ordered(&mut world).flight, None);
+    app.press("⎋");
+    app.send(Msg::Recording(Box::new(recording(1, 1, Phase::Recording))));
+    app.press("T␣↓⏎");
+    assert_eq!(ordered(&mut app).flight, None);
 }
 
 #[test]
@@ -80,40 +80,40 @@ fn what_is_wrong_is_said_where_it_stands_and_not_recorded() {
         (9, "nothing", "expected PROVIDER/EVENT"),
         (10, "1ms", "a flight recorder keeps a second at least"),
     ] {
-        let mut world = alone("11.0.0");
-        open(&mut world);
-        (0..question).for_each(|_| world.press("⇥"));
-        assert_eq!(form(&world).focus, Field::Question(question));
-        world.press("⌃u");
-        type_text(&mut world, answer);
-        let said = form(&world).questions[question].complaint.clone().unwrap_or_default();
+        let mut app = alone("11.0.0");
+        open(&mut app);
+        (0..question).for_each(|_| app.press("⇥"));
+        assert_eq!(form(&app).focus, Field::Question(question));
+        app.press("⌃u");
+        type_text(&mut app, answer);
+        let said = form(&app).questions[question].complaint.clone().unwrap_or_default();
         assert!(said.contains(complaint), "{answer}: {said:?}");
-        world.press("⇥⏎");
-        assert_eq!(world.take_effects(), [], "{answer}");
-        assert_eq!(form(&world).focus, Field::Question(question), "{answer}");
-        world.press("⌃u⏎");
-        assert_eq!(world.take_effects().len(), 1, "{answer}");
+        app.press("⇥⏎");
+        assert_eq!(app.take_effects(), [], "{answer}");
+        assert_eq!(form(&app).focus, Field::Question(question), "{answer}");
+        app.press("⌃u⏎");
+        assert_eq!(app.take_effects().len(), 1, "{answer}");
     }
     // What does not go together is said of the whole.
-    let mut world = alone("8.0.0");
-    open(&mut world);
-    world.press("⇥⇥⇥");
-    type_text(&mut world, "0x38");
-    assert_eq!(form(&world).effects()[0], "Not on 8.0.0: a choice of the rundown needs .NET 9.");
-    world.press("⏎");
-    assert_eq!(world.take_effects(), []);
+    let mut app = alone("8.0.0");
+    open(&mut app);
+    app.press("⇥⇥⇥");
+    type_text(&mut app, "0x38");
+    assert_eq!(form(&app).effects()[0], "Not on 8.0.0: a choice of the rundown needs .NET 9.");
+    app.press("⏎");
+    assert_eq!(app.take_effects(), []);
 }
 
 #[test]
 fn what_the_runtime_is_too_old_for_is_passed_over_and_says_why() {
     for (version, refused) in [("3.1.0", vec![2, 6]), ("9.0.0", vec![2, 6]), ("10.0.0", vec![6]), ("11.0.0", vec![])] {
-        let mut world = alone(version);
-        world.press("O");
-        let found: Vec<_> = (0..13).filter(|&at| form(&world).questions[at].refused.is_some()).collect();
+        let mut app = alone(version);
+        app.press("O");
+        let found: Vec<_> = (0..13).filter(|&at| form(&app).questions[at].refused.is_some()).collect();
         assert_eq!(found, refused, "{version}");
         for _ in 0..13 {
-            world.press("⇥");
-            assert!(!matches!(form(&world).focus, Field::Question(at) if refused.contains(&at)), "{version}");
+            app.press("⇥");
+            assert!(!matches!(form(&app).focus, Field::Question(at) if refused.contains(&at)), "{version}");
         }
     }
 }
@@ -121,158 +121,158 @@ fn what_the_runtime_is_too_old_for_is_passed_over_and_says_why() {
 #[test]
 fn what_the_runtime_cannot_leave_out_is_said_before_it_is_recorded() {
     for (version, said) in [("8.0.33", true), ("9.0.0", false)] {
-        let mut world = alone(version);
-        open(&mut world);
-        world.press("⇥⇥⇥⇥→");
-        let warned = form(&world).effects().iter().any(|effect| effect.starts_with("On 8.0.33 events carry their stacks"));
-        assert_eq!(warned, said, "{version}: {:?}", form(&world).effects());
-        world.press("⏎");
-        assert!(ordered(&mut world).no_stacks, "{version}");
+        let mut app = alone(version);
+        open(&mut app);
+        app.press("⇥⇥⇥⇥→");
+        let warned = form(&app).effects().iter().any(|effect| effect.starts_with("On 8.0.33 events carry their stacks"));
+        assert_eq!(warned, said, "{version}: {:?}", form(&app).effects());
+        app.press("⏎");
+        assert!(ordered(&mut app).no_stacks, "{version}");
     }
 }
 
 #[test]
 fn events_go_to_tracepoints_instead_of_a_file() {
-    let mut world = alone("11.0.0");
-    open(&mut world);
+    let mut app = alone("11.0.0");
+    open(&mut app);
     // What is about a file is left out, whatever was said of it before.
-    world.press("⇥⇥⇥");
-    fill(&mut world, &["64", "none"]);
-    world.press("→⇥→⇥");
-    fill(&mut world, &["90s", "64MB", "", "5m", "a.nettrace", ""]);
-    type_text(&mut world, "all gc=1,2");
-    let refused = |world: &World| (0..14).filter(|&at| form(world).questions[at].refused.is_some()).collect::<Vec<_>>();
-    assert_eq!(refused(&world), [3, 4, 5, 6, 8, 9, 10, 11, 12]);
+    app.press("⇥⇥⇥");
+    fill(&mut app, &["64", "none"]);
+    app.press("→⇥→⇥");
+    fill(&mut app, &["90s", "64MB", "", "5m", "a.nettrace", ""]);
+    type_text(&mut app, "all gc=1,2");
+    let refused = |app: &TestApp| (0..14).filter(|&at| form(app).questions[at].refused.is_some()).collect::<Vec<_>>();
+    assert_eq!(refused(&app), [3, 4, 5, 6, 8, 9, 10, 11, 12]);
     let line = "dn-top trace 42 --user-events all --user-events gc=1,2 --duration 1m30s";
-    assert_eq!(form(&world).command_line(), Some(line));
-    type_text(&mut world, " more");
-    let complaint = form(&world).questions[13].complaint.clone().unwrap_or_default();
+    assert_eq!(form(&app).command_line(), Some(line));
+    type_text(&mut app, " more");
+    let complaint = form(&app).questions[13].complaint.clone().unwrap_or_default();
     assert!(complaint.starts_with("tracepoint 'more': there is one for all events already"), "{complaint}");
-    world.press("⏎");
-    assert_eq!((world.take_effects(), form(&world).focus), (Vec::new(), Field::Question(13)));
+    app.press("⏎");
+    assert_eq!((app.take_effects(), form(&app).focus), (Vec::new(), Field::Question(13)));
     // Without tracepoints it counts again.
-    world.press("⌃u");
-    assert!(refused(&world).is_empty());
-    assert!(form(&world).command_line().unwrap().contains("--flight 5m"));
-    type_text(&mut world, "all gc=1,2");
-    world.press("⏎");
+    app.press("⌃u");
+    assert!(refused(&app).is_empty());
+    assert!(form(&app).command_line().unwrap().contains("--flight 5m"));
+    type_text(&mut app, "all gc=1,2");
+    app.press("⏎");
     let tracepoints = vec!["all".to_owned(), "gc=1,2".to_owned()];
     let duration = Some(std::time::Duration::from_secs(90));
     let profiles = crate::clr::DEFAULT_PROFILES.map(str::to_owned).to_vec();
-    assert_eq!(ordered(&mut world), TraceOptions { profiles, tracepoints, duration, ..TraceOptions::default() });
-    assert!(world.state.recordings.all()[0].value.kernel.is_some());
+    assert_eq!(ordered(&mut app), TraceOptions { profiles, tracepoints, duration, ..TraceOptions::default() });
+    assert!(app.state.recordings.all()[0].value.kernel.is_some());
 }
 
 /// What the kernel adds is kept from the beginning, in one file.
 #[test]
 fn the_kernels_scheduling_is_ordered_and_excludes_a_flight_recorder_and_tracepoints() {
-    let mut world = alone("11.0.0");
-    open(&mut world);
-    world.press("⇤⇤⇤→");
-    assert!(form(&world).help(3)[0].contains("one .perfetto-trace with both"), "{:?}", form(&world).help(3));
-    let refused = |world: &World| (0..14).filter(|&at| form(world).questions[at].refused.is_some()).collect::<Vec<_>>();
-    assert_eq!(refused(&world), [10, 13]);
-    assert_eq!(form(&world).command_line(), Some("dn-top trace 42 --kernel"));
-    world.press("⏎");
-    assert!(ordered(&mut world).scheduling);
-    let begun = &world.state.recordings.all()[0].value;
+    let mut app = alone("11.0.0");
+    open(&mut app);
+    app.press("⇤⇤⇤→");
+    assert!(form(&app).help(3)[0].contains("one .perfetto-trace with both"), "{:?}", form(&app).help(3));
+    let refused = |app: &TestApp| (0..14).filter(|&at| form(app).questions[at].refused.is_some()).collect::<Vec<_>>();
+    assert_eq!(refused(&app), [10, 13]);
+    assert_eq!(form(&app).command_line(), Some("dn-top trace 42 --kernel"));
+    app.press("⏎");
+    assert!(ordered(&mut app).scheduling);
+    let begun = &app.state.recordings.all()[0].value;
     assert_eq!(begun.scheduling, Some(Scheduling::Waiting));
     // What is recorded is no stream that could be read again or exported.
     let missing = Scheduling::Missing("there is no\u{1b} source".into());
     let now = Recording { scheduling: Some(missing), ..recording(1, 5, Phase::Recording) };
-    world.send(Msg::Recording(Box::new(now)));
-    let tracked = &world.state.recordings.all()[0];
+    app.send(Msg::Recording(Box::new(now)));
+    let tracked = &app.state.recordings.all()[0];
     assert_eq!(tracked.value.scheduling, Some(Scheduling::Missing("there is no\u{fffd} source".into())));
     assert_eq!(tracked.written(), None);
     // It stands there the next time, without the field that is refused, and can be taken back.
-    open(&mut world);
-    assert_eq!(refused(&world), [10, 13]);
-    world.press("⇤⇤←");
-    assert!(refused(&world).is_empty());
-    assert_eq!(form(&world).command_line(), Some("dn-top trace 42"));
+    open(&mut app);
+    assert_eq!(refused(&app), [10, 13]);
+    app.press("⇤⇤←");
+    assert!(refused(&app).is_empty());
+    assert_eq!(form(&app).command_line(), Some("dn-top trace 42"));
 }
 
 #[test]
 fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
-    let mut world = alone("10.0.0");
-    open(&mut world);
-    let key = world.state.list.selected().unwrap();
+    let mut app = alone("10.0.0");
+    open(&mut app);
+    let key = app.state.list.selected().unwrap();
     let missing = ["tracefs is not mounted", "this user may not register events\u{1b}"].map(Into::into).to_vec();
     // Of another process, asked before.
-    world.send(Msg::TracepointsMissing { key: crate::model::ProcessKey { pid: 7, ..key }, missing: vec!["all".into()] });
-    world.send(Msg::TracepointsMissing { key, missing });
-    assert_eq!(form(&world).effects(), [""; 0], "who does not ask for them need not know");
-    world.press("⇤⇤");
+    app.send(Msg::TracepointsMissing { key: crate::model::ProcessKey { pid: 7, ..key }, missing: vec!["all".into()] });
+    app.send(Msg::TracepointsMissing { key, missing });
+    assert_eq!(form(&app).effects(), [""; 0], "who does not ask for them need not know");
+    app.press("⇤⇤");
     let said = ["Tracepoints: tracefs is not mounted.", "Tracepoints: this user may not register events\u{fffd}."];
-    assert_eq!(form(&world).effects(), said);
-    type_text(&mut world, "all");
-    world.press("⇤⏎");
-    assert_eq!((form(&world).effects(), form(&world).focus), (said.map(str::to_owned).to_vec(), Field::Question(13)));
-    assert_eq!(form(&world).complaint.as_deref(), Some("It cannot write to tracepoints before that is there."));
-    assert_eq!(world.take_effects(), []);
+    assert_eq!(form(&app).effects(), said);
+    type_text(&mut app, "all");
+    app.press("⇤⏎");
+    assert_eq!((form(&app).effects(), form(&app).focus), (said.map(str::to_owned).to_vec(), Field::Question(13)));
+    assert_eq!(form(&app).complaint.as_deref(), Some("It cannot write to tracepoints before that is there."));
+    assert_eq!(app.take_effects(), []);
     // Once it is there, it goes on.
-    world.send(Msg::TracepointsMissing { key, missing: Vec::new() });
-    world.press("⏎");
-    assert_eq!(ordered(&mut world).tracepoints, ["all"]);
+    app.send(Msg::TracepointsMissing { key, missing: Vec::new() });
+    app.press("⏎");
+    assert_eq!(ordered(&mut app).tracepoints, ["all"]);
 }
 
 #[test]
 fn stalling_the_target_needs_a_second_yes() {
-    let mut world = alone("11.0.0");
-    open(&mut world);
-    world.press("⇥⇥⇥⇥⇥⇥→");
-    assert!(form(&world).effects()[0].contains("stands still"));
-    world.press("⏎");
-    assert_eq!(world.take_effects(), []);
-    assert!(form(&world).armed && form(&world).effects()[0].contains("Press again"));
-    world.press("⏎");
-    assert!(ordered(&mut world).block);
-    world.press("O");
-    assert!(!form(&world).command_line().unwrap().contains("--block"), "it is never the default");
+    let mut app = alone("11.0.0");
+    open(&mut app);
+    app.press("⇥⇥⇥⇥⇥⇥→");
+    assert!(form(&app).effects()[0].contains("stands still"));
+    app.press("⏎");
+    assert_eq!(app.take_effects(), []);
+    assert!(form(&app).armed && form(&app).effects()[0].contains("Press again"));
+    app.press("⏎");
+    assert!(ordered(&mut app).block);
+    app.press("O");
+    assert!(!form(&app).command_line().unwrap().contains("--block"), "it is never the default");
 }
 
 #[test]
 fn what_is_offered_is_typed_with_one_key() {
-    let mut world = alone("9.0.0");
-    world.press("O⇥");
+    let mut app = alone("9.0.0");
+    app.press("O⇥");
     for (typed, whole) in [("microsoft-windows-dotnetruntime", RUNTIME), (":gc+exc", ":gc+exception"), (":verb", ":verbose")] {
-        type_text(&mut world, typed);
-        assert!(!form(&world).help(3).is_empty());
-        world.press("→");
-        assert!(form(&world).command_line().unwrap().ends_with(whole), "{:?}", form(&world).command_line());
+        type_text(&mut app, typed);
+        assert!(!form(&app).help(3).is_empty());
+        app.press("→");
+        assert!(form(&app).command_line().unwrap().ends_with(whole), "{:?}", form(&app).command_line());
     }
-    assert!(form(&world).questions[1].complaint.is_none());
+    assert!(form(&app).questions[1].complaint.is_none());
     // The picker leads there with what is chosen in it.
-    world.press("⎋T␣↓␣↓␣ O");
-    assert!(form(&world).command_line().unwrap().starts_with(&format!("dn-top trace 42 --profile {}", crate::clr::profiles()[2].name)));
+    app.press("⎋T␣↓␣↓␣ O");
+    assert!(form(&app).command_line().unwrap().starts_with(&format!("dn-top trace 42 --profile {}", crate::clr::profiles()[2].name)));
 }
 
 /// A flight recorder that is saved is followed by another before it ends.
 #[test]
 fn a_flight_recorder_is_saved_and_goes_on() {
-    let mut world = World::populated(120, 40);
-    world.press("O⇤⇤⇤⇤⇤");
-    world.take_effects();
-    type_text(&mut world, "64MB");
-    world.press("⏎");
-    let first = ordered(&mut world);
+    let mut app = TestApp::populated(120, 40);
+    app.press("O⇤⇤⇤⇤⇤");
+    app.take_effects();
+    type_text(&mut app, "64MB");
+    app.press("⏎");
+    let first = ordered(&mut app);
     // Not before it runs.
-    world.press("S");
-    assert_eq!(world.take_effects(), []);
+    app.press("S");
+    assert_eq!(app.take_effects(), []);
     let kept = Some(crate::model::Kept { bytes: 1, span: std::time::Duration::from_secs(1) });
-    world.send(Msg::Recording(Box::new(crate::model::Recording { kept, ..recording(1, 5, Phase::Recording) })));
-    world.press("S");
-    let effects = world.take_effects();
+    app.send(Msg::Recording(Box::new(crate::model::Recording { kept, ..recording(1, 5, Phase::Recording) })));
+    app.press("S");
+    let effects = app.take_effects();
     let [Effect::StartTrace { id: RecordingId(2), order, .. }, Effect::StopTrace { id: RecordingId(1) }] = effects.as_slice() else {
         panic!("{effects:?}")
     };
     assert_eq!(**order, first);
-    assert_eq!(world.state.shown_recording().unwrap().value.id, RecordingId(2));
+    assert_eq!(app.state.shown_recording().unwrap().value.id, RecordingId(2));
     // One that keeps everything has nothing to save.
-    world.press("⎋⎋");
-    world.send(Msg::Recording(Box::new(recording(2, 5, Phase::Recording))));
-    world.press("S");
-    assert_eq!(world.take_effects(), []);
+    app.press("⎋⎋");
+    app.send(Msg::Recording(Box::new(recording(2, 5, Phase::Recording))));
+    app.press("S");
+    assert_eq!(app.take_effects(), []);
 }
 
 #[test]
@@ -292,21 +292,21 @@ fn a_provider_is_chosen_from_lists_by_who_does_not_know_how_it_is_written() {
         ("⇥⇥⌃p⏎␣↓␣⏎", 2, "Microsoft-Windows-DotNETRuntime/1,2"),
     ];
     for (keys, at, text) in table {
-        let mut world = alone("10.0.0");
-        world.press("O");
-        world.press(keys);
-        let form = form(&world);
+        let mut app = alone("10.0.0");
+        app.press("O");
+        app.press(keys);
+        let form = form(&app);
         let Reply::Text(input) = &form.questions[at].reply else { panic!("{keys}") };
         assert_eq!(input.value(), text, "{keys}");
         assert_eq!(form.focus, Field::Question(at), "{keys}");
         let line = form.command_line().unwrap();
         assert!(text.split(' ').all(|word| line.contains(word)), "{keys}: {line}");
         assert!(text.is_empty() || form.questions[at].complaint.is_none(), "{keys}: {:?}", form.questions[at].complaint);
-        world.press("⏎");
-        assert!(matches!(world.take_effects().as_slice(), [.., Effect::StartTrace { .. }]), "{keys}");
+        app.press("⏎");
+        assert!(matches!(app.take_effects().as_slice(), [.., Effect::StartTrace { .. }]), "{keys}");
     }
     // Where there is nothing to choose from nothing happens.
-    let mut world = alone("10.0.0");
-    world.press("O⇥⇥⇥⌃p");
-    assert!(matches!(world.state.overlay, Some(Overlay::Form(_))));
+    let mut app = alone("10.0.0");
+    app.press("O⇥⇥⇥⌃p");
+    assert!(matches!(app.state.overlay, Some(Overlay::Form(_))));
 }

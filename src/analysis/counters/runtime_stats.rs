@@ -5,7 +5,7 @@ use super::series::CounterSnapshot;
 /// How a process is, by what its runtime publishes: EventCounters of `System.Runtime`, or else the meter of that name (.NET 9). What is not
 /// told is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Vitals {
+pub struct RuntimeStats {
     /// Processor time, percent of all processors.
     pub cpu_percent: Option<f64>,
     /// Memory that it has in use, bytes.
@@ -35,7 +35,7 @@ const MEGABYTE: f64 = 1e6;
 /// Intervals without a collection after which there is no time in collections.
 const QUIET: usize = 10;
 
-impl Vitals {
+impl RuntimeStats {
     pub(super) fn new(counters: &[CounterSnapshot]) -> Self {
         let of = |name: &'static str| counters.iter().filter(move |counter| counter.group == GROUP && counter.name == name);
         let value = |name| of(name).find_map(|counter| counter.value);

@@ -32,7 +32,7 @@ const FULL_COLLECTIONS: f64 = 1.0;
 
 /// What is wrong with a watched process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ailment {
+pub enum HealthIssue {
     /// It is paused for collections too much of the time.
     GcTime,
     /// Exceptions are thrown all the time.
@@ -47,7 +47,7 @@ pub enum Ailment {
     HeapGrowth,
 }
 
-impl Ailment {
+impl HealthIssue {
     const ALL: [Self; 6] = [Self::GcTime, Self::Queue, Self::Exceptions, Self::Contention, Self::FullCollections, Self::HeapGrowth];
 
     /// In a word, for a line of the table.
@@ -64,10 +64,10 @@ impl Ailment {
 
     /// How many times its threshold the figure of a process is; `None` where it is not above that.
     fn excess(self, counters: &CountersSnapshot) -> Option<f64> {
-        let vitals = &counters.vitals;
+        let stats = &counters.stats;
         let excess = match self {
-            Self::GcTime => vitals.gc_time_percent? / (GC_SHARE * 100.0),
-            Self::Exceptions => vitals.exceptions? / STORM,
+            Self::GcTime => stats.gc_time_percent? / (GC_SHARE * 100.0),
+            Self::Exceptions => stats.exceptions? / STORM,
             Self::Queue => {
                 let counter = |name| named(counters, name);
                 let history = &counter("threadpool-queue-length").or_else(|| counter("dotnet.thread_pool.queue.length"))?.history;
@@ -76,8 +76,8 @@ impl Ailment {
                 let least = recent.iter().map(|(_, length)| *length).fold(f64::INFINITY, f64::min);
                 return (least >= QUEUED.0).then_some(least / QUEUED.0);
             }
-            Self::Contention => vitals.contentions? / CONTENTIONS,
-            Self::FullCollections => vitals.collections[2]? / FULL_COLLECTIONS,
+            Self::Contention => stats.contentions? / CONTENTIONS,
+            Self::FullCollections => stats.collections[2]? / FULL_COLLECTIONS,
             Self::HeapGrowth => {
                 let (from, to, _) = gen2_growth(counters)?;
                 to / from.max(1.0) / GROWING.1
@@ -87,30 +87,30 @@ impl Ailment {
     }
 
     /// What is seen of it, why it matters and what to do.
-    pub fn lint(self, counters: &CountersSnapshot) -> Lint {
-        let vitals = &counters.vitals;
-        let lint = match self {
-            Self::GcTime => standing(vitals.gc_time_percent.unwrap_or(0.0) / 100.0),
-            Self::Exceptions => thrown(vitals.exceptions.unwrap_or(0.0), ""),
+    pub fn finding(self, counters: &CountersSnapshot) -> Finding {
+        let stats = &counters.stats;
+        let finding = match self {
+            Self::GcTime => standing(stats.gc_time_percent.unwrap_or(0.0) / 100.0),
+            Self::Exceptions => thrown(stats.exceptions.unwrap_or(0.0), ""),
             Self::Queue => {
-                let length = Count(vitals.queue_length.unwrap_or(0.0).max(0.0) as u64);
+                let length = Count(stats.queue_length.unwrap_or(0.0).max(0.0) as u64);
                 behind(format!("{length} work items wait"), "the thread pool does not keep up")
             }
             Self::Contention => {
-                let finding = format!("{} lock contentions", CountRate(vitals.contentions.unwrap_or(0.0)));
-                lint(Tab::Threads, finding, "threads wait for one another", "waiting methods")
+                let text = format!("{} lock contentions", CountRate(stats.contentions.unwrap_or(0.0)));
+                finding(Tab::Threads, text, "threads wait for one another", "waiting methods")
             }
             Self::FullCollections => {
-                let finding = format!("{} gen 2 collections", CountRate(vitals.collections[2].unwrap_or(0.0)));
-                Lint { live: ALLOCATIONS, ..lint(Tab::Gc, finding, "large or long-lived objects are allocated all the time", "why") }
+                let text = format!("{} gen 2 collections", CountRate(stats.collections[2].unwrap_or(0.0)));
+                Finding { live: ALLOCATIONS, ..finding(Tab::Gc, text, "large or long-lived objects are allocated all the time", "why") }
             }
             Self::HeapGrowth => {
                 let (from, to, span) = gen2_growth(counters).unwrap_or_default();
-                let finding = format!("gen 2 grew from {} to {} in {}", Bytes(from as u64), Bytes(to as u64), Nanoseconds(span));
-                Lint { live: "d: a dump shows what is retained", ..lint(Tab::Gc, finding, "each collection leaves more", "its history") }
+                let text = format!("gen 2 grew from {} to {} in {}", Bytes(from as u64), Bytes(to as u64), Nanoseconds(span));
+                Finding { live: "d: a dump shows what is retained", ..finding(Tab::Gc, text, "each collection leaves more", "its history") }
             }
         };
-        Lint { recorded: false, severity: self.excess(counters).unwrap_or(1.0), ..lint }
+        Finding { recorded: false, severity: self.excess(counters).unwrap_or(1.0), ..finding }
     }
 }
 
@@ -132,15 +132,15 @@ const BUSY_SCANS: usize = 5;
 const BUSY: f64 = 90.0;
 
 /// A process that uses a core all the time, from its latest scans: per cent of one core, oldest first.
-pub(super) fn busy(cpu: &[(i64, f64)]) -> Option<Lint> {
+pub(super) fn busy(cpu: &[(i64, f64)]) -> Option<Finding> {
     let recent = &cpu[cpu.len().checked_sub(BUSY_SCANS)?..];
     let least = recent.iter().map(|(_, percent)| *percent).fold(f64::INFINITY, f64::min);
     let (_, now) = *recent.last()?;
     // A process may be meant to work: everything else is worse.
-    (least >= BUSY).then(|| Lint {
+    (least >= BUSY).then(|| Finding {
         recorded: false,
         severity: 1.0,
-        ..lint(Tab::Methods, format!("CPU {now:.0} % of a core"), "some thread runs all the time", "hot methods")
+        ..finding(Tab::Methods, format!("CPU {now:.0} % of a core"), "some thread runs all the time", "hot methods")
     })
 }
 
@@ -150,19 +150,19 @@ pub(super) fn named<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'
 }
 
 /// All that is wrong with a process, by what it publishes; the worst first.
-pub fn ailments(counters: &CountersSnapshot) -> Vec<Ailment> {
-    let mut found: Vec<_> = Ailment::ALL.into_iter().filter_map(|ailment| Some((ailment, ailment.excess(counters)?))).collect();
+pub fn health_issues(counters: &CountersSnapshot) -> Vec<HealthIssue> {
+    let mut found: Vec<_> = HealthIssue::ALL.into_iter().filter_map(|issue| Some((issue, issue.excess(counters)?))).collect();
     found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    found.into_iter().map(|(ailment, _)| ailment).collect()
+    found.into_iter().map(|(issue, _)| issue).collect()
 }
 
 /// Something to look at.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Lint {
+pub struct Finding {
     /// Where it can be looked at.
     pub tab: Tab,
     /// What is seen, in a few words.
-    pub finding: String,
+    pub text: String,
     /// Why it matters.
     pub why: &'static str,
     /// What is to be seen in the tab.
@@ -178,45 +178,45 @@ pub struct Lint {
 }
 
 /// Only its tab shows more.
-fn lint(tab: Tab, finding: String, why: &'static str, shows: &'static str) -> Lint {
-    Lint { tab, finding, why, shows, further: "", live: "", recorded: true, severity: 1.0 }
+fn finding(tab: Tab, text: String, why: &'static str, shows: &'static str) -> Finding {
+    Finding { tab, text, why, shows, further: "", live: "", recorded: true, severity: 1.0 }
 }
 
 /// The program stands for the collector for this share of the time.
-fn standing(share: f64) -> Lint {
-    let finding = format!("{} of the time in GC", Percent(share));
-    Lint { live: ALLOCATIONS, severity: share / GC_SHARE, ..lint(Tab::Gc, finding, "all threads are paused", "why") }
+fn standing(share: f64) -> Finding {
+    let text = format!("{} of the time in GC", Percent(share));
+    Finding { live: ALLOCATIONS, severity: share / GC_SHARE, ..finding(Tab::Gc, text, "all threads are paused", "why") }
 }
 
 /// So many exceptions a second are thrown.
-fn thrown(rate: f64, usual: &str) -> Lint {
-    let finding = format!("{} exceptions{usual}", CountRate(rate));
-    let lint = lint(Tab::Exceptions, finding, "exceptions are expensive and hide real errors", "types and stacks");
-    Lint { severity: rate / STORM, ..lint }
+fn thrown(rate: f64, usual: &str) -> Finding {
+    let text = format!("{} exceptions{usual}", CountRate(rate));
+    let finding = finding(Tab::Exceptions, text, "exceptions are expensive and hide real errors", "types and stacks");
+    Finding { severity: rate / STORM, ..finding }
 }
 
 /// The thread pool does not get its work done.
-fn behind(finding: String, why: &'static str) -> Lint {
-    Lint { further: "w: waiting methods", ..lint(Tab::Threads, finding, why, "its size") }
+fn behind(text: String, why: &'static str) -> Finding {
+    Finding { further: "w: waiting methods", ..finding(Tab::Threads, text, why, "its size") }
 }
 
 /// What asks for a look: over the last seconds, or over all of a recording that has ended.
-pub fn lints(snapshot: &Snapshot, over: bool) -> Vec<Lint> {
+pub fn findings(snapshot: &Snapshot, over: bool) -> Vec<Finding> {
     let mut found = Vec::new();
     let duration = snapshot.recorded_ns.max(1) as f64;
     let per_second = |count: u64, recent: f64| if over { count as f64 * 1e9 / duration } else { recent };
 
     let lost = if over { snapshot.rates.total_lost } else { snapshot.rates.recent_lost };
     if lost > 0 {
-        let finding = format!("{} events lost", Count(lost));
-        found.push(Lint { live: "T: record less", ..lint(Tab::Trace, finding, "the figures are incomplete", "") });
+        let text = format!("{} events lost", Count(lost));
+        found.push(Finding { live: "T: record less", ..finding(Tab::Trace, text, "the figures are incomplete", "") });
     }
     let pauses = &snapshot.gc.pauses;
     let share = if over { pauses.total_ns as f64 / duration } else { pauses.recent_share };
     if share > GC_SHARE {
-        let lint = standing(share);
-        let live = if snapshot.gc.allocations.is_some() { "" } else { lint.live };
-        found.push(Lint { live, ..lint });
+        let finding = standing(share);
+        let live = if snapshot.gc.allocations.is_some() { "" } else { finding.live };
+        found.push(Finding { live, ..finding });
     }
     let pool = &snapshot.thread_pool;
     let starved = if over { pool.starvations } else { pool.recent_starvations };
@@ -237,14 +237,14 @@ pub fn lints(snapshot: &Snapshot, over: bool) -> Vec<Lint> {
     let contention = &snapshot.contention;
     let waiters = if over { contention.wait_ns as f64 / duration } else { contention.recent_waiters };
     if waiters > CONVOY {
-        let finding = format!("{waiters:.0} threads at a time wait for locks");
-        let lint = lint(Tab::Threads, finding, "they run one after the other", "waiting methods");
-        found.push(Lint { severity: waiters / CONVOY, ..lint });
+        let text = format!("{waiters:.0} threads at a time wait for locks");
+        let finding = finding(Tab::Threads, text, "they run one after the other", "waiting methods");
+        found.push(Finding { severity: waiters / CONVOY, ..finding });
     }
     if let Some((from, to, span)) = growth(snapshot) {
-        let finding = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
-        let lint = lint(Tab::Gc, finding, "every full collection leaves more", "its history");
-        found.push(Lint { live: "d: a dump shows what is retained", ..lint });
+        let text = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
+        let finding = finding(Tab::Gc, text, "every full collection leaves more", "its history");
+        found.push(Finding { live: "d: a dump shows what is retained", ..finding });
     }
     found
 }
@@ -260,21 +260,21 @@ fn growth(snapshot: &Snapshot) -> Option<(u64, u64, u64)> {
 
 impl State {
     /// What to press, from where the keys go now, and what that shows. Empty where all of it is in sight.
-    pub fn advice(&self, lint: &Lint) -> String {
-        let is_recorded = lint.recorded || self.list.selected().is_some_and(|key| self.recordings.is_recording(key));
+    pub fn advice(&self, finding: &Finding) -> String {
+        let is_recorded = finding.recorded || self.list.selected().is_some_and(|key| self.recordings.is_recording(key));
         let mut steps = Vec::new();
-        if lint.tab != Tab::Trace && (self.tab != lint.tab || !is_recorded) {
-            steps.push(format!("{}: {}", lint.tab.key(self.shows_files()), lint.shows));
+        if finding.tab != Tab::Trace && (self.tab != finding.tab || !is_recorded) {
+            steps.push(format!("{}: {}", finding.tab.key(self.shows_files()), finding.shows));
         }
-        if !lint.further.is_empty() {
-            steps.push(format!("{} and {}", Tab::Methods.key(self.shows_files()), lint.further));
+        if !finding.further.is_empty() {
+            steps.push(format!("{} and {}", Tab::Methods.key(self.shows_files()), finding.further));
         }
         if let Some(first) = steps.first_mut().filter(|_| self.focus == Focus::List) {
             // There, digits sort the table.
             first.insert_str(0, "Enter, ");
         }
-        if !lint.live.is_empty() && !self.shows_files() {
-            steps.push(lint.live.to_owned());
+        if !finding.live.is_empty() && !self.shows_files() {
+            steps.push(finding.live.to_owned());
         }
         format!("{}{}", if is_recorded { "" } else { "t, then " }, steps.join("; "))
     }
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
     use crate::analysis::{AllocationSnapshot, Collection, Live};
     use crate::app::Msg;
-    use crate::app::world::{World, published, recording};
+    use crate::app::test_app::{TestApp, published, recording};
     use crate::clr::payload::GcReason;
     use crate::model::Phase;
 
@@ -293,16 +293,16 @@ mod tests {
         Live::default().snapshot(20_000_000_000)
     }
 
-    fn findings(change: impl Fn(&mut Snapshot), over: bool) -> Vec<(Tab, String)> {
+    fn analysis(change: impl Fn(&mut Snapshot), over: bool) -> Vec<(Tab, String)> {
         let mut snapshot = quiet();
         change(&mut snapshot);
-        lints(&snapshot, over).into_iter().map(|lint| (lint.tab, lint.finding)).collect()
+        findings(&snapshot, over).into_iter().map(|finding| (finding.tab, finding.text)).collect()
     }
 
     #[test]
     fn nothing_is_said_of_a_quiet_program() {
-        assert_eq!(lints(&quiet(), false), []);
-        assert_eq!(lints(&quiet(), true), []);
+        assert_eq!(findings(&quiet(), false), []);
+        assert_eq!(findings(&quiet(), true), []);
     }
 
     /// A figure set in a snapshot: while it goes on, and over all of it.
@@ -334,8 +334,8 @@ mod tests {
             (waiting, 2.0, 2.1, Tab::Threads, "2 threads at a time wait for locks"),
         ] {
             for over in [false, true] {
-                assert_eq!(findings(|snapshot| set(snapshot, below), over), [], "{says}");
-                assert_eq!(findings(|snapshot| set(snapshot, above), over), [(tab, says.to_owned())]);
+                assert_eq!(analysis(|snapshot| set(snapshot, below), over), [], "{says}");
+                assert_eq!(analysis(|snapshot| set(snapshot, above), over), [(tab, says.to_owned())]);
             }
         }
     }
@@ -343,13 +343,13 @@ mod tests {
     #[test]
     fn a_core_is_busy_where_it_is_so_for_some_scans() {
         let scans = |percent: &[f64]| percent.iter().map(|percent| (0, *percent)).collect::<Vec<_>>();
-        for (percent, finding) in [
+        for (percent, text) in [
             (&[99.0; 4][..], None),
             (&[0.0, 99.0, 95.0, 90.0, 180.0, 101.2], Some("CPU 101 % of a core")),
             (&[99.0, 95.0, 89.9, 180.0, 101.2], None),
             (&[99.0, 95.0, f64::NAN, 180.0, 101.2], Some("CPU 101 % of a core")),
         ] {
-            assert_eq!(busy(&scans(percent)).map(|lint| lint.finding).as_deref(), finding, "{percent:?}");
+            assert_eq!(busy(&scans(percent)).map(|finding| finding.text).as_deref(), text, "{percent:?}");
         }
     }
 
@@ -364,8 +364,8 @@ mod tests {
             (60.0, Some(55.0), Some("60/s exceptions")),
         ] {
             let set = |snapshot: &mut Snapshot| (snapshot.exceptions.rate, snapshot.exceptions.usual) = (rate, usual);
-            assert_eq!(findings(set, false).into_iter().map(|(_, says)| says).next().as_deref(), says, "{rate} {usual:?}");
-            assert_eq!(findings(set, true), [], "over all of it there is no before");
+            assert_eq!(analysis(set, false).into_iter().map(|(_, says)| says).next().as_deref(), says, "{rate} {usual:?}");
+            assert_eq!(analysis(set, true), [], "over all of it there is no before");
         }
     }
 
@@ -374,12 +374,12 @@ mod tests {
         let mut snapshot = quiet();
         (snapshot.rates.recent_lost, snapshot.gc.pauses.recent_share, snapshot.thread_pool.recent_starvations) = (1, 0.5, 1);
         (snapshot.exceptions.rate, snapshot.contention.recent_waiters) = (100.0, 9.0);
-        let all = lints(&snapshot, false);
-        assert!(all.iter().all(|lint| !lint.why.is_empty()));
-        let mut world = World::populated(120, 40);
-        let advice = |world: &World| -> Vec<_> { all.iter().map(|lint| world.state.advice(lint)).collect() };
+        let all = findings(&snapshot, false);
+        assert!(all.iter().all(|finding| !finding.why.is_empty()));
+        let mut app = TestApp::populated(120, 40);
+        let advice = |app: &TestApp| -> Vec<_> { all.iter().map(|finding| app.state.advice(finding)).collect() };
         assert_eq!(
-            advice(&world),
+            advice(&app),
             [
                 "T: record less",
                 "Enter, 4: why; T, gc-verbose: allocations by type",
@@ -392,11 +392,11 @@ mod tests {
         for (keys, at, says) in
             [("⏎4", 1, "T, gc-verbose: allocations by type"), ("6", 2, "7 and w: waiting methods"), ("5", 3, ""), ("6", 4, "")]
         {
-            world.press(keys);
-            assert_eq!((world.state.tab, advice(&world)[at].as_str()), (all[at].tab, says));
+            app.press(keys);
+            assert_eq!((app.state.tab, advice(&app)[at].as_str()), (all[at].tab, says));
         }
-        world.press("⎋");
-        assert_eq!(advice(&world)[2], "Enter, 7 and w: waiting methods");
+        app.press("⎋");
+        assert_eq!(advice(&app)[2], "Enter, 7 and w: waiting methods");
     }
 
     #[test]
@@ -413,21 +413,21 @@ mod tests {
             others: 0,
             is_random: false,
         });
-        let world = World::populated(120, 40);
-        assert_eq!(world.state.advice(&lints(&snapshot, false)[0]), "Enter, 4: why");
+        let app = TestApp::populated(120, 40);
+        assert_eq!(app.state.advice(&findings(&snapshot, false)[0]), "Enter, 4: why");
     }
 
     #[test]
     fn what_is_wrong_with_a_watched_process_takes_a_recording_to_look_at() {
-        let mut world = World::populated(120, 40);
-        let lint = Ailment::Exceptions.lint(&published(61.0, 4e6, 2.0, 300.0, 0.0));
-        assert_eq!(world.state.advice(&lint), "t, then Enter, 5: types and stacks");
-        world.press("⏎5");
-        assert_eq!(world.state.advice(&lint), "t, then 5: types and stacks");
-        world.press("t");
-        world.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
+        let mut app = TestApp::populated(120, 40);
+        let finding = HealthIssue::Exceptions.finding(&published(61.0, 4e6, 2.0, 300.0, 0.0));
+        assert_eq!(app.state.advice(&finding), "t, then Enter, 5: types and stacks");
+        app.press("⏎5");
+        assert_eq!(app.state.advice(&finding), "t, then 5: types and stacks");
+        app.press("t");
+        app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Recording))));
         // The key would stop it.
-        assert_eq!(world.state.advice(&lint), "5: types and stacks");
+        assert_eq!(app.state.advice(&finding), "5: types and stacks");
     }
 
     #[test]
@@ -447,7 +447,7 @@ mod tests {
         let with = |sizes: [u64; 4]| {
             // Newest first.
             let recent: Vec<_> = sizes.into_iter().zip([1, 2, 3, 4]).map(|(size, number)| full(number, size * 1_000_000)).rev().collect();
-            findings(move |snapshot| snapshot.gc.recent.clone_from(&recent), false)
+            analysis(move |snapshot| snapshot.gc.recent.clone_from(&recent), false)
         };
         assert_eq!(with([100, 120, 130, 150]), [(Tab::Gc, "heap grew from 100 MB to 150 MB in 3.0 s".to_owned())]);
         assert_eq!(with([100, 110, 120, 130]), [], "just below");

@@ -4,10 +4,10 @@ use crate::analysis::{EventCount, Profile, RecentSnapshot, Snapshot};
 
 /// What is in a recording: a snapshot, newest wins. Names and messages in it are the target's own words, not sanitised.
 #[derive(Debug, Clone)]
-pub struct Findings {
+pub struct RecordingAnalysis {
     /// Every analysis but the ones below.
     pub snapshot: Snapshot,
-    /// What came, most first: no more than [`Findings::EVENTS`].
+    /// What came, most first: no more than [`RecordingAnalysis::EVENTS`].
     pub events: Vec<EventRate>,
     /// The latest single events.
     pub recent: RecentSnapshot,
@@ -17,7 +17,7 @@ pub struct Findings {
     pub cpu: Option<Profile>,
 }
 
-impl Findings {
+impl RecordingAnalysis {
     /// Where threads spend their time: with or without threads that wait. Which of them wait, the samples of the kernel tell best.
     pub fn profile(&self, waiting: bool) -> &Profile {
         self.cpu.as_ref().filter(|_| !waiting).unwrap_or(&self.profile)
@@ -34,7 +34,7 @@ impl Findings {
 }
 
 /// A snapshot is like no other: two are the same only where they are one.
-impl PartialEq for Findings {
+impl PartialEq for RecordingAnalysis {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self, other)
     }

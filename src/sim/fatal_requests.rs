@@ -6,7 +6,7 @@
 use crate::ipc::{CommandCode, Message};
 
 /// Whether a runtime of this major version dies of this message.
-pub(super) fn is_deadly(message: &Message<'_>, major: u32, suspended: bool) -> bool {
+pub(super) fn is_fatal(message: &Message<'_>, major: u32, suspended: bool) -> bool {
     use CommandCode as Code;
     let Some(code) = CommandCode::of(message.set, message.id).filter(|code| code.since() <= major) else { return false };
     let empty = message.payload.is_empty();
@@ -50,7 +50,7 @@ mod tests {
     use crate::ipc::{Command, PerfMapKind};
 
     fn deadly(code: CommandCode, payload: &[u8], major: u32) -> bool {
-        is_deadly(&Message { set: code.set(), id: code.id(), payload }, major, false)
+        is_fatal(&Message { set: code.set(), id: code.id(), payload }, major, false)
     }
 
     #[test]
@@ -69,7 +69,7 @@ mod tests {
         let bytes = Command::EnablePerfMap { kind: PerfMapKind::PerfMap }.encode().unwrap();
         let (message, _) = Message::decode(&bytes).unwrap().unwrap();
         for (major, dies) in [(8, true), (9, true), (10, false)] {
-            assert!(!is_deadly(&message, major, false) && is_deadly(&message, major, true) == dies, "{major}");
+            assert!(!is_fatal(&message, major, false) && is_fatal(&message, major, true) == dies, "{major}");
         }
     }
 }

@@ -6,7 +6,7 @@ use super::runtime::Answer;
 use crate::ipc::{Command, CommandCode, Failure, HEADER_BYTES, Hresult, Message, SessionId};
 
 /// What a runtime makes of a request that it knows.
-pub(super) enum Quirk {
+pub(super) enum Reading {
     /// This.
     Command(Command),
     /// Nothing, and it says that all is done.
@@ -16,10 +16,10 @@ pub(super) enum Quirk {
 }
 
 /// Reads a request as a runtime does.
-pub(super) fn read(message: &Message<'_>) -> Quirk {
+pub(super) fn read(message: &Message<'_>) -> Reading {
     use CommandCode as Code;
     let refused = match Command::decode(message) {
-        Ok(command) => return Quirk::Command(command),
+        Ok(command) => return Reading::Command(command),
         Err(hresult) => hresult,
     };
     match CommandCode::of(message.set, message.id) {
@@ -27,17 +27,17 @@ pub(super) fn read(message: &Message<'_>) -> Quirk {
         Some(Code::StopTracing) if !message.payload.is_empty() => {
             let mut id = [0; 8];
             id[..message.payload.len()].copy_from_slice(message.payload);
-            Quirk::Command(Command::StopTracing { session: SessionId(u64::from_le_bytes(id)) })
+            Reading::Command(Command::StopTracing { session: SessionId(u64::from_le_bytes(id)) })
         }
         // It sets what has no name, or one that nobody can ask for.
         Some(code @ Code::SetEnvironmentVariable) if refused == Hresult::INVALID_ARGUMENT && message.payload[..4] != [0; 4] => {
-            Quirk::Ignored(code)
+            Reading::Ignored(code)
         }
         // It has room for words here, and none to say.
         Some(Code::GenerateCoreDump3) if refused == Hresult::FAIL => {
-            Quirk::Refused(Failure { hresult: refused, message: Some(String::new()) })
+            Reading::Refused(Failure { hresult: refused, message: Some(String::new()) })
         }
-        _ => Quirk::Refused(refused.into()),
+        _ => Reading::Refused(refused.into()),
     }
 }
 

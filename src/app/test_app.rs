@@ -1,4 +1,4 @@
-//! A small world for tests: processes, a state, and keys to press.
+//! A small app for tests: processes, a state, and keys to press.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, HistogramReading, Live, MeterNotice, Vitals};
+use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, HistogramReading, Live, MeterNotice, RuntimeStats};
 use crate::app::{AutoWatch, Effect, Msg, Now, Options, State, Ticket, update};
 use crate::ipc::{CommandSupport, RuntimeVersion};
 use crate::model::{Contact, Phase, Process, ProcessKey, Rate, Recording, RecordingId, RunState, Trouble, Usage, Variable};
@@ -15,7 +15,7 @@ use crate::model::{Contact, Phase, Process, ProcessKey, Rate, Recording, Recordi
 pub(crate) const START_UNIX_MS: u64 = 1_795_249_821_000;
 
 /// A state, the time, and the effects that nobody carried out yet.
-pub(crate) struct World {
+pub(crate) struct TestApp {
     pub(crate) state: State,
     pub(crate) now: Now,
     pub(crate) effects: Vec<Effect>,
@@ -142,7 +142,7 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
         kept: None,
         kernel: None,
         scheduling: None,
-        findings: None,
+        analysis: None,
     }
 }
 
@@ -175,15 +175,15 @@ pub(crate) fn published(heap_mb: f64, allocated: f64, gc_percent: f64, exception
         runtime(Gauge, "threadpool-queue-length", "ThreadPool Queue Length", "", queue),
         runtime(Gauge, "time-in-gc", "% Time in GC since last GC", "%", gc_percent),
     ];
-    let vitals = Vitals {
+    let stats = RuntimeStats {
         heap: Some(heap_mb * 1e6),
         allocation_rate: Some(allocated),
         gc_time_percent: Some(gc_percent),
         exceptions: Some(exceptions),
         queue_length: Some(queue),
-        ..Vitals::default()
+        ..RuntimeStats::default()
     };
-    Arc::new(CountersSnapshot { counters, vitals, ..Live::default().snapshot(0).counters })
+    Arc::new(CountersSnapshot { counters, stats, ..Live::default().snapshot(0).counters })
 }
 
 /// The same, and what a meter of the program tells besides.
@@ -217,7 +217,7 @@ pub(crate) fn metered() -> Arc<CountersSnapshot> {
     Arc::new(snapshot)
 }
 
-impl World {
+impl TestApp {
     pub(crate) fn new(width: u16, height: u16) -> Self {
         Self::with(options(), width, height)
     }
@@ -229,18 +229,18 @@ impl World {
 
     /// With some processes, and all questions about the selected one answered.
     pub(crate) fn populated(width: u16, height: u16) -> Self {
-        let mut world = Self::new(width, height);
+        let mut app = Self::new(width, height);
         // Some looks, so that there is something to see over time.
         for look in [0.2, 0.9, 0.4, 0.6, 1.1, 1.0] {
             let mut processes = fleet();
             for process in &mut processes {
                 process.usage.cpu_percent = process.usage.cpu_percent.map(|percent| percent * look);
             }
-            world.send(Msg::Processes(processes));
+            app.send(Msg::Processes(processes));
         }
-        world.wait(500);
-        world.answer();
-        world
+        app.wait(500);
+        app.answer();
+        app
     }
 
     pub(crate) fn send(&mut self, msg: Msg) {
@@ -265,7 +265,7 @@ impl World {
     }
 
     /// Lets watched processes tell what they publish, in the order in which they were begun to be watched.
-    pub(crate) fn tell(&mut self, published: &[Arc<CountersSnapshot>]) {
+    pub(crate) fn publish(&mut self, published: &[Arc<CountersSnapshot>]) {
         let asked: Vec<_> = self
             .effects
             .iter()

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dn_top::analysis::{Live, SampleFilter};
-use dn_top::app::{Lint, Tab, lints};
+use dn_top::app::{Finding, Tab, findings};
 use dn_top::clr::select;
 use dn_top::ipc::{BufferMb, SessionConfig};
-use dn_top::model::{Findings, Phase, Recording};
+use dn_top::model::{Phase, Recording, RecordingAnalysis};
 use dn_top::net::client::Client;
 use dn_top::nettrace::{Decoder, Limits};
 use dn_top::session::{Plan, Recorder};
@@ -51,15 +51,15 @@ fn read(file: &Path) -> Live {
 }
 
 /// Panics unless the file holds what was shown of it: in sum, by event, and in every analysis.
-fn assert_same(file: &Path, recording: &Recording, findings: &Findings, runtime: &str) {
+fn assert_same(file: &Path, recording: &Recording, analysis: &RecordingAnalysis, runtime: &str) {
     let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
-    let totals = findings.snapshot.totals;
+    let totals = analysis.snapshot.totals;
     let shown = json!([recording.bytes, totals.events, totals.dropped, totals.stacks, totals.threads, totals.sequence_points]);
     let told = ["bytes", "events", "dropped", "stacks", "threads", "sequence_points"].map(|name| stats[name].clone());
     assert_eq!(shown, json!(told), "{runtime}");
     assert_eq!(recording.events, totals.events, "{runtime}");
     let mut shown: Vec<Value> =
-        findings.events.iter().map(|rate| json!([rate.event.provider, rate.event.event_id, rate.event.name, rate.event.count])).collect();
+        analysis.events.iter().map(|rate| json!([rate.event.provider, rate.event.event_id, rate.event.name, rate.event.count])).collect();
     let counts = stats["counts"].as_array().unwrap();
     let mut told: Vec<Value> = counts.iter().map(|count| json!([count["provider"], count["id"], count["name"], count["count"]])).collect();
     shown.sort_by_key(Value::to_string);
@@ -67,15 +67,15 @@ fn assert_same(file: &Path, recording: &Recording, findings: &Findings, runtime:
     assert_eq!(shown, told, "{runtime}");
 
     let live = read(file);
-    assert_eq!(totals.dropped_at_start + totals.dropped + totals.problems + findings.snapshot.unreadable, 0, "{runtime}: {totals:?}");
-    assert_eq!(format!("{:#?}", findings.snapshot), format!("{:#?}", live.snapshot(live.newest())), "{runtime}");
-    assert_eq!(format!("{:#?}", findings.profile), format!("{:#?}", live.profile()), "{runtime}");
+    assert_eq!(totals.dropped_at_start + totals.dropped + totals.problems + analysis.snapshot.unreadable, 0, "{runtime}: {totals:?}");
+    assert_eq!(format!("{:#?}", analysis.snapshot), format!("{:#?}", live.snapshot(live.newest())), "{runtime}");
+    assert_eq!(format!("{:#?}", analysis.profile), format!("{:#?}", live.profile()), "{runtime}");
 }
 
 /// How often an event of the runtime came.
-fn count(findings: &Findings, name: &str) -> u64 {
+fn count(analysis: &RecordingAnalysis, name: &str) -> u64 {
     let of = |rate: &&dn_top::model::EventRate| rate.event.provider == "Microsoft-Windows-DotNETRuntime" && rate.event.name == name;
-    findings.events.iter().filter(of).map(|rate| rate.event.count).sum()
+    analysis.events.iter().filter(of).map(|rate| rate.event.count).sum()
 }
 
 #[test]
@@ -89,9 +89,9 @@ fn what_is_shown_is_what_is_in_the_file() {
             assert!(poll(PATIENCE, || (look().events > 5000).then_some(())).is_some(), "{name}: {:?}", look());
         })
         .await;
-        let findings: Arc<Findings> = recording.findings.clone().unwrap();
-        assert!(findings.profile.count(SampleFilter::ALL).samples().all() > 0, "{name}");
-        assert_same(&file, &recording, &findings, &name);
+        let analysis: Arc<RecordingAnalysis> = recording.analysis.clone().unwrap();
+        assert!(analysis.profile.count(SampleFilter::ALL).samples().all() > 0, "{name}");
+        assert_same(&file, &recording, &analysis, &name);
         assert!(program.is_alive() && program.answers(), "{name}");
     });
 }
@@ -111,18 +111,18 @@ fn what_is_shown_is_what_the_program_did() {
             }
         })
         .await;
-        let findings: Arc<Findings> = recording.findings.clone().unwrap();
-        let snapshot = &findings.snapshot;
-        assert_eq!((count(&findings, "ExceptionThrown"), snapshot.exceptions.thrown), (25, 25), "{name}");
+        let analysis: Arc<RecordingAnalysis> = recording.analysis.clone().unwrap();
+        let snapshot = &analysis.snapshot;
+        assert_eq!((count(&analysis, "ExceptionThrown"), snapshot.exceptions.thrown), (25, 25), "{name}");
         let induced = |generation| {
             let is = |collection: &&dn_top::analysis::Collection| collection.generation == generation && collection.reason.is_induced();
             snapshot.gc.recent.iter().filter(is).count()
         };
         assert_eq!([induced(1), induced(2)], [3, 4], "{name}");
-        assert_eq!(count(&findings, "GCStart"), snapshot.gc.collections.iter().sum::<u64>(), "{name}");
+        assert_eq!(count(&analysis, "GCStart"), snapshot.gc.collections.iter().sum::<u64>(), "{name}");
         let site = snapshot.contention.sites.iter().find(|site| site.method.contains("Known.<Contend>")).unwrap();
         assert_eq!(site.count, 7, "{name}");
-        assert_same(&file, &recording, &findings, &name);
+        assert_same(&file, &recording, &analysis, &name);
     });
 }
 
@@ -131,8 +131,8 @@ const THREADS: &str = "Microsoft-Windows-DotNETRuntime:0x14000:4";
 const FLOOD: &str = "DnTop-Known";
 
 /// What asks for a look in a recording as it stands.
-fn found(recording: &Recording) -> Vec<Lint> {
-    recording.findings.as_ref().map(|findings| lints(&findings.snapshot, false)).unwrap_or_default()
+fn found(recording: &Recording) -> Vec<Finding> {
+    recording.analysis.as_ref().map(|analysis| findings(&analysis.snapshot, false)).unwrap_or_default()
 }
 
 /// Each trouble is made in a real program, seen while it lasts, and named for what it is; nothing is said of a program that is well.
@@ -154,11 +154,11 @@ fn trouble_that_a_program_is_in_is_found_while_it_lasts() {
             let config = SessionConfig { buffer: BufferMb::new(1).unwrap(), ..config };
             record(&mut program, config, &file, |program, look| {
                 program.carry_out("contend 2");
-                assert!(poll(PATIENCE, || look().findings.filter(|findings| findings.snapshot.contention.ended >= 2)).is_some());
+                assert!(poll(PATIENCE, || look().analysis.filter(|analysis| analysis.snapshot.contention.ended >= 2)).is_some());
                 assert_eq!(found(&look()), [], "{runtime}: it is well");
                 let seen = poll(PATIENCE, || {
                     program.carry_out(command);
-                    found(&look()).into_iter().find(|lint| lint.finding.contains(says))
+                    found(&look()).into_iter().find(|finding| finding.text.contains(says))
                 });
                 let seen = seen.unwrap_or_else(|| panic!("{runtime}, {command}: {:?}", found(&look())));
                 assert!(seen.tab == tab && !seen.why.is_empty(), "{runtime}: {seen:?}");
@@ -181,8 +181,8 @@ fn commands_to_a_database_are_counted_by_their_text() {
             program.carry_out("ef 5 2 UPDATE Stock SET Count = @n");
         })
         .await;
-        let findings = recording.findings.unwrap();
-        let told = findings.snapshot.activities.operations.iter().map(|operation| {
+        let analysis = recording.analysis.unwrap();
+        let told = analysis.snapshot.activities.operations.iter().map(|operation| {
             let subject = operation.subjects.first().map(|subject| (subject.text.as_str(), subject.count));
             (operation.name.as_str(), operation.started, operation.ended, subject)
         });
@@ -194,6 +194,6 @@ fn commands_to_a_database_are_counted_by_their_text() {
             ]
         );
         // The shortest time that a command can take.
-        assert!(findings.snapshot.activities.operations.iter().all(|operation| operation.mean_ns >= Some(2e6)));
+        assert!(analysis.snapshot.activities.operations.iter().all(|operation| operation.mean_ns >= Some(2e6)));
     });
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::analysis::Live;
 use crate::clr::RUNTIME;
-use crate::model::{EventRate, Findings};
+use crate::model::{EventRate, RecordingAnalysis};
 use crate::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, NewEvent, TraceHeader};
 use crate::wire::Put;
 
@@ -223,17 +223,17 @@ impl Session {
 }
 
 /// What is found in the session.
-pub(crate) fn scripted() -> Arc<Findings> {
-    static FINDINGS: LazyLock<Arc<Findings>> = LazyLock::new(|| Arc::new(play()));
-    FINDINGS.clone()
+pub(crate) fn scripted() -> Arc<RecordingAnalysis> {
+    static ANALYSIS: LazyLock<Arc<RecordingAnalysis>> = LazyLock::new(|| Arc::new(play()));
+    ANALYSIS.clone()
 }
 
 /// What is found where nothing has happened yet.
-pub(crate) fn empty() -> Arc<Findings> {
+pub(crate) fn empty() -> Arc<RecordingAnalysis> {
     Arc::new(found(&mut Live::default()))
 }
 
-fn play() -> Findings {
+fn play() -> RecordingAnalysis {
     let header = TraceHeader { process_id: 4242, ..TraceHeader::default() };
     let mut session = Session { encoder: Encoder::new(header), records: Vec::new(), own: Vec::new() };
     for ((namespace, name), place) in METHODS.into_iter().zip(1_u64..) {
@@ -258,12 +258,12 @@ fn play() -> Findings {
     found(&mut live)
 }
 
-fn found(live: &mut Live) -> Findings {
+fn found(live: &mut Live) -> RecordingAnalysis {
     let seconds = LENGTH as f64 / 1000.0;
     let rate = |event: crate::analysis::EventCount| EventRate { rate: event.count as f64 / seconds, event };
     let mut events: Vec<_> = live.throughput().counts().into_iter().map(rate).collect();
     events.sort_by_key(|rate| std::cmp::Reverse(rate.event.count));
     let snapshot = live.snapshot(live.newest());
     assert_eq!(snapshot.unreadable, 0);
-    Findings { snapshot, events, recent: live.recent(), profile: live.profile(), cpu: None }
+    RecordingAnalysis { snapshot, events, recent: live.recent(), profile: live.profile(), cpu: None }
 }

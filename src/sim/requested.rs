@@ -1,15 +1,15 @@
-//! What a simulated session is asked for.
+//! What a simulated session was asked for.
 
 use crate::ipc::{EventFilter, FilteredProvider, FilteredStream, Provider, Providers};
 
-/// What a session asked for, whichever generation of the command said it.
+/// The providers and the rundown of a session, from any generation of the command.
 #[derive(Debug, Clone)]
-pub(super) struct Asked {
+pub(super) struct Requested {
     providers: Vec<FilteredProvider>,
     pub(super) rundown: bool,
 }
 
-impl Asked {
+impl Requested {
     pub(super) fn all(providers: Providers, rundown: bool) -> Self {
         Self { providers: providers.iter().cloned().map(FilteredProvider::from).collect(), rundown }
     }
@@ -18,7 +18,7 @@ impl Asked {
         Self { providers: stream.providers.iter().cloned().collect(), rundown: stream.rundown_keyword != 0 }
     }
 
-    /// The provider as it was asked for.
+    /// The provider as it was requested.
     pub(super) fn provider(&self, name: &str) -> Option<&Provider> {
         self.providers.iter().map(|filtered| &filtered.provider).find(|provider| provider.name().eq_ignore_ascii_case(name))
     }
@@ -26,8 +26,8 @@ impl Asked {
     /// Whether an event comes.
     pub(super) fn wants(&self, provider: &str, keywords: u64, event: u32) -> bool {
         let matches = |filter: &EventFilter| filter.lets_through(event);
-        self.providers.iter().any(|FilteredProvider { provider: asked, filter }| {
-            asked.name().eq_ignore_ascii_case(provider) && (keywords == 0 || asked.keywords() & keywords != 0) && matches(filter)
+        self.providers.iter().any(|FilteredProvider { provider: requested, filter }| {
+            requested.name().eq_ignore_ascii_case(provider) && (keywords == 0 || requested.keywords() & keywords != 0) && matches(filter)
         })
     }
 }
