@@ -1,6 +1,5 @@
 //! How counters are looked at: by provider, folded away, filtered and sorted.
 
-use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::recordings::Tracked;
@@ -10,22 +9,8 @@ use crate::analysis::{CounterKind, CounterSnapshot};
 /// How counters are looked at.
 #[derive(Debug, Default)]
 pub struct CounterView {
-    /// In what order.
-    pub order: CounterOrder,
     /// Providers and meters whose counters are folded away.
     pub(super) folded: BTreeSet<String>,
-}
-
-/// The order of the counters of one provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum CounterOrder {
-    /// By name.
-    #[default]
-    Name,
-    /// The largest value first.
-    Value,
-    /// What changes most first.
-    Change,
 }
 
 /// A line of the list.
@@ -51,24 +36,6 @@ pub enum CounterOrigin<'a> {
     Watch(&'a Watch),
     /// They are in the shown recording.
     Recording(&'a Tracked),
-}
-
-impl CounterOrder {
-    pub(super) fn step(self, forward: bool) -> Self {
-        const ALL: [CounterOrder; 3] = [CounterOrder::Name, CounterOrder::Value, CounterOrder::Change];
-        ALL[(self as usize + if forward { 1 } else { ALL.len() - 1 }) % ALL.len()]
-    }
-
-    pub(super) fn compare(self, a: &CounterSnapshot, b: &CounterSnapshot) -> Ordering {
-        let figure = |counter: &CounterSnapshot| match self {
-            Self::Name => None,
-            Self::Value => counter.value,
-            Self::Change => change(counter).map(f64::abs),
-        };
-        let largest = |counter| figure(counter).unwrap_or(f64::NEG_INFINITY);
-        // Where all is alike, their own order stays: it is that of names.
-        largest(b).total_cmp(&largest(a))
-    }
 }
 
 /// How much a counter changes: a sum by its rate, a gauge by its last two values, a histogram by how much is recorded in an interval.

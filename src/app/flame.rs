@@ -3,6 +3,8 @@
 //! The root is at the top; a frame is as wide as its share of the samples. What is selected is remembered by its path of names: nodes have other
 //! numbers in every snapshot.
 
+use ratatui::layout::{Position, Rect};
+
 use super::cursor::Step;
 use super::sampling::Shape;
 use super::state::State;
@@ -127,6 +129,35 @@ impl<'a> FlameGraph<'a> {
         self.boxes.iter().map(|place| place.depth + 1).max().unwrap_or(0)
     }
 
+    /// The lines of an area that have frames, and those about the selected one.
+    pub fn split(area: Rect) -> (Rect, Rect) {
+        let words = match area.height {
+            0..=4 => 1,
+            5..=11 => 2,
+            _ => 3,
+        };
+        let height = area.height.saturating_sub(words);
+        (Rect { height, ..area }, Rect { y: area.y + height, height: area.height - height, ..area })
+    }
+
+    /// The first line that is shown where this many are: the selected frame and what it calls are in sight.
+    pub fn first_line(&self, height: u16) -> u16 {
+        let line = self.selected_box().map_or(0, |place| place.depth);
+        (line + 3).saturating_sub(height).min(self.depth().saturating_sub(height))
+    }
+
+    /// The frame at a place in this area.
+    fn at(&self, area: Rect, x: u16, y: u16) -> Option<u32> {
+        let (picture, _) = Self::split(area);
+        if !picture.contains(Position::new(x, y)) {
+            return None;
+        }
+        let depth = self.first_line(picture.height) + y - picture.y;
+        let column = x - picture.x;
+        let found = self.boxes.iter().find(|place| place.depth == depth && (place.x..place.x + place.width).contains(&column));
+        found.map(|place| place.node)
+    }
+
     fn heaviest_below(&self, node: u32) -> Option<u32> {
         let profile = self.counts.profile();
         self.boxes.iter().map(|place| place.node).find(|other| *other != ROOT && profile.parent(*other) == node)
@@ -186,6 +217,11 @@ impl State {
 
     pub(in crate::app) fn step_flame(&mut self, step: Step) {
         self.select_frame(|graph| Some(graph.after(step)));
+    }
+
+    /// Selects the frame at a place of the graph, which has this area.
+    pub(in crate::app) fn click_frame(&mut self, area: Rect, x: u16, y: u16) {
+        self.select_frame(|graph| graph.at(area, x, y));
     }
 
     /// To the next frame of the same line.

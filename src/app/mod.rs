@@ -44,7 +44,7 @@ mod watches;
 
 pub use action::capabilities;
 pub use activity::Activity;
-pub use counters::{CounterLine, CounterOrder, CounterOrigin, CounterView, change};
+pub use counters::{CounterLine, CounterOrigin, CounterView, change};
 pub use cursor::Cursor;
 pub use details::{Answer, Details};
 pub use dialog::{

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use super::flame::Flame;
 use super::pane::Tab;
 use super::state::State;
+use super::tabs::Direction;
 use crate::analysis::{CallNode, Counts, Field, MethodCount, Profile, ProfileFrame, SampleCount, SampleFilter, ThreadId, ThreadSamples};
 use crate::model::{RecordingId, ThreadUse};
 
@@ -15,8 +16,6 @@ pub struct Sampling {
     pub shape: Shape,
     /// Whether samples of threads that wait count.
     pub waiting: bool,
-    /// Whether methods are sorted by the time of all they call.
-    pub by_total: bool,
     /// Where in the flame graph one is.
     pub(super) flame: Flame,
     /// The thread that was chosen, of a recording.
@@ -55,6 +54,8 @@ pub struct ThreadRow<'a> {
 impl Sampling {
     /// The columns in which a filter looks for words.
     pub const COLUMNS: [&str; 2] = ["METHOD", "MODULE"];
+    /// The columns that methods can be sorted by.
+    pub const SORTABLE: [&str; 4] = ["SELF", "TOTAL", "METHOD", "MODULE"];
 
     /// The time of the samples that count, nanoseconds: shares are shares of it.
     pub fn counted(&self, samples: SampleCount) -> u64 {
@@ -88,11 +89,6 @@ impl Sampling {
     /// Includes or excludes waiting threads.
     pub(super) fn toggle_waiting(&mut self) {
         self.waiting = !self.waiting;
-    }
-
-    /// Sorts by self or total time.
-    pub(super) fn sort_other(&mut self) {
-        self.by_total = !self.by_total;
     }
 }
 
@@ -139,14 +135,24 @@ impl State {
         let frames = counts.by_method().into_iter().filter_map(|method| Some((method, profile.frame_at(method.frame)?)));
         let shown = |(method, frame): &(MethodCount, &ProfileFrame)| sampling.number(method.total) > 0 && self.finds(frame);
         let mut methods: Vec<_> = frames.filter(shown).collect();
+        let sort = self.views.sort(Tab::Methods);
+        let column = sort.map_or("SELF", |sort| sort.column);
         methods.sort_unstable_by(|(a, first), (b, second)| {
             let weight = |method: &MethodCount| {
                 let (own, total) = (sampling.counted(method.own), sampling.counted(method.total));
-                Reverse(if sampling.by_total { (total, own) } else { (own, total) })
+                Reverse(if column == "TOTAL" { (total, own) } else { (own, total) })
             };
             (weight(a), &first.name, a.frame).cmp(&(weight(b), &second.name, b.frame))
         });
         methods.truncate(METHODS);
+        match column {
+            "METHOD" => methods.sort_by(|(_, a), (_, b)| a.name.cmp(&b.name)),
+            "MODULE" => methods.sort_by(|(_, a), (_, b)| a.module.cmp(&b.module)),
+            _ => {}
+        }
+        if sort.is_some_and(|sort| (sort.direction == Direction::Descending) == matches!(column, "METHOD" | "MODULE")) {
+            methods.reverse();
+        }
         methods
     }
 

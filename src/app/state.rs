@@ -98,6 +98,8 @@ pub struct State {
     pub(crate) line: Option<Line>,
     pub(crate) overlay: Option<Overlay>,
     pub(crate) toasts: Toasts,
+    /// The last click of a pane, and when it was; the first of a double click.
+    pub(super) last_click: Option<((u16, u16), Duration)>,
     pub(crate) pause: Option<Pause>,
     pub(crate) ending: Option<Ending>,
     /// The profiles that were recorded last.
@@ -181,6 +183,7 @@ impl State {
             line: None,
             overlay: None,
             toasts: Toasts::default(),
+            last_click: None,
             pause: None,
             ending: None,
             last_ticket: 0,

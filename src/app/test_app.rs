@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, HistogramReading, Live, MeterNotice, RuntimeStats};
 use crate::app::{AutoWatch, Effect, Msg, Now, Options, State, Ticket, update};
@@ -245,6 +245,12 @@ impl TestApp {
 
     pub(crate) fn send(&mut self, msg: Msg) {
         self.effects.extend(update(&mut self.state, msg, self.now));
+    }
+
+    /// Clicks a place of the screen.
+    pub(crate) fn click(&mut self, column: u16, row: u16) {
+        let (kind, modifiers) = (MouseEventKind::Down(MouseButton::Left), KeyModifiers::NONE);
+        self.send(Msg::Mouse(MouseEvent { kind, column, row, modifiers }));
     }
 
     /// Lets time go by.

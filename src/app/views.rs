@@ -5,6 +5,7 @@ use super::cursor::{Cursor, Step};
 use super::pane::Tab;
 use super::sampling::Sampling;
 use super::state::State;
+use super::tabs::{Column, Direction};
 use super::tabs::{EventsView, View};
 use crate::analysis::Filter;
 use crate::model::{RecordingAnalysis, sanitise};
@@ -14,6 +15,8 @@ use crate::model::{RecordingAnalysis, sanitise};
 pub struct Views {
     /// What is filtered for, by tab.
     filters: [Filter; Tab::ALL.len()],
+    /// What lists are sorted by, by tab; `None` for the order in which the tab lists its rows.
+    sorts: [Option<TabSort>; Tab::ALL.len()],
     /// How samples are looked at.
     pub sampling: Sampling,
     /// How events are looked at.
@@ -22,6 +25,15 @@ pub struct Views {
     pub counters: CounterView,
     /// By tab.
     pub(super) picks: [Pick; Tab::ALL.len()],
+}
+
+/// What the list of a tab is sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TabSort {
+    /// The title of the column.
+    pub column: &'static str,
+    /// In which direction.
+    pub direction: Direction,
 }
 
 /// A selected line that stays selected when lines before it come and go.
@@ -36,6 +48,11 @@ impl Views {
     /// What a tab's list is filtered for.
     pub fn filter(&self, tab: Tab) -> &Filter {
         &self.filters[tab as usize]
+    }
+
+    /// What a tab's list is sorted by.
+    pub fn sort(&self, tab: Tab) -> Option<TabSort> {
+        self.sorts[tab as usize]
     }
 
     pub(super) fn set_filter(&mut self, tab: Tab, filter: Filter) {
@@ -94,6 +111,43 @@ impl State {
         if let Some((cursor, id)) = held {
             self.views.select_at(tab, cursor, id);
         }
+    }
+
+    /// The columns that the list of the open tab can be sorted by.
+    fn sortable(&self) -> Vec<Column> {
+        let columns = self.tab_view().map(|(view, _)| view.list.columns()).unwrap_or_default();
+        columns.into_iter().filter(|column| column.sortable).collect()
+    }
+
+    /// Whether the list of the open tab can be sorted.
+    pub(in crate::app) fn is_sortable(&self) -> bool {
+        !self.sortable().is_empty()
+    }
+
+    /// Sorts the list of the open tab by the column beside the current one, round the ends.
+    pub(in crate::app) fn sort_tab_beside(&mut self, right: bool) {
+        let columns = self.sortable();
+        let next = match columns.iter().position(|column| column.sorted.is_some()) {
+            Some(at) => (at + if right { 1 } else { columns.len() - 1 }) % columns.len(),
+            None if right => 0,
+            None => columns.len().saturating_sub(1),
+        };
+        if let Some(column) = columns.get(next) {
+            self.views.sorts[self.tab as usize] = Some(TabSort { column: column.title, direction: column.first_direction() });
+        }
+    }
+
+    /// Sorts the list of the open tab in the other direction.
+    pub(in crate::app) fn reverse_tab(&mut self) {
+        let sorted =
+            self.sortable().into_iter().find_map(|column| Some(TabSort { column: column.title, direction: column.sorted?.reversed() }));
+        self.views.sorts[self.tab as usize] = sorted.or(self.views.sorts[self.tab as usize]);
+    }
+
+    /// Sorts the list of the open tab by a column; in the other direction where it is already.
+    pub(in crate::app) fn sort_tab_by(&mut self, column: &Column) {
+        let direction = column.sorted.map_or(column.first_direction(), Direction::reversed);
+        self.views.sorts[self.tab as usize] = Some(TabSort { column: column.title, direction });
     }
 
     /// What is selected in the open tab, and what to call it, for the copy menu.

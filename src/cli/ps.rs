@@ -41,7 +41,7 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
         writeln!(
             out,
             "{:>7}  {:<24} {:<10} {:>5} {:>7} {:>4}  {:<10} {:>8}  STATE",
-            "PID", "NAME", "RUNTIME", "CPU%", "MEM", "THR", "USER", "UP"
+            "PID", "NAME", "RUNTIME", "CPU%", "RSS", "THR", "USER", "UPTIME"
         )?;
         for row in &rows {
             let runtime = match (&row.runtime, row.native_aot) {

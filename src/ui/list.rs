@@ -7,7 +7,7 @@ use ratatui::style::Style;
 
 use crate::analysis::Filter;
 use crate::app::Cursor;
-use crate::app::tabs::{Cell, Column, Fit, List, Role, Sign};
+use crate::app::tabs::{Cell, Column, Direction, Fit, List, Role, Sign, column_slots};
 use crate::model::sanitise;
 
 use super::canvas::{Canvas, width};
@@ -64,7 +64,7 @@ impl Theme {
 pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, listing: &Listing<'_>) {
     let Listing { list, cursor, focused, titled, .. } = *listing;
     let columns = list.columns();
-    let slots = slots(&columns, area);
+    let slots = column_slots(&columns, area);
     if titled {
         titles(canvas, area, &columns, &slots);
     }
@@ -87,39 +87,6 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, listing: &Listing<'_>) {
     canvas.scroll_mark(Rect { x: lines.right(), width: 1, ..lines }, window.start, height, list.len());
 }
 
-/// Where each column is: its left end and its width. Columns shrink to their least width, then the last are left out; that without a width of its
-/// own is the list's subject and stays.
-fn slots(columns: &[Column], area: Rect) -> Vec<Option<(u16, u16)>> {
-    const GAP: u16 = 2;
-    /// What a column that takes the rest should have.
-    const REST: u16 = 24;
-    let need = |column: &Column| if column.width == 0 { REST } else { column.least } + GAP;
-    let mut shown: Vec<usize> = (0..columns.len()).collect();
-    let mut used = columns.iter().map(need).sum::<u16>().saturating_sub(GAP);
-    while used > area.width && shown.len() > 2 {
-        let Some(last) = shown.iter().rposition(|index| columns[*index].width > 0) else { break };
-        used -= need(&columns[shown.remove(last)]);
-    }
-    let mut spare = area.width.saturating_sub(used);
-    let mut widths = vec![0; columns.len()];
-    for index in shown.iter().copied().filter(|index| columns[*index].width > 0) {
-        let Column { width, least, .. } = columns[index];
-        let more = spare.min(width - least);
-        spare -= more;
-        widths[index] = least + more;
-    }
-    let fixed = shown.iter().map(|index| widths[*index]).filter(|width| *width > 0).map(|width| width + GAP).sum::<u16>();
-    let rest = area.width.saturating_sub(fixed);
-    let mut slots = vec![None; columns.len()];
-    let mut x = area.x;
-    for index in shown {
-        let width = if columns[index].width == 0 { rest } else { widths[index] };
-        slots[index] = Some((x, width));
-        x += width + GAP;
-    }
-    slots
-}
-
 fn titles(canvas: &mut Canvas<'_>, area: Rect, columns: &[Column], slots: &[Option<(u16, u16)>]) {
     let theme = canvas.theme;
     for (column, slot) in columns.iter().zip(slots) {
@@ -130,8 +97,17 @@ fn titles(canvas: &mut Canvas<'_>, area: Rect, columns: &[Column], slots: &[Opti
         } else {
             canvas.text(x, area.y, room, column.title, theme.dim);
         }
-        if column.is_sorted {
-            canvas.right(x, area.y, width + 1, &format!("{}{}", column.title, theme.glyphs.descending), theme.key);
+        if let Some(direction) = column.sorted {
+            let arrow = match direction {
+                Direction::Ascending => theme.glyphs.ascending,
+                Direction::Descending => theme.glyphs.descending,
+            };
+            let title = format!("{}{arrow}", column.title);
+            if column.fit == Fit::Right {
+                canvas.right(x, area.y, width + 1, &title, theme.key);
+            } else {
+                canvas.text(x, area.y, room, &title, theme.key);
+            }
         }
     }
 }
@@ -140,7 +116,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
     let theme = canvas.theme;
     let Rect { x, y, width: room, .. } = place;
     match cell {
-        Cell::Text(text, role) => {
+        Cell::Text(text, role) | Cell::Number(_, text, role) => {
             let (text, style) = (sanitise(&text), theme.role(role));
             let marks = filter.marks(column.field(&text));
             match column.fit {

@@ -181,8 +181,8 @@ pub(super) fn waiting(state: &State) -> Status {
     ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads)
 }
 
-pub(super) fn method_list(state: &State) -> Status {
-    ready_if(state.has_samples() && state.views.sampling.shape == Shape::List)
+pub(super) fn sortable(state: &State) -> Status {
+    ready_if(state.is_sortable())
 }
 
 pub(super) fn enter_sampling(state: &State) -> Status {

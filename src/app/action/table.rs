@@ -207,11 +207,6 @@ pub static TABLE: &[Entry] = &[
     details(Action::Widen, &[BACKSPACE], "zoom out", "Zoom out, or back to all threads.", METHODS, Do(State::widen))
         .hint(83)
         .when(status::widen),
-    details(Action::SortRight, &[char('>')], "sort", "Sort by self or total time.", METHODS, Do(|state| state.views.sampling.sort_other()))
-        .hint(79)
-        .when(status::method_list),
-    details(Action::SortLeft, &[char('<')], "sort", "Sort by self or total time.", METHODS, Do(|state| state.views.sampling.sort_other()))
-        .when(status::method_list),
     details(Action::Open, &[ENTER], "collapse", "Collapse or expand a provider.", COUNTERS, Do(State::fold_counters))
         .hint(83)
         .when(status::counters),
@@ -219,11 +214,12 @@ pub static TABLE: &[Entry] = &[
         .hint(82)
         .changing()
         .when(status::meters),
-    details(Action::SortRight, &[char('>')], "sort", "Sort by name, value or change.", COUNTERS, Do(|state| state.order_counters(true)))
-        .hint(79)
-        .when(status::counters),
-    details(Action::SortLeft, &[char('<')], "sort", "Sort by name, change or value.", COUNTERS, Do(|state| state.order_counters(false)))
-        .when(status::counters),
+    details(Action::SortRight, &[char('>')], "sort", "Sort by the next column.", LISTED, Do(|state| state.sort_tab_beside(true)))
+        .hint(40)
+        .when(status::sortable),
+    details(Action::SortLeft, &[char('<')], "sort", "Sort by the previous column.", LISTED, Do(|state| state.sort_tab_beside(false)))
+        .when(status::sortable),
+    details(Action::Reverse, &[char('r')], "reverse", "Reverse the sort order.", LISTED, Do(State::reverse_tab)).when(status::sortable),
     details(Action::RecordTab, &[ENTER], "record", "Record what the tab shows.", ROWS, Ask(process::record_tab))
         .hint(99)
         .changing()

@@ -194,7 +194,8 @@ impl State {
                         action(*item).map_or_else(|_| dim("process"), |action| self.action_cells(action).0)
                     })
                     .column("HELP", 0, Fit::Left, move |item| {
-                        action(*item).map_or_else(|subject| Cell::new(subject, Role::Strong), |action| self.action_cells(action).1)
+                        action(*item)
+                            .map_or_else(|subject| Cell::Text(subject.to_string(), Role::Strong), |action| self.action_cells(action).1)
                     })
                     .column("KEY", 7, Fit::Right, move |item| action(*item).map_or(Cell::EMPTY, key_of));
                 let about = |state: &State, item: usize| match &state.overlay {

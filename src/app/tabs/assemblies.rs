@@ -1,6 +1,7 @@
 //! Assemblies that are loaded, and those that were searched for and not found.
 
-use super::list::{Cell, Fit, Placed, Table};
+use super::cell::Cell;
+use super::list::{Fit, Placed, Table};
 use super::logs::at;
 use super::look::Look;
 use super::view::{Figure, Head, Role, Side, View};

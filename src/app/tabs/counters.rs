@@ -1,12 +1,16 @@
 //! Counters and meters: what the process and its libraries publish, from a watch or a recording.
 
-use super::list::{Cell, Fit, Rows, Table};
+use std::cmp::Ordering;
+
+use super::cell::Cell;
+use super::list::{Direction, Fit, Rows, Table};
 use super::view::{Line, Plot, Role, Side, View};
 use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, Field, HistogramReading, Spread, told_once};
-use crate::app::counters::{CounterLine, CounterOrder, CounterOrigin, change};
+use crate::app::counters::{CounterLine, CounterOrigin, change};
 use crate::app::pane::Tab;
 use crate::app::state::State;
 use crate::app::text::width;
+use crate::app::views::TabSort;
 use crate::app::watches::Watch;
 use crate::model::{Bytes, Count, Number};
 
@@ -16,6 +20,20 @@ const TAGS: u16 = 40;
 /// The columns in which a filter looks for words; a provider has a line of its own.
 const COLUMNS: [&str; 2] = ["COUNTER", "PROVIDER"];
 
+/// The columns that the counters of each provider can be sorted by.
+const SORTABLE: [&str; 3] = ["COUNTER", "VALUE", "CHANGE"];
+const BY_NAME: TabSort = TabSort { column: SORTABLE[0], direction: Direction::Ascending };
+
+/// By name, by value, or by how much it changes. Counters without the figure are last.
+fn compare(sort: TabSort, a: &CounterSnapshot, b: &CounterSnapshot) -> Ordering {
+    let key = |counter: &CounterSnapshot| match sort.column {
+        "VALUE" => Cell::known(counter.value, Role::Text).into_sort_key(),
+        "CHANGE" => Cell::known(change(counter).map(f64::abs), Role::Text).into_sort_key(),
+        _ => Cell::new(format!("{} {}", counter.name, counter.tags), Role::Text).into_sort_key(),
+    };
+    key(a).compare(&key(b), sort.direction)
+}
+
 /// `None` where there is neither a watch nor a recording with counters.
 pub(super) fn view(state: &State) -> Option<View<'_>> {
     let origin = state.counter_origin()?;
@@ -23,7 +41,7 @@ pub(super) fn view(state: &State) -> Option<View<'_>> {
         return None;
     }
     let lines = state.counter_lines();
-    let list = rows(lines.clone());
+    let list = rows(lines.clone(), state.views.sort(Tab::Counters));
     let cursor = state.views.selected(Tab::Counters, list.len(), |row| list.id(row));
     let selected = match lines.get(cursor.at) {
         Some(CounterLine::Counter(counter)) => Some(*counter),
@@ -40,27 +58,17 @@ pub(super) fn view(state: &State) -> Option<View<'_>> {
         ..View::new(list, cursor, empty)
     };
     Some(match origin {
-        CounterOrigin::Watch(watch) => View { heading: Some(heading(state, watch)), findings: watch.findings(), ..view },
+        CounterOrigin::Watch(watch) => View { heading: Some(heading(watch)), findings: watch.findings(), ..view },
         CounterOrigin::Recording(_) => view,
     })
 }
 
 /// What a watch asks for, and what went wrong with it.
-fn heading(state: &State, watch: &Watch) -> Vec<Line> {
-    let order = match state.views.counters.order {
-        CounterOrder::Name => "by name",
-        CounterOrder::Value => "by value",
-        CounterOrder::Change => "by change",
-    };
+fn heading(watch: &Watch) -> Vec<Line> {
     let what = if watch.meters { "watching counters and meters" } else { "watching counters of the runtime" };
     let count = watch.counters.as_ref().map_or(0, |snapshot| snapshot.counters.len());
     let text = |text: &str, role| (text.to_owned(), role);
-    let mut lines = vec![vec![
-        text(what, Role::Good),
-        text("   ", Role::Dim),
-        (count.to_string(), Role::Strong),
-        text(&format!("   {order}"), Role::Dim),
-    ]];
+    let mut lines = vec![vec![text(what, Role::Good), text("   ", Role::Dim), (count.to_string(), Role::Strong)]];
     if let Some(CountersSnapshot { notices, dropped, .. }) = watch.counters.as_deref() {
         lines.extend(notices.iter().map(|notice| vec![(format!("! {notice}"), Role::Warning)]));
         if *dropped > 0 {
@@ -70,7 +78,7 @@ fn heading(state: &State, watch: &Watch) -> Vec<Line> {
     lines
 }
 
-fn rows(lines: Vec<CounterLine<'_>>) -> Rows<'_> {
+fn rows(lines: Vec<CounterLine<'_>>, sort: Option<TabSort>) -> Rows<'_> {
     Table::new(lines, |line: &CounterLine<'_>| line.name())
         .column(COLUMNS[0], 0, Fit::Left, |line| match line {
             CounterLine::Group { name, count, folded } => {
@@ -101,6 +109,7 @@ fn rows(lines: Vec<CounterLine<'_>>) -> Rows<'_> {
             }),
         )
         .column("HISTORY", 24, Fit::Left, of(|counter| Cell::Bars(values(counter), Role::Bytes)))
+        .sortable_by(&SORTABLE, Some(sort.unwrap_or(BY_NAME)))
         .finish()
 }
 
@@ -233,8 +242,9 @@ impl State {
             let [name, display_name, tags] = counter;
             filter.passes(&[name, display_name, tags, Field::text(COLUMNS[1], group)])
         };
+        let sort = self.views.sort(Tab::Counters).unwrap_or(BY_NAME);
         let mut shown: Vec<_> = told_once(all).filter(passes).collect();
-        shown.sort_by(|a, b| a.group.cmp(&b.group).then_with(|| self.views.counters.order.compare(a, b)));
+        shown.sort_by(|a, b| a.group.cmp(&b.group).then_with(|| compare(sort, a, b)));
         let mut lines = Vec::with_capacity(shown.len());
         for counters in shown.chunk_by(|a, b| a.group == b.group) {
             let name = counters[0].group.as_str();
@@ -259,10 +269,6 @@ impl State {
         if !folded.remove(&group) {
             folded.insert(group);
         }
-    }
-
-    pub(in crate::app) fn order_counters(&mut self, forward: bool) {
-        self.views.counters.order = self.views.counters.order.step(forward);
     }
 }
 

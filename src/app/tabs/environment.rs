@@ -1,6 +1,7 @@
 //! The environment of the selected process.
 
-use super::list::{Cell, Fit, Placed, Table};
+use super::cell::Cell;
+use super::list::{Fit, Placed, Table};
 use super::view::{Head, Role, View};
 use crate::app::action::{Action, Status};
 use crate::app::details::Answer;

@@ -1,6 +1,7 @@
 //! Events: by kind, or one by one with all that is in them.
 
-use super::list::{Cell, Fit, Rows, Table};
+use super::cell::Cell;
+use super::list::{Fit, Placed, Table};
 use super::look::Look;
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{EventFilter, Field, Filter, SingleEvent};
@@ -56,25 +57,26 @@ fn figures(look: Look<'_>) -> Vec<Figure> {
 
 /// The kinds of events, the most frequent first.
 fn kinds(look: Look<'_>) -> View<'_> {
-    let events = look.state.events();
-    let all = look.analysis.snapshot.totals.events.max(1) as f64;
-    let list =
-        Table::new(events.clone(), |rate: &&EventRate| format!("{} {} {}", rate.event.provider, rate.event.event_id, rate.event.name))
-            .column("COUNT", 6, Fit::Right, |rate| Cell::new(Count(rate.event.count), Role::Strong))
-            .column("RATE", 8, Fit::Right, move |rate| {
-                let rate = look.rate(rate.event.count, rate.rate);
-                Cell::new(CountRate(rate), if rate > 0.0 { Role::Events } else { Role::Dim })
-            })
-            .column("EVENT", 0, Fit::Left, |rate| Cell::new(rate.event.title(), Role::Text))
-            .column("PROVIDER", 36, Fit::Left, |rate| Cell::new(&rate.event.provider, Role::Dim))
-            .column("SHARE", 6, Fit::Right, move |rate| Cell::new(Percent(rate.event.count as f64 / all), Role::Text))
-            .column("PAYLOAD", 7, Fit::Right, |rate| Cell::new(Bytes(rate.event.bytes), Role::Bytes))
-            .finish();
-    let cursor = look.cursor(Tab::Events, list.as_ref());
+    let Placed { list, cursor, selected } = kind_table(look);
     View {
-        copy: events.get(cursor.at).map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name))),
+        copy: selected.map(|rate| ("event", format!("{}/{}", rate.event.provider, rate.event.name))),
         ..View::new(list, cursor, "No event matches the filter.")
     }
+}
+
+fn kind_table(look: Look<'_>) -> Placed<'_, &EventRate> {
+    let all = look.analysis.snapshot.totals.events.max(1) as f64;
+    Table::new(look.state.events(), |rate: &&EventRate| format!("{} {} {}", rate.event.provider, rate.event.event_id, rate.event.name))
+        .column("COUNT", 6, Fit::Right, |rate| Cell::new(Count(rate.event.count), Role::Strong))
+        .column("RATE", 8, Fit::Right, move |rate| {
+            let rate = look.rate(rate.event.count, rate.rate);
+            Cell::new(CountRate(rate), if rate > 0.0 { Role::Events } else { Role::Dim })
+        })
+        .column("EVENT", 0, Fit::Left, |rate| Cell::new(rate.event.title(), Role::Text))
+        .column("PROVIDER", 36, Fit::Left, |rate| Cell::new(&rate.event.provider, Role::Dim))
+        .column("SHARE", 6, Fit::Right, move |rate| Cell::new(Percent(rate.event.count as f64 / all), Role::Text))
+        .column("PAYLOAD", 7, Fit::Right, |rate| Cell::new(Bytes(rate.event.bytes), Role::Bytes))
+        .sorted(look.state, Tab::Events)
 }
 
 /// The latest events, one by one.
@@ -82,8 +84,7 @@ fn single(look: Look<'_>) -> View<'_> {
     let recent = &look.analysis.recent;
     let events = look.state.single_events();
     let is_filtered = !look.state.views.filter(Tab::Events).is_empty();
-    let list = rows(&events);
-    let cursor = look.cursor(Tab::Events, list.as_ref());
+    let Placed { list, cursor, selected } = rows(&events).sorted(look.state, Tab::Events);
     let empty = match (is_filtered, look.over()) {
         (true, false) => "No event passes the filter so far; it applies to events from now on.",
         (true, true) => "No event that was kept passes the filter.",
@@ -96,7 +97,6 @@ fn single(look: Look<'_>) -> View<'_> {
     if recent.skipped > 0 {
         words.push((format!("   {} came too fast to be shown", Count(recent.skipped)), Role::Dim));
     }
-    let selected = events.get(cursor.at).copied();
     View {
         head: if events.is_empty() { Vec::new() } else { vec![Head::Text(words)] },
         side: selected.map(|event| Side { below: look.state.views.events.open, thirds: 2, ..Side::text(inside(look, event)) }),
@@ -105,11 +105,11 @@ fn single(look: Look<'_>) -> View<'_> {
     }
 }
 
-fn rows<'a>(events: &[&'a Traced]) -> Rows<'a> {
+fn rows<'a>(events: &[&'a Traced]) -> Table<'a, &'a Traced> {
     let longest = events.iter().map(|(event, _)| width(&event.title())).max().unwrap_or(0).clamp(12, 28);
     let thread = events.iter().map(|(event, _)| event.thread.to_string().len()).max().unwrap_or(0).clamp(8, 18) as u16;
     Table::new(events.to_vec(), |(event, _)| event.number.to_string())
-        .column("AT", 9, Fit::Right, |(event, _)| Cell::new(moment(event.at), Role::Dim))
+        .column("AT", 9, Fit::Right, |(event, _)| Cell::Number(event.at as f64, moment(event.at), Role::Dim))
         .column("EVENT", longest, Fit::Left, |(event, _)| {
             Cell::new(event.title(), if event.kind.name.contains("Exception") { Role::Warning } else { Role::Text })
         })
@@ -119,7 +119,6 @@ fn rows<'a>(events: &[&'a Traced]) -> Rows<'a> {
             Cell::Pieces(fields.flat_map(|(name, value)| [(format!("{name}="), Role::Dim), (format!("{value}  "), Role::Text)]).collect())
         })
         .column("THREAD", thread, Fit::Right, |(event, _)| Cell::new(event.thread, Role::Dim))
-        .finish()
 }
 
 /// All that is known of an event.
@@ -192,11 +191,9 @@ impl State {
             }
             return;
         }
-        let at = self.view_cursor(Tab::Events).at;
         // What has no name is found by its provider.
-        let name = self
-            .events()
-            .get(at)
+        let name = Look::new(self)
+            .and_then(|look| kind_table(look).selected)
             .map(|rate| if rate.event.name.is_empty() { rate.event.provider.clone() } else { rate.event.name.clone() });
         if let Some(name) = name {
             self.views.set_filter(Tab::Events, Filter::new(&Filter::literal(&name)));

@@ -1,6 +1,7 @@
 //! Exceptions by type, and the latest of the selected type with its stack.
 
-use super::list::{Cell, Fit, Placed, Table};
+use super::cell::Cell;
+use super::list::{Fit, Placed, Table};
 use super::logs::at;
 use super::look::Look;
 use super::view::{Figure, Head, Line, Role, Side, View};

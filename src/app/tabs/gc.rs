@@ -1,6 +1,7 @@
 //! Garbage collection: pauses, the size of the heap, and what is allocated.
 
-use super::list::{Cell, Fit, Placed, Rows, Table};
+use super::cell::Cell;
+use super::list::{Fit, Placed, Rows, Table};
 use super::logs::at;
 use super::look::Look;
 use super::view::{Chart, Figure, Head, Role, Side, View};

@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 
+use super::list::Column;
 use super::view::{Figure, Head, Line, View};
 use crate::app::pane::Tab;
 use crate::app::state::State;
@@ -90,6 +91,21 @@ impl State {
         if let Some((cursor, id)) = id {
             self.views.select_at(self.tab, cursor, id);
         }
+    }
+
+    /// Sorts the list of the open tab by the column whose title is at this place. Returns whether one is.
+    pub(in crate::app) fn click_title(&mut self, x: u16, y: u16) -> bool {
+        let column = self.tab_view().and_then(|(view, Geometry { list, .. })| {
+            let columns = view.list.columns();
+            let slots = column_slots(&columns, list);
+            let is_here = |slot: &Option<(u16, u16)>| slot.is_some_and(|(from, width)| y == list.y && (from..from + width).contains(&x));
+            let at = slots.iter().position(is_here)?;
+            Some(columns[at]).filter(|column| column.sortable)
+        });
+        if let Some(column) = &column {
+            self.sort_tab_by(column);
+        }
+        column.is_some()
     }
 
     /// Whether the list of a tab is filtered, or its filter is being typed.
@@ -184,4 +200,37 @@ pub fn last_piece(line: &Line, room: u16) -> (u16, u16) {
 
 fn text_lines(line: &Line, room: u16) -> u16 {
     last_piece(line, room).1
+}
+
+/// Where each column is: its left end and its width. Columns shrink to their least width, then the last are left out; that without a width of its
+/// own is the list's subject and stays.
+pub fn column_slots(columns: &[Column], area: Rect) -> Vec<Option<(u16, u16)>> {
+    const GAP: u16 = 2;
+    /// What a column that takes the rest should have.
+    const REST: u16 = 24;
+    let need = |column: &Column| if column.width == 0 { REST } else { column.least } + GAP;
+    let mut shown: Vec<usize> = (0..columns.len()).collect();
+    let mut used = columns.iter().map(need).sum::<u16>().saturating_sub(GAP);
+    while used > area.width && shown.len() > 2 {
+        let Some(last) = shown.iter().rposition(|index| columns[*index].width > 0) else { break };
+        used -= need(&columns[shown.remove(last)]);
+    }
+    let mut spare = area.width.saturating_sub(used);
+    let mut widths = vec![0; columns.len()];
+    for index in shown.iter().copied().filter(|index| columns[*index].width > 0) {
+        let Column { width, least, .. } = columns[index];
+        let more = spare.min(width - least);
+        spare -= more;
+        widths[index] = least + more;
+    }
+    let fixed = shown.iter().map(|index| widths[*index]).filter(|width| *width > 0).map(|width| width + GAP).sum::<u16>();
+    let rest = area.width.saturating_sub(fixed);
+    let mut slots = vec![None; columns.len()];
+    let mut x = area.x;
+    for index in shown {
+        let width = if columns[index].width == 0 { rest } else { widths[index] };
+        slots[index] = Some((x, width));
+        x += width + GAP;
+    }
+    slots
 }

@@ -1,6 +1,7 @@
 //! Requests and other operations that start and stop: DNS, TLS, sockets, commands to a database.
 
-use super::list::{Cell, Fit, Placed, Table};
+use super::cell::Cell;
+use super::list::{Fit, Placed, Table};
 use super::look::Look;
 use super::view::{Figure, Head, Role, Side, View};
 use crate::analysis::{ActivitySubject, OperationSnapshot, Outcome};

@@ -1,6 +1,7 @@
 //! Methods that are compiled while the program runs: how many, into which tier, and how long it takes.
 
-use super::list::{Cell, Fit, Placed, Table};
+use super::cell::Cell;
+use super::list::{Fit, Placed, Table};
 use super::logs::at;
 use super::look::Look;
 use super::view::{Chart, Figure, Head, Role, Side, View};

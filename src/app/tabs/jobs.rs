@@ -1,6 +1,7 @@
 //! Jobs: what was and is being done, to all processes.
 
-use super::list::{Cell, Fit, Placed, Table};
+use super::cell::Cell;
+use super::list::{Fit, Placed, Table};
 use super::view::{Role, Side, Sign, View};
 use crate::app::activity::Activity;
 use crate::app::jobs::{Job, JobKind};

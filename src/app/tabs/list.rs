@@ -1,11 +1,11 @@
 //! A list: rows with an identity, and columns that each say how a row looks in them.
 
-use super::view::{Line, Role, Sign};
+use super::cell::Cell;
 use crate::analysis::{Field, Filter};
-use crate::app::action::Key;
 use crate::app::cursor::Cursor;
 use crate::app::pane::Tab;
 use crate::app::state::State;
+use crate::app::views::TabSort;
 
 /// How text stands in a column, and what is left of it where it does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,52 +16,6 @@ pub enum Fit {
     Right,
     /// From the left, without its first namespaces: names of types and methods.
     Name,
-}
-
-/// A value in a column.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Cell {
-    /// Text; not sanitised.
-    Text(String, Role),
-    /// Text in pieces; not sanitised.
-    Pieces(Line),
-    /// Parts of a whole, from the left.
-    Meter(Vec<(f64, Role)>),
-    /// Values over time, the newest at the right; NaN where there is none.
-    Bars(Vec<f64>, Role),
-    /// A sign.
-    Sign(Sign, Role),
-    /// Whether a row is chosen.
-    Check(bool),
-    /// A key.
-    Key(Key),
-    /// Text that is not shown, nor found.
-    Masked,
-    /// A name in a tree, at this depth.
-    Node(usize, String, Role),
-}
-
-impl Cell {
-    /// An empty cell.
-    pub const EMPTY: Self = Self::Text(String::new(), Role::Dim);
-
-    pub(in crate::app) fn new(value: impl ToString, role: Role) -> Self {
-        Self::Text(value.to_string(), role)
-    }
-
-    /// Its text, as far as it is one.
-    pub fn into_text(self) -> String {
-        match self {
-            Self::Text(text, _) | Self::Node(_, text, _) => text,
-            Self::Pieces(pieces) => pieces.into_iter().map(|(text, _)| text).collect(),
-            Self::Meter(_) | Self::Bars(..) | Self::Sign(..) | Self::Check(_) | Self::Key(_) | Self::Masked => String::new(),
-        }
-    }
-
-    /// A value that may be unknown.
-    pub(super) fn known<T: ToString>(value: Option<T>, role: Role) -> Self {
-        value.map_or(Self::EMPTY, |value| Self::new(value, role))
-    }
 }
 
 /// The heading of a column.
@@ -75,11 +29,36 @@ pub struct Column {
     pub least: u16,
     /// How text stands in it.
     pub fit: Fit,
-    /// Whether the list is sorted by it.
-    pub is_sorted: bool,
+    /// Whether the list is sorted by it, and in which direction.
+    pub sorted: Option<Direction>,
+    /// Whether the list can be sorted by it.
+    pub sortable: bool,
+}
+
+/// The direction of a sort order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// The smallest first.
+    Ascending,
+    /// The largest first.
+    Descending,
+}
+
+impl Direction {
+    pub(in crate::app) fn reversed(self) -> Self {
+        match self {
+            Self::Ascending => Self::Descending,
+            Self::Descending => Self::Ascending,
+        }
+    }
 }
 
 impl Column {
+    /// The direction in which it is sorted first: the largest quantity, or the first letter.
+    pub(in crate::app) fn first_direction(&self) -> Direction {
+        if self.fit == Fit::Right { Direction::Descending } else { Direction::Ascending }
+    }
+
     /// A text in it, for a filter.
     pub fn field<'a>(&self, text: &'a str) -> Field<'a> {
         if self.fit == Fit::Right { Field::number(self.title, text) } else { Field::text(self.title, text) }
@@ -121,7 +100,7 @@ impl<'a, T: 'a> Table<'a, T> {
 
     /// A column of this width; 0 takes what is left.
     pub(in crate::app) fn column(mut self, title: &'static str, width: u16, fit: Fit, cell: impl Fn(&T) -> Cell + 'a) -> Self {
-        self.columns.push((Column { title, width, least: width, fit, is_sorted: false }, Box::new(cell)));
+        self.columns.push((Column { title, width, least: width, fit, sorted: None, sortable: false }, Box::new(cell)));
         self
     }
 
@@ -138,24 +117,62 @@ impl<'a, T: 'a> Table<'a, T> {
         if needed { self.column(title, width, fit, cell) } else { self }
     }
 
-    /// Marks the column that the list is sorted by.
+    /// Marks the column that the rows are sorted by, the largest first.
     pub(super) fn sorted_by(mut self, title: &str) -> Self {
         for (column, _) in &mut self.columns {
-            column.is_sorted = column.title == title;
+            column.sorted = (column.title == title).then_some(Direction::Descending);
         }
         self
+    }
+
+    /// Lets the list be sorted by these columns; the rows are sorted by the caller.
+    pub(super) fn sortable_by(mut self, titles: &[&str], sort: Option<TabSort>) -> Self {
+        for (column, _) in &mut self.columns {
+            column.sortable = titles.contains(&column.title);
+            if let Some(sort) = sort.filter(|_| titles.iter().any(|title| sort.is_some_and(|sort| sort.column == *title))) {
+                column.sorted = (column.title == sort.column).then_some(sort.direction);
+            }
+        }
+        self
+    }
+
+    /// Lets the list be sorted by every column with a title whose cells have something to sort by, and sorts it as a tab is sorted.
+    fn sort(&mut self, sort: Option<TabSort>) {
+        let first = self.rows.first();
+        for (column, cell) in &mut self.columns {
+            let is_picture = first.is_some_and(|row| matches!(cell(row), Cell::Bars(..) | Cell::Meter(_) | Cell::Masked));
+            column.sortable = !column.title.is_empty() && !is_picture;
+        }
+        let Some(sort) = sort else { return };
+        let Some(by) = self.columns.iter().position(|(column, _)| column.sortable && column.title == sort.column) else { return };
+        for (column, _) in &mut self.columns {
+            column.sorted = (column.title == sort.column).then_some(sort.direction);
+        }
+        let cell = &self.columns[by].1;
+        let mut rows: Vec<_> = self.rows.drain(..).map(|row| (cell(&row).into_sort_key(), row)).collect();
+        rows.sort_by(|(a, _), (b, _)| a.compare(b, sort.direction));
+        self.rows.extend(rows.into_iter().map(|(_, row)| row));
     }
 
     pub(in crate::app) fn finish(self) -> Rows<'a> {
         Box::new(self)
     }
 
-    /// Leaves only the rows that the tab's filter lets through, and finds the selected one among them.
+    /// Leaves only the rows that the tab's filter lets through, sorts them, and finds the selected one among them.
     pub(super) fn place(mut self, state: &State, tab: Tab) -> Placed<'a, T>
     where
         T: Clone,
     {
         self.filter(state.views.filter(tab));
+        self.sorted(state, tab)
+    }
+
+    /// Sorts rows that are filtered already, and finds the selected one among them.
+    pub(super) fn sorted(mut self, state: &State, tab: Tab) -> Placed<'a, T>
+    where
+        T: Clone,
+    {
+        self.sort(state.views.sort(tab));
         let cursor = state.views.selected(tab, self.len(), |row| self.id(row));
         Placed { selected: self.rows.get(cursor.at).cloned(), list: self.finish(), cursor }
     }

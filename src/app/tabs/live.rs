@@ -1,6 +1,7 @@
 //! What is known of a process that is not recorded: its counters while it is watched, and its threads from /proc.
 
-use super::list::{Cell, Fit, Placed, Table};
+use super::cell::Cell;
+use super::list::{Fit, Placed, Table};
 use super::view::{Figure, Head, Line, Role, View};
 use crate::analysis::{CounterSnapshot, CountersSnapshot};
 use crate::app::action::attach;
@@ -111,7 +112,7 @@ pub(super) fn listed(rows: Vec<LiveThread<'_>>) -> Table<'_, LiveThread<'_>> {
     Table::new(rows, |row: &LiveThread<'_>| row.thread.thread.to_string())
         .column("CPU%", 6, Fit::Right, |row| {
             let role = if row.cpu.is_some_and(|share| share >= 0.005) { Role::Strong } else { Role::Dim };
-            Cell::known(row.cpu.map(|share| format!("{:.1}", share * 100.0)), role)
+            row.cpu.map_or(Cell::EMPTY, |share| Cell::Number(share, format!("{:.1}", share * 100.0), role))
         })
         .column("CPU", 7, Fit::Right, |row| {
             Cell::new(Nanoseconds(u64::try_from(row.thread.cpu.as_nanos()).unwrap_or(u64::MAX)), Role::Bytes)

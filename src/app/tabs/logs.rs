@@ -1,6 +1,7 @@
 //! Messages of `ILogger`: the latest, newest first.
 
-use super::list::{Cell, Fit, Placed, Table};
+use super::cell::Cell;
+use super::list::{Fit, Placed, Table};
 use super::look::Look;
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{LEVELS, LogMessage};

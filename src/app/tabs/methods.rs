@@ -1,6 +1,7 @@
 //! Where threads spend their time: methods as a list, a call tree or a flame graph, of all threads or of one.
 
-use super::list::{Cell, Fit, Rows, Table};
+use super::cell::Cell;
+use super::list::{Fit, Rows, Table};
 use super::look::Look;
 use super::threads::sampled;
 use super::view::{Figure, Head, Line, Role, Side, View};
@@ -99,7 +100,6 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
 }
 
 fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Rows<'a> {
-    let by_total = look.state.views.sampling.by_total;
     shares(look, Table::new(rows, |(_, frame)| frame.full_name()), |(method, _)| (method.own, method.total))
         .column(Sampling::COLUMNS[0], 0, Fit::Name, move |(_, frame)| match frame.is_known() {
             true => Cell::new(&frame.name, Role::Text),
@@ -107,7 +107,8 @@ fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Ro
         })
         .column(Sampling::COLUMNS[1], 22, Fit::Left, |(_, frame)| Cell::new(&frame.module, Role::Dim))
         .column("TIER", 8, Fit::Left, |(_, frame)| Cell::known(kind(frame), Role::Dim))
-        .sorted_by(if by_total { "TOTAL" } else { "SELF" })
+        .sorted_by("SELF")
+        .sortable_by(&Sampling::SORTABLE, look.state.views.sort(Tab::Methods))
         .finish()
 }
 

@@ -3,6 +3,7 @@
 //! To add a tab: a variant of [`Tab`] with its title, and a module whose `view` builds a [`View`].
 
 mod assemblies;
+mod cell;
 mod counters;
 mod environment;
 mod events;
@@ -21,11 +22,12 @@ mod overview;
 mod threads;
 mod view;
 
+pub use cell::{Cell, CellValue};
 pub use events::EventsView;
-pub use geometry::{Geometry, last_piece};
+pub use geometry::{Geometry, column_slots, last_piece};
 pub use jobs::phase_badge;
 pub(in crate::app) use list::Table;
-pub use list::{Cell, Column, Fit, List, Rows};
+pub use list::{Column, Direction, Fit, List, Rows};
 pub use look::Look;
 pub use overview::{Graph, LABELS, Layer, Overview, OverviewLayout};
 pub use view::{Chart, Figure, Head, Line, Plot, Role, Side, Sign, View};

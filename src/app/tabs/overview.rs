@@ -9,6 +9,7 @@ use super::view::{Figure, Role};
 use crate::analysis::{CounterSnapshot, CountersSnapshot};
 use crate::app::action::{Action, Status, capabilities};
 use crate::app::list::Row;
+use crate::app::pane::Tab;
 use crate::app::state::State;
 use crate::app::text::wrap;
 use crate::app::usage::History;
@@ -210,6 +211,17 @@ impl State {
             details: details(process),
             capabilities: capabilities(process),
         })
+    }
+
+    /// The tab that shows more of the finding in this line of the screen.
+    pub(in crate::app) fn finding_at(&self, y: u16) -> Option<Tab> {
+        let body = self.layout().detail?.body;
+        let overview = self.overview()?;
+        let layout = overview.layout(body);
+        let skip = self.details.scroll.min(layout.lines().saturating_sub(usize::from(body.height)));
+        let line = usize::from(y.checked_sub(body.y)?) + skip;
+        let found = overview.findings.get(line).filter(|_| line < usize::from(layout.findings))?;
+        Some(found.finding.tab)
     }
 
     /// The graphs of the selected process with these titles.

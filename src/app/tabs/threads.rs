@@ -1,6 +1,7 @@
 //! The thread pool, lock contention, and where neither was recorded the threads that were sampled.
 
-use super::list::{Cell, Fit, Placed, Rows, Table};
+use super::cell::Cell;
+use super::list::{Fit, Placed, Rows, Table};
 use super::live::listed;
 use super::logs::at;
 use super::look::Look;

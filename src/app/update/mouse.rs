@@ -1,15 +1,19 @@
 //! The mouse: what can be clicked is what can be pressed.
 
+use std::time::Duration;
+
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
 use crate::app::action::{Action, Context};
 use crate::app::layout::Spot;
-use crate::app::{Effect, Field, Focus, Overlay, State};
+use crate::app::{Effect, Field, Focus, Overlay, State, Tab};
 
 use super::{keys, overlays};
 
 /// Lines that a turn of the wheel moves.
 const WHEEL: usize = 3;
+/// The longest time between the two clicks of a double click.
+const DOUBLE_CLICK: Duration = Duration::from_millis(400);
 
 pub(super) fn mouse(state: &mut State, event: MouseEvent) -> Vec<Effect> {
     let (x, y) = (event.column, event.row);
@@ -77,11 +81,36 @@ fn click(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
         }
         Spot::Detail => {
             state.focus = Focus::Detail;
-            state.select_row(y);
+            click_detail(state, x, y);
         }
         Spot::Hints(_) | Spot::Nothing => {}
     }
-    Vec::new()
+    let is_row = matches!(spot, Spot::Row(_) | Spot::Detail);
+    if is_row && state.is_second_click(x, y) { keys::perform(state, Action::Open, None) } else { Vec::new() }
+}
+
+fn click_detail(state: &mut State, x: u16, y: u16) {
+    if state.tab == Tab::Overview {
+        if let Some(tab) = state.finding_at(y) {
+            state.tab = tab;
+        }
+    } else if state.tab == Tab::Methods && state.is_flame() {
+        if let Some(area) = state.tab_view().map(|(_, geometry)| geometry.list) {
+            state.click_frame(area, x, y);
+        }
+    } else if !state.click_title(x, y) {
+        state.select_row(y);
+    }
+}
+
+impl State {
+    /// Whether the place was clicked a moment ago, too.
+    fn is_second_click(&mut self, x: u16, y: u16) -> bool {
+        let now = self.now.elapsed;
+        let is_second = self.last_click.is_some_and(|(place, at)| place == (x, y) && now.saturating_sub(at) <= DOUBLE_CLICK);
+        self.last_click = (!is_second).then_some(((x, y), now));
+        is_second
+    }
 }
 
 /// A button is pressed; a question gets the keys, and where it is one of options, the next of them.

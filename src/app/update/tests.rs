@@ -7,6 +7,7 @@ mod files;
 mod forms;
 mod keys;
 mod leaving;
+mod mouse;
 mod processes;
 mod programs;
 mod random;

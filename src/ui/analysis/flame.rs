@@ -9,19 +9,11 @@ use crate::model::{Count, Percent};
 
 use super::super::canvas::{Canvas, width};
 use super::super::list::short_name;
-use super::{below, split};
+use super::below;
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, area: Rect) {
-    let words = match area.height {
-        0..=4 => 1,
-        5..=11 => 2,
-        _ => 3,
-    };
-    let (picture, words) = split(area, area.height.saturating_sub(words));
-    let selected = graph.selected_box();
-    // The selected frame and what it calls are in sight.
-    let line = selected.map_or(0, |place| place.depth);
-    let first = (line + 3).saturating_sub(picture.height).min(graph.depth().saturating_sub(picture.height));
+    let (picture, words) = FlameGraph::split(area);
+    let first = graph.first_line(picture.height);
     for place in graph.boxes.iter().filter(|place| (first..first + picture.height).contains(&place.depth)) {
         frame(canvas, look, graph, *place, Rect { y: picture.y + place.depth - first, ..picture });
     }

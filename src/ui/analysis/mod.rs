@@ -166,11 +166,6 @@ fn below(area: Rect, lines: u16) -> Rect {
     Rect { y: area.y + lines, height: area.height - lines, ..area }
 }
 
-/// The upper lines of an area, and the rest.
-fn split(area: Rect, lines: u16) -> (Rect, Rect) {
-    (Rect { height: lines.min(area.height), ..area }, below(area, lines))
-}
-
 /// The left part of an area and the right one, with a gap between.
 fn beside(area: Rect, left: u16) -> (Rect, Rect) {
     const GAP: u16 = 3;

@@ -7,7 +7,7 @@ use crate::model::{Outcome, Phase, Recording, StoppedBy};
 use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
 
-fn analysed(keys: &str) -> TestApp {
+pub(super) fn analysed(keys: &str) -> TestApp {
     let mut app = TestApp::populated(120, 40);
     app.press("⏎t");
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(1, 42, Phase::Recording) })));

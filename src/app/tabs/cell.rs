@@ -1,0 +1,167 @@
+//! What a row has in a column.
+
+use std::cmp::Ordering;
+use std::fmt::Display;
+
+use super::list::Direction;
+use super::view::{Line, Role, Sign};
+use crate::analysis::ThreadId;
+use crate::app::action::Key;
+use crate::model::{ByteRate, Bytes, Count, CountRate, Nanoseconds, Percent, SafeText, Stopwatch};
+
+/// A value in a column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Text; not sanitised.
+    Text(String, Role),
+    /// A quantity, and the text that shows it.
+    Number(f64, String, Role),
+    /// Text in pieces; not sanitised.
+    Pieces(Line),
+    /// Parts of a whole, from the left.
+    Meter(Vec<(f64, Role)>),
+    /// Values over time, the newest at the right; NaN where there is none.
+    Bars(Vec<f64>, Role),
+    /// A sign.
+    Sign(Sign, Role),
+    /// Whether a row is chosen.
+    Check(bool),
+    /// A key.
+    Key(Key),
+    /// Text that is not shown, nor found.
+    Masked,
+    /// A name in a tree, at this depth.
+    Node(usize, String, Role),
+}
+
+/// A value that a cell shows. A column of quantities is sorted by them, any other by its text.
+pub trait CellValue: Display {
+    /// The quantity, in one unit for all rows of a column.
+    fn quantity(&self) -> Option<f64>;
+}
+
+impl Cell {
+    /// An empty cell.
+    pub const EMPTY: Self = Self::Text(String::new(), Role::Dim);
+
+    pub(in crate::app) fn new(value: impl CellValue, role: Role) -> Self {
+        match value.quantity() {
+            Some(quantity) => Self::Number(quantity, value.to_string(), role),
+            None => Self::Text(value.to_string(), role),
+        }
+    }
+
+    /// Its text, as far as it is one.
+    pub fn into_text(self) -> String {
+        match self {
+            Self::Text(text, _) | Self::Number(_, text, _) | Self::Node(_, text, _) => text,
+            Self::Pieces(pieces) => pieces.into_iter().map(|(text, _)| text).collect(),
+            Self::Meter(_) | Self::Bars(..) | Self::Sign(..) | Self::Check(_) | Self::Key(_) | Self::Masked => String::new(),
+        }
+    }
+
+    /// A value that may be unknown.
+    pub(in crate::app) fn known<T: CellValue>(value: Option<T>, role: Role) -> Self {
+        value.map_or(Self::EMPTY, |value| Self::new(value, role))
+    }
+
+    /// What a row with it is sorted by.
+    pub(super) fn into_sort_key(self) -> SortKey {
+        match self {
+            Self::Number(quantity, ..) if !quantity.is_nan() => SortKey::Quantity(quantity),
+            cell => match cell.into_text() {
+                text if text.is_empty() => SortKey::Unknown,
+                text => SortKey::Text(text.to_lowercase()),
+            },
+        }
+    }
+}
+
+/// What rows are sorted by.
+#[derive(Debug, PartialEq, PartialOrd)]
+pub(super) enum SortKey {
+    /// A quantity.
+    Quantity(f64),
+    /// Text, in lower case.
+    Text(String),
+    /// A cell without a value: last in both directions.
+    Unknown,
+}
+
+impl SortKey {
+    pub(super) fn compare(&self, other: &Self, direction: Direction) -> Ordering {
+        let unknown = (*self == Self::Unknown).cmp(&(*other == Self::Unknown));
+        let order = self.partial_cmp(other).unwrap_or(Ordering::Equal);
+        unknown.then(match direction {
+            Direction::Ascending => order,
+            Direction::Descending => order.reverse(),
+        })
+    }
+}
+
+impl<T: CellValue + ?Sized> CellValue for &T {
+    fn quantity(&self) -> Option<f64> {
+        (**self).quantity()
+    }
+}
+
+macro_rules! text {
+    ($($kind:ty),*) => {
+        $(impl CellValue for $kind {
+            fn quantity(&self) -> Option<f64> {
+                None
+            }
+        })*
+    };
+}
+
+macro_rules! quantity {
+    ($($kind:ty => $value:expr),* $(,)?) => {
+        $(impl CellValue for $kind {
+            fn quantity(&self) -> Option<f64> {
+                let value: fn(&$kind) -> f64 = $value;
+                Some(value(self))
+            }
+        })*
+    };
+}
+
+text!(str, String, SafeText, std::borrow::Cow<'_, str>);
+
+quantity! {
+    u8 => |value| f64::from(*value),
+    u16 => |value| f64::from(*value),
+    u32 => |value| f64::from(*value),
+    u64 => |value| *value as f64,
+    usize => |value| *value as f64,
+    f64 => |value| *value,
+    Count => |value| value.0 as f64,
+    Bytes => |value| value.0 as f64,
+    Nanoseconds => |value| value.0 as f64,
+    CountRate => |value| value.0,
+    ByteRate => |value| value.0,
+    Percent => |value| value.0,
+    Stopwatch => |value| value.0.as_secs_f64(),
+    ThreadId => |value| value.thread as f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_sorted_by_value_and_unknown_ones_are_last() {
+        let cells = || {
+            [Cell::new(Bytes(900), Role::Text), Cell::EMPTY, Cell::new(Bytes(1_200_000), Role::Text), Cell::new(Bytes(15_000), Role::Text)]
+        };
+        for (direction, expected) in
+            [(Direction::Descending, ["1.2 MB", "15.0 kB", "900 B", ""]), (Direction::Ascending, ["900 B", "15.0 kB", "1.2 MB", ""])]
+        {
+            let mut rows: Vec<_> = cells().into_iter().map(|cell| (cell.clone().into_sort_key(), cell.into_text())).collect();
+            rows.sort_by(|(a, _), (b, _)| a.compare(b, direction));
+            assert_eq!(rows.into_iter().map(|(_, text)| text).collect::<Vec<_>>(), expected);
+        }
+        let key = |text: &str| Cell::new(text, Role::Text).into_sort_key();
+        assert_eq!(key("alpha").compare(&key("Beta"), Direction::Ascending), Ordering::Less);
+    }
+}

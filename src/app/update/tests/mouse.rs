@@ -1,0 +1,134 @@
+use std::sync::Arc;
+
+use super::views::analysed;
+use crate::app::action::Context;
+use crate::app::test_app::{TestApp, published};
+use crate::app::{AutoWatch, Focus, Options, Shape, Tab};
+
+/// A second click counts as a double click for this long, milliseconds.
+const MOMENT: u64 = 400;
+
+fn titles(app: &TestApp) -> (u16, Vec<(&'static str, u16)>) {
+    let (view, geometry) = app.state.tab_view().unwrap();
+    let columns = view.list.columns();
+    let slots = crate::app::tabs::column_slots(&columns, geometry.list);
+    (geometry.list.y, columns.iter().zip(slots).filter_map(|(column, slot)| Some((column.title, slot?.0))).collect())
+}
+
+/// The texts of a column from the first row to the last.
+fn column(app: &TestApp, title: &str) -> Vec<String> {
+    let view = app.state.view_of(app.state.tab).unwrap();
+    let at = view.list.columns().iter().position(|column| column.title == title).unwrap();
+    (0..view.list.len()).map(|row| view.list.cell(row, at).into_text()).collect()
+}
+
+#[test]
+fn lists_of_tabs_are_sorted_by_the_column_whose_title_is_clicked() {
+    for (tab, title, ascends_first) in
+        [("5", "TYPE", true), ("5", "COUNT", false), ("8", "EVENT", true), ("4", "REASON", true), ("7", "METHOD", true)]
+    {
+        let mut app = analysed(tab);
+        let before = column(&app, title);
+        let (y, titles) = titles(&app);
+        let x = titles.iter().find(|(name, _)| *name == title).unwrap().1;
+        app.click(x, y);
+        let sorted =
+            app.state.view_of(app.state.tab).unwrap().list.columns().into_iter().find(|column| column.title == title).unwrap().sorted;
+        assert!(sorted.is_some(), "{title}");
+        let first = column(&app, title);
+        let (mut a, mut b) = (before.clone(), first.clone());
+        a.sort_unstable();
+        b.sort_unstable();
+        assert_eq!(a, b, "the rows are the same");
+        if ascends_first {
+            assert!(first.is_sorted_by_key(|text| text.to_lowercase()), "{first:?}");
+        }
+        app.wait(MOMENT + 1);
+        app.click(x, y);
+        let reversed: Vec<_> = column(&app, title).into_iter().rev().collect();
+        let distinct: std::collections::BTreeSet<_> = first.iter().collect();
+        if distinct.len() == first.len() {
+            assert_eq!(reversed, first);
+        }
+        // A click on a row changes nothing of it.
+        app.click(x, y + 1);
+        assert_eq!(column(&app, title).into_iter().rev().collect::<Vec<_>>(), reversed);
+    }
+}
+
+#[test]
+fn lists_of_tabs_are_sorted_by_keys_and_the_selected_row_stays() {
+    let mut app = analysed("5↓");
+    let selected = |app: &TestApp| {
+        let view = app.state.view_of(Tab::Exceptions).unwrap();
+        view.list.id(view.cursor.at)
+    };
+    let (before, types) = (selected(&app), column(&app, "TYPE"));
+    // Types are the third column.
+    app.press(">>>");
+    let ascending = column(&app, "TYPE");
+    assert!(ascending.is_sorted() && ascending.len() == types.len());
+    assert_eq!(selected(&app), before);
+    app.press("r");
+    assert!(column(&app, "TYPE").is_sorted_by(|a, b| a >= b));
+    assert_eq!(selected(&app), before);
+    app.press("<");
+    assert_eq!(app.state.views.sort(Tab::Exceptions).unwrap().column, "RATE");
+}
+
+#[test]
+fn a_double_click_opens_and_two_slow_clicks_do_not() {
+    let mut app = TestApp::populated(120, 40);
+    let rows = app.state.layout().list.unwrap().rows;
+    app.click(rows.x + 5, rows.y + 1);
+    app.wait(MOMENT + 1);
+    app.click(rows.x + 5, rows.y + 1);
+    assert_eq!(app.state.focus, Focus::List);
+    app.wait(MOMENT / 2);
+    app.click(rows.x + 5, rows.y + 1);
+    assert_eq!(app.state.focus, Focus::Detail);
+    // The events of a type.
+    let mut app = analysed("8");
+    let rows = app.state.tab_view().unwrap().1.rows();
+    app.click(rows.x, rows.y);
+    assert!(!app.state.views.events.single);
+    app.click(rows.x, rows.y);
+    assert!(app.state.views.events.single);
+    // Nothing is recorded by it.
+    let mut app = TestApp::populated(120, 40);
+    app.press("⏎5");
+    let body = app.state.tab_body().unwrap();
+    app.take_effects();
+    app.click(body.x + 3, body.y + 5);
+    app.click(body.x + 3, body.y + 5);
+    assert_eq!(app.take_effects(), []);
+}
+
+#[test]
+fn frames_of_the_flame_graph_and_findings_are_clicked() {
+    let mut app = analysed("7ff");
+    assert_eq!((app.state.context(), app.state.views.sampling.shape), (Context::Flame, Shape::Flame));
+    let area = app.state.tab_view().unwrap().1.list;
+    let name = |app: &TestApp| app.state.flame().unwrap().selected_frame().map(|frame| frame.name.clone());
+    app.click(area.x + 2, area.y + 1);
+    assert_eq!(name(&app).as_deref(), Some("System.Threading.Thread.StartCallback"));
+    app.click(area.x + 2, area.y + 3);
+    assert_eq!(name(&app).as_deref(), Some("Shop.Pricing.PriceEngine.PriceBasket"));
+    let width = |app: &TestApp| app.state.flame().unwrap().selected_box().unwrap().width;
+    let before = width(&app);
+    app.click(area.x + 2, area.y + 3);
+    assert!(width(&app) > before, "zoomed in");
+    app.click(area.x + 2, area.bottom() - 1);
+    assert_eq!(name(&app).as_deref(), Some("Shop.Pricing.PriceEngine.PriceBasket"), "there are words");
+
+    let mut app = TestApp::with(Options { watch: AutoWatch::Selected, ..crate::app::test_app::options() }, 120, 40);
+    app.send(crate::app::Msg::Processes(crate::app::test_app::fleet()));
+    app.press("w");
+    app.publish(&[Arc::clone(&published(700.0, 9e8, 41.0, 0.0, 0.0))]);
+    let body = app.state.layout().detail.unwrap().body;
+    assert_eq!(app.state.findings_of_selected()[0].finding.tab, Tab::Gc);
+    app.click(body.x + 4, body.y + 5);
+    assert_eq!(app.state.tab, Tab::Overview, "facts lead nowhere");
+    app.click(body.x + 4, body.y);
+    assert_eq!(app.state.tab, Tab::Gc);
+}
