@@ -57,7 +57,7 @@ pub use findings::{Finding, HealthIssue, findings, health_issues};
 pub use flame::{FlameBox, FlameGraph};
 pub use hints::Hint;
 pub use jobs::{Job, JobKind, Jobs};
-pub use list::{Column, ProcessList, Row, Sort, Trend};
+pub use list::{Column, ProcessList, ProcessTable, Row, Sort, Trend};
 pub use message::{Clipboard, JobResult, Msg, Now, Ticket};
 pub use output::OutputView;
 pub use pane::{Content, Focus, Tab};

@@ -7,7 +7,7 @@ use ratatui::style::Style;
 
 use crate::analysis::Filter;
 use crate::app::Cursor;
-use crate::app::tabs::{Cell, Column, Direction, Fit, List, Role, Sign, column_slots};
+use crate::app::tabs::{Cell, Column, Direction, Fit, List, Role, Sign};
 use crate::model::sanitise;
 
 use super::canvas::{Canvas, width};
@@ -38,6 +38,7 @@ impl Theme {
             Role::Good => self.good,
             Role::Warning => self.warn,
             Role::Bad => self.bad,
+            Role::Key => self.key,
             Role::Bytes => self.bytes,
             Role::Events => self.events,
             Role::Border => self.border,
@@ -56,6 +57,9 @@ impl Theme {
             Sign::Yes => self.glyphs.yes,
             Sign::No => self.glyphs.no,
             Sign::Trouble => self.glyphs.trouble,
+            Sign::Running => self.glyphs.running,
+            Sign::Watched => self.glyphs.watched,
+            Sign::Gone => self.glyphs.gone,
         }
     }
 }
@@ -64,7 +68,7 @@ impl Theme {
 pub(super) fn draw(canvas: &mut Canvas<'_>, area: Rect, listing: &Listing<'_>) {
     let Listing { list, cursor, focused, titled, .. } = *listing;
     let columns = list.columns();
-    let slots = column_slots(&columns, area);
+    let slots = list.slots(area);
     if titled {
         titles(canvas, area, &columns, &slots);
     }
@@ -92,7 +96,7 @@ fn titles(canvas: &mut Canvas<'_>, area: Rect, columns: &[Column], slots: &[Opti
     for (column, slot) in columns.iter().zip(slots) {
         let Some((x, width)) = *slot else { continue };
         let room = width.min(area.right().saturating_sub(x));
-        if column.fit == Fit::Right {
+        if matches!(column.fit, Fit::Right | Fit::Id) {
             canvas.right(x, area.y, room, column.title, theme.dim);
         } else {
             canvas.text(x, area.y, room, column.title, theme.dim);
@@ -103,7 +107,7 @@ fn titles(canvas: &mut Canvas<'_>, area: Rect, columns: &[Column], slots: &[Opti
                 Direction::Descending => theme.glyphs.descending,
             };
             let title = format!("{}{arrow}", column.title);
-            if column.fit == Fit::Right {
+            if matches!(column.fit, Fit::Right | Fit::Id) {
                 canvas.right(x, area.y, width + 1, &title, theme.key);
             } else {
                 canvas.text(x, area.y, room, &title, theme.key);
@@ -122,9 +126,29 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
             match column.fit {
                 Fit::Name => name(canvas, x, y, room, &text, style, &marks),
                 Fit::Left => _ = canvas.filtered(x, y, room, &text, style, &marks),
-                Fit::Right => {
+                Fit::Right | Fit::Id => {
                     let blank = room.saturating_sub(width(&text));
                     canvas.filtered(x + blank, y, room - blank, &text, style, &marks);
+                }
+            }
+        }
+        Cell::Unknown => match column.fit {
+            Fit::Right | Fit::Id => canvas.right(x, y, room, theme.glyphs.none, theme.dim),
+            Fit::Left | Fit::Name => _ = canvas.text(x, y, room, theme.glyphs.none, theme.dim),
+        },
+        Cell::Signed(signs, word, role) => {
+            let mut used = 0;
+            for (sign, role) in signs {
+                used += canvas.text(x + used, y, room.saturating_sub(used), theme.sign(sign), theme.role(role));
+            }
+            used += 1;
+            let word = sanitise(&word);
+            canvas.filtered(x + used, y, room.saturating_sub(used), &word, theme.role(role), &filter.marks(column.field(&word)));
+        }
+        Cell::Levels(levels, role) => {
+            for (level, x) in levels.into_iter().zip(x..) {
+                if let Some(bar) = usize::from(level).checked_sub(1).and_then(|level| theme.glyphs.bars.get(level)) {
+                    canvas.sign(x, y, bar, if level == 1 { theme.border } else { theme.role(role) });
                 }
             }
         }
@@ -148,7 +172,7 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
         Cell::Key(key) => {
             let name = key.name(theme.glyphs.ascii);
             match column.fit {
-                Fit::Right => canvas.right(x, y, room, &name, theme.key),
+                Fit::Right | Fit::Id => canvas.right(x, y, room, &name, theme.key),
                 Fit::Left | Fit::Name => _ = canvas.text(x, y, room, &name, theme.key),
             }
         }

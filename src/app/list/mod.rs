@@ -4,6 +4,7 @@
 //! neighbour only when the process leaves the table. Order and marks are worked out when something changes, never while drawing.
 
 mod column;
+mod table;
 mod trend;
 
 use std::cmp::Ordering;
@@ -12,6 +13,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 pub use column::Column;
+pub use table::ProcessTable;
 pub use trend::Trend;
 
 use super::cursor::Cursor;
@@ -130,11 +132,9 @@ impl ProcessList {
         &self.rows
     }
 
-    /// The rows that are shown when `height` fit, each with whether it is selected.
-    pub fn window(&self, height: usize) -> impl Iterator<Item = (&Row, bool)> {
-        let cursor = self.cursor();
-        let shown = self.order.iter().enumerate().skip(self.cursor.offset()).take(height);
-        shown.map(move |(place, &index)| (&self.rows[index], Some(place) == cursor))
+    /// The row at this place among those that the filter lets through.
+    pub fn at(&self, place: usize) -> Option<&Row> {
+        self.order.get(place).map(|&index| &self.rows[index])
     }
 
     /// The rows that the filter lets through, in the order of [`Self::rows`].
@@ -172,6 +172,11 @@ impl ProcessList {
     /// Which process is selected.
     pub fn selected(&self) -> Option<ProcessKey> {
         self.selected
+    }
+
+    /// The selected row, and how far the table is scrolled; `None` where it is empty.
+    pub fn view_cursor(&self) -> Option<Cursor> {
+        self.selected.map(|_| self.cursor)
     }
 
     /// Place of the selected row among those that are shown.

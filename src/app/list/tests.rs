@@ -169,7 +169,7 @@ proptest! {
                 prop_assert_eq!(list.selected(), Some(list.rows[list.order[place]].process.key));
             }
             if step == 6 && number > 0 && !list.is_empty() {
-                prop_assert_eq!(list.window(number).filter(|(_, selected)| *selected).count(), 1);
+                prop_assert_eq!(list.view_cursor().is_some_and(|cursor| cursor.window(list.len(), number).contains(&cursor.at)), true);
             }
         }
     }

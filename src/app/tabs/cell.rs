@@ -18,6 +18,12 @@ pub enum Cell {
     Number(f64, String, Role),
     /// Text in pieces; not sanitised.
     Pieces(Line),
+    /// A value that is not known.
+    Unknown,
+    /// Signs, and a word.
+    Signed(Vec<(Sign, Role)>, String, Role),
+    /// Values over time as eighths, the newest at the right; 0 where there is none.
+    Levels([u8; 6], Role),
     /// Parts of a whole, from the left.
     Meter(Vec<(f64, Role)>),
     /// Values over time, the newest at the right; NaN where there is none.
@@ -54,9 +60,16 @@ impl Cell {
     /// Its text, as far as it is one.
     pub fn into_text(self) -> String {
         match self {
-            Self::Text(text, _) | Self::Number(_, text, _) | Self::Node(_, text, _) => text,
+            Self::Text(text, _) | Self::Number(_, text, _) | Self::Node(_, text, _) | Self::Signed(_, text, _) => text,
             Self::Pieces(pieces) => pieces.into_iter().map(|(text, _)| text).collect(),
-            Self::Meter(_) | Self::Bars(..) | Self::Sign(..) | Self::Check(_) | Self::Key(_) | Self::Masked => String::new(),
+            Self::Unknown
+            | Self::Levels(..)
+            | Self::Meter(_)
+            | Self::Bars(..)
+            | Self::Sign(..)
+            | Self::Check(_)
+            | Self::Key(_)
+            | Self::Masked => String::new(),
         }
     }
 

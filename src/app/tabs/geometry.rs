@@ -97,7 +97,7 @@ impl State {
     pub(in crate::app) fn click_title(&mut self, x: u16, y: u16) -> bool {
         let column = self.tab_view().and_then(|(view, Geometry { list, .. })| {
             let columns = view.list.columns();
-            let slots = column_slots(&columns, list);
+            let slots = view.list.slots(list);
             let is_here = |slot: &Option<(u16, u16)>| slot.is_some_and(|(from, width)| y == list.y && (from..from + width).contains(&x));
             let at = slots.iter().position(is_here)?;
             Some(columns[at]).filter(|column| column.sortable)
@@ -204,7 +204,7 @@ fn text_lines(line: &Line, room: u16) -> u16 {
 
 /// Where each column is: its left end and its width. Columns shrink to their least width, then the last are left out; that without a width of its
 /// own is the list's subject and stays.
-pub fn column_slots(columns: &[Column], area: Rect) -> Vec<Option<(u16, u16)>> {
+pub(super) fn column_slots(columns: &[Column], area: Rect) -> Vec<Option<(u16, u16)>> {
     const GAP: u16 = 2;
     /// What a column that takes the rest should have.
     const REST: u16 = 24;

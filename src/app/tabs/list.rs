@@ -1,6 +1,9 @@
 //! A list: rows with an identity, and columns that each say how a row looks in them.
 
+use ratatui::layout::Rect;
+
 use super::cell::Cell;
+use super::geometry::column_slots;
 use crate::analysis::{Field, Filter};
 use crate::app::cursor::Cursor;
 use crate::app::pane::Tab;
@@ -14,6 +17,8 @@ pub enum Fit {
     Left,
     /// Against the right edge: numbers.
     Right,
+    /// Against the right edge: identifiers, which are found as text is.
+    Id,
     /// From the left, without its first namespaces: names of types and methods.
     Name,
 }
@@ -74,6 +79,10 @@ pub trait List {
     /// Whether it has none.
     fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+    /// Where each column is in an area: its left end and its width; `None` where it has no room.
+    fn slots(&self, area: Rect) -> Vec<Option<(u16, u16)>> {
+        column_slots(&self.columns(), area)
     }
     /// Identity of a row, the same in a later snapshot.
     fn id(&self, row: usize) -> String;

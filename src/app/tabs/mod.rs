@@ -24,7 +24,7 @@ mod view;
 
 pub use cell::{Cell, CellValue};
 pub use events::EventsView;
-pub use geometry::{Geometry, column_slots, last_piece};
+pub use geometry::{Geometry, last_piece};
 pub use jobs::phase_badge;
 pub(in crate::app) use list::Table;
 pub use list::{Column, Direction, Fit, List, Rows};

@@ -23,6 +23,8 @@ pub enum Role {
     Warning,
     /// What is wrong.
     Bad,
+    /// What is new, and keys.
+    Key,
     /// Sizes.
     Bytes,
     /// Rates and durations.
@@ -52,6 +54,12 @@ pub enum Sign {
     No,
     /// With a defect.
     Trouble,
+    /// Running.
+    Running,
+    /// Watched.
+    Watched,
+    /// Ended.
+    Gone,
 }
 
 /// A labelled value in the line above a list.

@@ -11,7 +11,7 @@ const MOMENT: u64 = 400;
 fn titles(app: &TestApp) -> (u16, Vec<(&'static str, u16)>) {
     let (view, geometry) = app.state.tab_view().unwrap();
     let columns = view.list.columns();
-    let slots = crate::app::tabs::column_slots(&columns, geometry.list);
+    let slots = view.list.slots(geometry.list);
     (geometry.list.y, columns.iter().zip(slots).filter_map(|(column, slot)| Some((column.title, slot?.0))).collect())
 }
 

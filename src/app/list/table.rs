@@ -1,0 +1,214 @@
+//! The process table as a list: what each column shows of a process.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use ratatui::layout::Rect;
+
+use super::{Column, Row, Trend};
+use crate::app::findings::HealthIssue;
+use crate::app::layout::{ListLayout, Slot};
+use crate::app::state::State;
+use crate::app::tabs::{self, Cell, Direction, Fit, List, Role, Sign};
+use crate::model::{Age, Bytes, Contact, Count, Process, RunState};
+
+/// The rows that the filter lets through, in the columns that have room.
+pub struct ProcessTable<'a> {
+    state: &'a State,
+    parts: Vec<(Part, Slot)>,
+}
+
+/// What a column of the screen shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Fact(Column),
+    /// Processor time over the last scans, beside its newest value.
+    Trend,
+}
+
+impl State {
+    /// The process table in this layout.
+    pub fn process_table(&self, layout: &ListLayout) -> ProcessTable<'_> {
+        let mut parts = Vec::with_capacity(layout.columns.len() + 1);
+        for slot in &layout.columns {
+            let mut fact = *slot;
+            if slot.column == Column::Cpu && slot.width > Trend::WIDTH + Column::Cpu.width() {
+                parts.push((Part::Trend, Slot { width: Trend::WIDTH, ..*slot }));
+                fact = Slot { x: slot.x + Trend::WIDTH + 1, width: slot.width - Trend::WIDTH - 1, ..*slot };
+            }
+            parts.push((Part::Fact(slot.column), fact));
+        }
+        ProcessTable { state: self, parts }
+    }
+
+    /// How long a process has been running, as shown.
+    fn uptime(&self, process: &Process) -> Duration {
+        let now = self.pause.as_ref().map_or(self.now.unix_ms, |pause| pause.since.unix_ms);
+        Duration::from_millis(now.saturating_sub(process.started_unix_ms))
+    }
+}
+
+impl List for ProcessTable<'_> {
+    fn columns(&self) -> Vec<tabs::Column> {
+        let sort = self.state.list.sort();
+        let direction = if sort.descending { Direction::Descending } else { Direction::Ascending };
+        let heading = |(part, slot): &(Part, Slot)| {
+            let (title, fit) = match part {
+                Part::Fact(Column::Memory) if self.state.shows_files() => ("SIZE", Fit::Right),
+                // In the narrowest terminals, states are signs.
+                Part::Fact(Column::State) if is_narrow(slot) => ("ST", Fit::Left),
+                Part::Fact(Column::Pid) => (Column::Pid.title(), Fit::Id),
+                Part::Fact(column) => (column.title(), if column.is_right_aligned() { Fit::Right } else { Fit::Left }),
+                Part::Trend => ("", Fit::Left),
+            };
+            let sorted = (*part == Part::Fact(sort.column)).then_some(direction);
+            tabs::Column { title, width: slot.width, least: slot.width, fit, sorted, sortable: *part != Part::Trend }
+        };
+        self.parts.iter().map(heading).collect()
+    }
+
+    fn slots(&self, _: Rect) -> Vec<Option<(u16, u16)>> {
+        self.parts.iter().map(|(_, slot)| Some((slot.x, slot.width))).collect()
+    }
+
+    fn len(&self) -> usize {
+        self.state.list.len()
+    }
+
+    fn id(&self, row: usize) -> String {
+        self.state.list.at(row).map(|row| row.process.key.pid.to_string()).unwrap_or_default()
+    }
+
+    fn cell(&self, row: usize, column: usize) -> Cell {
+        match (self.state.list.at(row), self.parts.get(column)) {
+            (Some(row), Some((Part::Trend, _))) => {
+                Cell::Levels(row.trend.levels(), if row.gone_at.is_some() { Role::Border } else { Role::Accent })
+            }
+            (Some(row), Some((Part::Fact(_), slot))) => self.fact(row, slot),
+            _ => Cell::EMPTY,
+        }
+    }
+}
+
+impl ProcessTable<'_> {
+    fn fact(&self, row: &Row, slot: &Slot) -> Cell {
+        let process = &row.process;
+        let role = row_role(row);
+        match slot.column {
+            Column::Pid => Cell::new(process.key.pid, role),
+            Column::Name => Cell::new(&process.name, if role == Role::Text { Role::Strong } else { role }),
+            Column::Runtime => match runtime(process) {
+                Some(text) => Cell::new(text, if process.runtime.is_some() { role } else { Role::Dim }),
+                None => Cell::Unknown,
+            },
+            Column::Cpu => match process.usage.cpu_percent {
+                Some(percent) => Cell::Number(percent.into(), format!("{percent:.1}"), if percent < 0.05 { Role::Dim } else { role }),
+                None => Cell::Unknown,
+            },
+            Column::Memory if process.usage.rss_bytes == 0 => Cell::Unknown,
+            Column::Memory => Cell::new(Bytes(process.usage.rss_bytes), role),
+            Column::Heap | Column::Allocation | Column::GcTime | Column::Exceptions | Column::Queue => figure(row, slot.column, role),
+            Column::Threads if process.usage.threads == 0 => Cell::Unknown,
+            Column::Threads => Cell::new(process.usage.threads, role),
+            Column::User => match &process.user {
+                Some(user) => Cell::new(user, role),
+                None => Cell::new(process.uid, role),
+            },
+            Column::Uptime => Cell::Text(Age(self.state.uptime(process)).to_string(), role),
+            Column::State => {
+                let (signs, word) = self.state.file_condition(row).unwrap_or_else(|| condition(row));
+                let role = signs.last().map_or(Role::Dim, |(_, role)| *role);
+                Cell::Signed(signs, if is_narrow(slot) { String::new() } else { word.to_owned() }, role)
+            }
+            Column::Container => Cell::new(process.container.as_deref().unwrap_or_default(), role),
+            Column::Command => match process.contact.reason() {
+                // The reason stands where it can be seen, not only in a log.
+                Some(reason) => Cell::new(reason, Role::Warning),
+                None => Cell::new(&process.command_line, Role::Dim),
+            },
+        }
+    }
+}
+
+/// Whether a state has room for its signs only.
+fn is_narrow(slot: &Slot) -> bool {
+    slot.width < 8
+}
+
+/// What the colour of a row shows before its cells show it in words.
+fn row_role(row: &Row) -> Role {
+    if row.gone_at.is_some() || !row.process.contact.is_attachable() {
+        Role::Dim
+    } else if row.new_until.is_some() {
+        Role::Key
+    } else {
+        Role::Text
+    }
+}
+
+/// A figure of a watched process; marked where it is its health issue.
+fn figure(row: &Row, column: Column, role: Role) -> Cell {
+    let Some((watch, value)) = row.watch.and_then(|watch| Some((watch, column.figure(&watch.stats)?))) else { return Cell::Unknown };
+    let is_issue = match watch.issue {
+        Some(HealthIssue::GcTime) => column == Column::GcTime,
+        Some(HealthIssue::Exceptions) => column == Column::Exceptions,
+        Some(HealthIssue::Queue) => column == Column::Queue,
+        Some(HealthIssue::Contention | HealthIssue::FullCollections | HealthIssue::HeapGrowth) | None => false,
+    };
+    let role = match value {
+        _ if row.gone_at.is_some() => role,
+        _ if is_issue => Role::Bad,
+        ..0.05 => Role::Dim,
+        _ => role,
+    };
+    let whole = value.max(0.0) as u64;
+    match column {
+        Column::Heap | Column::Allocation => Cell::new(Bytes(whole), role),
+        Column::GcTime => Cell::Number(value, format!("{value:.*}", usize::from(value < 9.95)), role),
+        _ => Cell::new(Count(whole), role),
+    }
+}
+
+/// The runtime's version; one without a version is older than 5.
+fn runtime(process: &Process) -> Option<Cow<'_, str>> {
+    match &process.runtime {
+        // The whole version has no room beside it.
+        Some(version) if process.native_aot => Some(format!("AOT {}.{}", version.major(), version.minor()).into()),
+        Some(version) => Some(version.as_str().into()),
+        None if process.native_aot => Some("AOT".into()),
+        None if process.contact == Contact::Ok => Some("3.x".into()),
+        None => None,
+    }
+}
+
+/// The state of a process: a sign, one more where there are two things to show, and a word.
+fn condition(row: &Row) -> (Vec<(Sign, Role)>, &'static str) {
+    let recording = (Sign::Recording, Role::Recording);
+    let sign = match (&row.process.contact, row.process.run_state) {
+        _ if row.gone_at.is_some() => (Sign::Gone, Role::Dim),
+        _ if row.issue().is_some() => {
+            let issue = (Sign::Trouble, Role::Bad);
+            return (if row.recording { vec![recording, issue] } else { vec![issue] }, row.word());
+        }
+        _ if row.recording => recording,
+        (Contact::Trouble { .. }, _) => (Sign::Trouble, Role::Warning),
+        (_, RunState::Suspended) => (Sign::Stopping, Role::Accent),
+        (Contact::Unknown, _) => (Sign::Waiting, Role::Dim),
+        (Contact::Ok, RunState::Running) if row.watch.is_some_and(|watch| !watch.automatic) => (Sign::Watched, Role::Good),
+        (Contact::Ok, RunState::Running) => (Sign::Running, Role::Good),
+    };
+    (vec![sign], row.word())
+}
+
+impl State {
+    /// The state of a recorded file.
+    fn file_condition(&self, row: &Row) -> Option<(Vec<(Sign, Role)>, &'static str)> {
+        let file = self.files.iter().find(|file| file.key == row.process.key)?;
+        let sign = match (file.progress, file.complete) {
+            (Some(_), _) => (Sign::Waiting, Role::Accent),
+            (None, Some(true)) => (Sign::Yes, Role::Good),
+            (None, _) => (Sign::Trouble, Role::Warning),
+        };
+        Some((vec![sign], file.word()))
+    }
+}
