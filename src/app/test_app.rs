@@ -34,6 +34,7 @@ pub(crate) fn options() -> Options {
 pub(crate) fn process(pid: u32, name: &str) -> Process {
     Process {
         key: ProcessKey { pid, started: u64::from(pid) * 10 },
+        parent: None,
         ns_pid: pid,
         name: name.into(),
         runtime: Some(RuntimeVersion::new("9.0.7")),

@@ -19,6 +19,8 @@ pub struct ProcessKey {
 pub struct Process {
     /// Which process.
     pub key: ProcessKey,
+    /// Process id of its parent, where /proc shows one.
+    pub parent: Option<u32>,
     /// Process id inside its innermost pid namespace: equal to `key.pid` unless it is in a container.
     pub ns_pid: u32,
     /// Entry assembly where the runtime says it, else the best that /proc offers.
@@ -64,6 +66,7 @@ impl Process {
     pub fn new(key: ProcessKey) -> Self {
         Self {
             key,
+            parent: None,
             ns_pid: key.pid,
             name: SafeText::default(),
             runtime: None,

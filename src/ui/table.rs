@@ -52,8 +52,12 @@ fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<
         1 => format!("+ 1 stale socket {} C: clean up ", canvas.theme.glyphs.dot),
         count => format!("+ {count} stale sockets {} C: clean up ", canvas.theme.glyphs.dot),
     };
+    let tagged = match list.tagged().len() {
+        0 => String::new(),
+        count => format!("{} {count} tagged ", canvas.theme.glyphs.dot),
+    };
     let heading = if state.shows_files() { " Files " } else { " Processes " };
-    let used = canvas.pieces(x, y, room, &[(heading, style), (&count, theme.dim), (&stale, theme.dim)]);
+    let used = canvas.pieces(x, y, room, &[(heading, style), (&count, theme.dim), (&tagged, theme.accent), (&stale, theme.dim)]);
     let text = typing.map_or(list.filter().as_str(), |line| line.input.value());
     if text.is_empty() && typing.is_none() {
         return None;

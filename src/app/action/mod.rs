@@ -2,7 +2,7 @@
 
 mod key;
 mod places;
-mod status;
+pub(in crate::app) mod status;
 mod table;
 
 use crossterm::event::KeyEvent;
@@ -50,6 +50,12 @@ pub enum Action {
     SortRight,
     /// Sort the other way round.
     Reverse,
+    /// Tag or untag the process.
+    Tag,
+    /// Untag all processes.
+    ClearTags,
+    /// List children below their parents.
+    Tree,
     /// Refresh now.
     Refresh,
     /// Pause the display.

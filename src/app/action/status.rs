@@ -59,11 +59,32 @@ fn of_command(state: &State, command: CommandCode, check: impl Fn(&Process) -> O
     })
 }
 
-pub(super) fn attachable(state: &State) -> Status {
+pub(in crate::app) fn attachable(state: &State) -> Status {
     of_process(state, |_| None)
 }
 
-pub(super) fn trace(state: &State) -> Status {
+pub(super) fn tagged(state: &State) -> Status {
+    ready_if(!state.list.tagged().is_empty())
+}
+
+/// Ready where processes are tagged: each of them is asked for itself.
+fn each_tagged(state: &State) -> Option<Status> {
+    (!state.tagged().is_empty()).then_some(Status::Ready)
+}
+
+pub(super) fn trace_tagged(state: &State) -> Status {
+    each_tagged(state).unwrap_or_else(|| trace(state))
+}
+
+pub(super) fn watch_tagged(state: &State) -> Status {
+    each_tagged(state).unwrap_or_else(|| watch(state))
+}
+
+pub(super) fn attachable_tagged(state: &State) -> Status {
+    each_tagged(state).unwrap_or_else(|| attachable(state))
+}
+
+pub(in crate::app) fn trace(state: &State) -> Status {
     match state.selected() {
         Some(row) if !state.shows_files() && state.recordings.is_recording(row.process.key) => stop(state, row),
         _ => attachable(state),
@@ -87,7 +108,7 @@ pub(super) fn export(state: &State) -> Status {
     if is_there { Status::Ready } else { refused("No recording to export: start one with t.") }
 }
 
-pub(super) fn watch(state: &State) -> Status {
+pub(in crate::app) fn watch(state: &State) -> Status {
     if is_watched(state) { live(state) } else { attachable(state) }
 }
 

@@ -14,7 +14,7 @@ use crate::app::dialog::{Change, Overlay, Palette, Reader};
 use crate::app::effect::Effect;
 use crate::app::files::OpenFile;
 use crate::app::state::State;
-use crate::app::update::{files as ranges, keys, leaving, overlays, panes, process, watching};
+use crate::app::update::{files as ranges, keys, leaving, overlays, panes, process, tagged, watching};
 
 const ENTER: Key = Key::Plain(KeyCode::Enter);
 const BACKSPACE: Key = Key::Plain(KeyCode::Backspace);
@@ -37,14 +37,14 @@ const FILTER: &str = "Filter rows: words, !excluded words, column:word.";
 /// another handler in another place.
 pub static TABLE: &[Entry] = &[
     // What is done to or with a process.
-    acts(Action::Trace, &[char('t')], "trace", "Start or stop recording with the last profiles.", PANES, Ask(process::toggle_trace))
+    acts(Action::Trace, &[char('t')], "trace", "Start or stop recording with the last profiles.", PANES, Ask(tagged::toggle_trace))
         .hint(90)
         .changing()
-        .when(status::trace),
+        .when(status::trace_tagged),
     acts(Action::Profiles, &[char('T')], "profiles", "Choose profiles and record.", PANES, Do(panes::profiles))
         .hint(60)
         .changing()
-        .when(status::attachable),
+        .when(status::attachable_tagged),
     acts(
         Action::TraceForm,
         &[char('O')],
@@ -64,10 +64,10 @@ pub static TABLE: &[Entry] = &[
     acts(Action::Export, &[char('E')], "export", "Export the recording for Perfetto, speedscope, pprof, ...", PANES, Do(panes::export))
         .hint(66)
         .when(status::export),
-    acts(Action::Watch, &[char('w')], "watch", "Watch or unwatch the process: counters, 6 kB/s.", WATCH, Ask(watching::toggle))
+    acts(Action::Watch, &[char('w')], "watch", "Watch or unwatch the process: counters, 6 kB/s.", WATCH, Ask(tagged::toggle_watch))
         .hint(78)
         .changing()
-        .when(status::watch),
+        .when(status::watch_tagged),
     acts(Action::WatchAll, &[char('W')], "watch all", "Watch or unwatch all listed processes.", PANES, Ask(watching::toggle_all))
         .hint(66)
         .changing()
@@ -157,6 +157,25 @@ pub static TABLE: &[Entry] = &[
     table(Action::SortRight, &[char('>')], "sort", "Sort by the next column.", LIST, Do(|state| panes::sort_beside(state, true))).hint(40),
     table(Action::SortLeft, &[char('<')], "sort", "Sort by the previous column.", LIST, Do(|state| panes::sort_beside(state, false))),
     table(Action::Reverse, &[char('r')], "reverse", "Reverse the sort order.", LIST, Do(|state| state.list.reverse())),
+    table(
+        Action::Tag,
+        &[char('s')],
+        "tag",
+        "Tag or untag the process: t, T and w act on all tagged.",
+        LIST,
+        Do(|state| state.list.toggle_tag()),
+    )
+    .hint(30)
+    .when(status::selected),
+    table(Action::ClearTags, &[char('U')], "untag", "Untag all processes.", LIST, Do(|state| state.list.clear_tags())).when(status::tagged),
+    table(
+        Action::Tree,
+        &[char('H')],
+        "tree",
+        "Children below their parents, or one order for all.",
+        LIST,
+        Do(|state| state.list.toggle_tree()),
+    ),
     table(Action::Digit, &[Key::Digit], "sort by", "Sort by the nth column; again: reverse.", LIST, Digit(panes::sort_by_digit)),
     table(Action::Refresh, &[Key::Plain(KeyCode::F(5)), Key::Ctrl('r')], "refresh", "Refresh now.", PANES, Ask(panes::refresh))
         .when(status::live),

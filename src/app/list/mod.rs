@@ -5,10 +5,11 @@
 
 mod column;
 mod table;
+mod tree;
 mod trend;
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -40,8 +41,10 @@ pub struct Row {
     pub new_until: Option<Duration>,
     /// When it was found to have ended.
     pub gone_at: Option<Duration>,
-    /// Its processor time over the last looks.
+    /// Its processor time over the last scans.
     pub trend: Trend,
+    /// How many of the processes above it in the tree are its ancestors.
+    pub depth: usize,
 }
 
 impl Row {
@@ -104,6 +107,10 @@ pub struct ProcessList {
     pinned: bool,
     sort: Sort,
     filter: Filter,
+    /// Whether children stand below their parents.
+    is_tree: bool,
+    /// Processes that actions are for, instead of the selected one.
+    tagged: BTreeSet<ProcessKey>,
     loaded: bool,
 }
 
@@ -118,6 +125,8 @@ impl ProcessList {
             pinned: false,
             sort: Sort { column: Column::Cpu, descending: true },
             filter: Filter::new(filter),
+            is_tree: false,
+            tagged: BTreeSet::new(),
             loaded: false,
         }
     }
@@ -222,6 +231,7 @@ impl ProcessList {
             watch: None,
             new_until,
             gone_at: None,
+            depth: 0,
         }));
         self.loaded = true;
         if changed {
@@ -242,6 +252,8 @@ impl ProcessList {
         let before = self.rows.len();
         self.rows.retain(|row| row.gone_at.is_none_or(|at| at + GONE > now));
         if self.rows.len() != before {
+            let listed: BTreeSet<_> = self.rows.iter().map(|row| row.process.key).collect();
+            self.tagged.retain(|key| listed.contains(key));
             self.rebuild();
             changed = true;
         }
@@ -295,6 +307,38 @@ impl ProcessList {
         self.rebuild();
     }
 
+    /// Tags or untags the selected process, and goes to the next row.
+    pub(super) fn toggle_tag(&mut self) {
+        if let Some(key) = self.selected {
+            if !self.tagged.remove(&key) {
+                self.tagged.insert(key);
+            }
+            self.move_by(1);
+        }
+    }
+
+    /// Untags all processes.
+    pub(super) fn clear_tags(&mut self) {
+        self.tagged.clear();
+    }
+
+    /// Whether a process is tagged.
+    pub fn is_tagged(&self, key: ProcessKey) -> bool {
+        self.tagged.contains(&key)
+    }
+
+    /// The tagged processes that the filter lets through, in the order of the table.
+    pub fn tagged(&self) -> Vec<ProcessKey> {
+        let shown = self.order.iter().map(|&index| self.rows[index].process.key);
+        shown.filter(|key| self.tagged.contains(key)).collect()
+    }
+
+    /// Lists children below their parents, or all processes in one order.
+    pub(super) fn toggle_tree(&mut self) {
+        self.is_tree = !self.is_tree;
+        self.rebuild();
+    }
+
     /// Sorts the other way round.
     pub(super) fn reverse(&mut self) {
         self.sort.descending = !self.sort.descending;
@@ -338,6 +382,11 @@ impl ProcessList {
         let mut scratch = String::new();
         order.extend(rows.iter().enumerate().filter_map(|(index, row)| row.passes(filter, &mut scratch).then_some(index)));
         order.sort_unstable_by(|&a, &b| sort.compare(&rows[a], &rows[b]));
+        if self.is_tree {
+            *order = tree::order(rows, order);
+        } else {
+            rows.iter_mut().for_each(|row| row.depth = 0);
+        }
         let place = self.selected.filter(|_| self.pinned).map_or(0, |key| {
             let same = self.order.iter().position(|&index| self.rows[index].process.key == key);
             same.unwrap_or(self.cursor.at)

@@ -12,6 +12,9 @@ use crate::app::state::State;
 use crate::app::tabs::{self, Cell, Direction, Fit, List, Role, Sign};
 use crate::model::{Age, Bytes, Contact, Count, Process, RunState};
 
+/// Levels of the tree that are indented.
+const DEEPEST: usize = 4;
+
 /// The rows that the filter lets through, in the columns that have room.
 pub struct ProcessTable<'a> {
     state: &'a State,
@@ -96,7 +99,14 @@ impl ProcessTable<'_> {
         let role = row_role(row);
         match slot.column {
             Column::Pid => Cell::new(process.key.pid, role),
-            Column::Name => Cell::new(&process.name, if role == Role::Text { Role::Strong } else { role }),
+            Column::Name => {
+                let role = if role == Role::Text { Role::Strong } else { role };
+                let name = format!("{:1$}{2}", "", 2 * row.depth.min(DEEPEST), process.name);
+                match self.state.list.is_tagged(process.key) {
+                    true => Cell::Signed(vec![(Sign::Yes, Role::Accent)], name, Role::Accent),
+                    false => Cell::Text(name, role),
+                }
+            }
             Column::Runtime => match runtime(process) {
                 Some(text) => Cell::new(text, if process.runtime.is_some() { role } else { Role::Dim }),
                 None => Cell::Unknown,

@@ -8,6 +8,7 @@ pub(super) mod overlays;
 pub(super) mod panes;
 pub(super) mod process;
 mod replies;
+pub(super) mod tagged;
 mod time;
 pub(super) mod watching;
 

@@ -16,7 +16,7 @@ use crate::app::{Effect, State};
 use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
 use crate::model::TraceOptions;
 
-use super::{keys, leaving, panes, process};
+use super::{keys, leaving, panes, process, tagged};
 
 /// Closes what lies over the panes; a list of values goes back to its form.
 pub(in crate::app) fn cancel(state: &mut State) {
@@ -47,7 +47,7 @@ pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
         },
         Some(Overlay::Profiles(picker)) => {
             let order = TraceOptions::of_profiles(&picker.names(picked));
-            process::start_trace(state, picker.subject, order)
+            tagged::start_trace(state, picker.subject, order)
         }
         Some(Overlay::Choose(chooser)) => {
             state.overlay = Some(chosen(chooser.accept(picked)));

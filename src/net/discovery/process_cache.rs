@@ -94,6 +94,7 @@ impl ProcessCache {
         }));
         let waits = known.threads.waits() && (known.asks_to_suspend || at.age(known.key) > LONGEST_START);
         Process {
+            parent: u32::try_from(stat.ppid).ok().filter(|parent| *parent > 0),
             ns_pid: known.ns_pid,
             name: cached.name.clone(),
             runtime: cached.runtime.clone(),

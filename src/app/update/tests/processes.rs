@@ -179,3 +179,75 @@ fn a_thousand_processes_leave_nothing_behind() {
     assert_eq!((state.list.rows().len(), state.watches.all().len(), state.flights.len()), (0, 0, 0));
     assert!(used.bytes_current.abs() < 16 * 1024, "{used:?}");
 }
+
+fn effects_for(effects: &[Effect]) -> Vec<(&'static str, u32)> {
+    let key = |effect: &Effect| match effect {
+        Effect::StartTrace { key, .. } => Some(("start", key.pid)),
+        Effect::Watch { key, .. } => Some(("watch", key.pid)),
+        Effect::Unwatch { key } => Some(("unwatch", key.pid)),
+        Effect::StopTrace { .. } => Some(("stop", 0)),
+        _ => None,
+    };
+    effects.iter().filter_map(key).collect()
+}
+
+#[test]
+fn tagged_processes_are_recorded_and_watched_together() {
+    let mut app = TestApp::populated(120, 40);
+    // The fourth cannot be recorded.
+    app.press("/!search⏎gssss");
+    let tagged: Vec<_> = app.state.list.tagged().iter().map(|key| key.pid).collect();
+    assert_eq!(tagged, [4242, 660, 733, 901]);
+    let selected = app.selected_name();
+    app.take_effects();
+    app.press("w");
+    assert_eq!(effects_for(&app.take_effects()), [("watch", 4242), ("watch", 660), ("watch", 901)]);
+    assert!(app.said_last().starts_with("1 of 4 tagged processes: "), "{:?}", app.said());
+    app.press("t");
+    assert_eq!(effects_for(&app.take_effects()), [("start", 4242), ("start", 660), ("start", 901)]);
+    assert_eq!(app.selected_name(), selected, "the selection stays");
+    // In the details, keys are for the process that is shown.
+    app.press("⏎w");
+    assert_eq!(effects_for(&app.take_effects()).len(), 1);
+    // What is not listed is left alone.
+    app.press("⎋⎋/order⏎wT⏎");
+    assert_eq!(effects_for(&app.take_effects()), [("unwatch", 4242), ("start", 4242)]);
+    app.press("⎋U");
+    assert!(app.state.list.tagged().is_empty());
+}
+
+#[test]
+fn the_tree_has_children_below_their_parents_and_containers_together() {
+    let mut app = TestApp::new(120, 40);
+    let of = |pid: u32, parent: Option<u32>, container: Option<&str>, cpu: f32| {
+        let mut process = process(pid, &format!("P{pid}"));
+        (process.parent, process.container, process.usage.cpu_percent) = (parent, container.map(Into::into), Some(cpu));
+        process
+    };
+    let all = vec![
+        of(10, Some(1), None, 1.0),
+        of(11, Some(10), None, 50.0),
+        of(12, Some(11), None, 60.0),
+        of(13, Some(10), None, 70.0),
+        of(20, Some(1), Some("abc"), 40.0),
+        of(21, Some(1), Some("def"), 30.0),
+        of(22, Some(1), Some("abc"), 20.0),
+        // Each the other's parent.
+        of(30, Some(31), None, 5.0),
+        of(31, Some(30), None, 6.0),
+    ];
+    app.send(Msg::Processes(all));
+    let rows = |app: &TestApp| -> Vec<(u32, usize)> {
+        (0..app.state.list.len()).filter_map(|place| app.state.list.at(place)).map(|row| (row.process.key.pid, row.depth)).collect()
+    };
+    let flat = [13, 12, 11, 20, 21, 22, 31, 30, 10].map(|pid| (pid, 0));
+    assert_eq!(rows(&app), flat);
+    app.press("H");
+    let tree = [(20, 0), (22, 0), (21, 0), (10, 0), (13, 1), (11, 1), (12, 2), (31, 0), (30, 0)];
+    assert_eq!(rows(&app), tree);
+    // A parent that is filtered away leaves roots.
+    app.press("/!P11⏎");
+    assert_eq!(rows(&app)[..2], [(12, 0), (20, 0)]);
+    app.press("⎋H");
+    assert_eq!(rows(&app), flat);
+}

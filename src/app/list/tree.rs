@@ -1,0 +1,50 @@
+//! The order of the table as a tree: children below their parents, processes of a container together.
+
+use foldhash::{HashMap, HashSet};
+
+use super::Row;
+
+/// Puts sorted rows into the order of the tree, and sets the depth of each. Siblings keep their order; a process whose parent is not among the rows is a
+/// root, and roots of one container stand together.
+pub(super) fn order(rows: &mut [Row], sorted: &[usize]) -> Vec<usize> {
+    let pids: HashSet<u32> = sorted.iter().map(|&index| rows[index].process.key.pid).collect();
+    let mut children: HashMap<u32, Vec<usize>> = HashMap::default();
+    let mut roots = Vec::new();
+    for &index in sorted {
+        let process = &rows[index].process;
+        match process.parent.filter(|parent| *parent != process.key.pid && pids.contains(parent)) {
+            Some(parent) => children.entry(parent).or_default().push(index),
+            None => roots.push(index),
+        }
+    }
+    let mut first_of_container = HashMap::default();
+    for (place, &index) in roots.iter().enumerate() {
+        if let Some(container) = &rows[index].process.container {
+            first_of_container.entry(container.clone()).or_insert(place);
+        }
+    }
+    let mut placed: Vec<_> = roots
+        .iter()
+        .enumerate()
+        .map(|(place, &index)| {
+            let container = rows[index].process.container.as_ref();
+            (container.and_then(|container| first_of_container.get(container)).copied().unwrap_or(place), place, index)
+        })
+        .collect();
+    placed.sort_unstable();
+    let mut ordered = Vec::with_capacity(sorted.len());
+    let mut pending: Vec<(usize, usize)> = placed.into_iter().rev().map(|(_, _, index)| (index, 0)).collect();
+    while let Some((index, depth)) = pending.pop() {
+        rows[index].depth = depth;
+        ordered.push(index);
+        let below = children.remove(&rows[index].process.key.pid).unwrap_or_default();
+        pending.extend(below.into_iter().rev().map(|child| (child, depth + 1)));
+    }
+    // Parents that are children of one another: read at different moments, between which a pid was used again.
+    let rest: Vec<usize> = sorted.iter().copied().filter(|index| children.values().any(|below| below.contains(index))).collect();
+    for index in rest {
+        rows[index].depth = 0;
+        ordered.push(index);
+    }
+    ordered
+}
