@@ -63,6 +63,58 @@ fn rooms_use_only_what_is_below_them() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The front doors of what differs between systems: a module of Linux, and one of Windows with the same name and the same items.
+const OF_SYSTEMS: &[&str] = &["net/mod.rs", "net/perfetto/mod.rs", "net/port/mod.rs", "sim/mod.rs", "tui/mod.rs"];
+/// What belongs to one system, and may be named by the rooms that have such modules.
+const SYSTEM: &[&str] =
+    &["rustix", "procfs", "signal_hook", "sysinfo", "interprocess", "std::os", "tokio::signal::unix", "tokio::signal::windows"];
+
+#[test]
+fn only_the_choice_of_a_module_depends_on_the_system() {
+    let mut wrong = Vec::new();
+    for (file, source) in sources() {
+        let tokens = without_tests(tokens(&source));
+        let may_choose = OF_SYSTEMS.iter().any(|door| file == Path::new(door));
+        let systems = conditions(&tokens).filter(|(condition, _)| {
+            ["unix", "windows", "target_os", "target_family"].iter().any(|of| condition.contains(&(*of).to_owned()))
+        });
+        for (_, item) in systems {
+            let chooses = item.iter().take(3).any(|token| ["mod", "use"].contains(&token.as_str()));
+            if !(may_choose && chooses) {
+                wrong.push(format!(
+                    "src/{}: depends on the system before {}",
+                    file.display(),
+                    item.iter().take(4).cloned().collect::<Vec<_>>().join(" ")
+                ));
+            }
+        }
+        let module = module_of(&file);
+        if module.first().is_some_and(|room| !["net", "sim", "tui"].contains(&room.as_str())) {
+            let of_system = |path: &String| {
+                SYSTEM.iter().any(|start| path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")))
+            };
+            wrong.extend(paths(&module, &tokens).into_iter().filter(of_system).map(|path| format!("src/{}: names {path}", file.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(conditions(&tokens("#[cfg(windows)] pub mod x; fn f() { cfg!(target_os = \"linux\") }")).count() == 2);
+}
+
+/// What each `cfg` depends on, and what follows it.
+fn conditions(tokens: &[String]) -> impl Iterator<Item = (&[String], &[String])> {
+    let starts = tokens.iter().enumerate().filter(|(_, token)| ["cfg", "cfg_attr"].contains(&token.as_str()));
+    starts.map(|(at, _)| {
+        let mut depth = 0;
+        let rest = &tokens[at..];
+        let end = rest.iter().position(|token| {
+            depth += i32::from(token == "(") - i32::from(token == ")");
+            depth == 0 && token == ")"
+        });
+        let (condition, behind) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+        (condition, behind.strip_prefix(&["]".to_owned()]).unwrap_or(behind))
+    })
+}
+
 #[test]
 fn every_room_has_its_row() {
     let lib = fs::read_to_string(root().join("src/lib.rs")).unwrap();

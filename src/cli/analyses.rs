@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use anyhow::Context;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tokio::time::sleep;
@@ -11,11 +12,11 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::record::Interrupts;
 use super::target::{called, connect_running, not_started};
 use crate::analysis::{EventCount, LEVELS, Live, Snapshot};
 use crate::clr::select;
 use crate::model::{Bytes, Count, Nanoseconds, Stopwatch, sanitise};
+use crate::net::interrupts::Interrupts;
 use crate::session::{Listener, Recorded, StopLimit};
 
 /// What is analysed.
@@ -266,7 +267,7 @@ fn read(path: &Path) -> Result<(Live, bool, Exit), Failure> {
 async fn record(host: &Host, analysis: Analysis, arguments: &args::Analyze) -> Result<(Live, bool, Exit), Failure> {
     let (process, client) = connect_running(host, &arguments.source).await?;
     let config = select(&[analysis.profile()], &[] as &[&str], None).map_err(Failure::usage)?.config;
-    let mut interrupts = Interrupts::new()?;
+    let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
     let mut listener = Listener::start(client, &config, Live::default(), u64::MAX).await.map_err(not_started)?;
     let name = called(&process);
     print::say(format_args!("recording {name} for {}; Ctrl-C stops it", humantime::format_duration(arguments.duration)));

@@ -3,21 +3,19 @@
 //! A key is the long name of an option; options of a command are in a table of its name. So whatever the command line can say can be configured, is
 //! checked by the same parsers, and shows in `--help` as the default.
 
-use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::ops::Range;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use clap::builder::{Arg, ArgAction, Command};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use rustix::fs::OFlags;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::exit::{Exit, Failure};
 use super::print;
 use crate::model::sanitise;
+use crate::net::files;
 use crate::ui::Theme;
 
 /// Largest file that is read, bytes.
@@ -77,19 +75,9 @@ pub(super) fn with_defaults(command: Command) -> Result<Command, Failure> {
 }
 
 fn read(path: &Path) -> io::Result<String> {
-    // Whatever is there is opened without waiting for anyone to write to it.
-    let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
-    let facts = file.metadata()?;
-    let us = rustix::process::geteuid().as_raw();
-    let refused = match facts.uid() {
-        _ if !facts.is_file() => Some("it is no file"),
-        owner if owner != us && owner != 0 => Some("it belongs to another user"),
-        _ if facts.mode() & 0o022 != 0 => Some("others can write to it: `chmod go-w` it"),
-        _ if facts.len() > LARGEST => Some("it is larger than 64 KiB"),
-        _ => None,
-    };
-    if let Some(why) = refused {
-        return Err(io::Error::other(why));
+    let file = files::open_trusted(path)?;
+    if file.metadata()?.len() > LARGEST {
+        return Err(io::Error::other("it is larger than 64 KiB"));
     }
     let mut text = String::new();
     file.take(LARGEST).read_to_string(&mut text)?;

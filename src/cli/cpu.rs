@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
 
+use anyhow::Context;
 use foldhash::HashMap;
 use serde::Serialize;
 
@@ -12,10 +13,10 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::record::Interrupts;
 use super::target::{called, connect_running};
 use crate::analysis::{MethodTime, Origin, SampleFilter};
 use crate::model::{Count, Percent, Process, sanitise};
+use crate::net::interrupts::Interrupts;
 use crate::net::perf::CpuThread;
 use crate::session::{CpuError, CpuProfile, CpuRequest, profile_cpu};
 
@@ -86,7 +87,7 @@ struct Thread {
 
 pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Failure> {
     let (process, client) = connect_running(host, &arguments.target.target).await?;
-    let mut interrupts = Interrupts::new()?;
+    let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
     let request = CpuRequest {
         frequency: arguments.frequency,
         duration: Some(arguments.duration),

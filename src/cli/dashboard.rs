@@ -15,6 +15,7 @@ use crate::app::{AutoWatch, Options};
 use crate::model::TraceFile;
 use crate::net::discovery::Sources;
 use crate::net::port::{self, Port};
+use crate::net::user;
 use crate::session::trace_file;
 use crate::tui;
 use crate::ui::Theme;
@@ -132,16 +133,7 @@ fn app_options(options: &Dashboard, sources: &Sources) -> Options {
         searched: sources.usual_directories().map(|folder| folder.display().to_string()).collect(),
         port: None,
         files: Vec::new(),
-        user: user(),
+        user: user::name(),
         processors: std::thread::available_parallelism().map_or(0, usize::from),
     }
-}
-
-fn user() -> String {
-    let uid = rustix::process::geteuid();
-    if uid.is_root() {
-        // Whoever called sudo.
-        return "root".to_owned();
-    }
-    std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| uid.as_raw().to_string())
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anyhow::Context;
 use serde::Serialize;
 use tokio::sync::watch;
 
@@ -10,8 +11,8 @@ use super::args::perfetto::ServePerfetto;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::record::Interrupts;
 use crate::model::{ProducerReport, sanitise};
+use crate::net::interrupts::Interrupts;
 use crate::perfetto::consumer::ServiceState;
 use crate::session::{Serve, Settings, serve, service_state};
 
@@ -111,7 +112,7 @@ pub(super) async fn serve_processes(host: &Host, arguments: ServePerfetto) -> Re
     let settings = Settings { targets, profiles: profile, providers: provider, clr_events };
     let selected = settings.select().map_err(Failure::usage)?;
     selected.warnings.iter().for_each(print::say);
-    let mut interrupts = Interrupts::new()?;
+    let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
     let stop = watch::Sender::new(false);
     let serving = serve(Serve { address: None, settings, directory: host.directory()? }, stop.subscribe(), say);
     tokio::pin!(serving);

@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context;
 use serde::Serialize;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::exit::{Exit, Failure};
 use super::host::Host;
@@ -19,6 +19,7 @@ use crate::model::{
     TraceFormat, TraceOptions,
 };
 use crate::net::client::Client;
+use crate::net::interrupts::Interrupts;
 use crate::session::{Plan, Recorder};
 
 /// How often the line on stderr is written anew.
@@ -162,7 +163,7 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
     let order = RecordCommand::new(arguments.record)?;
     let target = &arguments.target.target;
     let (process, client) = if arguments.legacy { connect_legacy(host, target).await? } else { connect(host, target).await? };
-    let mut interrupts = Interrupts::new()?;
+    let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
     let resume = client.clone();
     let recorder = order.begin(client, process.key, &process.name, Vec::new()).await?;
     if arguments.resume && process.run_state == RunState::Suspended {
@@ -175,25 +176,6 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
         _ if followed.failed() => Exit::Failed,
         _ => Exit::Done,
     })
-}
-
-/// Signals that ask for the end.
-pub(super) struct Interrupts([tokio::signal::unix::Signal; 3]);
-
-impl Interrupts {
-    pub(super) fn new() -> anyhow::Result<Self> {
-        Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?]))
-    }
-
-    /// Waits for the next.
-    pub(super) async fn next(&mut self) {
-        let Self([interrupt, terminate, hangup]) = self;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
-    }
 }
 
 /// Shows how it goes until the recording is over; whether a signal ended it.

@@ -6,9 +6,11 @@ use std::path::Path;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
-use super::record::{Interrupts, RecordCommand};
+use super::record::RecordCommand;
 use crate::model::StoppedBy;
+use crate::net::interrupts::Interrupts;
 use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, USUAL_START};
+use anyhow::Context;
 
 pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
     let output = match (arguments.show_output, arguments.record.output.json) {
@@ -17,7 +19,7 @@ pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
         (true, true) => ChildOutput::Stderr,
     };
     let order = RecordCommand::new(arguments.record)?;
-    let mut interrupts = Interrupts::new()?;
+    let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
     let mut launch = Launch::start(&arguments.command, output, Orphans::Resume).map_err(anyhow::Error::from)?;
     let path = Path::new(arguments.command.first().map_or(OsStr::new(""), OsString::as_os_str));
     let program = format!("{} ({})", path.display(), launch.pid());

@@ -5,7 +5,6 @@ mod names;
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::args::Salvage;
@@ -14,6 +13,7 @@ use super::host::Host;
 use super::print;
 use crate::analysis::Throughput;
 use crate::model::{Bytes, Count};
+use crate::net::files;
 use crate::nettrace::{Ending, Repair};
 use crate::session::{OutputFile, Recorded};
 
@@ -86,7 +86,7 @@ fn write(source: &mut File, file: &mut File, repair: &Repair) -> io::Result<()> 
     io::copy(&mut source.take(repair.keep), file)?;
     file.write_all(repair.append)?;
     if let Some((at, bytes)) = repair.patch {
-        file.write_all_at(&bytes, at)?;
+        files::write_all_at(file, &bytes, at)?;
     }
     file.sync_all()
 }

@@ -2,15 +2,17 @@
 
 use std::time::Instant;
 
+use anyhow::Context;
 use serde::Serialize;
 
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::record::{Interrupts, trace_options};
+use super::record::trace_options;
 use super::target::{called, connect, not_started};
 use crate::model::{StoppedBy, TraceOptions};
+use crate::net::interrupts::Interrupts;
 use crate::net::user_events::Kernel;
 use crate::session::{KernelSession, user_events_data};
 
@@ -31,7 +33,7 @@ pub(super) async fn run(host: &Host, arguments: args::Trace) -> Result<Exit, Fai
     let (process, client) = connect(host, &arguments.target.target).await?;
     let data = user_events_data(&Kernel::machine(), process.runtime.as_ref())
         .map_err(|missing| anyhow::anyhow!("{}: {missing}", called(&process)))?;
-    let mut interrupts = Interrupts::new()?;
+    let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
     let begun = Instant::now();
     let mut session = KernelSession::start(client, events, &data).await.map_err(not_started)?;
     let session_id = session.id().to_string();

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::access::Access;
@@ -24,6 +23,7 @@ use super::meters::MeterSessions;
 use super::peer::{self, PeerError, VerifiedStream};
 use super::proc::Proc;
 use super::reverse_connection::ReverseConnection;
+use super::stream::Stream;
 use super::user_events::UserEventsData;
 use crate::ipc::{
     Attempt, Command, CommandCode, CommandSupport, Destination, DumpRequest, EnvironmentBlock, Failure, HEADER_BYTES, Hresult,
@@ -71,7 +71,7 @@ pub struct Session {
     /// What was requested and the runtime cannot do.
     pub losses: Vec<Loss>,
     /// The stream, from its first byte. Dropping it without a stop leaves the session to the runtime, which notices at its next event.
-    pub stream: UnixStream,
+    pub stream: Stream,
 }
 
 impl Client {

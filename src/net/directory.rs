@@ -1,7 +1,6 @@
 //! The process list: what a scan finds, with what the processes say of themselves.
 
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +14,10 @@ use super::access::Access;
 use super::client::{ANSWER_LIMIT, Client};
 use super::clients::Clients;
 use super::discovery::{Scanner, Sources};
-use super::endpoint::{Endpoint, SocketName};
+use super::endpoint::Endpoint;
 use super::error::{Cause, ExchangeError};
 use super::inquiry::Inquiry;
-use super::peer;
+use super::peer::{self, SocketFile};
 use super::port::Port;
 use super::proc::{Threads, entry_name};
 use super::target::{self, TargetError};
@@ -146,8 +145,8 @@ impl Directory {
     /// Which of the rows is meant, or what listens at a path that none of them has.
     async fn pick(&self, text: &str, rows: &[Process]) -> Result<Process, TargetError> {
         // As DOTNET_DiagnosticPorts writes the path of a socket that we dial.
-        let text = text.strip_suffix(",connect").filter(|path| path.contains('/')).unwrap_or(text);
-        if text.contains('/') {
+        let text = text.strip_suffix(",connect").filter(|path| target::is_path(path)).unwrap_or(text);
+        if target::is_path(text) {
             return self.at_path(Path::new(text), rows).await;
         }
         match target::find(text, rows) {
@@ -160,19 +159,15 @@ impl Directory {
     async fn at_path(&self, path: &Path, rows: &[Process]) -> Result<Process, TargetError> {
         let proc = &self.clients.proc;
         let socket = std::path::absolute(path).map_err(|_| TargetError::NoSocket(path.to_owned()))?;
-        let metadata = socket.symlink_metadata().map_err(|_| TargetError::NoSocket(path.to_owned()))?;
-        let file = peer::open(&socket, Some(proc)).ok().map(|found| found.id());
-        let is_it = |listed: &Path| file.is_some_and(|file| listed.symlink_metadata().is_ok_and(|at| (at.dev(), at.ino()) == file));
-        if let Some(row) = rows.iter().find(|row| row.socket.as_deref().is_some_and(is_it)) {
+        let file = SocketFile::at(&socket, proc).map_err(|_| TargetError::NoSocket(path.to_owned()))?;
+        if let Some(row) = rows.iter().find(|row| row.socket.as_deref().is_some_and(|listed| file.is_at(listed))) {
             return Ok(row.clone());
         }
-        let named = socket.file_name().and_then(|name| SocketName::parse(name.as_encoded_bytes()));
-        let named = named.map(|name| ProcessKey { pid: name.pid, started: name.key });
+        let named = peer::named(&socket, proc);
         let listens = timeout(ANSWER_LIMIT, peer::identify(&socket, named, proc)).await;
         match listens.unwrap_or(Err(Cause::Timeout(ANSWER_LIMIT))) {
             Ok(key) => {
-                let mut row =
-                    rows.iter().find(|row| row.key == key).cloned().unwrap_or_else(|| self.unlisted(key, key.pid, metadata.uid()));
+                let mut row = rows.iter().find(|row| row.key == key).cloned().unwrap_or_else(|| self.unlisted(key, key.pid, file.uid));
                 row.socket = Some(socket);
                 if !row.contact.is_attachable() {
                     row.contact = Contact::Unknown;
@@ -184,7 +179,7 @@ impl Directory {
                 let endpoint = Endpoint { key, socket: socket.clone() };
                 let error = ExchangeError { command: CommandCode::ProcessInfo3, endpoint, cause };
                 let contact = error.trouble().map_or(Contact::Unknown, |kind| Contact::Trouble { kind, reason: error.reason().into() });
-                Ok(Process { socket: Some(socket), uid: metadata.uid(), contact, ..Process::new(key) })
+                Ok(Process { socket: Some(socket), uid: file.uid, contact, ..Process::new(key) })
             }
         }
     }

@@ -5,9 +5,6 @@ use std::path::PathBuf;
 
 use crate::model::{Process, ProcessKey};
 
-/// The longest path that fits a Unix socket address: 108 bytes with the NUL.
-pub(super) const LONGEST_PATH: usize = 107;
-
 /// The file name of a runtime's default diagnostic port: `dotnet-diagnostic-{pid}-{key}-socket`.
 ///
 /// Source: `documentation/design-docs/ipc-protocol.md`, "Transport", and the runtime's own naming.
@@ -49,6 +46,11 @@ impl Endpoint {
     /// A process's endpoint; `None` where it has no socket.
     pub fn of(process: &Process) -> Option<Self> {
         Some(Self { key: process.key, socket: process.socket.clone()? })
+    }
+
+    /// The pid of the process as it counts itself, if the name of its socket has it.
+    pub(super) fn named_pid(&self) -> Option<u32> {
+        SocketName::parse(self.socket.file_name()?.as_encoded_bytes()).map(|name| name.pid)
     }
 }
 

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::endpoint::Endpoint;
 use super::peer::PeerError;
+use super::user::{ELEVATE, SUPERUSER};
 use crate::ipc::{CommandCode, EnvironmentError, Failure, FrameError, Hresult, ReplyError, TooLong};
 use crate::model::{Trouble, sanitise};
 
@@ -32,7 +33,7 @@ pub enum Cause {
     #[error("the process ended before it answered")]
     Ended,
     /// The socket is another user's.
-    #[error("only the owner of its socket and root may attach: run dn-top as that user, or with sudo")]
+    #[error("only the owner of its socket and {SUPERUSER} may attach: run dn-top as that user, or {ELEVATE}")]
     Denied,
     /// Not sent: the socket, or the process at its other end, is not that of the process.
     #[error("not sent, because {0}")]

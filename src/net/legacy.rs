@@ -2,7 +2,7 @@
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::endpoint::{Endpoint, SocketName};
+use super::endpoint::Endpoint;
 use super::error::Cause;
 use super::peer::VerifiedStream;
 use crate::ipc::{BufferMode, LEGACY_REPLY_BYTES, LegacyRequest, Rundown, SessionConfig, SessionId};
@@ -27,9 +27,7 @@ pub(super) fn collect(config: &SessionConfig) -> Result<LegacyRequest, Cause> {
 
 /// Sends a request over a new connection and reads the session that it answers with. What follows is left in the connection.
 pub(super) async fn exchange(stream: &mut VerifiedStream, to: &Endpoint, request: &LegacyRequest) -> Result<SessionId, Cause> {
-    // As the process counts itself, if its socket's name says so.
-    let name = to.socket.file_name().and_then(|name| SocketName::parse(name.as_encoded_bytes()));
-    let bytes = request.encode(name.map_or(to.key.pid, |name| name.pid));
+    let bytes = request.encode(to.named_pid().unwrap_or(to.key.pid));
     stream.write_all(&bytes).await.map_err(|error| Cause::of_stream(error, 0))?;
     let mut answer = [0; LEGACY_REPLY_BYTES];
     stream.read_exact(&mut answer).await.map_err(|error| Cause::of_stream(error, 0))?;

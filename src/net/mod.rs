@@ -4,38 +4,67 @@
 //! [`crate::model`] with sanitised text; nothing here knows screens or command lines. It reads, and sends only commands of [`crate::ipc`], over
 //! connections that `peer` has checked. It never holds a connection to a runtime without a message to send, because a silent connection blocks a
 //! runtime's only server thread.
+//!
+//! What differs between systems is in modules of one name with the same items: those of Linux, and those of Windows in the folder `windows`.
 
 mod access;
 mod answer;
+#[cfg_attr(windows, path = "windows/child.rs")]
+pub mod child;
 pub mod client;
 mod clients;
+#[cfg_attr(windows, path = "windows/clock.rs")]
+pub mod clock;
 mod directory;
+#[cfg_attr(windows, path = "windows/discovery.rs")]
 pub mod discovery;
+#[cfg_attr(windows, path = "windows/dump_writer.rs")]
 mod dump_writer;
+#[cfg(unix)]
 mod elf;
 pub mod endpoint;
 mod error;
 #[cfg(test)]
+#[cfg(unix)]
 mod fake_proc;
+#[cfg(unix)]
 mod file;
+#[cfg_attr(windows, path = "windows/files.rs")]
+pub mod files;
 mod gate;
+#[cfg_attr(windows, path = "windows/hook.rs")]
 mod hook;
 mod inquiry;
+#[cfg_attr(windows, path = "windows/interrupts.rs")]
+pub mod interrupts;
 mod legacy;
+#[cfg_attr(windows, path = "windows/machine.rs")]
 mod machine;
 mod meters;
+#[cfg_attr(windows, path = "windows/peer.rs")]
 mod peer;
+#[cfg_attr(windows, path = "windows/perf.rs")]
 pub mod perf;
 pub mod perfetto;
 pub mod port;
+#[cfg_attr(windows, path = "windows/proc.rs")]
 mod proc;
+#[cfg_attr(windows, path = "windows/process_exit.rs")]
 mod process_exit;
 mod recorded;
+#[cfg(unix)]
 mod resolve;
 mod reverse_connection;
+#[cfg_attr(windows, path = "windows/stale_sockets.rs")]
 mod stale_sockets;
+#[cfg_attr(windows, path = "windows/stream.rs")]
+pub mod stream;
 mod target;
+#[cfg_attr(windows, path = "windows/tracing.rs")]
 mod tracing;
+#[cfg_attr(windows, path = "windows/user.rs")]
+pub mod user;
+#[cfg_attr(windows, path = "windows/user_events.rs")]
 pub mod user_events;
 
 pub use access::Access;

@@ -4,26 +4,27 @@
 //! name. What counts is the kernel's answer: the owner of the file, and the process that called `listen` (or `connect`, where a runtime connects to
 //! us), by `SO_PEERCRED`, which the kernel translates into our pid and user namespaces. Both must be those of the process that /proc shows.
 
+mod verified;
+
 use std::io;
-use std::ops::Deref;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rustix::process::geteuid;
 use thiserror::Error;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::time::sleep;
 
-use super::endpoint::Endpoint;
+use super::endpoint::{Endpoint, SocketName};
 use super::error::Cause;
 use super::proc::Proc;
 use super::resolve::{self, Found, OpenError};
 use crate::ipc::Advertise;
 use crate::model::{ProcessKey, sanitise};
+
+pub(super) use self::verified::VerifiedStream;
 
 /// What the kernel shows instead of a user id that our user namespace does not have (`/proc/sys/kernel/overflowuid`).
 const OVERFLOW_UID: u32 = 65_534;
@@ -85,45 +86,6 @@ pub enum PeerError {
     },
 }
 
-/// A connection whose other end is the process that it is for. Only the checks in here make one, and commands go over nothing else.
-#[derive(Debug)]
-pub(super) struct VerifiedStream(UnixStream);
-
-impl VerifiedStream {
-    /// The connection alone, for what the runtime sends over it from now on.
-    pub(super) fn into_stream(self) -> UnixStream {
-        self.0
-    }
-}
-
-impl Deref for VerifiedStream {
-    type Target = UnixStream;
-
-    fn deref(&self) -> &UnixStream {
-        &self.0
-    }
-}
-
-impl AsyncRead for VerifiedStream {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for VerifiedStream {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
-    }
-}
-
 /// The other end of a connection, by `SO_PEERCRED`.
 #[derive(Debug, Clone, Copy)]
 struct Credentials {
@@ -150,6 +112,33 @@ impl Credentials {
     fn check_simulated(self) -> Result<(), PeerError> {
         if self.uid == geteuid().as_raw() { Ok(()) } else { Err(self.wrong()) }
     }
+}
+
+/// The file of a socket, to find it again under another path.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SocketFile {
+    id: Option<(u64, u64)>,
+    /// Its owner.
+    pub(super) uid: u32,
+}
+
+impl SocketFile {
+    /// What lies at a path.
+    pub(super) fn at(path: &Path, proc: &Proc) -> io::Result<Self> {
+        let uid = path.symlink_metadata()?.uid();
+        Ok(Self { id: open(path, Some(proc)).ok().map(|found| found.id()), uid })
+    }
+
+    /// Whether it is what lies at that path.
+    pub(super) fn is_at(self, path: &Path) -> bool {
+        self.id.is_some_and(|id| path.symlink_metadata().is_ok_and(|at| (at.dev(), at.ino()) == id))
+    }
+}
+
+/// The process that the name of a socket claims.
+pub(super) fn named(socket: &Path, _: &Proc) -> Option<ProcessKey> {
+    let name = SocketName::parse(socket.file_name()?.as_encoded_bytes())?;
+    Some(ProcessKey { pid: name.pid, started: name.key })
 }
 
 /// Opens the file of a socket, without following links of others, and without connecting.
@@ -247,12 +236,6 @@ pub(super) fn accept(stream: UnixStream, said: &Advertise, proc: &Proc) -> Resul
         None => return Err(credentials.wrong().into()),
     };
     Ok((key, VerifiedStream(stream)))
-}
-
-impl From<PeerError> for Cause {
-    fn from(error: PeerError) -> Self {
-        Self::Peer(error)
-    }
 }
 
 impl Cause {

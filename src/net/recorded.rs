@@ -4,10 +4,10 @@ use std::io;
 use std::time::Duration;
 
 use foldhash::HashSet;
-use rustix::time::{ClockId, clock_gettime};
 use thiserror::Error;
 
 use super::Directory;
+use super::clock::monotonic;
 use super::discovery::since_boot;
 use super::proc::Proc;
 use crate::model::{Process, ProcessKey, SafeText};
@@ -109,8 +109,7 @@ fn find(recorded: &RecordedProcess<'_>, rows: &[Process], proc: &Proc) -> Result
 fn check(recorded: &RecordedProcess<'_>, row: &Process, proc: &Proc) -> Result<(), RecordedError> {
     let another = |why| RecordedError::Another { pid: row.key.pid, name: row.name.clone(), why };
     // The clock of the recording stands still while the machine sleeps; that of start times does not. Asleep before the recording or since: at most this long.
-    let now = clock_gettime(ClockId::Monotonic);
-    let awake = Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32);
+    let awake = monotonic();
     let asleep = proc.uptime().map_err(RecordedError::List)?.saturating_sub(awake);
     let began = Duration::from_nanos(recorded.began_ns.max(0).unsigned_abs());
     // Start times are told in hundredths of a second.
@@ -142,8 +141,7 @@ mod tests {
         let pid = std::process::id();
         let key = ProcessKey { pid, started: proc.stat(pid).unwrap().starttime };
         let us = Process { ns_pid: 7, name: "us".into(), ..Process::new(key) };
-        let now = clock_gettime(ClockId::Monotonic);
-        let now_ns = now.tv_sec * 1_000_000_000 + now.tv_nsec;
+        let now_ns = i64::try_from(monotonic().as_nanos()).unwrap();
         let here = HashSet::from_iter([only_the_process_that_was_recorded_is_found as fn() as usize as u64]);
         let elsewhere = HashSet::from_iter([0x1000, 0x2000]);
         let none = HashSet::default();

@@ -3,13 +3,13 @@
 //! A task holds the connection that waits ("parked"), hands it over for a command, and watches it until then: a runtime sends nothing unasked,
 //! so that the only thing to come is the end.
 
-use std::io;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use super::peer::VerifiedStream;
+use super::stream;
 
 /// How often to look whether the process lives while no connection of its is there to say so: during a command.
 const LOOK: Duration = Duration::from_secs(1);
@@ -77,11 +77,7 @@ impl ConnectionHolder {
 }
 
 async fn ended(parked: Option<&VerifiedStream>) {
-    let Some(stream) = parked else { return };
-    while stream.readable().await.is_ok() {
-        // Nothing comes but the end; what comes all the same is not the protocol.
-        if !matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
-            return;
-        }
+    if let Some(stream) = parked {
+        stream::ended(stream).await;
     }
 }

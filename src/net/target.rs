@@ -35,9 +35,14 @@ pub enum TargetError {
     List(io::Error),
 }
 
+/// Whether `text` is the path of a socket.
+pub(super) fn is_path(text: &str) -> bool {
+    text.contains(std::path::is_separator)
+}
+
 /// Whether `text` is neither a path nor a pid.
 pub(super) fn is_name(text: &str) -> bool {
-    !text.contains('/') && text.parse::<u32>().is_err()
+    !is_path(text) && text.parse::<u32>().is_err()
 }
 
 /// Finds the process among `rows` that `text` means: a pid is a number, all else is a name.

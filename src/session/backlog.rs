@@ -7,7 +7,6 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,6 +15,7 @@ use super::count::{Counted, Side};
 use super::observe::PACE;
 use super::progress::Progress;
 use super::trace_session::CHUNK;
+use crate::net::files;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink};
 
 /// Chunks that there is room for. All but the newest are at least half full on average, since small ones are put together.
@@ -252,7 +252,7 @@ impl Source {
                         return Err(Uncounted::Abandoned);
                     }
                     let size = left.min(CHUNK as u64) as usize;
-                    file.read_exact_at(&mut buffer[..size], at).map_err(Uncounted::Unreadable)?;
+                    files::read_exact_at(file, &mut buffer[..size], at).map_err(Uncounted::Unreadable)?;
                     decoder.feed(&buffer[..size], sink).map_err(Uncounted::Undecodable)?;
                     at = took(size);
                     left -= size as u64;

@@ -7,16 +7,13 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IsTerminal};
-use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use foldhash::HashSet;
-use rustix::process::{Pid, Signal, kill_process_group};
 use tempfile::TempDir;
 use thiserror::Error;
 use tokio::process::{Child, Command};
@@ -28,9 +25,11 @@ use super::{no_port, orphans};
 use crate::ipc::{self, EnvironmentName, EnvironmentValue};
 use crate::model::{ProcessKey, SafeText, sanitise};
 use crate::net::ExchangeError;
+use crate::net::child;
 use crate::net::client::Client;
 use crate::net::discovery::Sources;
 use crate::net::port::{ConnectedRuntime, Port, PortError};
+use crate::net::stream::{address_in, port_name};
 
 /// After this time without a runtime that connects there is probably none in the program.
 pub const USUAL_START: Duration = Duration::from_secs(10);
@@ -179,10 +178,10 @@ impl Launch {
         let (resumer, folder, path) = match orphans {
             Orphans::Resume => {
                 let resumer = orphans::start(folder.path()).map_err(LaunchError::Orphans)?;
-                (Some(resumer), None, folder.keep().join(PORT))
+                (Some(resumer), None, address_in(&folder.keep(), PORT))
             }
             Orphans::Leave => {
-                let path = folder.path().join(PORT);
+                let path = address_in(folder.path(), PORT);
                 (None, Some(folder), path)
             }
         };
@@ -190,14 +189,13 @@ impl Launch {
         let (program, arguments) = words.split_first().map_or((OsStr::new(""), words), |(program, rest)| (program, rest));
         let (output, errors) = streams(output);
         let begun = Instant::now();
-        let child = Command::new(program)
+        let child = child::in_own_group(&mut Command::new(program))
             .args(arguments)
             .env(VARIABLE, ports(port.path(), "suspend"))
             // A program in another group would be stopped when it reads the terminal.
             .stdin(if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() })
             .stdout(output)
             .stderr(errors)
-            .process_group(0)
             .spawn();
         let child = child.map_err(|reason| LaunchError::Program { program: program.to_owned(), reason })?;
         let pid = child.id().unwrap_or_default();
@@ -260,28 +258,19 @@ impl Launch {
 
     /// Ends it and what it started: asks, and after five seconds does not ask. Gives its exit code.
     pub async fn end(&mut self) -> u8 {
-        self.signal(Signal::TERM);
+        child::terminate(&mut self.child);
         if let Ok(code) = timeout(GRACE, self.wait()).await {
             return code;
         }
-        self.signal(Signal::KILL);
+        child::kill(&mut self.child);
         self.wait().await
-    }
-
-    fn signal(&self, signal: Signal) {
-        // Without an id it was waited for, and the number may be another group's.
-        let group = self.child.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
-        if let Some(group) = group {
-            // It may just have ended.
-            let _ = kill_process_group(group, signal);
-        }
     }
 }
 
 impl Drop for Launch {
     fn drop(&mut self) {
         if self.is_suspended {
-            self.signal(Signal::KILL);
+            child::kill(&mut self.child);
         }
         self.connecting.abort();
     }
@@ -347,7 +336,7 @@ fn free_children(ports: &OsStr) -> Option<ipc::Command> {
 
 /// Our port, and behind it those that were asked for already.
 fn ports(ours: &Path, tag: &str) -> OsString {
-    let mut value = ours.as_os_str().to_owned();
+    let mut value = port_name(ours).as_os_str().to_owned();
     value.push(format!(",{tag},connect"));
     if let Some(others) = std::env::var_os(VARIABLE).filter(|others| !others.is_empty()) {
         value.push(";");
@@ -367,17 +356,12 @@ fn streams(output: ChildOutput) -> (Stdio, Stdio) {
         ChildOutput::Discarded => (Stdio::null(), Stdio::null()),
         ChildOutput::File(file) => (file.try_clone().map_or_else(|_| Stdio::null(), Stdio::from), Stdio::from(file)),
         ChildOutput::Inherited => (Stdio::inherit(), Stdio::inherit()),
-        ChildOutput::Stderr => (io::stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from), Stdio::inherit()),
+        ChildOutput::Stderr => (child::our_stderr().unwrap_or_else(|_| Stdio::null()), Stdio::inherit()),
     }
 }
 
 async fn exited(child: &mut Child) -> u8 {
-    child.wait().await.map_or(1, exit_code)
-}
-
-fn exit_code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+    child.wait().await.map_or(1, child::exit_code)
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::task::JoinHandle;
 
 use super::plan::StartError;
-use super::trace_session::{BlockingStream, CHUNK, Cut, EventStream, StopLimit, TraceSession, Unfinished};
+use super::trace_session::{CHUNK, Cut, EventStream, StopLimit, TraceSession, Unfinished};
 use crate::ipc::SessionConfig;
 use crate::net::client::Client;
+use crate::net::stream::BlockingStream;
 use crate::nettrace::{Decoder, Ending, Limits, Sink};
 
 /// A running session. A thread of its own feeds everything that comes to a sink, which can be looked at while it runs.

@@ -10,13 +10,15 @@ use std::pin::pin;
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::process::{ChildStdin, Command};
+use tokio::process::ChildStdin;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::launch::{PORT, resume_others};
+use crate::net::child;
 use crate::net::discovery::Sources;
 use crate::net::port::{Port, PortError};
+use crate::net::stream::address_in;
 
 /// The command of dn-top that is [`resume_orphans`].
 pub const RESUME_ORPHANS: &str = "resume-orphans";
@@ -31,18 +33,9 @@ const RETRY: Duration = Duration::from_millis(10);
 
 /// Starts the second process for the port in a folder that it removes at its end. It takes over when what is given back is dropped.
 pub(super) fn start(folder: &Path) -> io::Result<ChildStdin> {
-    // The same program, even if its file was replaced since. Away from the signals of the terminal, and with none of our streams held open.
-    let mut process = Command::new("/proc/self/exe")
-        .arg0("dn-top")
-        .arg(RESUME_ORPHANS)
-        .arg(folder)
-        .env_clear()
-        .current_dir("/")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()?;
+    // With none of our streams held open.
+    let mut process =
+        child::this_program().arg(RESUME_ORPHANS).arg(folder).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     process.stdin.take().ok_or_else(|| io::ErrorKind::BrokenPipe.into())
 }
 
@@ -54,7 +47,7 @@ pub async fn resume_orphans(folder: &Path) -> Result<(), PortError> {
     let closed = tokio::task::spawn_blocking(|| io::copy(&mut io::stdin().lock(), &mut io::sink()));
     // A pipe that cannot be read is one that has no other end.
     drop(closed.await);
-    let served = serve(&folder.join(PORT)).await;
+    let served = serve(&address_in(folder, PORT)).await;
     // It is not empty if another program put something there.
     let _ = std::fs::remove_dir(folder);
     served

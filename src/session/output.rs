@@ -1,17 +1,15 @@
 //! The file of a recording: made under a temporary name, given its own name only when it is whole.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use thiserror::Error;
 
 use crate::model::{FILE_STAMP, default_file_name};
+use crate::net::files::{self, FileId};
 
 /// Why a recording's file could not be made or named.
 #[derive(Debug, Error)]
@@ -73,22 +71,6 @@ impl OutputError {
     }
 }
 
-/// Which file it is, whatever it is called: device, inode, and where the file system says it, when it was made, since a number is given again once its
-/// file is gone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FileId(u64, u64, Option<SystemTime>);
-
-impl FileId {
-    pub(super) fn of(facts: &Metadata) -> Self {
-        Self(facts.dev(), facts.ino(), facts.created().ok())
-    }
-
-    /// Whether this is the file of that name, and no other that took its place, nor a link.
-    pub(super) fn is_at(self, path: &Path) -> bool {
-        path.symlink_metadata().is_ok_and(|facts| Self::of(&facts) == self)
-    }
-}
-
 /// A file that is being written.
 #[derive(Debug)]
 pub struct OutputFile {
@@ -111,13 +93,11 @@ impl OutputFile {
             Err(reason) => return Err(OutputError::new(path, reason)),
         }
         let partial = partial(path);
-        // create_new is O_CREAT|O_EXCL: it neither overwrites nor follows a link in the last place.
-        let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&partial);
-        let file = made.map_err(|reason| match reason.kind() {
+        let file = files::create(&partial).map_err(|reason| match reason.kind() {
             io::ErrorKind::AlreadyExists => OutputError::Unfinished(partial.clone()),
             _ => OutputError::new(&partial, reason),
         })?;
-        let facts = file.metadata().and_then(|facts| Ok((FileId::of(&facts), file.try_clone()?)));
+        let facts = FileId::of(&file).and_then(|id| Ok((id, file.try_clone()?)));
         let (id, other) = facts.map_err(|reason| OutputError::new(&partial, reason))?;
         Ok((Self { path: path.to_owned(), partial, id, _file: other }, file))
     }
@@ -143,15 +123,7 @@ impl OutputFile {
         if !self.id.is_at(&self.partial) {
             return Err(OutputError::Lost(self.partial));
         }
-        let renamed = renameat_with(CWD, &self.partial, CWD, &self.path, RenameFlags::NOREPLACE).or_else(|errno| match errno {
-            // Some file systems cannot rename without replacing; a hard link cannot replace either.
-            rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS => {
-                std::fs::hard_link(&self.partial, &self.path)?;
-                std::fs::remove_file(&self.partial)
-            }
-            _ => Err(io::Error::from(errno)),
-        });
-        renamed.map_err(|reason| OutputError::new(&self.path, reason))?;
+        files::rename_new(&self.partial, &self.path).map_err(|reason| OutputError::new(&self.path, reason))?;
         Ok(self.path)
     }
 

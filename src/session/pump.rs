@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 
 use super::count::{Counted, Counter, Counting};
 use super::progress::Progress;
-use super::trace_session::{BlockingStream, CHUNK, Cut, EventStream, TraceSession};
+use super::trace_session::{CHUNK, Cut, EventStream, TraceSession};
+use crate::net::stream::BlockingStream;
 use crate::nettrace::Recent;
 
 /// What is left when the stream has ended.

@@ -1,15 +1,12 @@
 //! The segments of a flight recorder, in files beside its own: what is left of it where dn-top is killed. Each is a stream of its own.
 
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
-
-use super::output::FileId;
 use crate::model::sanitise;
+use crate::net::files::{self, FileId};
 use crate::nettrace::{Refusal, SegmentStore};
 
 /// Segments `PATH.0001` and on.
@@ -51,9 +48,8 @@ impl Segments {
 
     /// Opens what was written, and nothing that took its place: no link is followed, and a pipe is not waited for.
     fn open(&self, segment: Segment) -> io::Result<File> {
-        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(self.path(segment.number))?;
-        if FileId::of(&file.metadata()?) == segment.id { Ok(file) } else { Err(io::Error::other("another file has taken its place")) }
+        let file = files::open(&self.path(segment.number))?;
+        if FileId::of(&file)? == segment.id { Ok(file) } else { Err(io::Error::other("another file has taken its place")) }
     }
 
     fn said(&self, number: u32, what: &str, error: &io::Error) -> String {
@@ -66,10 +62,10 @@ impl SegmentStore for Segments {
         self.last += 1;
         let number = self.last;
         // Neither over another file nor through a link.
-        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.path(number));
+        let made = files::create(&self.path(number));
         let failed = |what: &str, error: io::Error| refusal(&error, self.said(number, what, &error));
         let mut file = made.map_err(|error| failed("made", error))?;
-        let id = FileId::of(&file.metadata().map_err(|error| failed("made", error))?);
+        let id = FileId::of(&file).map_err(|error| failed("made", error))?;
         let segment = Segment { number, bytes: bytes.len() as u64, id };
         if let Err(error) = file.write_all(bytes) {
             let refusal = failed("written", error);

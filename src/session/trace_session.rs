@@ -8,14 +8,12 @@
 //! free the session when it next writes to it. A process that ends closes the stream too, even where a child of it still holds the connection.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use thiserror::Error;
 use tokio::io::AsyncReadExt;
-use tokio::net::UnixStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -24,6 +22,7 @@ use crate::ipc::{Loss, SessionConfig, SessionId};
 use crate::model::{Bytes, Trouble};
 use crate::net::ExchangeError;
 use crate::net::client::{Client, Session};
+use crate::net::stream::{self, BlockingStream, Closer, Stream};
 use crate::nettrace::DecodeError;
 
 /// One read of a stream takes at most this many bytes. Larger buffers gain nothing measurable, and when the first of them is freed, glibc raises the
@@ -87,9 +86,6 @@ pub enum Unfinished {
     Closed,
 }
 
-/// A stream for a thread that blocks.
-pub(super) use std::os::unix::net::UnixStream as BlockingStream;
-
 /// A session that a runtime holds for us.
 #[derive(Debug)]
 pub(super) struct TraceSession {
@@ -98,7 +94,7 @@ pub(super) struct TraceSession {
     /// What was asked for and cannot be had.
     losses: Vec<Loss>,
     /// A second handle to the stream, to close it from here.
-    handle: OwnedFd,
+    closer: Closer,
     received: AtomicU64,
     /// Bytes that may be received.
     most: AtomicU64,
@@ -110,7 +106,7 @@ pub(super) struct TraceSession {
 
 /// What a session sends. It is to be read without a pause; dropping it closes the connection.
 #[derive(Debug)]
-pub(super) struct EventStream<S = UnixStream> {
+pub(super) struct EventStream<S = Stream> {
     stream: S,
     end: StreamEnd,
 }
@@ -128,12 +124,12 @@ impl TraceSession {
 
     /// A session that was just opened.
     pub(super) fn of(client: Client, session: Session, most: u64) -> io::Result<(Arc<Self>, EventStream)> {
-        let handle = session.stream.as_fd().try_clone_to_owned()?;
+        let closer = Closer::of(&session.stream)?;
         let this = Arc::new(Self {
             client,
             id: session.id,
             losses: session.losses,
-            handle,
+            closer,
             received: AtomicU64::new(0),
             most: AtomicU64::new(most),
             before: OnceLock::new(),
@@ -233,8 +229,7 @@ impl TraceSession {
 
     /// Closes the stream from our side; what is in the socket is still read.
     pub(super) fn close(&self) {
-        // It fails only where the stream has ended already.
-        let _ = rustix::net::shutdown(&self.handle, rustix::net::Shutdown::Both);
+        self.closer.close();
     }
 
     /// Whether more may be read.
@@ -287,9 +282,7 @@ impl EventStream {
 
     /// For a thread of its own, which may block.
     pub(super) fn into_blocking(self) -> io::Result<EventStream<BlockingStream>> {
-        let stream = self.stream.into_std()?;
-        stream.set_nonblocking(false)?;
-        Ok(EventStream { stream, end: self.end })
+        Ok(EventStream { stream: stream::into_blocking(self.stream)?, end: self.end })
     }
 }
 

@@ -49,7 +49,7 @@ impl ProcTree {
     }
 
     /// Adds a process.
-    pub(super) fn add(&self, facts: &Facts, tmp: &Path) -> io::Result<()> {
+    pub(super) fn add(&self, facts: &Facts, tmp: &Path, _: &Path) -> io::Result<()> {
         let dir = self.0.join(facts.pid.to_string());
         fs::create_dir_all(dir.join("ns"))?;
         let comm = comm(facts);

@@ -15,6 +15,7 @@ use tokio::time::{Instant, interval};
 use super::facts::{Facts, ProcTree, TICKS};
 use super::server::Simulated;
 use super::spec::{Fault, Rates, Script, Spec};
+use crate::net::stream::address_in;
 
 /// The processes of the demo.
 const DEMO: &str = include_str!("../../assets/demo.toml");
@@ -128,7 +129,7 @@ impl Fleet {
                 container: member.container.clone(),
                 running: !member.suspended,
             };
-            let socket = tmp.join(format!("dotnet-diagnostic-{}-{}-socket", fact.ns_pid, fact.started));
+            let socket = address_in(&tmp, &format!("dotnet-diagnostic-{}-{}-socket", fact.ns_pid, fact.started));
             let spec = Spec {
                 pid: fact.ns_pid,
                 name: member.name.clone(),
@@ -140,7 +141,7 @@ impl Fleet {
                 script: Script::Program(member.rate),
                 fault: member.fault.map(|MemberFault::Silent| Fault::Silent),
             };
-            tree.add(&fact, &tmp)?;
+            tree.add(&fact, &tmp, &socket)?;
             let runtime = Simulated::start(socket, spec)?;
             facts.push((fact, member, runtime.suspension()));
             runtimes.push(runtime);

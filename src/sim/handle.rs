@@ -2,14 +2,18 @@
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use tokio::io::Interest;
-use tokio::net::UnixStream;
+
+use crate::net::stream::Stream;
+
+/// What a client hands over.
+pub(super) use std::os::fd::OwnedFd as Handle;
 
 /// Waits for a byte, for as long as it takes, and gives what comes with it.
-pub(super) async fn receive(connection: &UnixStream) -> Option<OwnedFd> {
+pub(super) async fn receive(connection: &Stream) -> Option<Handle> {
     loop {
         connection.readable().await.ok()?;
         match connection.try_io(Interest::READABLE, || take(connection)) {
@@ -19,7 +23,7 @@ pub(super) async fn receive(connection: &UnixStream) -> Option<OwnedFd> {
     }
 }
 
-fn take(connection: &UnixStream) -> io::Result<Option<OwnedFd>> {
+fn take(connection: &Stream) -> io::Result<Option<Handle>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     recvmsg(connection, &mut [IoSliceMut::new(&mut [0])], &mut control, RecvFlags::CMSG_CLOEXEC)?;
@@ -28,7 +32,7 @@ fn take(connection: &UnixStream) -> io::Result<Option<OwnedFd>> {
 }
 
 /// Whether it is a file of the name that user_events are registered with.
-pub(super) fn is_user_events_data(handle: &OwnedFd) -> bool {
+pub(super) fn is_user_events_data(handle: &Handle) -> bool {
     let path = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd()));
     path.is_ok_and(|path| path.file_name().is_some_and(|name| name == "user_events_data"))
 }

@@ -1,12 +1,12 @@
 //! What a preview of .NET Core 3.0 makes of a connection: one read, one answer of eight bytes, or none and the end.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
 
 use super::runtime::{Answer, Runtime, Way};
 use crate::ipc::{BufferMb, Command, LegacyRequest, MAX_MESSAGE};
+use crate::net::stream::Stream;
 
-pub(super) async fn serve(mut connection: UnixStream, runtime: &mut Runtime) {
+pub(super) async fn serve(mut connection: Stream, runtime: &mut Runtime) {
     let mut bytes = vec![0; MAX_MESSAGE];
     let Ok(count) = connection.read(&mut bytes).await else { return };
     let command = match LegacyRequest::decode(&bytes[..count]) {

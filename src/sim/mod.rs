@@ -3,9 +3,11 @@
 //! They serve `--demo` and the tests. A simulated runtime answers what a real one of its version answers, blocks where it blocks, and dies of
 //! the requests that a real one dies of; faults can be added. The ordinary program talks to it over the ordinary socket: nothing else in dn-top
 //! knows that it is not real.
+#[cfg_attr(windows, path = "windows/facts.rs")]
 mod facts;
 mod fatal_requests;
 mod fleet;
+#[cfg_attr(windows, path = "windows/handle.rs")]
 mod handle;
 mod legacy;
 mod port;
@@ -16,13 +18,17 @@ mod server;
 mod spec;
 mod stream;
 mod tolerated;
+#[cfg(unix)]
 mod tracing_consumer;
+#[cfg(unix)]
 mod tracing_service;
 
 pub use fleet::Fleet;
 pub use server::Simulated;
 pub use spec::{ConnectPort, Fault, Rates, Script, Spec};
+#[cfg(unix)]
 pub use tracing_consumer::{ConsumerBehaviour, ConsumerFault, ConsumerPort, ConsumerSeen};
+#[cfg(unix)]
 pub use tracing_service::{TracingBehaviour, TracingFault, TracingSeen, TracingService};
 
 #[cfg(test)]

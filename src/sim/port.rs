@@ -6,11 +6,11 @@ use std::io;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
-use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::spec::ConnectPort;
 use crate::ipc::Advertise;
+use crate::net::stream::{Stream, await_byte};
 
 const CONNECT_LIMIT: Duration = Duration::from_millis(100);
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
@@ -20,7 +20,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 pub(super) struct Caller {
     port: ConnectPort,
     advertise: Advertise,
-    waiting: Option<UnixStream>,
+    waiting: Option<Stream>,
     pause: Duration,
     next_try: Instant,
 }
@@ -31,15 +31,10 @@ impl Caller {
     }
 
     /// A connection over which something is requested. May be dropped and called again at any moment.
-    pub(super) async fn called(&mut self) -> UnixStream {
+    pub(super) async fn called(&mut self) -> Stream {
         loop {
-            if let Some(stream) = &self.waiting {
-                let requested = loop {
-                    match stream.readable().await.and_then(|()| peek(stream)) {
-                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                        requested => break requested.is_ok(),
-                    }
-                };
+            if let Some(stream) = &mut self.waiting {
+                let requested = await_byte(stream).await.is_ok();
                 if let Some(stream) = self.waiting.take()
                     && requested
                 {
@@ -60,17 +55,9 @@ impl Caller {
         }
     }
 
-    async fn connect(&self) -> io::Result<UnixStream> {
-        let mut stream = UnixStream::connect(&self.port.path).await?;
+    async fn connect(&self) -> io::Result<Stream> {
+        let mut stream = Stream::connect(&self.port.path).await?;
         stream.write_all(&self.advertise.encode()).await?;
         Ok(stream)
     }
-}
-
-/// Whether a byte has come; the end is an error.
-fn peek(stream: &UnixStream) -> io::Result<()> {
-    stream.try_io(tokio::io::Interest::READABLE, || match rustix::net::recv(stream, &mut [0_u8], rustix::net::RecvFlags::PEEK)? {
-        (0, _) => Err(io::ErrorKind::UnexpectedEof.into()),
-        _ => Ok(()),
-    })
 }

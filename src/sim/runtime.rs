@@ -1,19 +1,15 @@
 //! What a simulated runtime knows and does: commands in, answers out.
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::net::UnixStream;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::handle::is_user_events_data;
+use super::handle::{Handle, is_user_events_data};
 use super::requested::Requested;
 use super::spec::{Fault, Spec};
 use super::stream::Stream;
@@ -21,6 +17,8 @@ use crate::assembly::{Assembly, StartupHook};
 use crate::ipc::{
     Command, CommandCode, Destination, DumpKind, EnvironmentBlock, Failure, Hresult, PerfMapKind, Reply, SessionId, TargetPath, Variable,
 };
+use crate::net::files;
+use crate::net::stream::Stream as Connection;
 
 /// Sessions that one runtime has room for, of all tools together.
 const MOST_SESSIONS: usize = 64;
@@ -213,7 +211,7 @@ impl Runtime {
 
     /// Starts a session whose events go elsewhere, if the handle is one of user_events. Nothing comes of it: no program's events are worth the
     /// kernel's trouble here.
-    pub(super) fn trace_to_user_events(&mut self, code: CommandCode, handle: Option<OwnedFd>) -> Answer {
+    pub(super) fn trace_to_user_events(&mut self, code: CommandCode, handle: Option<Handle>) -> Answer {
         match handle {
             None => Answer::No(Hresult::BAD_ENCODING.into()),
             Some(handle) if is_user_events_data(&handle) => {
@@ -244,7 +242,7 @@ impl Runtime {
     }
 
     /// Lets an accepted session stream.
-    pub(super) fn stream(&mut self, connection: UnixStream, starting: Starting) {
+    pub(super) fn stream(&mut self, connection: Connection, starting: Starting) {
         while self.streams.try_join_next().is_some() {}
         self.streams.spawn(starting.stream.run(connection));
     }
@@ -267,7 +265,7 @@ impl Runtime {
         sleep(Duration::from_millis(300)).await;
         // createdump expands more than these.
         let name = path.as_str().replace("%%", "\0").replace("%p", &self.spec.pid.to_string()).replace('\0', "%");
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(name);
+        let file = files::create(Path::new(&name));
         let text = format!("This is no core dump: it stands for the {} dump of a simulated process.\n", kind.word());
         file.and_then(|mut file| file.write_all(text.as_bytes()))
             .map_err(|error| format!("[createdump] Could not create output file '{}': {error}\n", path.as_str()))

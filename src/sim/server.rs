@@ -3,14 +3,11 @@
 //! Like the real one it is a single thread of thought: it accepts one connection, reads one message without a time limit, does the command,
 //! closes, and only then looks at the next connection. Streams alone live on beside it.
 
-use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -23,6 +20,7 @@ use super::runtime::{Answer, Runtime, Way};
 use super::spec::{Fault, Spec};
 use super::tolerated::{self, Reading};
 use crate::ipc::{Advertise, Command, CommandCode, Destination, Failure, FrameError, HEADER_BYTES, Hresult, MAX_MESSAGE, Message, Reply};
+use crate::net::stream::{Listener, Stream};
 
 /// The command set of profilers.
 const PROFILER: u8 = 3;
@@ -41,8 +39,7 @@ impl Simulated {
     /// # Errors
     /// When the socket cannot be made.
     pub fn start(socket: PathBuf, spec: Spec) -> io::Result<Self> {
-        let listener = UnixListener::bind(&socket)?;
-        std::fs::set_permissions(&socket, Permissions::from_mode(0o600))?;
+        let listener = Listener::simulated(&socket)?;
         let folder = socket.parent().unwrap_or(Path::new(".")).to_owned();
         let advertise = Advertise { cookie: spec.cookie(), pid: spec.pid.into() };
         let caller = spec.port.clone().map(|port| Caller::new(port, advertise));
@@ -82,13 +79,13 @@ impl Drop for Simulated {
     }
 }
 
-async fn serve(listener: UnixListener, mut caller: Option<Caller>, mut runtime: Runtime) {
+async fn serve(listener: Listener, mut caller: Option<Caller>, mut runtime: Runtime) {
     // Connections that a real runtime forgets to close after some errors.
     let mut forgotten = Vec::new();
     loop {
         let (way, mut connection) = tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((connection, _)) => (Way::Socket, connection),
+                Ok(connection) => (Way::Socket, connection),
                 Err(_) => return,
             },
             connection = called(caller.as_mut()) => (Way::Port, connection),
@@ -148,7 +145,7 @@ async fn serve(listener: UnixListener, mut caller: Option<Caller>, mut runtime: 
     }
 }
 
-async fn called(caller: Option<&mut Caller>) -> UnixStream {
+async fn called(caller: Option<&mut Caller>) -> Stream {
     match caller {
         Some(caller) => caller.called().await,
         None => std::future::pending().await,
@@ -157,7 +154,7 @@ async fn called(caller: Option<&mut Caller>) -> UnixStream {
 
 /// Reads one request. A 3.1 runtime reads header and payload with one call each and refuses what comes in more pieces; newer ones wait
 /// for the rest for ever.
-async fn read_request(connection: &mut UnixStream, major: u32) -> Result<Vec<u8>, Hresult> {
+async fn read_request(connection: &mut Stream, major: u32) -> Result<Vec<u8>, Hresult> {
     let mut request = vec![0; HEADER_BYTES];
     fill(connection, &mut request, major).await?;
     // The size field, whatever the magic says: the runtime reads the payload before it looks.
@@ -173,7 +170,7 @@ async fn read_request(connection: &mut UnixStream, major: u32) -> Result<Vec<u8>
     }
 }
 
-async fn fill(connection: &mut UnixStream, bytes: &mut [u8], major: u32) -> Result<(), Hresult> {
+async fn fill(connection: &mut Stream, bytes: &mut [u8], major: u32) -> Result<(), Hresult> {
     let mut got = 0;
     while got < bytes.len() {
         match connection.read(&mut bytes[got..]).await {
@@ -188,7 +185,7 @@ async fn fill(connection: &mut UnixStream, bytes: &mut [u8], major: u32) -> Resu
 }
 
 /// Sends a reply, or what the runtime's fault makes of it.
-async fn send(connection: &mut UnixStream, runtime: &Runtime, bytes: &[u8]) -> io::Result<()> {
+async fn send(connection: &mut Stream, runtime: &Runtime, bytes: &[u8]) -> io::Result<()> {
     match runtime.fault() {
         Some(Fault::Garbage(garbage)) => {
             connection.write_all(garbage).await?;

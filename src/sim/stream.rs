@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
-use tokio::net::UnixStream;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::program::Program;
 use super::requested::Requested;
 use super::spec::{Fault, Script, Spec};
+use crate::net::stream::Stream as Connection;
 
 /// How often a runtime writes what has gathered.
 const FLUSH: Duration = Duration::from_millis(100);
@@ -67,7 +67,7 @@ impl Stream {
     }
 
     /// Streams. A reader that goes away ends it at the next write, as with a real runtime.
-    pub(super) async fn run(mut self, connection: UnixStream) {
+    pub(super) async fn run(mut self, connection: Connection) {
         let mut writer = Writer { connection, left: self.cut };
         let outcome = self.play(&mut writer).await;
         if outcome.is_ok() && self.answer_first {
@@ -123,7 +123,7 @@ fn answer(drained: &mut Option<oneshot::Sender<()>>) {
 
 /// The connection, and how much of it is left before the runtime dies.
 struct Writer {
-    connection: UnixStream,
+    connection: Connection,
     left: Option<u64>,
 }
 

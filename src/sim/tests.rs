@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
 use super::{Fault, Simulated, Spec};
@@ -13,6 +12,7 @@ use crate::ipc::{
     Command, CommandCode, DumpFlags, DumpKind, Hresult, Level, Message, PerfMapKind, Provider, Providers, Reply, ReplyError, SessionConfig,
     SessionId, TargetPath,
 };
+use crate::net::stream::Stream;
 use crate::nettrace::{Decoder, Ending, Limits};
 
 struct Bench {
@@ -31,8 +31,8 @@ fn spec(version: &str) -> Spec {
 }
 
 impl Bench {
-    async fn connect(&self) -> UnixStream {
-        UnixStream::connect(self.runtime.socket()).await.unwrap()
+    async fn connect(&self) -> Stream {
+        Stream::connect(self.runtime.socket()).await.unwrap()
     }
 
     /// Sends raw bytes and takes what comes until the runtime closes, or 200 ms have passed.
@@ -52,7 +52,7 @@ impl Bench {
     }
 
     /// Opens a session and gives its id and the connection behind the reply.
-    async fn open(&self, config: &SessionConfig) -> (SessionId, UnixStream) {
+    async fn open(&self, config: &SessionConfig) -> (SessionId, Stream) {
         let mut connection = self.connect().await;
         connection.write_all(&config.command().encode().unwrap()).await.unwrap();
         let mut reply = [0; 28];
@@ -230,7 +230,7 @@ async fn what_kills_a_real_runtime_kills_this_one() {
     let header_only = Message { set: 2, id: 3, payload: &[] }.encode().unwrap();
     assert!(bench.raw(&header_only).await.is_empty());
     assert!(!bench.runtime.is_alive());
-    assert_eq!(UnixStream::connect(bench.runtime.socket()).await.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
+    assert_eq!(Stream::connect(bench.runtime.socket()).await.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
 
     let bench = start(Spec { suspended: true, ..spec("9.0.7") });
     bench.raw(&Command::EnablePerfMap { kind: PerfMapKind::PerfMap }.encode().unwrap()).await;

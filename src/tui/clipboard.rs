@@ -22,7 +22,7 @@ pub(super) enum Route {
 /// Chooses by what the environment says: over SSH, or without a display, only the terminal can reach the person's clipboard.
 pub(super) fn route(variable: impl Fn(&str) -> bool) -> Route {
     let remote = variable("SSH_TTY") || variable("SSH_CONNECTION");
-    let display = variable("DISPLAY") || variable("WAYLAND_DISPLAY") || cfg!(target_os = "macos");
+    let display = variable("DISPLAY") || variable("WAYLAND_DISPLAY") || ["macos", "windows"].contains(&std::env::consts::OS);
     if remote || !display { Route::Terminal } else { Route::Desktop }
 }
 

@@ -1,13 +1,9 @@
 //! What is said on the terminal once the dashboard has gone from it.
 
 use std::fmt::Display;
-use std::io::{Write, stderr};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::termios::isatty;
-
-use super::terminal::{reopen, write_within};
+use super::tty;
 use crate::model::{Bytes, Count, Outcome, Phase, Recording, Stopwatch, sanitise};
 
 /// How long a message waits for a terminal that reads nothing.
@@ -16,16 +12,7 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 /// Writes to standard error, unless it takes nothing for that long. A terminal that was closed must not end what is being finished, as `eprintln!` would,
 /// and one that reads nothing must not hold it back.
 pub fn write_stderr(text: &str, timeout: Duration) {
-    if isatty(stderr())
-        && let Some(terminal) = reopen(2)
-    {
-        write_within(&terminal, text.as_bytes(), timeout);
-        return;
-    }
-    // A pipe that is ready takes a page. At an interruption there is probably room.
-    if poll(&mut [PollFd::new(&stderr(), PollFlags::OUT)], timeout.try_into().ok().as_ref()) != Ok(0) {
-        let _ = stderr().write_all(text.as_bytes());
-    }
+    tty::write_stderr(text.as_bytes(), timeout);
 }
 
 /// Writes words to a person on standard error, whatever paths and names from outside they hold.

@@ -1,8 +1,7 @@
 //! A program that the dashboard starts: suspended, recorded, and let go on.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use tokio::time::timeout;
 use super::tail::Tail;
 use crate::app::{JobResult, Msg, Ticket};
 use crate::model::{RecordingId, SafeText, TraceOptions};
+use crate::net::files;
 use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, Plan, USUAL_START};
 
 /// Time between two looks at what it has written.
@@ -99,7 +99,6 @@ async fn introduce(launched: &Launched, program: &str, id: RecordingId, order: T
 
 /// A new file, never over another, and a look at its end.
 fn create(path: &Path) -> Result<(File, Tail), String> {
-    let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path);
-    let both = made.and_then(|file| Ok((file.try_clone()?, Tail::new(file))));
+    let both = files::create(path).and_then(|file| Ok((file.try_clone()?, Tail::new(file))));
     both.map_err(|error| format!("{} cannot be made for its output: {error}", path.display()))
 }

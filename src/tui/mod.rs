@@ -12,7 +12,9 @@ mod event_loop;
 mod exit_report;
 mod exports;
 mod files;
+#[cfg_attr(windows, path = "windows/input.rs")]
 mod input;
+#[cfg_attr(windows, allow(dead_code, reason = "a console sends keys as records"))]
 mod input_parser;
 mod kernel;
 mod launch;
@@ -20,10 +22,14 @@ mod panic;
 mod producer;
 mod recordings;
 mod runner;
+#[cfg_attr(windows, path = "windows/signals.rs")]
 mod signals;
 mod tail;
 mod terminal;
+#[cfg_attr(windows, path = "windows/ticks.rs")]
 mod ticks;
+#[cfg_attr(windows, path = "windows/tty.rs")]
+mod tty;
 mod watcher;
 mod watches;
 

@@ -1,9 +1,9 @@
 //! The end of a file that another process writes.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 
 use crate::model::{SafeText, newest_lines};
+use crate::net::files;
 
 /// Bytes of the end that are looked at.
 const WINDOW: u64 = 64 * 1024;
@@ -30,7 +30,7 @@ impl Tail {
         self.seen = len;
         let from = len.saturating_sub(WINDOW);
         let mut end = vec![0; (len - from) as usize];
-        self.file.read_exact_at(&mut end, from).ok()?;
+        files::read_exact_at(&self.file, &mut end, from).ok()?;
         // Of the first line only a part may be there.
         let whole = if from == 0 { 0 } else { end.iter().position(|byte| *byte == b'\n').map_or(0, |at| at + 1) };
         Some(newest_lines(end.get(whole..).unwrap_or_default()))

@@ -1,22 +1,17 @@
 //! The terminal as a guarded thing: taken over once, given back on every way out, written to once a frame, never waited for.
 
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossterm::queue;
 use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate, disable_raw_mode, enable_raw_mode};
 use ratatui::Frame;
 use ratatui::backend::{Backend, CrosstermBackend};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{Mode, OFlags, open};
-use rustix::io::{Errno, write};
-use rustix::stdio::stdout;
-use rustix::termios::{QueueSelector, tcflush};
 
 use super::background;
+use super::tty::Tty;
 
 /// Alternate screen, bracketed paste, no cursor.
 const TAKE: &[u8] = b"\x1b[?1049h\x1b[?2004h\x1b[?25l";
@@ -28,18 +23,16 @@ const GIVE_BACK: &[u8] = b"\x1b\\\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1000l\x1b[?20
 /// How long a terminal may take to read what is left when it is given back. After that, what it has not read is discarded.
 const LAST_WRITE: Duration = Duration::from_secs(1);
 
-/// The terminal as an open file of our own, which does not block.
+/// The terminal on standard output.
 pub(super) struct Device {
-    file: OwnedFd,
+    tty: Tty,
     taken: AtomicBool,
 }
 
 impl Device {
     /// Opens the terminal on standard output.
     pub(super) fn open() -> io::Result<Self> {
-        // Another user's terminal (su) that does not control this session cannot be opened again: writing to it may block.
-        let file = reopen(1).map_or_else(|| stdout().try_clone_to_owned(), Ok)?;
-        Ok(Self { file, taken: AtomicBool::new(false) })
+        Ok(Self { tty: Tty::of_stdout()?, taken: AtomicBool::new(false) })
     }
 
     /// Gives the terminal back if it was taken over. It may be called more than once, by any thread, from a panic hook as well.
@@ -49,41 +42,14 @@ impl Device {
         if !self.taken.swap(false, Ordering::SeqCst) {
             return;
         }
-        if !write_within(&self.file, GIVE_BACK, LAST_WRITE) {
+        if !self.tty.write_within(GIVE_BACK, LAST_WRITE) {
             // Makes room for the sequence.
-            let _ = tcflush(&self.file, QueueSelector::OFlush);
-            let _ = write(&self.file, GIVE_BACK);
+            self.tty.discard();
+            let _ = self.tty.write(GIVE_BACK);
         }
+        self.tty.capture_mouse(false);
         let _ = disable_raw_mode();
     }
-}
-
-/// Opens the terminal of a standard stream once more, so that it does not block: that is a property of an open file, and that of the stream is shared with
-/// the shell.
-pub(super) fn reopen(stream: u8) -> Option<OwnedFd> {
-    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let path = format!("/proc/self/fd/{stream}");
-    [path.as_str(), "/dev/tty"].into_iter().find_map(|path| open(path, flags, Mode::empty()).ok())
-}
-
-/// Writes all to a file that does not block, or gives up after that time or at an error.
-pub(super) fn write_within(file: &OwnedFd, mut bytes: &[u8], time: Duration) -> bool {
-    let deadline = Instant::now() + time;
-    while !bytes.is_empty() {
-        match write(file, bytes) {
-            Ok(count) => bytes = &bytes[count..],
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    return false;
-                }
-                let _ = poll(&mut [PollFd::new(file, PollFlags::OUT)], left.try_into().ok().as_ref());
-            }
-            Err(_) => return false,
-        }
-    }
-    true
 }
 
 /// Bytes for the terminal that are held back until a frame is whole.
@@ -147,6 +113,7 @@ impl Terminal {
         let _ = disable_raw_mode();
         enable_raw_mode()?;
         self.device.taken.store(true, Ordering::SeqCst);
+        self.device.tty.capture_mouse(self.mouse);
         self.unwritten.clear();
         self.held.bytes().clear();
         self.held.write_all(TAKE)?;
@@ -212,11 +179,10 @@ impl Terminal {
     /// Writes as much of the last frame as the terminal takes now.
     pub(super) fn write_rest(&mut self) -> io::Result<()> {
         while self.is_behind() {
-            match write(&self.device.file, &self.unwritten) {
+            match self.device.tty.write(&self.unwritten) {
                 Ok(count) => drop(self.unwritten.drain(..count)),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(error) => return Err(error.into()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
             }
         }
         Ok(())

@@ -4,10 +4,10 @@ mod print_out;
 
 use std::fs::File;
 use std::io::ErrorKind;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::Context;
 use tokio::time::{Instant, sleep_until};
 
 use self::print_out::Printer;
@@ -15,11 +15,12 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use super::record::Interrupts;
 use super::target::{called, connect_running, not_started};
 use crate::analysis::CountersSnapshot;
 use crate::ipc::BufferMb;
 use crate::model::Process;
+use crate::net::files;
+use crate::net::interrupts::Interrupts;
 use crate::session::{CounterError, CounterEvent, CounterMonitor, CounterOptions, CounterSelection, Unfinished};
 
 /// dotnet-counters' share of the target's memory.
@@ -28,7 +29,7 @@ const BUFFER_MB: u32 = 10;
 pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, Failure> {
     let selection = CounterSelection::parse(&arguments.counters).map_err(Failure::usage)?;
     let (process, client) = connect_running(host, &arguments.target.target).await?;
-    let mut interrupts = Interrupts::new()?;
+    let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
     let args::Counters { interval, max_histograms, max_time_series, .. } = arguments;
     let buffer = BufferMb::new(BUFFER_MB).map_err(Failure::usage)?;
     let options = CounterOptions { selection: selection.clone(), interval, max_histograms, max_time_series, buffer };
@@ -109,8 +110,7 @@ fn failed(process: &Process, error: CounterError) -> Failure {
 
 /// A file that grows while values come.
 fn create(path: &Path) -> Result<File, Failure> {
-    let created = File::options().write(true).create_new(true).mode(0o600).open(path);
-    created.map_err(|error| {
+    files::create(path).map_err(|error| {
         let exit = if error.kind() == ErrorKind::PermissionDenied { Exit::Denied } else { Exit::Failed };
         Failure::new(exit, anyhow::anyhow!("cannot create {}: {error}", path.display()))
     })

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use tokio::net::UnixListener;
+use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{Instant, sleep};
 
 use super::*;

@@ -6,6 +6,7 @@ use tokio::net::UnixListener;
 use super::*;
 use crate::ipc::{CommandCode, Cookie, Failure, HEADER_BYTES, Hresult, Reply, RuntimeVersion};
 use crate::model::{Contact, Trouble};
+use crate::net::endpoint::SocketName;
 use crate::net::fake_proc::{Fake, FakeProc, OLD, fake};
 use crate::sim::{ConnectPort, Simulated, Spec};
 

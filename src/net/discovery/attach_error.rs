@@ -5,9 +5,10 @@ use std::path::Path;
 use super::processes::{ScannedProcess, SocketDir};
 use super::sockets::Candidate;
 use crate::model::{Contact, SafeText, Trouble};
-use crate::net::endpoint::{LONGEST_PATH, SocketName};
+use crate::net::endpoint::SocketName;
 use crate::net::peer::PeerError;
 use crate::net::proc::Proc;
+use crate::net::stream::LONGEST_PATH;
 
 fn trouble(kind: Trouble, reason: String) -> Contact {
     Contact::Trouble { kind, reason: reason.into() }

@@ -4,11 +4,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::error::Cause;
 use crate::model::sanitise;
+use crate::net::files::path_of;
 
 /// One of the two sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,14 +75,12 @@ impl Address {
 
     /// A service takes several names, separated by commas, and listens at each.
     fn named(name: &OsStr) -> Option<Self> {
-        let first = name.as_bytes().split(|byte| *byte == b',').next()?;
+        let first = name.as_encoded_bytes().split(|byte| *byte == b',').next()?;
         match first.strip_prefix(b"@") {
             Some(name) => (!name.is_empty()).then(|| Self::Abstract(name.to_vec())),
-            None if first.contains(&b'/') && !first.windows(3).any(|part| part == b"://") => {
-                Some(Self::Path(OsStr::from_bytes(first).into()))
-            }
+            None if first.contains(&b'/') && !first.windows(3).any(|part| part == b"://") => Some(Self::Path(path_of(first))),
             // A host and a port, or a file in the working directory.
-            None => (!first.is_empty() && !first.contains(&b':')).then(|| Self::Path(OsStr::from_bytes(first).into())),
+            None => (!first.is_empty() && !first.contains(&b':')).then(|| Self::Path(path_of(first))),
         }
     }
 }

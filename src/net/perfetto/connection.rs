@@ -1,18 +1,16 @@
 //! Calls of a port over its socket.
 
 use std::collections::VecDeque;
-use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
-use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::address::Address;
 use super::error::{Cause, PerfettoError};
-use super::socket::{self, Incomings};
+use super::socket::{self, Handle, Incomings, Writer};
 use crate::perfetto::call::{Calls, Method, Reply, bind};
 use crate::perfetto::ipc::Frame;
 
@@ -29,7 +27,7 @@ pub struct Connection<M, T> {
     address: Address,
     calls: Calls<M, T>,
     out: mpsc::Sender<Vec<u8>>,
-    frames: mpsc::Receiver<Result<(Frame, Vec<OwnedFd>), Cause>>,
+    frames: mpsc::Receiver<Result<(Frame, Vec<Handle>), Cause>>,
     /// What came while something else was waited for.
     early: VecDeque<Incoming<T>>,
     _tasks: JoinSet<()>,
@@ -43,7 +41,7 @@ pub struct Incoming<T> {
     /// The reply itself.
     pub reply: Reply,
     /// Files that came with it.
-    pub files: Vec<OwnedFd>,
+    pub files: Vec<Handle>,
 }
 
 impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
@@ -156,7 +154,7 @@ impl<M: Method, T: Clone + PartialEq> Connection<M, T> {
     }
 }
 
-async fn send_all(mut socket: OwnedWriteHalf, mut frames: mpsc::Receiver<Vec<u8>>) {
+async fn send_all(mut socket: Writer, mut frames: mpsc::Receiver<Vec<u8>>) {
     while let Some(frame) = frames.recv().await {
         // What a service that has gone does not take is said by the other half.
         if socket.write_all(&frame).await.is_err() {
@@ -165,7 +163,7 @@ async fn send_all(mut socket: OwnedWriteHalf, mut frames: mpsc::Receiver<Vec<u8>
     }
 }
 
-async fn receive_all(mut incomings: Incomings, frames: mpsc::Sender<Result<(Frame, Vec<OwnedFd>), Cause>>) {
+async fn receive_all(mut incomings: Incomings, frames: mpsc::Sender<Result<(Frame, Vec<Handle>), Cause>>) {
     loop {
         let came = incomings.next().await;
         let is_over = came.is_err();

@@ -7,10 +7,13 @@
 mod address;
 mod connection;
 mod error;
+#[cfg_attr(windows, path = "../windows/perfetto_memory.rs")]
 mod memory;
+#[cfg_attr(windows, path = "../windows/perfetto_socket.rs")]
 mod socket;
 
 pub use address::{Address, Port, Sockets};
 pub use connection::{ANSWER_LIMIT, Connection, Incoming};
 pub use error::{Cause, PerfettoError};
 pub use memory::{MemoryError, SharedMemory, Slot};
+pub use socket::Handle;

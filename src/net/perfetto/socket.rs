@@ -2,7 +2,7 @@
 
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream as StdStream};
 use std::path::Path;
@@ -18,6 +18,10 @@ use super::error::Cause;
 use crate::net::PeerError;
 use crate::net::resolve::{self, OpenError};
 use crate::perfetto::ipc::{Frame, FrameReader};
+
+/// An open file that the service hands over.
+pub use std::os::fd::OwnedFd as Handle;
+pub(super) use tokio::net::unix::OwnedWriteHalf as Writer;
 
 /// One read takes at most this much.
 const CHUNK: usize = 64 * 1024;
@@ -84,7 +88,7 @@ pub(super) struct Incomings {
     /// Bytes that came.
     received: u64,
     /// Files that came and belong to the frame that ends there, in bytes that came, or behind.
-    files: (Vec<OwnedFd>, u64),
+    files: (Vec<Handle>, u64),
     buffer: Vec<u8>,
 }
 
@@ -94,7 +98,7 @@ impl Incomings {
     }
 
     /// The next frame, and the files that came with it.
-    pub(super) async fn next(&mut self) -> Result<(Frame, Vec<OwnedFd>), Cause> {
+    pub(super) async fn next(&mut self) -> Result<(Frame, Vec<Handle>), Cause> {
         loop {
             if let Some(frame) = self.frames.frame()? {
                 // One read may give frames that were sent before the files, and none that were sent after them: they came with the last bytes of it.
@@ -121,7 +125,7 @@ impl Incomings {
     }
 }
 
-fn receive(stream: &UnixStream, buffer: &mut [u8], files: &mut Vec<OwnedFd>) -> io::Result<usize> {
+fn receive(stream: &UnixStream, buffer: &mut [u8], files: &mut Vec<Handle>) -> io::Result<usize> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(stream, &mut [IoSliceMut::new(buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
@@ -146,7 +150,7 @@ mod tests {
     use crate::perfetto::ipc::Body;
 
     /// Sends bytes, and a file with the first of them.
-    fn send(stream: &UnixStream, bytes: &[u8], file: Option<&OwnedFd>) {
+    fn send(stream: &UnixStream, bytes: &[u8], file: Option<&Handle>) {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         let files: Vec<_> = file.iter().map(AsFd::as_fd).collect();
@@ -166,7 +170,7 @@ mod tests {
             let frame = |request| {
                 Frame { request, body: Body::InvokeReply { success: true, has_more: false, reply: vec![1; 9] } }.encode().unwrap()
             };
-            let file = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+            let file = Handle::from(std::fs::File::open("/dev/null").unwrap());
             send(&theirs, &frame(1), None);
             send(&theirs, &frame(2), None);
             let with_file = frame(3);

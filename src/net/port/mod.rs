@@ -4,6 +4,7 @@
 //! runtime, holds one connection of each, and hands out a [`Client`] for each, whose commands go over one connection after the other. A trace's
 //! stream keeps the connection that it was asked for on.
 
+#[cfg_attr(windows, path = "../windows/port_socket.rs")]
 mod socket;
 
 use std::collections::BTreeMap;
@@ -11,15 +12,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::AsyncReadExt;
-use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-pub use self::socket::PortError;
 use self::socket::SocketFile;
+pub use self::socket::{PortError, make_room};
 use super::ExchangeError;
 use super::client::Client;
 use super::discovery::Sources;
@@ -27,6 +26,7 @@ use super::endpoint::Endpoint;
 use super::peer::{self, VerifiedStream};
 use super::proc::Proc;
 use super::reverse_connection::ReverseConnection;
+use super::stream::{Listener, Stream};
 use crate::ipc::{ADVERTISE_BYTES, Advertise, Command, Cookie};
 use crate::model::ProcessKey;
 
@@ -113,13 +113,6 @@ impl Port {
     }
 }
 
-/// Makes room for more runtimes than the usual limit of 1024 file handles leaves. Programs that are started afterwards inherit it. What may not be raised
-/// stays as it is: at a port that is full, others wait.
-pub fn make_room() {
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
-}
-
 impl Drop for Port {
     fn drop(&mut self) {
         self.listening.abort();
@@ -151,12 +144,12 @@ impl Register {
     }
 
     /// Runs until it is aborted, which ends the holders as well.
-    async fn listen(self: Arc<Self>, listener: UnixListener) {
+    async fn listen(self: Arc<Self>, listener: Listener) {
         let (mut advertising, mut holders) = (JoinSet::new(), JoinSet::new());
         loop {
             tokio::select! {
                 accepted = listener.accept(), if advertising.len() < MOST_ADVERTISING => match accepted {
-                    Ok((stream, _)) => drop(advertising.spawn(read_advertise(stream, Arc::clone(&self.proc)))),
+                    Ok(stream) => drop(advertising.spawn(read_advertise(stream, Arc::clone(&self.proc)))),
                     Err(_) => sleep(PAUSE).await,
                 },
                 Some(advertised) = advertising.join_next() => if let Ok(Some(caller)) = advertised {
@@ -204,7 +197,7 @@ impl Register {
 }
 
 /// Reads the advertise and checks it; `None` from what is no runtime, takes too long, or is another process than it claims.
-async fn read_advertise(mut stream: UnixStream, proc: Arc<Proc>) -> Option<Caller> {
+async fn read_advertise(mut stream: Stream, proc: Arc<Proc>) -> Option<Caller> {
     let mut bytes = Vec::with_capacity(ADVERTISE_BYTES);
     let read = async {
         loop {

@@ -2,21 +2,15 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, fchmod};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
-use tokio::net::UnixListener;
 
 use crate::model::sanitise;
-use crate::net::endpoint::LONGEST_PATH;
-
-/// How many runtimes may knock at the same moment. They wait 100 ms and then try again.
-const BACKLOG: i32 = 1024;
+use crate::net::stream::{LONGEST_PATH, Listener};
 
 /// Why a diagnostic port cannot be served. Nothing was taken away.
 #[derive(Debug, Error)]
@@ -59,7 +53,7 @@ pub(super) struct SocketFile {
 
 impl SocketFile {
     /// Makes the socket at `path` and listens.
-    pub(super) fn listen(path: &Path) -> Result<(Self, UnixListener), PortError> {
+    pub(super) fn listen(path: &Path) -> Result<(Self, Listener), PortError> {
         let io = |reason: io::Error| PortError::Io { path: path.to_owned(), reason };
         let path_is = std::path::absolute(path).map_err(io)?;
         let path = path_is.as_path();
@@ -71,7 +65,7 @@ impl SocketFile {
             return Err(PortError::Separator(path.to_owned()));
         }
         clear(path)?;
-        let listener = socket_at(path).map_err(|reason| match reason.kind() {
+        let listener = Listener::bind(path).map_err(|reason| match reason.kind() {
             io::ErrorKind::AddrInUse => PortError::Live(path.to_owned()),
             _ => io(reason),
         })?;
@@ -114,12 +108,9 @@ fn clear(path: &Path) -> Result<(), PortError> {
     }
 }
 
-/// Bound with mode 0600 whatever the umask: Linux gives the file the mode that the socket has.
-fn socket_at(path: &Path) -> io::Result<UnixListener> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket: OwnedFd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
-    bind(&socket, &SocketAddrUnix::new(path)?)?;
-    listen(&socket, BACKLOG)?;
-    UnixListener::from_std(socket.into())
+/// Makes room for more runtimes than the usual limit of 1024 file handles leaves. Programs that are started afterwards inherit it. What may not be raised
+/// stays as it is: at a port that is full, others wait.
+pub fn make_room() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }

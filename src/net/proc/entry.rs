@@ -1,6 +1,7 @@
 //! Which program runs on which version, for runtimes that cannot say it themselves.
 
-use std::path::Path;
+use std::env::consts::EXE_SUFFIX;
+use std::path::{Path, is_separator};
 
 use crate::ipc::RuntimeVersion;
 
@@ -8,7 +9,7 @@ use crate::ipc::RuntimeVersion;
 pub(crate) fn entry_name(arguments: &[Vec<u8>]) -> Option<&[u8]> {
     let (program, rest) = arguments.split_first()?;
     let program = file_name(program);
-    if program != b"dotnet" {
+    if program.strip_suffix(EXE_SUFFIX.as_bytes()) != Some(b"dotnet") {
         return Some(without_extension(program)).filter(|name| !name.is_empty());
     }
     // An assembly comes after the host's own options and `exec`; an SDK command (`dotnet build`) has none, and the host is its name.
@@ -24,7 +25,7 @@ pub(crate) fn version_of(library: &Path) -> Option<RuntimeVersion> {
 }
 
 fn file_name(path: &[u8]) -> &[u8] {
-    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+    path.rsplit(|byte| is_separator(char::from(*byte))).next().unwrap_or(path)
 }
 
 fn without_extension(name: &[u8]) -> &[u8] {

@@ -5,10 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::time::{ClockId, clock_gettime};
-
 use crate::analysis::{CpuSamples, Origin, Symbols};
 use crate::export::CpuTrace;
+use crate::net::clock::monotonic;
 use crate::net::perf::{CpuSample, NativeCode};
 use crate::nettrace::{CollectorHeader, UtcTime};
 use crate::session::{OutputError, OutputFile};
@@ -128,6 +127,5 @@ fn add_names(trace: &mut CpuTrace, addresses: &[u64], symbols: &Symbols) {
 }
 
 pub(super) fn monotonic_ns() -> i64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec * 1_000_000_000 + now.tv_nsec
+    monotonic().as_nanos() as i64
 }

@@ -14,7 +14,7 @@ use super::settings::Settings;
 use super::stream::{Inlet, Outlet, Tally};
 use crate::model::{PacketCounts, ProducerReport};
 use crate::net::Directory;
-use crate::net::perfetto::{ANSWER_LIMIT, Address, Connection, Incoming, PerfettoError, Port, SharedMemory};
+use crate::net::perfetto::{ANSWER_LIMIT, Address, Connection, Handle, Incoming, PerfettoError, Port, SharedMemory};
 use crate::perfetto::chunk::WriterId;
 use crate::perfetto::page::PageSize;
 use crate::perfetto::producer::{Command, DataSource, Initialize, Initialized, ProducerMethod as Method, notify};
@@ -175,7 +175,7 @@ impl Producer {
         Ok(producer)
     }
 
-    fn map(&mut self, files: Vec<std::os::fd::OwnedFd>, page: Option<PageSize>) {
+    fn map(&mut self, files: Vec<Handle>, page: Option<PageSize>) {
         if self.without_memory {
             return;
         }
@@ -266,7 +266,7 @@ impl Producer {
         Ok(())
     }
 
-    fn obey(&mut self, command: Command, files: Vec<std::os::fd::OwnedFd>) -> Result<(), PerfettoError> {
+    fn obey(&mut self, command: Command, files: Vec<Handle>) -> Result<(), PerfettoError> {
         match command {
             Command::SetupTracing { page } => self.map(files, page),
             Command::Start { instance, configuration } => {

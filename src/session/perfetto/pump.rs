@@ -6,10 +6,11 @@ use std::sync::Arc;
 use super::stream::{Converter, Inlet, ThreadNames};
 use crate::export::LiveProcess;
 use crate::model::Count;
+use crate::net::stream::BlockingStream;
 use crate::session::count::{Counted, Counter, Counting};
 use crate::session::progress::Progress;
 use crate::session::pump::{Pumped, Trouble, read_all};
-use crate::session::trace_session::{BlockingStream, Cut, EventStream, TraceSession};
+use crate::session::trace_session::{Cut, EventStream, TraceSession};
 
 /// Reads until the stream ends, and makes packets of all that comes.
 pub(in crate::session) struct ServicePump {

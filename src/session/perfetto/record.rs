@@ -13,6 +13,7 @@ use crate::export::notices;
 use crate::model::{PacketCounts, Process, RunState, SafeText};
 use crate::net::Directory;
 use crate::net::client::{ANSWER_LIMIT, Client};
+use crate::net::clock::monotonic;
 use crate::perfetto::chunk::WriterId;
 use crate::perfetto::producer::Configuration;
 use crate::session::trace_session::StopLimit;
@@ -167,9 +168,7 @@ impl Recording {
     /// Shows troubles in the trace.
     fn note(&self, troubles: &[SafeText]) {
         let Some(outlet) = self.outlet().filter(|_| !troubles.is_empty()) else { return };
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        let now = now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs();
-        let packets = notices(now, troubles);
+        let packets = notices(monotonic().as_nanos() as u64, troubles);
         if let Some(share) = Backlog::default().take(packets.len(), true) {
             let Outlet { writer, buffer, work } = outlet;
             // Where the connection has gone nothing is wanted any more.

@@ -14,11 +14,12 @@ use crate::export::{LiveProcess, LiveTrace};
 use crate::ipc::SessionConfig;
 use crate::model::{PacketCounts, Process, SafeText};
 use crate::net::client::Client;
+use crate::net::stream::BlockingStream;
 use crate::nettrace::{DecodeError, Decoder, Limits, Sink, Thread, ThreadId};
 use crate::perfetto::chunk::WriterId;
 use crate::perfetto::producer::packets;
 use crate::session::plan::StartError;
-use crate::session::trace_session::{BlockingStream, Cut, EventStream, StopLimit, TraceSession};
+use crate::session::trace_session::{Cut, EventStream, StopLimit, TraceSession};
 
 /// One read takes at most this much.
 const CHUNK: usize = 64 * 1024;

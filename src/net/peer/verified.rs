@@ -1,0 +1,57 @@
+//! A connection whose other end was checked.
+
+use std::io;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::net::error::Cause;
+use crate::net::peer::PeerError;
+use crate::net::stream::Stream;
+
+/// A connection whose other end is the process that it is for. Only the checks in here make one, and commands go over nothing else.
+#[derive(Debug)]
+pub(in crate::net) struct VerifiedStream(pub(super) Stream);
+
+impl VerifiedStream {
+    /// The connection alone, for what the runtime sends over it from now on.
+    pub(in crate::net) fn into_stream(self) -> Stream {
+        self.0
+    }
+}
+
+impl Deref for VerifiedStream {
+    type Target = Stream;
+
+    fn deref(&self) -> &Stream {
+        &self.0
+    }
+}
+
+impl AsyncRead for VerifiedStream {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for VerifiedStream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
+
+impl From<PeerError> for Cause {
+    fn from(error: PeerError) -> Self {
+        Self::Peer(error)
+    }
+}

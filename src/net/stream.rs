@@ -1,0 +1,121 @@
+//! Connections to and from runtimes: Unix domain sockets.
+
+use std::fs::Permissions;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, fchmod};
+use rustix::net::{AddressFamily, RecvFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, listen, recv, shutdown, socket_with};
+use tokio::io::Interest;
+use tokio::net::UnixListener;
+
+/// A stream for a thread that blocks.
+pub use std::os::unix::net::UnixStream as BlockingStream;
+pub use tokio::net::UnixStream as Stream;
+
+/// The longest path that fits a Unix socket address: 108 bytes with the NUL.
+pub(super) const LONGEST_PATH: usize = 107;
+
+/// How many runtimes may connect at the same moment. They wait 100 ms and then try again.
+const BACKLOG: i32 = 1024;
+
+/// The address of this name that belongs to a folder.
+pub fn address_in(folder: &Path, name: &str) -> PathBuf {
+    folder.join(name)
+}
+
+/// What `DOTNET_DiagnosticPorts` has for an address.
+pub fn port_name(address: &Path) -> &Path {
+    address
+}
+
+/// Waits until a stream is at its end, on which nothing is expected: what comes all the same is not the protocol.
+pub(super) async fn ended(stream: &Stream) {
+    while stream.readable().await.is_ok() {
+        if !matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock) {
+            return;
+        }
+    }
+}
+
+/// Waits for a byte, which stays where it is.
+///
+/// # Errors
+/// Those of the system; `UnexpectedEof` at the end of the stream.
+pub async fn await_byte(stream: &mut Stream) -> io::Result<()> {
+    let look = || match recv(&*stream, &mut [0_u8], RecvFlags::PEEK)? {
+        (0, _) => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
+    };
+    loop {
+        stream.readable().await?;
+        match stream.try_io(Interest::READABLE, look) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            looked => return looked,
+        }
+    }
+}
+
+/// For a thread that blocks.
+///
+/// # Errors
+/// Those of the system.
+pub fn into_blocking(stream: Stream) -> io::Result<BlockingStream> {
+    let stream = stream.into_std()?;
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// A second handle to a stream, to close it while it is read.
+#[derive(Debug)]
+pub struct Closer(OwnedFd);
+
+impl Closer {
+    /// # Errors
+    /// There are too many open files.
+    pub fn of(stream: &Stream) -> io::Result<Self> {
+        stream.as_fd().try_clone_to_owned().map(Self)
+    }
+
+    /// Closes the stream from our side; what has come is still read.
+    pub fn close(&self) {
+        // It fails only where the stream has ended already.
+        let _ = shutdown(&self.0, Shutdown::Both);
+    }
+}
+
+/// A socket that runtimes, or clients of a simulated one, connect to.
+#[derive(Debug)]
+pub struct Listener(UnixListener);
+
+impl Listener {
+    /// A socket with mode 0600 whatever the umask: Linux gives the file the mode that the socket has.
+    pub(super) fn bind(path: &Path) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket: OwnedFd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+        bind(&socket, &SocketAddrUnix::new(path)?)?;
+        listen(&socket, BACKLOG)?;
+        UnixListener::from_std(socket.into()).map(Self)
+    }
+
+    /// The socket of a simulated runtime, made as a runtime makes it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn simulated(path: &Path) -> io::Result<Self> {
+        let listener = UnixListener::bind(path)?;
+        std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        Ok(Self(listener))
+    }
+
+    /// Waits for the next connection.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub async fn accept(&self) -> io::Result<Stream> {
+        self.0.accept().await.map(|(stream, _)| stream)
+    }
+}

@@ -1,0 +1,22 @@
+//! The user that this program runs as.
+
+use rustix::process::geteuid;
+
+/// The user that may attach to the processes of all others.
+pub const SUPERUSER: &str = "root";
+/// How to become that user.
+pub const ELEVATE: &str = "with sudo";
+
+/// Whether this user may attach to the processes of all others.
+pub fn is_superuser() -> bool {
+    geteuid().is_root()
+}
+
+/// The name of the user, or what stands for it.
+pub fn name() -> String {
+    if is_superuser() {
+        // Whoever called sudo.
+        return SUPERUSER.to_owned();
+    }
+    std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| geteuid().as_raw().to_string())
+}

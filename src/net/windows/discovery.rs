@@ -1,0 +1,217 @@
+//! Discovery: every process that serves a diagnostic pipe.
+//!
+//! A scan lists processes and pipes, and pairs the two by the pid in the name of the pipe. Which process serves a pipe shows when it is connected to.
+//! Where pipes cannot be listed (Wine), that of each process is tried instead: often while it is young, and never again once it was there.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use foldhash::{HashMap, HashSet};
+use sysinfo::{System, Users};
+
+use super::peer::{PREFIX, default_pipe};
+use super::proc::{Facts, Proc, entry_name};
+use super::stream::{PIPES, is_served, pipe_name, port_name};
+use crate::model::{Process, ProcessKey, RunState, SafeText, Usage, shown_command_line};
+
+/// A process younger than this may still make its pipe.
+const YOUNG: Duration = Duration::from_secs(30);
+/// An older one is tried again after this long.
+const ROUND: Duration = Duration::from_secs(60);
+/// Processor time is counted in ticks of 16 ms: over a shorter span than this a percentage would be noise.
+const SHORTEST_SPAN: Duration = Duration::from_millis(400);
+/// The first percentage may be a rough one: a list that is printed once does not wait for more.
+const FIRST_SPAN: Duration = Duration::from_millis(90);
+
+/// Where to look for processes. [`Sources::machine`] is the real thing; tests and the demo give folders with facts of simulated ones.
+#[derive(Debug, Clone)]
+pub struct Sources {
+    /// Empty for the machine's own processes, or a folder with facts.
+    pub proc: PathBuf,
+    /// The folder of pipes.
+    pub tmp: PathBuf,
+}
+
+impl Sources {
+    /// The machine that we run on.
+    pub fn machine() -> Self {
+        Self { proc: PathBuf::new(), tmp: PIPES.into() }
+    }
+
+    /// Simulated processes, whose facts are in `proc` below `dir`.
+    pub fn below(dir: &Path) -> Self {
+        Self { proc: dir.join("proc"), tmp: PIPES.into() }
+    }
+
+    /// The pipe of a process's runtime.
+    pub fn usual_socket(&self, pid: u32) -> Option<PathBuf> {
+        Some(default_pipe(pid))
+    }
+
+    /// Whether a process was started with this diagnostic port in its environment, as far as we may read it: that process, or what it starts, may
+    /// connect to it at any time.
+    pub fn any_started_with_port(&self, port: &Path) -> bool {
+        let Ok(processes) = Proc::open(&self.proc).and_then(|proc| proc.list()) else { return false };
+        let name = port_name(port).to_string_lossy();
+        processes.iter().any(|facts| facts.has_port(&name))
+    }
+
+    /// The folder that is searched.
+    pub fn usual_directories(&self) -> impl Iterator<Item = &Path> {
+        [self.tmp.as_path()].into_iter()
+    }
+}
+
+/// Finds .NET processes again and again; what it learned it keeps from scan to scan.
+#[derive(Debug)]
+pub struct Scanner {
+    proc: Arc<Proc>,
+    users: Users,
+    /// What was tried, where pipes cannot be listed.
+    tried: HashMap<ProcessKey, Tried>,
+    cpu: HashMap<ProcessKey, Cpu>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Tried {
+    Found,
+    NotBefore(Instant),
+}
+
+#[derive(Debug)]
+struct Cpu {
+    time: Duration,
+    at: Instant,
+    percent: Option<f32>,
+}
+
+impl Scanner {
+    /// Begins.
+    ///
+    /// # Errors
+    /// When the folder with facts is not there; the error names it.
+    pub fn new(sources: Sources) -> io::Result<Self> {
+        let name = |error: io::Error| io::Error::new(error.kind(), format!("cannot read {}: {error}", sources.proc.display()));
+        let proc = Arc::new(Proc::open(&sources.proc).map_err(name)?);
+        Ok(Self { proc, users: Users::new_with_refreshed_list(), tried: HashMap::default(), cpu: HashMap::default() })
+    }
+
+    /// The processes that it looks at.
+    pub(super) fn proc(&self) -> Arc<Proc> {
+        Arc::clone(&self.proc)
+    }
+
+    /// No pipe is left behind.
+    pub(super) fn more_stale_sockets(&self) -> usize {
+        0
+    }
+
+    /// Looks now. `now` only measures the time between two scans, for processor time. Blocks on the system.
+    ///
+    /// # Errors
+    /// When the processes cannot be listed. A single process that cannot be looked at is no error.
+    pub fn scan(&mut self, now: Instant) -> io::Result<Vec<Process>> {
+        let processes = self.proc.list()?;
+        let pipes = if self.proc.is_of_kernel() { pipes() } else { None };
+        let mut rows = Vec::new();
+        for facts in &processes {
+            let Some(key) = facts.key else { continue };
+            let socket = match (&facts.socket, &pipes) {
+                (Some(socket), _) => Some(socket.clone()),
+                (None, Some(pipes)) => pipes.contains(&key.pid).then(|| default_pipe(key.pid)),
+                (None, None) => self.try_pipe(key, now),
+            };
+            if let Some(socket) = socket {
+                rows.push(self.row(key, facts, socket, now));
+            }
+        }
+        let listed: HashSet<_> = processes.iter().filter_map(|facts| facts.key).collect();
+        self.tried.retain(|key, _| listed.contains(key));
+        self.cpu.retain(|key, _| listed.contains(key));
+        rows.sort_unstable_by_key(|row| row.key);
+        Ok(rows)
+    }
+
+    fn try_pipe(&mut self, key: ProcessKey, now: Instant) -> Option<PathBuf> {
+        if key.pid == std::process::id() {
+            return None;
+        }
+        let path = default_pipe(key.pid);
+        match self.tried.get(&key) {
+            Some(Tried::Found) => return Some(path),
+            Some(Tried::NotBefore(time)) if *time > now => return None,
+            _ => {}
+        }
+        let found = is_served(&path);
+        let age = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(Duration::from_secs(key.started));
+        let next = if age < YOUNG { Tried::NotBefore(now) } else { Tried::NotBefore(now + ROUND) };
+        self.tried.insert(key, if found { Tried::Found } else { next });
+        found.then_some(path)
+    }
+
+    fn row(&mut self, key: ProcessKey, facts: &Facts, socket: PathBuf, now: Instant) -> Process {
+        let arguments = facts.arguments();
+        let user = match &facts.user {
+            Some(user) => Some(user.as_str().into()),
+            None => facts.sid.as_ref().and_then(|sid| self.user(sid)),
+        };
+        let cpu = self.cpu.entry(key).or_insert_with(|| Cpu { time: facts.cpu, at: now, percent: None });
+        Process {
+            name: SafeText::from_bytes(entry_name(&arguments).unwrap_or_default()),
+            command_line: shown_command_line(&String::from_utf8_lossy(&arguments.join(&b' '))),
+            uid: facts.uid(),
+            user,
+            container: facts.container.as_deref().map(SafeText::from),
+            socket: Some(socket),
+            started_unix_ms: key.started.saturating_mul(1000),
+            usage: Usage {
+                cpu_percent: cpu.percent(facts.cpu, now),
+                rss_bytes: facts.memory,
+                data_bytes: facts.private,
+                threads: facts.threads,
+            },
+            run_state: if facts.threads().waits() { RunState::Suspended } else { RunState::Running },
+            ..Process::new(key)
+        }
+    }
+
+    fn user(&self, sid: &str) -> Option<SafeText> {
+        let user = self.users.list().iter().find(|user| user.id().to_string() == sid);
+        user.map(|user| user.name().into())
+    }
+}
+
+/// The processes that have a diagnostic pipe by its name; `None` where pipes cannot be listed.
+fn pipes() -> Option<HashSet<u32>> {
+    let mut any = false;
+    let mut pids = HashSet::default();
+    for entry in std::fs::read_dir(PIPES).ok()? {
+        // A name that is no file's name ends the listing of some systems.
+        let Ok(entry) = entry else { break };
+        any = true;
+        let name = entry.file_name();
+        let name = pipe_name(Path::new(&name)).map_or_else(|| name.to_string_lossy().into_owned(), str::to_owned);
+        pids.extend(name.strip_prefix(PREFIX).and_then(|pid| pid.parse::<u32>().ok()));
+    }
+    // Every Windows has pipes of its own.
+    any.then_some(pids)
+}
+
+impl Cpu {
+    /// Per cent of one core since the last look.
+    fn percent(&mut self, time: Duration, now: Instant) -> Option<f32> {
+        let span = now.saturating_duration_since(self.at);
+        if span >= if self.percent.is_some() { SHORTEST_SPAN } else { FIRST_SPAN } {
+            let used = time.saturating_sub(self.time).as_secs_f64();
+            *self = Self { time, at: now, percent: Some((100.0 * used / span.as_secs_f64()) as f32) };
+        }
+        self.percent
+    }
+}
+
+/// When a process was started, as time since boot.
+pub(super) fn since_boot(key: ProcessKey) -> Duration {
+    Duration::from_secs(key.started.saturating_sub(System::boot_time()))
+}

@@ -1,0 +1,46 @@
+//! Whether the file of a startup hook or a profiler is one that a runtime survives, looked at before its path is sent.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use super::proc::Proc;
+use crate::assembly::{Assembly, AssemblyError, StartupHook};
+
+/// Looks at the assembly of a startup hook; `Err` has what is wrong with it, as the end of a sentence.
+pub(super) fn check(_: &Proc, _: u32, path: &str) -> Result<(), String> {
+    if path.contains(';') {
+        return Err("has a ';' in its path, where the runtime divides its list of startup hooks".to_owned());
+    }
+    if !Path::new(path).is_absolute() {
+        return Err("is not an absolute path".to_owned());
+    }
+    let mut file = open(path)?;
+    let hook = match Assembly::read(&mut file) {
+        Ok(assembly) => assembly,
+        Err(error @ AssemblyError::Io(_)) => return Err(format!("cannot be read ({error})")),
+        Err(error) => return Err(error.to_string()),
+    };
+    match hook.startup_hook {
+        StartupHook::Yes => Ok(()),
+        StartupHook::NoClass => Err("has no class StartupHook outside of all namespaces".to_owned()),
+        StartupHook::NoMethod => Err("has no method `static void Initialize()` in its class StartupHook".to_owned()),
+    }
+}
+
+/// Looks whether the library of a profiler is a file.
+pub(super) fn check_library(_: &Proc, _: u32, path: &str, must_exist: bool) -> Result<(), String> {
+    match open(path) {
+        Err(_) if !must_exist && !Path::new(path).exists() => Ok(()),
+        opened => opened.map(drop),
+    }
+}
+
+fn open(path: &str) -> Result<File, String> {
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => "does not exist".to_owned(),
+        _ => format!("cannot be looked at ({error})"),
+    };
+    let file = super::files::open_trusted(Path::new(path)).map_err(unreadable)?;
+    if file.metadata().map_err(unreadable)?.is_file() { Ok(file) } else { Err("is not a regular file".to_owned()) }
+}

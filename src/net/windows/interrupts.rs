@@ -1,0 +1,31 @@
+//! What of the console asks a command for its end.
+
+use std::io;
+
+use tokio::signal::windows::{
+    CtrlBreak, CtrlC, CtrlClose, CtrlLogoff, CtrlShutdown, ctrl_break, ctrl_c, ctrl_close, ctrl_logoff, ctrl_shutdown,
+};
+
+/// Ctrl-C, Ctrl-Break, and the end of the console or the session.
+#[derive(Debug)]
+pub struct Interrupts(CtrlC, CtrlBreak, CtrlClose, CtrlLogoff, CtrlShutdown);
+
+impl Interrupts {
+    /// # Errors
+    /// Those of the system.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(ctrl_c()?, ctrl_break()?, ctrl_close()?, ctrl_logoff()?, ctrl_shutdown()?))
+    }
+
+    /// Waits for the next.
+    pub async fn next(&mut self) {
+        let Self(c, break_key, close, logoff, shutdown) = self;
+        tokio::select! {
+            _ = c.recv() => {}
+            _ = break_key.recv() => {}
+            _ = close.recv() => {}
+            _ = logoff.recv() => {}
+            _ = shutdown.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! What of this machine decides which processes can be seen and what can be asked of them.
+
+use super::discovery::Sources;
+use super::stream::PIPES;
+use super::user;
+use crate::model::Check;
+
+/// Looks at the pipes and the user.
+pub fn machine_checks(_: &Sources) -> Vec<Check> {
+    let listed = std::fs::read_dir(PIPES).is_ok_and(|mut pipes| pipes.next().is_some());
+    let pipes = if listed {
+        Check::good("pipes", format!("{PIPES} is listed"))
+    } else {
+        Check::good("pipes", format!("{PIPES} cannot be listed (Wine): the pipe of each process is tried once"))
+    };
+    let name = user::name();
+    vec![
+        pipes,
+        Check::good("user", format!("{name}: its own processes can be attached to; those of others only as an administrator")),
+        Check::optional("CPU samples", "of the Linux kernel only; `dn-top report` and traces use the runtime's own sampler".to_owned()),
+        Check::optional("user_events", "of the Linux kernel only".to_owned()),
+    ]
+}

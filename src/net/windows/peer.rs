@@ -1,0 +1,131 @@
+//! Which process is at the other end of a diagnostic pipe, checked before a byte is sent.
+//!
+//! The name of a pipe is only a claim: whoever was first can serve one of any name that no process has. What counts is the system's answer: the process
+//! that serves the pipe (`GetNamedPipeServerProcessId`), or that connected to ours (`GetNamedPipeClientProcessId`).
+
+#[path = "../peer/verified.rs"]
+mod verified;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::endpoint::Endpoint;
+use super::error::Cause;
+use super::proc::Proc;
+use super::stream::{PIPES, Stream, pipe_name};
+use crate::ipc::Advertise;
+use crate::model::ProcessKey;
+
+pub(super) use self::verified::VerifiedStream;
+
+/// How the name of a runtime's pipe begins; its process id follows.
+pub(super) const PREFIX: &str = "dotnet-diagnostic-";
+
+/// Why a pipe, or a connection, is not taken for that of its process.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PeerError {
+    /// The path is that of something else.
+    #[error("it is not a named pipe of this machine, such as {PIPES}NAME")]
+    NotAPipe,
+    /// Another process serves the pipe, or connected.
+    #[error("the pipe is not served by its process: process {pid} is at the other end")]
+    Process {
+        /// Its id.
+        pid: u32,
+    },
+    /// The runtime reports another process.
+    #[error("the pipe is not served by its process: the runtime says that it is process {said}, and its process is {is}")]
+    Pid {
+        /// What the runtime reports.
+        said: u64,
+        /// What the system reports.
+        is: u64,
+    },
+}
+
+/// A pipe, to find it again under another spelling.
+#[derive(Debug, Clone)]
+pub(super) struct SocketFile {
+    name: String,
+    /// The owner of a pipe is not looked at.
+    pub(super) uid: u32,
+}
+
+impl SocketFile {
+    /// The pipe of that path.
+    pub(super) fn at(path: &Path, _: &Proc) -> io::Result<Self> {
+        let name = pipe_name(path).ok_or(io::ErrorKind::NotFound)?.to_owned();
+        Ok(Self { name, uid: 0 })
+    }
+
+    /// Whether it is the pipe of that path.
+    pub(super) fn is_at(&self, path: &Path) -> bool {
+        pipe_name(path).is_some_and(|name| name.eq_ignore_ascii_case(&self.name))
+    }
+}
+
+/// The path of the pipe of a runtime.
+pub(super) fn default_pipe(pid: u32) -> PathBuf {
+    PathBuf::from(format!("{PIPES}{PREFIX}{pid}"))
+}
+
+/// The process that the name of a pipe claims.
+pub(super) fn named(socket: &Path, proc: &Proc) -> Option<ProcessKey> {
+    let pid = pipe_name(socket)?.strip_prefix(PREFIX)?.parse().ok()?;
+    Some(key_of(pid, proc).unwrap_or(ProcessKey { pid, started: 0 }))
+}
+
+fn key_of(pid: u32, proc: &Proc) -> Option<ProcessKey> {
+    proc.stat(pid).ok().map(|stat| ProcessKey { pid, started: stat.starttime })
+}
+
+async fn connect_to(path: &Path) -> Result<Stream, Cause> {
+    if pipe_name(path).is_none() {
+        return Err(PeerError::NotAPipe.into());
+    }
+    Stream::connect(path).await.map_err(Cause::of_connect)
+}
+
+/// Connects to the pipe of a process, and checks that the process is at its other end. Without a `proc`, or with one that is not the machine's, the
+/// process is a simulated one, which has an id of its own.
+pub(super) async fn connect(to: &Endpoint, proc: Option<&Proc>) -> Result<VerifiedStream, Cause> {
+    let stream = connect_to(&to.socket).await?;
+    if let Some(proc) = proc.filter(|proc| proc.is_of_kernel()) {
+        let pid = stream.peer_pid().map_err(Cause::Io)?;
+        if pid != to.key.pid {
+            return Err(PeerError::Process { pid }.into());
+        }
+        if !proc.shows(to.key) {
+            return Err(Cause::Gone);
+        }
+    }
+    Ok(VerifiedStream(stream))
+}
+
+/// The process that serves a pipe, when nothing else is known of it.
+pub(super) async fn identify(path: &Path, named: Option<ProcessKey>, proc: &Proc) -> Result<ProcessKey, Cause> {
+    let named = named.unwrap_or(ProcessKey { pid: 0, started: 0 });
+    if !proc.is_of_kernel() {
+        return Ok(named);
+    }
+    let pid = connect_to(path).await?.peer_pid().map_err(Cause::Io)?;
+    let key = key_of(pid, proc).ok_or(Cause::Gone)?;
+    if named.pid != 0 && named.pid != pid { Err(PeerError::Process { pid }.into()) } else { Ok(key) }
+}
+
+/// Checks which process connected to a port of ours and what it claims to be. The rights of the pipe let in our own user alone.
+pub(super) fn accept(stream: Stream, said: &Advertise, proc: &Proc) -> Result<(ProcessKey, VerifiedStream), Cause> {
+    let said_pid = u32::try_from(said.pid).map_err(|_| PeerError::Pid { said: said.pid, is: 0 })?;
+    let pid = if proc.is_of_kernel() { stream.peer_pid().map_err(Cause::Io)? } else { said_pid };
+    if pid != said_pid {
+        return Err(PeerError::Pid { said: said.pid, is: pid.into() }.into());
+    }
+    let key = match key_of(pid, proc) {
+        Some(key) => key,
+        None if proc.is_of_kernel() => return Err(Cause::Gone),
+        None => ProcessKey { pid, started: 0 },
+    };
+    Ok((key, VerifiedStream(stream)))
+}

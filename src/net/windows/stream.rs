@@ -1,0 +1,257 @@
+//! Connections to and from runtimes: named pipes of bytes.
+//!
+//! A client opens a pipe so that its server learns who we are and cannot act as us (`SECURITY_IDENTIFICATION`). A server of ours lets in its own user
+//! alone and no other machine, and is the first of its name, so that no other process has instances of it.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::windows::fs::OpenOptionsExt;
+use std::os::windows::io::OwnedHandle;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use interprocess::os::windows::named_pipe::tokio::{DuplexPipeStream, PipeListener};
+use interprocess::os::windows::named_pipe::{PipeListenerOptions, pipe_mode::Bytes};
+use interprocess::os::windows::security_descriptor::SecurityDescriptor;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::runtime::Handle;
+use tokio::time::sleep;
+use widestring::U16CString;
+
+use super::user;
+
+/// Where named pipes of this machine are.
+pub(super) const PIPES: &str = r"\\.\pipe\";
+/// The longest path of a pipe, characters (`CreateNamedPipe`).
+pub(super) const LONGEST_PATH: usize = 256;
+
+/// `FILE_FLAG_OVERLAPPED` (`CreateFile`).
+const OVERLAPPED: u32 = 0x4000_0000;
+/// `SECURITY_IDENTIFICATION` (`CreateFile`).
+const IDENTIFICATION: u32 = 0x0001_0000;
+/// All instances of a pipe are in use (`ERROR_PIPE_BUSY`).
+const PIPE_BUSY: i32 = 231;
+/// How long to wait before another attempt at a server whose only instance is in use.
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
+/// Bytes that a pipe of ours holds for a reader.
+const BUFFER: u32 = 64 << 10;
+
+/// The address of this name that belongs to a folder. Pipes have no folders: it is a part of the name.
+pub fn address_in(folder: &Path, name: &str) -> PathBuf {
+    let folder: String = folder.to_string_lossy().chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
+    PathBuf::from(format!("{PIPES}{}-{name}", folder.trim_matches('-')))
+}
+
+/// What `DOTNET_DiagnosticPorts` has for an address: the runtime puts the folder of all pipes before it.
+pub fn port_name(address: &Path) -> &Path {
+    pipe_name(address).map_or(address, Path::new)
+}
+
+/// The name of a pipe of this machine; `None` where the path is that of something else.
+pub(super) fn pipe_name(path: &Path) -> Option<&str> {
+    let path = path.to_str()?;
+    let (folder, name) = path.split_at_checked(PIPES.len())?;
+    (folder.eq_ignore_ascii_case(PIPES) && !name.is_empty()).then_some(name)
+}
+
+/// One end of a pipe.
+#[derive(Debug)]
+pub struct Stream {
+    pipe: DuplexPipeStream<Bytes>,
+    /// A byte that was awaited and not read yet.
+    front: Option<u8>,
+    closed: Arc<Closed>,
+}
+
+/// Whether the stream was closed from our side, and what waits for bytes of it.
+#[derive(Debug, Default)]
+struct Closed(Mutex<(bool, Option<Waker>)>);
+
+impl Closed {
+    fn lock(&self) -> MutexGuard<'_, (bool, Option<Waker>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stream {
+    fn new(pipe: DuplexPipeStream<Bytes>) -> Self {
+        Self { pipe, front: None, closed: Arc::default() }
+    }
+
+    /// Connects to a pipe of this machine; waits while its server has no free instance.
+    ///
+    /// # Errors
+    /// Those of the system; `InvalidInput` where the path is not that of a pipe of this machine.
+    pub async fn connect(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        if pipe_name(path).is_none() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("it is not a named pipe of this machine, such as {PIPES}NAME"),
+            ));
+        }
+        loop {
+            match open(path) {
+                Err(error) if error.raw_os_error() == Some(PIPE_BUSY) => sleep(BUSY_PAUSE).await,
+                opened => return DuplexPipeStream::try_from(opened?).map(Self::new).map_err(io::Error::from),
+            }
+        }
+    }
+
+    /// The process at the other end.
+    pub(super) fn peer_pid(&self) -> io::Result<u32> {
+        self.pipe.peer_process_id()
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // What was written stays in the pipe for its reader; nothing waits until that has read it.
+        self.pipe.assume_flushed();
+    }
+}
+
+fn open(path: &Path) -> io::Result<OwnedHandle> {
+    let opened = OpenOptions::new().read(true).write(true).custom_flags(OVERLAPPED).security_qos_flags(IDENTIFICATION).open(path);
+    opened.map(OwnedHandle::from)
+}
+
+/// Whether a pipe of this name is served. It takes a connection, which ends at once.
+pub(super) fn is_served(path: &Path) -> bool {
+    match open(path) {
+        Ok(_) => true,
+        Err(error) => error.raw_os_error() == Some(PIPE_BUSY) || error.kind() == io::ErrorKind::PermissionDenied,
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if let Some(byte) = self.front.take_if(|_| buffer.remaining() > 0) {
+            buffer.put_slice(&[byte]);
+            return Poll::Ready(Ok(()));
+        }
+        let this = &mut *self;
+        let read = match Pin::new(&mut this.pipe).poll_read(context, buffer) {
+            Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => Poll::Ready(Ok(())),
+            read => read,
+        };
+        if read.is_pending() {
+            let mut closed = this.closed.lock();
+            if closed.0 {
+                return Poll::Ready(Ok(()));
+            }
+            closed.1 = Some(context.waker().clone());
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.pipe).poll_write(context, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Waits until a stream is at its end, on which nothing is expected: what comes all the same is not the protocol.
+pub(in crate::net) async fn ended(stream: &Stream) {
+    // A read that is given up leaves its byte in the pipe, or for the next read.
+    let _ = (&stream.pipe).read(&mut [0]).await;
+}
+
+/// Waits for a byte, which stays where it is.
+///
+/// # Errors
+/// Those of the system; `UnexpectedEof` at the end of the stream.
+pub async fn await_byte(stream: &mut Stream) -> io::Result<()> {
+    if stream.front.is_none() {
+        stream.front = Some(stream.read_u8().await?);
+    }
+    Ok(())
+}
+
+/// A stream for a thread that blocks.
+#[derive(Debug)]
+pub struct BlockingStream {
+    stream: Stream,
+    runtime: Handle,
+}
+
+impl io::Read for BlockingStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.runtime.block_on(self.stream.read(buffer))
+    }
+}
+
+/// For a thread that blocks. To be called inside a tokio runtime.
+///
+/// # Errors
+/// None here.
+pub fn into_blocking(stream: Stream) -> io::Result<BlockingStream> {
+    Ok(BlockingStream { stream, runtime: Handle::current() })
+}
+
+/// Closes a stream while it is read.
+#[derive(Debug)]
+pub struct Closer(Arc<Closed>);
+
+impl Closer {
+    /// # Errors
+    /// None here.
+    pub fn of(stream: &Stream) -> io::Result<Self> {
+        Ok(Self(Arc::clone(&stream.closed)))
+    }
+
+    /// Closes the stream from our side; what has come is still read.
+    pub fn close(&self) {
+        let mut closed = self.0.lock();
+        closed.0 = true;
+        if let Some(waker) = closed.1.take() {
+            waker.wake();
+        }
+    }
+}
+
+/// A pipe that runtimes, or clients of a simulated one, connect to.
+#[derive(Debug)]
+pub struct Listener(PipeListener<Bytes, Bytes>);
+
+impl Listener {
+    /// A pipe for our own user alone.
+    pub(in crate::net) fn bind(path: &Path) -> io::Result<Self> {
+        let rights = format!("D:P(A;;GA;;;{})", user::sid()?);
+        let rights = U16CString::from_str(rights).map_err(io::Error::other)?;
+        let options = PipeListenerOptions::new()
+            .path(path)
+            .input_buffer_size_hint(BUFFER)
+            .output_buffer_size_hint(BUFFER)
+            .security_descriptor(Some(SecurityDescriptor::deserialize(&rights)?));
+        options.create_tokio_duplex().map(Self)
+    }
+
+    /// The pipe of a simulated runtime.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn simulated(path: &Path) -> io::Result<Self> {
+        Self::bind(path)
+    }
+
+    /// Waits for the next connection.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub async fn accept(&self) -> io::Result<Stream> {
+        self.0.accept().await.map(Stream::new)
+    }
+}

@@ -1,0 +1,82 @@
+//! Facts of simulated processes, as discovery reads them: a file `PID.toml` for each, `PID.usage` with its milliseconds of processor time and its bytes of
+//! memory, and `PID.running` once it runs managed code.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Clock ticks a second, as on Linux.
+pub(super) const TICKS: u64 = 100;
+
+/// Facts of one simulated process.
+#[derive(Debug, Clone)]
+pub(super) struct Facts {
+    pub(super) pid: u32,
+    /// The pid inside its own namespace.
+    pub(super) ns_pid: u32,
+    pub(super) uid: u32,
+    /// Clock ticks since boot.
+    pub(super) started: u64,
+    pub(super) command: Vec<String>,
+    #[expect(dead_code, reason = "on Linux it is in the path of a library")]
+    pub(super) version: String,
+    pub(super) threads: u32,
+    pub(super) container: Option<String>,
+    /// Whether managed code runs.
+    pub(super) running: bool,
+}
+
+/// The folder.
+#[derive(Debug)]
+pub(super) struct ProcTree {
+    folder: PathBuf,
+    boot_unix_s: u64,
+}
+
+impl ProcTree {
+    /// Makes the folder, with a boot time in seconds since the Unix epoch.
+    pub(super) fn create(folder: PathBuf, boot_unix_s: u64) -> io::Result<Self> {
+        fs::create_dir_all(&folder)?;
+        Ok(Self { folder, boot_unix_s })
+    }
+
+    /// How long the machine has been up is not written.
+    pub(super) fn uptime(&self, _: Duration) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Adds a process.
+    pub(super) fn add(&self, facts: &Facts, _: &Path, socket: &Path) -> io::Result<()> {
+        let Facts { uid, threads, command, .. } = facts;
+        let user = match uid {
+            0 => "Administrator",
+            1001 => "batch",
+            _ => "app",
+        };
+        let (started, socket) = (self.boot_unix_s + facts.started / TICKS, socket.to_string_lossy());
+        let container = facts.container.as_deref().map(|id| id.get(..12).unwrap_or(id)).unwrap_or_default();
+        let text = format!(
+            "started = {started}\nuid = {uid}\nuser = \"{user}\"\nthreads = {threads}\ncommand = {command:?}\ncontainer = {container:?}\nsocket = {socket:?}\n"
+        );
+        self.tick(facts, 0, 0)?;
+        if facts.running {
+            self.run(facts)?;
+        }
+        fs::write(self.path(facts, "toml"), text)
+    }
+
+    /// From now on it runs managed code.
+    pub(super) fn run(&self, facts: &Facts) -> io::Result<()> {
+        fs::write(self.path(facts, "running"), "")
+    }
+
+    /// Writes what changes: processor time in clock ticks and resident memory in bytes.
+    pub(super) fn tick(&self, facts: &Facts, cpu_ticks: u64, rss_bytes: u64) -> io::Result<()> {
+        fs::write(self.path(facts, "usage"), format!("{} {rss_bytes}", cpu_ticks * 1000 / TICKS))
+    }
+
+    fn path(&self, facts: &Facts, extension: &str) -> PathBuf {
+        self.folder.join(format!("{}.{extension}", facts.pid))
+    }
+}

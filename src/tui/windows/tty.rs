@@ -1,0 +1,49 @@
+//! The console that the dashboard is drawn on.
+
+use std::io::{self, Write, stderr, stdout};
+use std::time::Duration;
+
+use crossterm::Command;
+use crossterm::ansi_support::supports_ansi;
+use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
+
+/// A console to write to. Writing waits for it.
+pub(super) struct Tty;
+
+impl Tty {
+    /// The console on standard output, which is told to obey escape sequences.
+    pub(super) fn of_stdout() -> io::Result<Self> {
+        if supports_ansi() {
+            Ok(Self)
+        } else {
+            Err(io::Error::other("this console knows no escape sequences: Windows 10 or newer is needed"))
+        }
+    }
+
+    /// Writes all.
+    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        let mut console = stdout().lock();
+        console.write_all(bytes)?;
+        console.flush()?;
+        Ok(bytes.len())
+    }
+
+    /// Writes all, however long it takes.
+    pub(super) fn write_within(&self, bytes: &[u8], _: Duration) -> bool {
+        self.write(bytes).is_ok()
+    }
+
+    /// Nothing waits here.
+    pub(super) fn discard(&self) {}
+
+    /// Whether clicks are to come or not: a setting of the console, which sends them as records and not as escape sequences.
+    pub(super) fn capture_mouse(&self, on: bool) {
+        // A console without a mouse has none.
+        let _ = if on { EnableMouseCapture.execute_winapi() } else { DisableMouseCapture.execute_winapi() };
+    }
+}
+
+/// Writes to standard error.
+pub(super) fn write_stderr(bytes: &[u8], _: Duration) {
+    let _ = stderr().write_all(bytes);
+}
