@@ -9,11 +9,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use foldhash::{HashMap, HashSet};
-use sysinfo::{System, Users};
+use sysinfo::System;
 
 use super::peer::{PREFIX, default_pipe};
 use super::proc::{Facts, Proc, entry_name};
 use super::stream::{PIPES, is_served, pipe_name, port_name};
+use super::user;
 use crate::model::{Process, ProcessKey, RunState, SafeText, Usage, shown_command_line};
 
 /// A process younger than this may still make its pipe.
@@ -68,7 +69,8 @@ impl Sources {
 #[derive(Debug)]
 pub struct Scanner {
     proc: Arc<Proc>,
-    users: Users,
+    /// Our own security identifier. A name of the others is not looked up.
+    our_sid: Option<String>,
     /// What was tried, where pipes cannot be listed.
     tried: HashMap<ProcessKey, Tried>,
     cpu: HashMap<ProcessKey, Cpu>,
@@ -95,7 +97,7 @@ impl Scanner {
     pub fn new(sources: Sources) -> io::Result<Self> {
         let name = |error: io::Error| io::Error::new(error.kind(), format!("cannot read {}: {error}", sources.proc.display()));
         let proc = Arc::new(Proc::open(&sources.proc).map_err(name)?);
-        Ok(Self { proc, users: Users::new_with_refreshed_list(), tried: HashMap::default(), cpu: HashMap::default() })
+        Ok(Self { proc, our_sid: user::sid().ok(), tried: HashMap::default(), cpu: HashMap::default() })
     }
 
     /// The processes that it looks at.
@@ -153,16 +155,14 @@ impl Scanner {
 
     fn row(&mut self, key: ProcessKey, facts: &Facts, socket: PathBuf, now: Instant) -> Process {
         let arguments = facts.arguments();
-        let user = match &facts.user {
-            Some(user) => Some(user.as_str().into()),
-            None => facts.sid.as_ref().and_then(|sid| self.user(sid)),
-        };
+        let ours = facts.sid.is_some() && facts.sid == self.our_sid;
+        let user = facts.user.clone().or_else(|| if ours { Some(user::name()) } else { facts.sid.clone() });
         let cpu = self.cpu.entry(key).or_insert_with(|| Cpu { time: facts.cpu, at: now, percent: None });
         Process {
             name: SafeText::from_bytes(entry_name(&arguments).unwrap_or_default()),
             command_line: shown_command_line(&String::from_utf8_lossy(&arguments.join(&b' '))),
             uid: facts.uid(),
-            user,
+            user: user.map(SafeText::from),
             container: facts.container.as_deref().map(SafeText::from),
             socket: Some(socket),
             started_unix_ms: key.started.saturating_mul(1000),
@@ -175,11 +175,6 @@ impl Scanner {
             run_state: if facts.threads().waits() { RunState::Suspended } else { RunState::Running },
             ..Process::new(key)
         }
-    }
-
-    fn user(&self, sid: &str) -> Option<SafeText> {
-        let user = self.users.list().iter().find(|user| user.id().to_string() == sid);
-        user.map(|user| user.name().into())
     }
 }
 
