@@ -62,6 +62,8 @@ pub struct Options {
     pub port: Option<PathBuf>,
     /// Recorded files to look at instead of processes.
     pub files: Vec<TraceFile>,
+    /// Whether the bell rings when a recording or another job has finished.
+    pub bell: bool,
     /// The user, for the same text.
     pub user: String,
     /// How many processors there are; 0 where that is not known.
@@ -98,6 +100,8 @@ pub struct State {
     pub(crate) line: Option<Line>,
     pub(crate) overlay: Option<Overlay>,
     pub(crate) toasts: Toasts,
+    /// Whether the bell is to ring.
+    pub(super) bell: bool,
     /// The last click of a pane, and when it was; the first of a double click.
     pub(super) last_click: Option<((u16, u16), Duration)>,
     pub(crate) pause: Option<Pause>,
@@ -183,6 +187,7 @@ impl State {
             line: None,
             overlay: None,
             toasts: Toasts::default(),
+            bell: false,
             last_click: None,
             pause: None,
             ending: None,
@@ -209,6 +214,16 @@ impl State {
     /// Whether the picture changed since this was last asked.
     pub fn take_dirty(&mut self) -> bool {
         std::mem::take(&mut self.dirty)
+    }
+
+    /// Whether the bell is to ring, once for all that finished since this was last called.
+    pub fn take_bell(&mut self) -> bool {
+        std::mem::take(&mut self.bell)
+    }
+
+    /// The title of the terminal's window.
+    pub fn title(&self) -> String {
+        self.selected_subject().map_or_else(|| "dn-top".to_owned(), |subject| format!("{subject} - dn-top"))
     }
 
     /// Where everything is on the screen.

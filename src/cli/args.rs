@@ -73,6 +73,12 @@ pub(super) struct Dashboard {
     /// Disable mouse support
     #[arg(long)]
     pub(super) no_mouse: bool,
+    /// Leave the title of the terminal as it is
+    #[arg(long)]
+    pub(super) no_title: bool,
+    /// Ring the terminal's bell when a recording or another job has finished
+    #[arg(long)]
+    pub(super) bell: bool,
 }
 
 /// Asks the terminal for its background.

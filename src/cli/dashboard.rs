@@ -34,7 +34,7 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
             look,
             machine: Some(tui::Machine { sources, port }),
             refresh: options.refresh,
-            mouse: !options.no_mouse,
+            terminal: terminal(&options),
         };
         show(dashboard).await?;
         Ok::<_, Failure>(Exit::Done)
@@ -49,8 +49,8 @@ pub(super) fn open(paths: &[PathBuf], options: &Dashboard) -> Result<Exit, Failu
     let files: Vec<TraceFile> = paths.iter().map(|path| trace_file(path)).collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
     let (look, runtime) = prepare(options)?;
     let filter = options.filter.clone().unwrap_or_default();
-    let app = Options { files, filter, readonly: options.readonly, ..Options::default() };
-    let dashboard = tui::Dashboard { options: app, look, machine: None, refresh: options.refresh, mouse: !options.no_mouse };
+    let app = Options { files, filter, readonly: options.readonly, bell: options.bell, ..Options::default() };
+    let dashboard = tui::Dashboard { options: app, look, machine: None, refresh: options.refresh, terminal: terminal(options) };
     let left = runtime.block_on(show(dashboard));
     // A file that is still being read must not hold the shell prompt back.
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -89,6 +89,10 @@ fn look(options: &Dashboard) -> Result<tui::Look, Failure> {
     };
     let signs = |theme: Theme| if options.ascii || !speaks_utf8() { theme.ascii() } else { theme };
     Ok(tui::Look { theme: signs(theme), on_light: on_light.map(signs) })
+}
+
+fn terminal(options: &Dashboard) -> tui::TerminalOptions {
+    tui::TerminalOptions { mouse: !options.no_mouse, title: !options.no_title && answers_queries() }
 }
 
 /// Whether the background is light, where the terminal says so in COLORFGBG: two or three of the sixteen colors, the background last.
@@ -133,6 +137,7 @@ fn app_options(options: &Dashboard, sources: &Sources) -> Options {
         searched: sources.usual_directories().map(|folder| folder.display().to_string()).collect(),
         port: None,
         files: Vec::new(),
+        bell: options.bell,
         user: user::name(),
         processors: std::thread::available_parallelism().map_or(0, usize::from),
     }

@@ -18,7 +18,7 @@ use super::input;
 use super::input::Input;
 use super::runner::{ForTerminal, Runner};
 use super::signals::{self, Asked, Signals};
-use super::terminal::{Device, Terminal};
+use super::terminal::{Device, Terminal, TerminalOptions};
 use super::ticks::Ticks;
 use super::{panic, watcher};
 use crate::app::{AutoWatch, Clipboard, Msg, Now, Options, State, update};
@@ -49,8 +49,8 @@ pub struct Dashboard {
     pub machine: Option<Machine>,
     /// Time between two looks.
     pub refresh: Duration,
-    /// Whether the mouse is taken.
-    pub mouse: bool,
+    /// What of the terminal is used.
+    pub terminal: TerminalOptions,
 }
 
 /// How the dashboard looks.
@@ -78,7 +78,7 @@ pub struct Machine {
 /// # Errors
 /// When the terminal or the processes cannot be had.
 pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
-    let Dashboard { options, look, machine, refresh, mouse } = dashboard;
+    let Dashboard { options, look, machine, refresh, terminal } = dashboard;
     let access = match (options.readonly, options.watch) {
         (false, _) => Access::Full,
         (true, AutoWatch::Never) => Access::ReadOnly,
@@ -95,7 +95,7 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let device = Arc::new(Device::open().context("the terminal cannot be opened")?);
     panic::guard(inbox.clone(), Arc::clone(&device));
     signals::restore_before_core_dump(Arc::clone(&device)).context("signals cannot be waited for")?;
-    let terminal = Terminal::enter(device, mouse, look.on_light.is_some()).context("the terminal cannot be taken over")?;
+    let terminal = Terminal::enter(device, terminal, look.on_light.is_some()).context("the terminal cannot be taken over")?;
     let input = input::listen().context("the keyboard cannot be listened to")?;
     let watcher = match directory {
         Some(directory) => {
@@ -301,6 +301,10 @@ impl Screen<'_> {
     fn draw(&mut self) -> anyhow::Result<()> {
         let (state, theme) = (&self.state, &self.look.theme);
         self.terminal.draw(|frame| view(state, theme, frame)).context(NO_MORE_OUTPUT)?;
+        self.terminal.set_title(&self.state.title()).context(NO_MORE_OUTPUT)?;
+        if self.state.take_bell() {
+            self.terminal.ring().context(NO_MORE_OUTPUT)?;
+        }
         self.drawn = Some(Instant::now());
         self.dirty = false;
         Ok(())

@@ -37,3 +37,4 @@ pub use clipboard::clipboard_reaches;
 pub use event_loop::{Dashboard, Look, Machine, run};
 pub use exit_report::{say, write_stderr};
 pub use input_parser::InputParser;
+pub use terminal::TerminalOptions;

@@ -61,7 +61,7 @@ mod tests {
     use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 
     use super::*;
-    use crate::tui::terminal::Terminal;
+    use crate::tui::terminal::{Terminal, TerminalOptions};
 
     /// Set in the process of its own in which the dashboard breaks.
     const BREAK: &str = "DN_TOP_TEST_BREAK";
@@ -71,7 +71,7 @@ mod tests {
         if std::env::var_os(BREAK).is_some() {
             let device = Arc::new(Device::open().unwrap());
             guard(mpsc::channel(8).0, Arc::clone(&device));
-            let terminal = Terminal::enter(device, true, false).unwrap();
+            let terminal = Terminal::enter(device, TerminalOptions { mouse: true, title: true }, false).unwrap();
             drop(catch_unwind(|| panic!("the picture broke")));
             // Only the hook has given the terminal back: nothing was dropped.
             std::mem::forget(terminal);

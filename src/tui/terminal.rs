@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crossterm::queue;
-use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate, disable_raw_mode, enable_raw_mode};
+use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate, SetTitle, disable_raw_mode, enable_raw_mode};
 use ratatui::Frame;
 use ratatui::backend::{Backend, CrosstermBackend};
 
@@ -23,16 +23,31 @@ const GIVE_BACK: &[u8] = b"\x1b\\\x1b[?2026l\x1b[m\x1b[?1006l\x1b[?1000l\x1b[?20
 /// How long a terminal may take to read what is left when it is given back. After that, what it has not read is discarded.
 const LAST_WRITE: Duration = Duration::from_secs(1);
 
+/// Saves the title of the window, and restores it (XTWINOPS 22 and 23).
+const SAVE_TITLE: &[u8] = b"\x1b[22;2t";
+const RESTORE_TITLE: &[u8] = b"\x1b[23;2t";
+
+/// What of a terminal is used.
+#[derive(Debug, Clone, Copy)]
+pub struct TerminalOptions {
+    /// Buttons and the wheel.
+    pub mouse: bool,
+    /// The title of its window.
+    pub title: bool,
+}
+
 /// The terminal on standard output.
 pub(super) struct Device {
     tty: Tty,
     taken: AtomicBool,
+    /// Whether the title is to be restored.
+    titled: AtomicBool,
 }
 
 impl Device {
     /// Opens the terminal on standard output.
     pub(super) fn open() -> io::Result<Self> {
-        Ok(Self { tty: Tty::of_stdout()?, taken: AtomicBool::new(false) })
+        Ok(Self { tty: Tty::of_stdout()?, taken: AtomicBool::new(false), titled: AtomicBool::new(false) })
     }
 
     /// Gives the terminal back if it was taken over. It may be called more than once, by any thread, from a panic hook as well.
@@ -42,10 +57,12 @@ impl Device {
         if !self.taken.swap(false, Ordering::SeqCst) {
             return;
         }
-        if !self.tty.write_within(GIVE_BACK, LAST_WRITE) {
+        let title = if self.titled.swap(false, Ordering::SeqCst) { RESTORE_TITLE } else { b"" };
+        let sequence = [GIVE_BACK, title].concat();
+        if !self.tty.write_within(&sequence, LAST_WRITE) {
             // Makes room for the sequence.
             self.tty.discard();
-            let _ = self.tty.write(GIVE_BACK);
+            let _ = self.tty.write(&sequence);
         }
         self.tty.capture_mouse(false);
         let _ = disable_raw_mode();
@@ -83,7 +100,9 @@ pub(super) struct Terminal {
     /// What of the last frame the terminal has not taken yet.
     unwritten: Vec<u8>,
     device: Arc<Device>,
-    mouse: bool,
+    options: TerminalOptions,
+    /// The title that was set last.
+    title: String,
     /// How many bytes the backend writes for a frame without a difference: it resets the style all the same.
     nothing: usize,
 }
@@ -92,14 +111,14 @@ impl Terminal {
     /// Takes the terminal over: raw mode, alternate screen, bracketed paste and, if wished, the mouse.
     ///
     /// Where `asks_background` says so it is asked for its background, and answers by way of the keyboard.
-    pub(super) fn enter(device: Arc<Device>, mouse: bool, asks_background: bool) -> io::Result<Self> {
+    pub(super) fn enter(device: Arc<Device>, options: TerminalOptions, asks_background: bool) -> io::Result<Self> {
         let held = Held::default();
         let mut backend = CrosstermBackend::new(held.clone());
         backend.draw(std::iter::empty())?;
         let nothing = held.bytes().len();
         held.bytes().clear();
         let inner = ratatui::Terminal::new(backend)?;
-        let mut terminal = Self { inner, held, unwritten: Vec::new(), device, mouse, nothing };
+        let mut terminal = Self { inner, held, unwritten: Vec::new(), device, options, title: String::new(), nothing };
         terminal.take_over()?;
         if asks_background {
             terminal.held.write_all(background::QUERY)?;
@@ -113,11 +132,14 @@ impl Terminal {
         let _ = disable_raw_mode();
         enable_raw_mode()?;
         self.device.taken.store(true, Ordering::SeqCst);
-        self.device.tty.capture_mouse(self.mouse);
+        self.device.tty.capture_mouse(self.options.mouse);
+        self.device.titled.store(self.options.title, Ordering::SeqCst);
+        self.title.clear();
         self.unwritten.clear();
         self.held.bytes().clear();
         self.held.write_all(TAKE)?;
-        self.held.write_all(if self.mouse { TAKE_MOUSE } else { b"" })?;
+        self.held.write_all(if self.options.mouse { TAKE_MOUSE } else { b"" })?;
+        self.held.write_all(if self.options.title { SAVE_TITLE } else { b"" })?;
         self.send()
     }
 
@@ -169,6 +191,20 @@ impl Terminal {
         }
         queue!(self.held, command)?;
         self.send().map(|()| true)
+    }
+
+    /// Sets the title of the window where it is another. A terminal that is behind gets it with a later frame.
+    pub(super) fn set_title(&mut self, title: &str) -> io::Result<()> {
+        if self.options.title && self.title != title && self.command(SetTitle(title))? {
+            title.clone_into(&mut self.title);
+        }
+        Ok(())
+    }
+
+    /// Rings the bell.
+    pub(super) fn ring(&mut self) -> io::Result<()> {
+        self.held.write_all(b"\x07")?;
+        self.send()
     }
 
     fn send(&mut self) -> io::Result<()> {

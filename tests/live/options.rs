@@ -83,6 +83,8 @@ const OPTIONS: &[(&[&str], &[Subject])] = &[
     (&["--color", "never"], &[Subject::Opens]),
     (&["--ascii"], &[Subject::Opens]),
     (&["--no-mouse"], &[Subject::Opens]),
+    (&["--no-title"], &[Subject::Opens]),
+    (&["--bell"], &[Subject::Opens]),
 ];
 
 fn run(words: &[&str]) -> Output {

@@ -74,9 +74,21 @@ struct Extras {
     modes: BTreeSet<u16>,
     keyboard_flags: i32,
     clipboard: Vec<String>,
+    title: String,
+    /// Titles that were saved (XTWINOPS 22).
+    titles: Vec<String>,
+    bells: usize,
 }
 
 impl vt100::Callbacks for Extras {
+    fn set_window_title(&mut self, _: &mut vt100::Screen, title: &[u8]) {
+        self.title = String::from_utf8_lossy(title).into_owned();
+    }
+
+    fn audible_bell(&mut self, _: &mut vt100::Screen) {
+        self.bells += 1;
+    }
+
     fn copy_to_clipboard(&mut self, _: &mut vt100::Screen, _: &[u8], data: &[u8]) {
         self.clipboard.push(String::from_utf8_lossy(data).into_owned());
     }
@@ -88,6 +100,8 @@ impl vt100::Callbacks for Extras {
                 let (row, column) = screen.cursor_position();
                 self.answers.extend(format!("\x1b[{};{}R", row + 1, column + 1).into_bytes());
             }
+            (None, 't') if param == 22 => self.titles.push(self.title.clone()),
+            (None, 't') if param == 23 => self.title = self.titles.pop().unwrap_or_default(),
             (None, 'c') => self.answers.extend(b"\x1b[?62;22c"),
             // A sequence may name several modes, some of which the emulator knows: it keeps those itself.
             (Some(b'?'), 'h') => self.modes.extend(params.iter().flat_map(|param| param.iter())),
@@ -188,6 +202,16 @@ impl Screen {
         self.state().parser.callbacks().clipboard.clone()
     }
 
+    /// The title of the window.
+    pub(crate) fn title(&self) -> String {
+        self.state().parser.callbacks().title.clone()
+    }
+
+    /// How often the bell rang.
+    pub(crate) fn bells(&self) -> usize {
+        self.state().parser.callbacks().bells
+    }
+
     /// Bytes that the program has written.
     pub(crate) fn bytes(&self) -> u64 {
         self.state().bytes
@@ -261,6 +285,7 @@ impl Screen {
         assert!(!screen.bracketed_paste(), "bracketed paste is still on");
         assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None, "the mouse is still captured");
         assert!(extras.keyboard_flags <= 0, "the keyboard protocol is still changed");
+        assert!(extras.title.is_empty() && extras.titles.is_empty(), "the title is changed: {}", extras.title);
         assert!(extras.modes.is_empty(), "modes are still on: {:?}", extras.modes);
         let plain = [screen.fgcolor(), screen.bgcolor()] == [vt100::Color::Default; 2];
         assert!(plain && !screen.bold() && !screen.inverse() && !screen.underline(), "text is still styled");

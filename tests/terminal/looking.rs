@@ -238,3 +238,20 @@ fn a_theme_that_is_not_there_is_named() {
     screen.wait_for("invalid value 'plaid' for '--theme");
     screen.assert_restored();
 }
+
+#[test]
+fn the_title_names_the_selected_process_and_the_bell_rings_when_asked() {
+    for (arguments, titled, bells) in [(&["--bell"][..], true, 1), (&["--no-title"], false, 0)] {
+        let mut screen = sorted(arguments);
+        let is_titled = || poll(PATIENCE, || screen.title().ends_with(") - dn-top").then_some(()));
+        assert_eq!(titled && is_titled().is_some(), titled, "{:?}", screen.title());
+        press(&screen, "t", "◉ recording");
+        screen.wait_for(" events");
+        assert_eq!(screen.bells(), 0);
+        press(&screen, "t", "✓ done");
+        assert!(poll(PATIENCE, || (screen.bells() == bells).then_some(())).is_some(), "{}", screen.bells());
+        assert_eq!(screen.title().is_empty(), !titled);
+        screen.keys("q");
+        assert_left(&mut screen);
+    }
+}

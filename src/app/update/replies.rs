@@ -73,6 +73,7 @@ pub(super) fn recording(state: &mut State, recording: Recording) -> Vec<Effect> 
         Change::Numbers if state.pause.is_some() => return Vec::new(),
         Change::Numbers | Change::Phase => {}
         Change::Ended(outcome) => {
+            state.bell = state.options.bell;
             state.flights.retain(|(other, _)| *other != id);
             mark_recordings(state);
             let (level, text) = match kernel {
@@ -164,6 +165,7 @@ pub(super) fn job_done(state: &mut State, ticket: Ticket, result: Result<JobResu
         (JobKind::Producer(_), Some(_)) => state.producer = None,
         _ => {}
     }
+    state.bell = state.options.bell;
     let title = format!("{}: {}", job.subject, job.what.title());
     let (level, text) = match &job.ended {
         Some((_, Err(reason))) => (Level::Error, format!("{title} failed. {reason}")),
