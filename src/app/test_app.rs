@@ -49,6 +49,7 @@ pub(crate) fn process(pid: u32, name: &str) -> Process {
         user: Some("app".into()),
         container: None,
         socket: Some(PathBuf::from(format!("/tmp/dotnet-diagnostic-{pid}-{}-socket", u64::from(pid) * 10))),
+        temporary_folder: None,
         on_port: false,
         started_unix_ms: START_UNIX_MS - 11_520_000,
         usage: Usage { cpu_percent: Some(1.5), rss_bytes: 187_000_000, threads: 23, ..Usage::default() },

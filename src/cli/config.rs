@@ -5,7 +5,7 @@
 
 use std::io::{self, Read};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, is_separator};
 
 use clap::builder::{Arg, ArgAction, Command};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -15,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 use super::exit::{Exit, Failure};
 use super::print;
 use crate::model::sanitise;
-use crate::net::files;
+use crate::net::{files, user};
 use crate::ui::Theme;
 
 /// Largest file that is read, bytes.
@@ -28,11 +28,8 @@ struct Mistake {
     what: String,
 }
 
-/// `$XDG_CONFIG_HOME/dn-top`, or the same below `~/.config`.
 fn folder() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let folder = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
-    Some(folder.join("dn-top"))
+    Some(user::config_folder()?.join("dn-top"))
 }
 
 fn path() -> Option<PathBuf> {
@@ -45,7 +42,7 @@ fn path() -> Option<PathBuf> {
 /// The file cannot be read, belongs to another user or has a mistake: one line that names it.
 pub(super) fn theme(file: &str) -> Result<Theme, Failure> {
     let path = match folder() {
-        Some(folder) if !file.contains('/') => folder.join(file),
+        Some(folder) if !file.contains(is_separator) => folder.join(file),
         _ => PathBuf::from(file),
     };
     let name = sanitise(&path.to_string_lossy());

@@ -43,7 +43,6 @@ pub(super) struct InfoDocument<'a> {
 
 impl<'a> ProcessDocument<'a> {
     pub(super) fn new(process: &'a Process) -> Self {
-        let seen = is_seen(process);
         Self {
             pid: process.key.pid,
             ns_pid: process.ns_pid,
@@ -61,8 +60,8 @@ impl<'a> ProcessDocument<'a> {
             socket: process.socket.as_ref().map(|socket| socket.to_string_lossy().into_owned()),
             start_time_unix_ms: (process.started_unix_ms > 0).then_some(process.started_unix_ms),
             cpu_percent: process.usage.cpu_percent,
-            rss_bytes: seen.then_some(process.usage.rss_bytes),
-            threads: seen.then_some(process.usage.threads),
+            rss_bytes: Some(process.usage.rss_bytes).filter(|bytes| *bytes > 0),
+            threads: Some(process.usage.threads).filter(|threads| *threads > 0),
             state: state(process),
             contact: contact(process),
             reason: process.contact.reason(),
@@ -80,7 +79,7 @@ impl<'a> InfoDocument<'a> {
 
 /// Whether /proc shows the process: a socket may be there without one, or that of one that we cannot see.
 pub(super) fn is_seen(process: &Process) -> bool {
-    process.usage.threads > 0
+    process.started_unix_ms > 0 && !process.is_stale_socket()
 }
 
 /// What its runtime can do. A runtime that answers and does not say its version is an old one; of one that does not answer nothing is known.

@@ -9,7 +9,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::{Found, called, find};
-use crate::model::{Age, Bytes, Capability, Contact, Process, SafeText, Trouble};
+use crate::model::{Age, Bytes, Capability, Contact, Process, SafeText, Trouble, Usage};
 
 /// Between the two looks that a figure for processor time takes.
 const LOOK: Duration = Duration::from_millis(100);
@@ -54,8 +54,9 @@ pub(super) async fn ps(host: &Host, json: bool) -> Result<Exit, Failure> {
             let user = row.user.clone().unwrap_or_else(|| row.uid.to_string().into());
             let state = row.contact.reason().map_or(state(row).to_owned(), str::to_owned);
             let (pid, name) = (row.key.pid, &row.name);
-            let seen = |fact: String| if is_seen(row) { fact } else { "-".to_owned() };
-            let (memory, threads) = (seen(Bytes(row.usage.rss_bytes).to_string()), seen(row.usage.threads.to_string()));
+            let known = |known: bool, figure: String| if known { figure } else { "-".to_owned() };
+            let Usage { rss_bytes, threads, .. } = row.usage;
+            let (memory, threads) = (known(rss_bytes > 0, Bytes(rss_bytes).to_string()), known(threads > 0, threads.to_string()));
             writeln!(out, "{pid:>7}  {name:<24} {runtime:<10} {cpu:>5} {memory:>7} {threads:>4}  {user:<10} {:>8}  {state}", age(row))?;
         }
         if stale > 0 {
@@ -134,10 +135,19 @@ fn facts(process: &Process) -> [(&'static str, String); 14] {
         ("Container", seen(process.container.as_deref().unwrap_or("none").to_owned())),
         ("Cookie", said(process.cookie.map(|cookie| cookie.to_string()))),
         ("Socket", process.socket.as_ref().map_or_else(|| "none".to_owned(), |socket| socket.display().to_string())),
-        ("Memory", seen(format!("{} resident, {} threads", Bytes(process.usage.rss_bytes), process.usage.threads))),
+        ("Memory", memory(process).unwrap_or_else(|| unseen.to_owned())),
         ("State", state(process).to_owned()),
         ("Contact", process.contact.reason().unwrap_or("ok").to_owned()),
     ]
+}
+
+/// As far as the system shows it.
+fn memory(process: &Process) -> Option<String> {
+    let Usage { rss_bytes, threads, .. } = process.usage;
+    let resident = (rss_bytes > 0).then(|| format!("{} resident", Bytes(rss_bytes)));
+    let threads = (threads > 0).then(|| format!("{threads} threads"));
+    let known: Vec<_> = resident.into_iter().chain(threads).collect();
+    (!known.is_empty()).then(|| known.join(", "))
 }
 
 fn stale_sockets(count: usize) -> String {

@@ -24,8 +24,11 @@ pub fn seen_here(process: &Process, path: &Path) -> PathBuf {
     }
 }
 
-/// The target's temporary folder as it sees it: where its socket is.
+/// The target's temporary folder as it sees it: where its socket is, unless it is known.
 pub fn temporary_folder(process: &Process) -> PathBuf {
+    if let Some(folder) = &process.temporary_folder {
+        return folder.clone();
+    }
     let folder = process.socket.as_deref().and_then(Path::parent).unwrap_or(Path::new("/tmp"));
     match prefix(process).and_then(|root| folder.strip_prefix(root).ok().map(|below| Path::new("/").join(below))) {
         Some(folder) => folder,

@@ -49,6 +49,8 @@ pub struct Process {
     pub container: Option<SafeText>,
     /// Path under which we reach its diagnostic socket.
     pub socket: Option<PathBuf>,
+    /// Its temporary folder, where the system shows it; else that is the folder of its socket.
+    pub temporary_folder: Option<PathBuf>,
     /// Whether it is connected to the diagnostic port that we serve.
     pub on_port: bool,
     /// Start time, milliseconds since the Unix epoch.
@@ -81,6 +83,7 @@ impl Process {
             user: None,
             container: None,
             socket: None,
+            temporary_folder: None,
             on_port: false,
             started_unix_ms: 0,
             usage: Usage::default(),

@@ -1,5 +1,7 @@
 //! The user that this program runs as.
 
+use std::path::PathBuf;
+
 use rustix::process::geteuid;
 
 /// The user that may attach to the processes of all others.
@@ -10,6 +12,12 @@ pub const ELEVATE: &str = "with sudo";
 /// Whether this user may attach to the processes of all others.
 pub fn is_superuser() -> bool {
     geteuid().is_root()
+}
+
+/// Where settings of programs are: `$XDG_CONFIG_HOME`, or `~/.config`.
+pub fn config_folder() -> Option<PathBuf> {
+    let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))
 }
 
 /// The name of the user, or what stands for it.

@@ -165,6 +165,7 @@ impl Scanner {
             user: user.map(SafeText::from),
             container: facts.container.as_deref().map(SafeText::from),
             socket: Some(socket),
+            temporary_folder: Some(facts.temporary_folder()),
             started_unix_ms: key.started.saturating_mul(1000),
             usage: Usage {
                 cpu_percent: cpu.percent(facts.cpu, now),

@@ -1,11 +1,13 @@
 //! Files of ours: never over another, never through a link. Who may read them is what their folder says: no safe interface gives a new file rights of its
 //! own, and the folder of a user is closed to others.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::windows::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf, Prefix};
-use std::time::SystemTime;
+
+use tempfile::TempPath;
+use winapi_util::file::information;
 
 /// `FILE_FLAG_OPEN_REPARSE_POINT` (`CreateFile`).
 const OPEN_REPARSE_POINT: u32 = 0x0020_0000;
@@ -68,13 +70,11 @@ pub fn open_trusted(path: &Path) -> io::Result<File> {
 /// # Errors
 /// Those of the system; `AlreadyExists` where something has the name.
 pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    // A rename replaces what has the name, a hard link does not. Some file systems have none.
-    match fs::hard_link(from, to) {
-        Ok(()) => fs::remove_file(from),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        Err(_) if to.symlink_metadata().is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
-        Err(_) => fs::rename(from, to),
-    }
+    TempPath::try_from_path(from)?.persist_noclobber(to).map_err(|failed| {
+        // It stays where it is.
+        let _ = failed.path.keep();
+        failed.error
+    })
 }
 
 /// Reads at a place of a file.
@@ -107,19 +107,19 @@ pub(in crate::net) fn path_of(bytes: &[u8]) -> PathBuf {
     String::from_utf8_lossy(bytes).into_owned().into()
 }
 
-/// Which file it is, as far as a safe interface says it: when it was made, to a tenth of a microsecond.
+/// Which file it is, whatever it is called: its volume and its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileId(Option<SystemTime>);
+pub struct FileId(u64, u64);
 
 impl FileId {
     /// # Errors
     /// Those of the system.
     pub fn of(file: &File) -> io::Result<Self> {
-        file.metadata().map(|facts| Self(facts.created().ok()))
+        information(file).map(|facts| Self(facts.volume_serial_number(), facts.file_index()))
     }
 
     /// Whether this is the file of that name, and no other that took its place, nor a link.
     pub fn is_at(self, path: &Path) -> bool {
-        path.symlink_metadata().is_ok_and(|facts| facts.is_file() && Self(facts.created().ok()) == self)
+        open(path).and_then(|file| Self::of(&file)).is_ok_and(|id| id == self)
     }
 }

@@ -225,6 +225,16 @@ impl Facts {
         }
     }
 
+    /// Where it puts temporary files; ours where its environment is not shown.
+    pub(super) fn temporary_folder(&self) -> PathBuf {
+        let variable = |name: &str| {
+            let is_it =
+                |entry: &&String| entry.split_once('=').is_some_and(|(key, value)| key.eq_ignore_ascii_case(name) && !value.is_empty());
+            self.environment.iter().find(is_it)?.split_once('=').map(|(_, value)| PathBuf::from(value))
+        };
+        variable("TMP").or_else(|| variable("TEMP")).unwrap_or_else(std::env::temp_dir)
+    }
+
     /// A variable that the runtime reads, by its name behind `DOTNET_` or `COMPlus_`. Upper and lower case are the same.
     fn switch(&self, name: &str) -> Option<&str> {
         ["DOTNET_", "COMPlus_"].iter().find_map(|prefix| {

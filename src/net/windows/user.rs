@@ -1,6 +1,7 @@
 //! The user that this program runs as.
 
 use std::io;
+use std::path::PathBuf;
 
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind, get_current_pid};
 
@@ -12,6 +13,11 @@ pub const ELEVATE: &str = "in a terminal that was started as administrator";
 /// Whether this user may attach to the processes of all others. It is not known here: Windows answers each attempt.
 pub fn is_superuser() -> bool {
     false
+}
+
+/// Where settings of programs are: `%APPDATA%`.
+pub fn config_folder() -> Option<PathBuf> {
+    std::env::var_os("APPDATA").map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 /// The name of the user, or what stands for it.
