@@ -159,6 +159,7 @@ impl Scanner {
         let user = facts.user.clone().or_else(|| if ours { Some(user::name()) } else { facts.sid.clone() });
         let cpu = self.cpu.entry(key).or_insert_with(|| Cpu { time: facts.cpu, at: now, percent: None });
         Process {
+            ns_pid: facts.ns_pid.unwrap_or(key.pid),
             name: SafeText::from_bytes(entry_name(&arguments).unwrap_or_default()),
             command_line: shown_command_line(&String::from_utf8_lossy(&arguments.join(&b' '))),
             uid: facts.uid(),

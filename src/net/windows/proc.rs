@@ -39,7 +39,7 @@ pub(crate) enum Proc {
 pub(crate) struct Identity {
     /// The last number of its user's security identifier.
     pub(crate) uid: u32,
-    /// Its process id: there is but one namespace of them.
+    /// Its process id: the machine has but one namespace of them.
     pub(crate) ns_pid: u32,
 }
 
@@ -67,6 +67,8 @@ pub(crate) struct CodeMapping {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Facts {
     pub(super) key: Option<ProcessKey>,
+    /// The pid that a simulated process has in its container.
+    pub(super) ns_pid: Option<u32>,
     pub(super) name: String,
     pub(super) arguments: Vec<String>,
     pub(super) environment: Vec<String>,
@@ -135,7 +137,8 @@ impl Proc {
     }
 
     pub(crate) fn identity(&self, pid: u32) -> io::Result<Identity> {
-        Ok(Identity { uid: self.facts(pid)?.uid(), ns_pid: pid })
+        let facts = self.facts(pid)?;
+        Ok(Identity { uid: facts.uid(), ns_pid: facts.ns_pid.unwrap_or(pid) })
     }
 
     /// What is known of how far its runtime has come.

@@ -14,6 +14,7 @@ use crate::model::ProcessKey;
 struct Simulated {
     /// Seconds since the Unix epoch.
     started: u64,
+    ns_pid: u32,
     uid: u32,
     user: String,
     threads: u32,
@@ -35,6 +36,7 @@ pub(super) fn read(folder: &Path, pid: u32) -> io::Result<Facts> {
     let (cpu, memory) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     Ok(Facts {
         key: Some(ProcessKey { pid, started: process.started }),
+        ns_pid: Some(process.ns_pid),
         name: process.command.first().cloned().unwrap_or_default(),
         arguments: process.command,
         sid: Some(format!("S-1-5-21-{}", process.uid)),

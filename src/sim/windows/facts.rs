@@ -48,7 +48,7 @@ impl ProcTree {
 
     /// Adds a process.
     pub(super) fn add(&self, facts: &Facts, _: &Path, socket: &Path) -> io::Result<()> {
-        let Facts { uid, threads, command, .. } = facts;
+        let Facts { ns_pid, uid, threads, command, .. } = facts;
         let user = match uid {
             0 => "Administrator",
             1001 => "batch",
@@ -57,7 +57,7 @@ impl ProcTree {
         let (started, socket) = (self.boot_unix_s + facts.started / TICKS, socket.to_string_lossy());
         let container = facts.container.as_deref().map(|id| id.get(..12).unwrap_or(id)).unwrap_or_default();
         let text = format!(
-            "started = {started}\nuid = {uid}\nuser = \"{user}\"\nthreads = {threads}\ncommand = {command:?}\ncontainer = {container:?}\nsocket = {socket:?}\n"
+            "started = {started}\nns_pid = {ns_pid}\nuid = {uid}\nuser = \"{user}\"\nthreads = {threads}\ncommand = {command:?}\ncontainer = {container:?}\nsocket = {socket:?}\n"
         );
         self.tick(facts, 0, 0)?;
         if facts.running {
