@@ -313,7 +313,7 @@ fn errors_look_alike_in_every_command() {
     }
     for (words, message) in [
         (&["trace", "1", "--profile", "gc-colect"][..], "there is no profile 'gc-colect': did you mean 'gc-collect'?"),
-        (&["trace", "1", "--profile", "what"], "there is no profile 'what': expected one of dotnet-common, "),
+        (&["trace", "1", "--profile", "what"], "there is no profile 'what': expected one of slow, dotnet-common, "),
         (&["stack", "symbolicate", "a.txt"], "stack symbolicate: `stack symbolicate` is not supported"),
     ] {
         run(words).assert_refused(2, message);

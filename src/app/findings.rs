@@ -7,15 +7,15 @@ use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
 
 /// Share of the time in collections from which on it is much.
-const GC_SHARE: f64 = 0.1;
+pub(super) const GC_SHARE: f64 = 0.1;
 /// Exceptions a second from which on they are a storm.
-const STORM: f64 = 50.0;
+pub(super) const STORM: f64 = 50.0;
 /// How many times as many as usual are a storm, too, and a second at least.
 const GUST: (f64, f64) = (5.0, 10.0);
 /// Threads that wait for locks at any moment, on average, from which on it is a convoy.
-const CONVOY: f64 = 2.0;
+pub(super) const CONVOY: f64 = 2.0;
 /// Threads of the pool that wait for tasks at a time from which on it is behind, however many others it makes for them.
-const BLOCKED: u32 = 5;
+pub(super) const BLOCKED: u32 = 5;
 /// Full collections that have to agree before the heap counts as growing, and by how much.
 const GROWING: (usize, f64) = (4, 1.3);
 
@@ -28,7 +28,7 @@ const QUEUED: (f64, usize) = (20.0, 3);
 /// Waits for locks a second that are many.
 const CONTENTIONS: f64 = 100.0;
 /// Collections of gen 2 a second that are many.
-const FULL_COLLECTIONS: f64 = 1.0;
+pub(super) const FULL_COLLECTIONS: f64 = 1.0;
 
 /// What is wrong with a watched process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

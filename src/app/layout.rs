@@ -297,16 +297,16 @@ fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
 impl DetailLayout {
     fn new(frame: Rect, files: bool) -> Self {
         let shown = || Tab::ALL.into_iter().filter(|tab| tab.is_in_file() || !files);
-        let needs = |(length, blanks): (usize, u16)| shown().map(|tab| width(tab.titles()[length]) + 2 * blanks + 1).sum::<u16>() + 2;
+        let needs = |(length, blanks): (usize, u16)| shown().map(|tab| width(title(tab, length)) + 2 * blanks + 1).sum::<u16>() + 2;
         // The longest titles that have room, and the shortest where none have.
-        let (length, blanks) = TITLES.into_iter().find(|titles| needs(*titles) <= frame.width).unwrap_or((2, 0));
+        let (length, blanks) = TITLES.into_iter().find(|titles| needs(*titles) <= frame.width).unwrap_or((LETTERS, 0));
         let mut x = frame.x + 1 + blanks;
         let right = frame.right().saturating_sub(1);
         let tabs = Tab::ALL.map(|tab| {
             if files && !tab.is_in_file() {
                 return TabSlot { tab, place: Rect::new(x.min(right), frame.y, 0, 0), title: "" };
             }
-            let title = tab.titles()[length];
+            let title = title(tab, length);
             let width = title.len() as u16 + 2 * blanks;
             let place = Rect::new(x.min(right), frame.y, width.min(right.saturating_sub(x)), 1);
             // A line between two tabs.
@@ -314,6 +314,16 @@ impl DetailLayout {
             TabSlot { tab, place, title }
         });
         Self { frame, body: inside(frame), tabs }
+    }
+}
+
+/// In place of a title of a tab, its first two letters.
+const LETTERS: usize = 3;
+
+fn title(tab: Tab, length: usize) -> &'static str {
+    match tab.titles() {
+        [.., short] if length == LETTERS => &short[..2],
+        titles => titles[length],
     }
 }
 

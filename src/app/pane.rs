@@ -42,6 +42,8 @@ pub enum Tab {
     Jit,
     /// Assemblies that are loaded.
     Assemblies,
+    /// Why it is slow: possible causes, the worst first.
+    Slowdown,
     /// What was and is being done, to all processes.
     Jobs,
 }
@@ -61,7 +63,7 @@ pub enum Content {
 
 impl Tab {
     /// All tabs, left to right.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Overview,
         Self::Environment,
         Self::Trace,
@@ -75,6 +77,7 @@ impl Tab {
         Self::Logs,
         Self::Jit,
         Self::Assemblies,
+        Self::Slowdown,
         Self::Jobs,
     ];
 
@@ -94,6 +97,7 @@ impl Tab {
             Self::Logs => ["Logs", "Logs", "Log"],
             Self::Jit => ["JIT"; 3],
             Self::Assemblies => ["Assemblies", "Asm", "Asm"],
+            Self::Slowdown => ["Why slow", "Why", "Why"],
             Self::Jobs => ["Jobs"; 3],
         }
     }
@@ -123,7 +127,8 @@ impl Tab {
             | Self::Http
             | Self::Logs
             | Self::Jit
-            | Self::Assemblies => Content::Recording,
+            | Self::Assemblies
+            | Self::Slowdown => Content::Recording,
             Self::Environment | Self::Jobs => Content::List,
         }
     }

@@ -15,6 +15,8 @@ const KEPT: usize = 100;
 pub struct Tracked {
     /// What was heard.
     pub value: Recording,
+    /// How long it is recorded, where that is limited.
+    pub limit: Option<Duration>,
     /// When it began.
     pub began: Duration,
     /// When that was heard.
@@ -41,8 +43,8 @@ pub(super) enum Change {
 }
 
 impl Tracked {
-    fn new(value: Recording, now: Duration) -> Self {
-        Self { value, began: now, heard: now, reading: Answer::Here(()) }
+    fn new(value: Recording, limit: Option<Duration>, now: Duration) -> Self {
+        Self { value, limit, began: now, heard: now, reading: Answer::Here(()) }
     }
 
     /// The file that its analysis can be read from; `None` while it is not over, and where it has none.
@@ -133,21 +135,21 @@ impl Recordings {
         RecordingId(self.last)
     }
 
-    pub(super) fn begin(&mut self, value: Recording, now: Duration) {
+    pub(super) fn begin(&mut self, value: Recording, limit: Option<Duration>, now: Duration) {
         let over = self.all.iter().filter(|tracked| !tracked.is_active()).count();
         if over >= KEPT
             && let Some(oldest) = self.all.iter().position(|tracked| !tracked.is_active())
         {
             self.all.remove(oldest);
         }
-        self.all.push(Tracked::new(value, now));
+        self.all.push(Tracked::new(value, limit, now));
         self.thaw_last();
     }
 
     /// Puts what was read of a file in the place of what was read of it before.
     pub(super) fn put(&mut self, value: Recording, now: Duration) {
         self.all.retain(|tracked| tracked.value.id != value.id);
-        self.all.push(Tracked::new(value, now));
+        self.all.push(Tracked::new(value, None, now));
     }
 
     /// Takes in a snapshot. A life goes only forward: what is older than what is known is dropped.

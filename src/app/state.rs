@@ -268,6 +268,7 @@ impl State {
                 (Focus::Detail, Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies) => {
                     Context::Rows
                 }
+                (Focus::Detail, Tab::Slowdown) => Context::Slowdown,
                 (Focus::Detail, Tab::Jobs) => Context::Jobs,
             },
         }

@@ -8,6 +8,8 @@ use super::profile::{Profile, UnknownProfile, profile};
 use super::spec::{format_keywords, format_provider, parse_provider, parse_runtime_keywords};
 use crate::ipc::{Invalid, Level, Provider, Providers, Rundown, SessionConfig};
 
+/// The profile that tells why a process is slow.
+pub const SLOW: &str = "slow";
 /// What is taken when nothing is asked for, as by dotnet-trace.
 pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread-time"];
 

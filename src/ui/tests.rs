@@ -134,6 +134,7 @@ fn every_view_of_a_recording_has_its_pictures() {
         "requests",
         "compilation",
         "assemblies",
+        "slow",
         "nothing-more",
         "not-recorded",
         "nothing-yet",

@@ -41,6 +41,7 @@ mod salvage;
 mod second_user;
 mod secrets;
 mod signals;
+mod slowdown;
 mod table;
 mod terminal;
 mod tools;

@@ -429,7 +429,7 @@ fn the_dashboard_serves_as_well() {
         let start = |arguments: &[&str]| traced.dn_top(arguments).screen(120, 40);
         let refused = start(&["--readonly"]);
         refused.wait_for("COMMAND");
-        refused.keys("F");
+        refused.keys("K");
         refused.wait_for("dn-top was started with --readonly");
         let mut screen = start(&["--watch", "never"]);
         screen.wait_for("COMMAND");
@@ -440,7 +440,7 @@ fn the_dashboard_serves_as_well() {
         let (recording, file) = traced.record("served", &config);
         screen.wait_for("perfetto 1 session ");
         program.carry_out("throw 3");
-        screen.keys("F");
+        screen.keys("K");
         screen.wait_for(&format!(" records known ({})", program.pid()));
         screen.keys(ESC);
         send(recording.id(), Signal::INT);

@@ -96,6 +96,8 @@ pub enum Action {
     Mark,
     /// Show the whole file.
     Whole,
+    /// Find out why a process is slow.
+    WhySlow,
     /// Start recording, or stop it.
     Trace,
     /// Choose what to record.
@@ -211,6 +213,9 @@ impl Group {
     }
 }
 
+/// Why an action is refused that changes a process.
+const READONLY: &str = "dn-top was started with --readonly: it changes nothing.";
+
 /// A line of the action table.
 #[derive(Debug)]
 pub struct Entry {
@@ -250,7 +255,7 @@ impl Entry {
     /// Whether this is possible now.
     pub fn status(&self, state: &State) -> Status {
         if self.changes && state.options.readonly {
-            return Status::Refused("dn-top was started with --readonly: it changes nothing.".to_owned());
+            return Status::Refused(READONLY.to_owned());
         }
         (self.valid)(state)
     }

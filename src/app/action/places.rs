@@ -21,6 +21,8 @@ pub enum Context {
     Counters,
     /// A list of what is in a recording: collections, exceptions, threads, requests, log messages, compiled methods, assemblies.
     Rows,
+    /// Why a process is slow.
+    Slowdown,
     /// Jobs.
     Jobs,
     /// A line of text for a filter or a search.
@@ -44,8 +46,8 @@ pub enum Context {
 impl Context {
     /// Whether the keys go to one of the two panes.
     pub fn is_pane(self) -> bool {
-        use Context::{Counters, Environment, Events, Flame, Jobs, List, Methods, Overview, Rows, Trace};
-        matches!(self, List | Overview | Environment | Trace | Methods | Flame | Events | Counters | Rows | Jobs)
+        use Context::{Counters, Environment, Events, Flame, Jobs, List, Methods, Overview, Rows, Slowdown, Trace};
+        matches!(self, List | Overview | Environment | Trace | Methods | Flame | Events | Counters | Rows | Slowdown | Jobs)
     }
 
     /// Whether letters are text here, not keys.
@@ -88,14 +90,15 @@ pub(super) const METHODS: Places = Places::of(&[Context::Methods]).and(FLAME);
 pub(super) const EVENTS: Places = Places::of(&[Context::Events]);
 pub(super) const COUNTERS: Places = Places::of(&[Context::Counters]);
 pub(super) const ROWS: Places = Places::of(&[Context::Rows]);
-pub(super) const ANALYSES: Places = Places::of(&[Context::Methods]).and(EVENTS).and(COUNTERS).and(ROWS);
+pub(super) const SLOWDOWN: Places = Places::of(&[Context::Slowdown]);
+pub(super) const ANALYSES: Places = Places::of(&[Context::Methods]).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN);
 /// Where arrows to the sides are for nothing else.
 pub(super) const PLAIN_DETAIL: Places = OVERVIEW.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(JOBS);
 pub(super) const DETAIL: Places = PLAIN_DETAIL.and(FLAME);
 pub(super) const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
 pub(super) const PANES: Places = LIST.and(DETAIL);
 /// Methods have another use for its key.
-pub(super) const WATCH: Places = LIST.and(OVERVIEW).and(ENVIRONMENT).and(TRACE).and(EVENTS).and(COUNTERS).and(ROWS).and(JOBS);
+pub(super) const WATCH: Places = LIST.and(OVERVIEW).and(ENVIRONMENT).and(TRACE).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(JOBS);
 pub(super) const LINE: Places = Places::of(&[Context::Line]);
 pub(super) const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
 pub(super) const PICK_MANY: Places = Places::of(&[Context::PickMany]);
@@ -106,6 +109,6 @@ pub(super) const READER: Places = Places::of(&[Context::Reader]);
 pub(super) const ENDING: Places = Places::of(&[Context::Ending]);
 pub(super) const LISTS: Places = PICK.and(PALETTE);
 /// Tabs whose lists have a filter.
-pub(super) const LISTED: Places = ENVIRONMENT.and(METHODS).and(EVENTS).and(COUNTERS).and(ROWS).and(JOBS);
+pub(super) const LISTED: Places = ENVIRONMENT.and(METHODS).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(JOBS);
 pub(super) const PAGED: Places = PANES.and(LISTS).and(READER).and(LINE);
 pub(super) const EVERYWHERE: Places = PANES.and(LINE).and(PICK).and(FORM).and(FORM_TEXT).and(PALETTE).and(READER).and(ENDING);

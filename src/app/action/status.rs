@@ -84,6 +84,15 @@ pub(super) fn attachable_tagged(state: &State) -> Status {
     each_tagged(state).unwrap_or_else(|| attachable(state))
 }
 
+/// Of a file, it is only shown.
+pub(super) fn why_slow(state: &State) -> Status {
+    match state.shows_files() {
+        true => Status::Ready,
+        false if state.options.readonly => refused(super::READONLY),
+        false => attachable(state),
+    }
+}
+
 pub(in crate::app) fn trace(state: &State) -> Status {
     match state.selected() {
         Some(row) if !state.shows_files() && state.recordings.is_recording(row.process.key) => stop(state, row),
@@ -291,7 +300,7 @@ impl State {
             Context::Methods | Context::Flame => self.has_samples() && self.views.sampling.shape != Shape::Threads,
             Context::Events => self.analysis().is_some(),
             Context::Counters => is_watched(self) || self.counters().is_some_and(|snapshot| !snapshot.counters.is_empty()),
-            Context::Rows | Context::Environment | Context::Jobs => {
+            Context::Rows | Context::Slowdown | Context::Environment | Context::Jobs => {
                 self.view_of(self.tab).is_some_and(|view| !view.list.is_empty() || !self.views.filter(self.tab).as_str().is_empty())
             }
             _ => true,

@@ -6,7 +6,7 @@ use super::Run::{Ask, Digit, Do};
 use super::key::char;
 use super::places::{
     COUNTERS, DETAIL, ENDING, ENVIRONMENT, EVENTS, EVERYWHERE, FLAME, FORM, FORM_TEXT, JOBS, LINE, LIST, LISTED, LISTS, METHODS, OVERVIEW,
-    PAGED, PALETTE, PANES, PICK, PICK_MANY, PLAIN_PANES, READER, ROWS, TRACE, WATCH,
+    PAGED, PALETTE, PANES, PICK, PICK_MANY, PLAIN_PANES, READER, ROWS, SLOWDOWN, TRACE, WATCH,
 };
 use super::{Action, Entry, Key, acts, details, dialogs, files, moves, program, status, table};
 use crate::app::cursor::Step;
@@ -33,10 +33,14 @@ const END: Key = Key::Plain(KeyCode::End);
 /// The grammar of every filter.
 const FILTER: &str = "Filter rows: words, !excluded words, column:word.";
 
+const WHY_SLOW: &str = "Why is it slow: record 30 s and list the causes, the worst first.";
+
 /// Every action: its keys, its words, where and when it is valid, and what it does. An action may stand here more than once, with other words and
 /// another handler in another place.
 pub static TABLE: &[Entry] = &[
     // What is done to or with a process.
+    acts(Action::WhySlow, &[char('F')], "why slow", WHY_SLOW, LIST, Ask(process::why_slow)).hint(89).when(status::why_slow),
+    acts(Action::WhySlow, &[char('F')], "why slow", WHY_SLOW, DETAIL, Ask(process::why_slow)).hint(58).when(status::why_slow),
     acts(Action::Trace, &[char('t')], "trace", "Start or stop recording with the last profiles.", PANES, Ask(tagged::toggle_trace))
         .hint(90)
         .changing()
@@ -72,7 +76,7 @@ pub static TABLE: &[Entry] = &[
         .hint(66)
         .changing()
         .when(status::watch_all),
-    acts(Action::Dump, &[char('d')], "dump", "Write a core dump.", PANES, Do(panes::dump)).hint(80).changing().when(status::dump),
+    acts(Action::Dump, &[char('d')], "dump", "Write a core dump.", PANES, Do(panes::dump)).hint(68).changing().when(status::dump),
     acts(Action::PerfMap, &[char('p')], "perf map", "Turn the perf map on or off.", PANES, Do(panes::perf_map))
         .hint(70)
         .changing()
@@ -138,7 +142,7 @@ pub static TABLE: &[Entry] = &[
         .changing()
         .when(status::live),
     acts(Action::Port, &[char('P')], "port", "Serve or close a diagnostic port.", PANES, Do(panes::port)).changing().when(status::live),
-    acts(Action::Producer, &[char('F')], "perfetto", "Serve events to Perfetto's tracing service, or stop.", PANES, Do(panes::producer))
+    acts(Action::Producer, &[char('K')], "perfetto", "Serve events to Perfetto's tracing service, or stop.", PANES, Do(panes::producer))
         .changing()
         .when(status::live),
     acts(Action::CleanUp, &[char('C')], "clean up", "Remove stale sockets of killed processes.", PANES, Do(panes::clean_up))
@@ -243,6 +247,9 @@ pub static TABLE: &[Entry] = &[
         .hint(99)
         .changing()
         .when(status::record_tab),
+    details(Action::Open, &[ENTER], "open", "Open the tab of the selected cause.", SLOWDOWN, Do(State::open_cause))
+        .hint(84)
+        .when(status::recorded),
     details(Action::Open, &[ENTER], "go to", "Go to the process, or show the output of a program.", JOBS, Do(panes::open_job))
         .hint(80)
         .when(status::jobs),

@@ -1,6 +1,7 @@
 //! The profile picker.
 
-use crate::clr::profiles;
+use crate::app::cursor::Cursor;
+use crate::clr::{SLOW, profiles};
 
 use super::{ListState, Subject};
 
@@ -17,7 +18,9 @@ pub struct Picker {
 
 impl Picker {
     pub(in crate::app) fn new(subject: Subject, chosen: &[String]) -> Self {
-        Self { subject, list: ListState::default(), chosen: profiles().iter().map(|profile| chosen.contains(&profile.name)).collect() }
+        let chosen: Vec<bool> = profiles().iter().map(|profile| chosen.contains(&profile.name)).collect();
+        let first = chosen.iter().position(|chosen| *chosen).unwrap_or(0);
+        Self { subject, list: ListState { cursor: Cursor::at(first), ..ListState::default() }, chosen }
     }
 
     pub(in crate::app) fn toggle(&mut self, item: usize) {
@@ -26,10 +29,14 @@ impl Picker {
         }
     }
 
-    /// The chosen profiles; the selected one where none is.
+    /// The chosen profiles; the selected one where none is, and where it answers a question by itself.
     pub(in crate::app) fn names(&self, selected: usize) -> Vec<String> {
         let named = |index: usize| profiles().get(index).map(|profile| profile.name.clone());
         let chosen: Vec<_> = (0..self.chosen.len()).filter(|&index| self.chosen[index]).filter_map(named).collect();
-        if chosen.is_empty() { named(selected).into_iter().collect() } else { chosen }
+        if chosen.is_empty() || profiles().get(selected).is_some_and(|profile| profile.name == SLOW) {
+            named(selected).into_iter().collect()
+        } else {
+            chosen
+        }
     }
 }

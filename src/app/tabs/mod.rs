@@ -19,6 +19,7 @@ mod logs;
 mod look;
 mod methods;
 mod overview;
+mod slowdown;
 mod threads;
 mod view;
 
@@ -67,6 +68,7 @@ impl State {
             Tab::Logs => logs::view(look()?),
             Tab::Jit => jit::view(look()?),
             Tab::Assemblies => assemblies::view(look()?),
+            Tab::Slowdown => slowdown::view(look()?),
         };
         let found = look().map(|look| findings(&look.analysis.snapshot, look.over())).unwrap_or_default();
         Some(View { findings: found.into_iter().filter(|finding| finding.tab == tab).collect(), ..view })

@@ -13,6 +13,7 @@ use crate::app::dialog::{
 use crate::app::help::help;
 use crate::app::state::{Line, Typing};
 use crate::app::{Effect, State};
+use crate::clr::SLOW;
 use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
 use crate::model::TraceOptions;
 
@@ -46,7 +47,11 @@ pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
             None => Vec::new(),
         },
         Some(Overlay::Profiles(picker)) => {
-            let order = TraceOptions::of_profiles(&picker.names(picked));
+            let profiles = picker.names(picked);
+            if profiles == [SLOW] && state.tagged().is_empty() {
+                return process::why_slow(state);
+            }
+            let order = TraceOptions::of_profiles(&profiles);
             tagged::start_trace(state, picker.subject, order)
         }
         Some(Overlay::Choose(chooser)) => {

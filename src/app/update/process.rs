@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::app::dialog::{Change, ControlRequest, ExportRequest, Form, Overlay, Program, Served, Subject};
 use crate::app::list::Row;
 use crate::app::toast::Level;
-use crate::app::{Effect, Job, JobKind, OutputView, Producer, State, Tab, Ticket};
+use crate::app::{Effect, Focus, Job, JobKind, OutputView, Producer, State, Tab, Ticket, Tracked};
+use crate::clr::SLOW;
 use crate::ipc::{DumpRequest, PerfMapKind};
 use crate::model::{
     Process, ProcessKey, Recording, RecordingId, RunState, SafeText, Scheduling, TraceOptions, file_stem, shown_command_line,
@@ -36,6 +38,27 @@ pub(in crate::app) fn record_tab(state: &mut State) -> Vec<Effect> {
     effects
 }
 
+/// How long it is recorded to find out why a process is slow.
+const SLOW_TIME: Duration = Duration::from_secs(30);
+
+/// Records what tells why the selected process is slow, and shows it; a recording for that which goes on is only shown.
+pub(in crate::app) fn why_slow(state: &mut State) -> Vec<Effect> {
+    let Some(subject) = state.selected_subject() else { return Vec::new() };
+    let is_running = |tracked: &&Tracked| tracked.is_stoppable() && tracked.value.what == [SLOW];
+    let running = state.recordings.of(subject.key).find(is_running).map(|tracked| tracked.value.id);
+    let mut effects = Vec::new();
+    if running.is_some() {
+        state.chosen = running;
+    } else if !state.shows_files() {
+        let usual = state.last_profiles.clone();
+        let options = TraceOptions { duration: Some(SLOW_TIME), ..TraceOptions::of_profiles(&[SLOW.to_owned()]) };
+        effects = start_trace(state, subject, options);
+        state.last_profiles = usual;
+    }
+    (state.tab, state.focus) = (Tab::Slowdown, Focus::Detail);
+    effects
+}
+
 /// Starts to record a process.
 pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, order: TraceOptions) -> Vec<Effect> {
     let id = state.recordings.next_id();
@@ -43,7 +66,7 @@ pub(in crate::app) fn start_trace(state: &mut State, subject: Subject, order: Tr
     let kernel = order.user_events().ok().flatten().map(|(_, kernel)| kernel);
     let scheduling = order.scheduling.then_some(Scheduling::Waiting);
     let recording = Recording { kernel, scheduling, ..Recording::starting(id, subject.key, subject.name, what, PathBuf::new()) };
-    state.recordings.begin(recording, state.now.elapsed);
+    state.recordings.begin(recording, order.duration, state.now.elapsed);
     state.chosen = Some(id);
     state.tab = Tab::Trace;
     if !order.profiles.is_empty() {
@@ -200,7 +223,7 @@ pub(in crate::app) fn launched(state: &mut State, ticket: Ticket, recording: Rec
     let subject = Subject { key: recording.key, name: recording.name.clone() };
     state.say(Level::Info, format!("{subject} starts and is recorded."));
     state.jobs.identify(ticket, subject);
-    state.recordings.begin(recording, state.now.elapsed);
+    state.recordings.begin(recording, None, state.now.elapsed);
     mark_recordings(state);
     vec![Effect::Refresh]
 }

@@ -54,6 +54,11 @@ impl GcReason {
         NAMES.get(self.0 as usize).copied().unwrap_or("Unknown")
     }
 
+    /// Whether large objects were allocated.
+    pub fn is_large(self) -> bool {
+        matches!(self.0, 4 | 6)
+    }
+
     /// Whether the program asked for it.
     pub fn is_induced(self) -> bool {
         matches!(self.0, 1 | 7 | 9 | 10 | 17)

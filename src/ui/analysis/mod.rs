@@ -70,7 +70,9 @@ pub(in crate::ui) fn no_recording(canvas: &mut Canvas<'_>, state: &State, area: 
     canvas.text(area.x, area.y, area.width, "No recording of this process.", theme.text);
     let of_tab = state.profiles_of_open_tab().join(" + ");
     let enter = (!of_tab.is_empty()).then_some(("Enter", of_tab.as_str()));
-    let lines = [("t", profiles.as_str()), ("T", "choose what to record"), ("O", "filters, limits, when to stop, flight recorder")];
+    let why = "why is it slow: records 30 s and lists the causes";
+    let lines =
+        [("F", why), ("t", profiles.as_str()), ("T", "choose what to record"), ("O", "filters, limits, when to stop, flight recorder")];
     for ((key, what), y) in enter.into_iter().chain(lines).zip((area.y + 2)..area.bottom()) {
         canvas.pieces(area.x, y, area.width, &[(key, theme.key), ("  ", theme.text), (what, theme.dim)]);
     }

@@ -16,7 +16,7 @@ use super::analysis::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> TestApp);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 77] = [
+pub(crate) const SCENES: [Scene; 78] = [
     ("first", |w, h| TestApp::new(w, h)),
     ("none", none),
     ("table", TestApp::populated),
@@ -54,7 +54,7 @@ pub(crate) const SCENES: [Scene; 77] = [
     ("run-output", ran),
     ("port", |w, h| keyed(w, h, "P")),
     ("close-port", close_port),
-    ("producer", |w, h| keyed(w, h, "F")),
+    ("producer", |w, h| keyed(w, h, "K")),
     ("served", served),
     ("flight", flight),
     ("copy", |w, h| keyed(w, h, "y")),
@@ -79,10 +79,11 @@ pub(crate) const SCENES: [Scene; 77] = [
     ("logs", |w, h| analysed(w, h, "9⇥⇥↓↓")),
     ("requests", |w, h| analysed(w, h, "9⇥")),
     ("compilation", |w, h| analysed(w, h, "9⇥⇥⇥↓")),
-    ("assemblies", |w, h| analysed(w, h, "0⇤")),
+    ("assemblies", |w, h| analysed(w, h, "0⇤⇤")),
+    ("slow", |w, h| analysed(w, h, "0⇤")),
     ("nothing-more", |w, h| {
         let mut app = not_recorded(w, h);
-        app.press("0⇤");
+        app.press("0⇤⇤");
         app
     }),
     ("not-recorded", not_recorded),
@@ -302,7 +303,7 @@ fn served(width: u16, height: u16) -> TestApp {
         report(ProducerReport::Progress { instance: 2, packets: PacketCounts { packets: 456, bytes: 9_100, dropped: 0 } });
     }
     app.wait(20_000);
-    app.press("F");
+    app.press("K");
     app
 }
 

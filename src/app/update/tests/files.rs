@@ -82,7 +82,7 @@ fn nothing_is_done_to_a_process_that_is_not_there() {
         assert!(app.state.overlay.is_none() && app.said_last().contains("not a process"), "{key}");
     }
     let mut seen = Vec::new();
-    for _ in 0..11 {
+    for _ in 0..12 {
         seen.push(app.state.tab);
         app.press("⇥");
     }

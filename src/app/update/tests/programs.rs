@@ -135,7 +135,7 @@ fn stale_sockets_are_removed_after_a_question() {
 #[test]
 fn perfettos_tracing_service_is_served_and_how_that_goes_is_shown() {
     let mut app = alone("9.0.0");
-    app.press("F");
+    app.press("K");
     type_text(&mut app, "Web, 43");
     app.press("⇥⌃u");
     type_text(&mut app, "none-such");
@@ -149,7 +149,7 @@ fn perfettos_tracing_service_is_served_and_how_that_goes_is_shown() {
     assert_eq!((targets.join("|"), profiles.join("|")), ("Web|43".to_owned(), "gc-collect".to_owned()));
     let report = |app: &mut TestApp, report| app.send(Msg::Producer { ticket: *ticket, report });
     // The same key shows how it goes, while that changes.
-    app.press("F");
+    app.press("K");
     let shown = |app: &TestApp| form(app).effects().join(" ");
     assert_eq!(shown(&app), "Connecting to the tracing service. No session has recorded the data source dotnet so far.");
     report(&mut app, ProducerReport::Waiting("no \u{1b}service".into()));

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use crate::app::test_app::{TestApp, recording};
-use crate::app::{Effect, Msg, Tab};
+use crate::app::test_app::{TestApp, fleet, options, recording};
+use crate::app::{Effect, Focus, Msg, Options, Tab};
 use crate::model::{FileContents, Outcome, Phase, ProcessKey, Recording, RecordingId, StoppedBy, TraceOptions};
 use crate::ui::tests::analysis::scripted;
 
@@ -47,14 +47,41 @@ fn abandoning_is_for_what_is_stopping() {
     assert!(!app.take_effects().iter().any(|effect| matches!(effect, Effect::AbandonTrace { .. })));
 }
 
+/// One key, or the first profile by itself.
+#[test]
+fn a_recording_that_tells_why_it_is_slow_stops_by_itself() {
+    for keys in ["F", "T↑⏎", "⏎8F"] {
+        let mut app = TestApp::populated(120, 40);
+        app.press(keys);
+        let slow = TraceOptions { duration: Some(Duration::from_secs(30)), ..TraceOptions::of_profiles(&["slow".to_owned()]) };
+        assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, order: Box::new(slow) }], "{keys}");
+        assert_eq!((app.state.tab, app.state.focus), (Tab::Slowdown, Focus::Detail));
+        // While it goes on it is shown, and after that there is another.
+        app.press("1F");
+        assert!(app.take_effects().is_empty() && app.state.tab == Tab::Slowdown, "{keys}");
+        let what = vec!["slow".to_owned()];
+        let analysis = Some(scripted());
+        app.send(Msg::Recording(Box::new(Recording { what, analysis, ..recording(1, 5, Phase::Recording) })));
+        // Enter opens the tab of the selected cause.
+        app.press("⏎");
+        assert_eq!(app.state.tab, Tab::Gc, "{keys}");
+        // What is recorded otherwise stays what it was.
+        assert_eq!(app.state.profiles(), crate::clr::DEFAULT_PROFILES);
+    }
+    let mut app = TestApp::with(Options { readonly: true, ..options() }, 120, 40);
+    app.send(Msg::Processes(fleet()));
+    app.press("F");
+    assert!(app.take_effects().is_empty() && app.said_last().contains("--readonly"));
+}
+
 #[test]
 fn profiles_are_chosen_and_remembered() {
     let mut app = TestApp::populated(120, 40);
     app.press("T ␣↓␣↓␣⏎");
-    let profiles = vec![crate::clr::profiles()[2].name.clone()];
+    let profiles = vec![crate::clr::profiles()[3].name.clone()];
     assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(1), key: KEY, order: order(&profiles) }]);
     // Another of the same process, and with none chosen the one that is pointed at.
-    app.press("T ↓↓␣ G⏎");
+    app.press("T ␣ G⏎");
     let other = vec![crate::clr::profiles().last().unwrap().name.clone()];
     assert_eq!(app.take_effects(), [Effect::StartTrace { id: RecordingId(2), key: KEY, order: order(&other) }]);
     assert_eq!(app.state.recordings.active(), 2);

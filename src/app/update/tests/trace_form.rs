@@ -244,7 +244,7 @@ fn what_is_offered_is_typed_with_one_key() {
     assert!(form(&app).questions[1].complaint.is_none());
     // The picker leads there with what is chosen in it.
     app.press("⎋T␣↓␣↓␣ O");
-    assert!(form(&app).command_line().unwrap().starts_with(&format!("dn-top trace 42 --profile {}", crate::clr::profiles()[2].name)));
+    assert!(form(&app).command_line().unwrap().starts_with(&format!("dn-top trace 42 --profile {}", crate::clr::profiles()[3].name)));
 }
 
 /// A flight recorder that is saved is followed by another before it ends.
@@ -288,7 +288,7 @@ fn a_provider_is_chosen_from_lists_by_who_does_not_know_how_it_is_written() {
         ("⇥tpl⌃p⏎⎋", 1, "System.Threading.Tasks.TplEventSource:"),
         ("⇥Microsoft-Windows-DotNETRuntime:gc+exc⌃p↓⏎⏎", 1, "Microsoft-Windows-DotNETRuntime:gc+exception:informational"),
         ("⇥⌃p⎋", 1, ""),
-        ("⌃u⌃p␣↓↓␣⏎", 0, "dotnet-common gc-collect"),
+        ("⌃u⌃p↓␣↓↓␣⏎", 0, "dotnet-common gc-collect"),
         ("⇥⇥⌃p⏎␣↓␣⏎", 2, "Microsoft-Windows-DotNETRuntime/1,2"),
     ];
     for (keys, at, text) in table {

@@ -38,7 +38,7 @@ fn the_tabs_of_a_file_are_counted_as_they_are_shown() {
     let mut app = opened(120, 40);
     app.state.focus = Focus::Detail;
     let shown: Vec<Tab> = app.state.layout().detail.unwrap().tabs.iter().filter(|slot| slot.place.width > 0).map(|slot| slot.tab).collect();
-    assert_eq!((shown[0], shown.len()), (Tab::Trace, 11));
+    assert_eq!((shown[0], shown.len()), (Tab::Trace, 12));
     for (digit, tab) in (1..).zip(&shown).take(10) {
         app.press(&(digit % 10).to_string());
         assert_eq!(app.state.tab, *tab, "{digit}");

@@ -1,0 +1,88 @@
+//! Why a process is slow: the possible causes, the worst first.
+
+use super::cell::Cell;
+use super::list::{Fit, Placed, Table};
+use super::look::Look;
+use super::view::{Head, Line, Role, Side, Sign, View};
+use crate::app::pane::Tab;
+use crate::app::slowdown::{Evidence, Slowdown, slowdowns};
+use crate::app::state::State;
+use crate::ipc::RuntimeVersion;
+use crate::model::{Percent, Stopwatch};
+
+pub(super) fn view(look: Look<'_>) -> View<'_> {
+    let (state, recording) = (look.state, &look.tracked.value);
+    let all = causes(look);
+    let mut head: Line = match all.first().filter(|worst| worst.is_problem()) {
+        Some(worst) => vec![("Slow because of: ".to_owned(), Role::Text), (worst.cause.title().to_owned(), Role::Bad)],
+        None => vec![("No cause stands out: nothing is above its threshold.".to_owned(), Role::Good)],
+    };
+    if let Some(limit) = look.tracked.limit.filter(|_| look.tracked.is_stoppable()) {
+        head.push((format!("   stops at {}", Stopwatch(limit)), Role::Dim));
+    }
+    if recording.dropped + recording.unanalysed > 0 {
+        head.push(("   events are missing: figures are too low".to_owned(), Role::Warning));
+    }
+    let files = state.shows_files();
+    let Placed { list, cursor, selected } = Table::new(all, |slowdown: &Slowdown| slowdown.cause.title().to_owned())
+        .column("", 1, Fit::Left, |slowdown| match slowdown.severity {
+            Some(_) if slowdown.is_problem() => Cell::Sign(Sign::Trouble, Role::Bad),
+            Some(_) => Cell::Sign(Sign::Yes, Role::Good),
+            None => Cell::EMPTY,
+        })
+        .column("CAUSE", 15, Fit::Left, |slowdown| {
+            let role = if slowdown.is_problem() { Role::Strong } else { Role::Text };
+            Cell::new(slowdown.cause.title(), if slowdown.severity.is_some() { role } else { Role::Dim })
+        })
+        .column("SHARE", 6, Fit::Right, |slowdown| Cell::known(slowdown.share.map(Percent), Role::Strong))
+        .column("", 10, Fit::Left, |slowdown| match slowdown.share {
+            Some(share) => Cell::Meter(vec![(share.min(1.0), if slowdown.is_problem() { Role::Bad } else { Role::Events })]),
+            None => Cell::EMPTY,
+        })
+        .column("KEY", 5, Fit::Left, move |slowdown| Cell::new(key(slowdown, files), Role::Accent))
+        .column("FOUND", 0, Fit::Left, |slowdown| {
+            Cell::new(&slowdown.text, if slowdown.severity.is_some() { Role::Text } else { Role::Dim })
+        })
+        .place(state, Tab::Slowdown);
+    let side = selected.as_ref().map(|slowdown| {
+        let role = if slowdown.is_problem() { Role::Strong } else { Role::Text };
+        let advice = format!("{}: tab {}", key(slowdown, files), slowdown.cause.tab().titles()[0]);
+        Side { wide: u16::MAX, ..Side::text(vec![vec![(slowdown.text.clone(), role)], vec![(advice, Role::Dim)]]) }
+    });
+    View {
+        head: vec![Head::Text(head)],
+        side,
+        copy: selected.map(|slowdown| ("cause", slowdown.text)),
+        ..View::new(list, cursor, "No cause matches the filter.")
+    }
+}
+
+/// The key that leads to the tab of a cause; Enter does for the selected one.
+fn key(slowdown: &Slowdown, files: bool) -> &'static str {
+    match slowdown.cause.tab().key(files) {
+        "Tab" => "Enter",
+        digit => digit,
+    }
+}
+
+fn causes(look: Look<'_>) -> Vec<Slowdown> {
+    let recording = &look.tracked.value;
+    let runtime = look.state.selected().and_then(|row| row.process.runtime.as_ref()).map(RuntimeVersion::major);
+    let elapsed = recording.elapsed;
+    slowdowns(&Evidence { analysis: look.analysis, threads: &recording.threads, elapsed, what: &recording.what, runtime })
+}
+
+impl State {
+    /// Opens the tab of the selected cause.
+    pub(in crate::app) fn open_cause(&mut self) {
+        let cause = Look::new(self).and_then(|look| {
+            let causes = causes(look);
+            let at = self.view_cursor(Tab::Slowdown);
+            let title = self.view_of(Tab::Slowdown)?.list.id(at.at);
+            causes.into_iter().find(|slowdown| slowdown.cause.title() == title)
+        });
+        if let Some(slowdown) = cause {
+            self.tab = slowdown.cause.tab();
+        }
+    }
+}
