@@ -1,11 +1,13 @@
 //! Requests to the selected process, and their answers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::{ProcessKey, SafeText, Variable};
 
 use super::Ticket;
 use super::live_threads::LiveThreads;
+use super::tabs::Stacks;
 
 /// How long a process must stay selected before requests are sent to it: moving through the table sends none.
 pub(super) const SETTLED: Duration = Duration::from_millis(250);
@@ -61,6 +63,8 @@ pub struct Details {
     pub(super) revealed: Vec<bool>,
     /// How far the facts are scrolled.
     pub scroll: usize,
+    /// The stacks of its threads, when that was last asked.
+    pub(super) stacks: Answer<Arc<Stacks>>,
     /// Its threads.
     pub(super) threads: LiveThreads,
 }

@@ -27,6 +27,13 @@ pub enum Effect {
         /// To be sent back.
         ticket: Ticket,
     },
+    /// Sample all threads of a process once. Answer: `Msg::Stacks`.
+    SampleStacks {
+        /// Which process.
+        key: ProcessKey,
+        /// To be sent back.
+        ticket: Ticket,
+    },
     /// Look at what is missing for events of a process to go to tracepoints of the kernel. Answer: `Msg::TracepointsMissing`.
     LookAtTracepoints {
         /// Which process.

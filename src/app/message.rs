@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::Offset;
 
 use super::StaleSockets;
+use super::tabs::Stacks;
 use crate::analysis::CountersSnapshot;
 use crate::model::{FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, ThreadUse, Variable};
 
@@ -62,6 +63,13 @@ pub enum Msg {
         ticket: Ticket,
         /// The threads.
         threads: Vec<ThreadUse>,
+    },
+    /// What every thread of a process does.
+    Stacks {
+        /// The question.
+        ticket: Ticket,
+        /// The stacks, or a sentence that says why there are none.
+        result: Result<Arc<Stacks>, SafeText>,
     },
     /// How many sockets killed processes left behind. None of them is among the processes.
     StaleSockets(StaleSockets),

@@ -44,6 +44,8 @@ pub enum Tab {
     Assemblies,
     /// Why it is slow: possible causes, the worst first.
     Slowdown,
+    /// What every thread does at one moment.
+    Stacks,
     /// What was and is being done, to all processes.
     Jobs,
 }
@@ -63,7 +65,7 @@ pub enum Content {
 
 impl Tab {
     /// All tabs, left to right.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Overview,
         Self::Environment,
         Self::Trace,
@@ -78,6 +80,7 @@ impl Tab {
         Self::Jit,
         Self::Assemblies,
         Self::Slowdown,
+        Self::Stacks,
         Self::Jobs,
     ];
 
@@ -97,7 +100,8 @@ impl Tab {
             Self::Logs => ["Logs", "Logs", "Log"],
             Self::Jit => ["JIT"; 3],
             Self::Assemblies => ["Assemblies", "Asm", "Asm"],
-            Self::Slowdown => ["Why slow", "Why", "Why"],
+            Self::Slowdown => ["Slow?", "Slow?", "Why"],
+            Self::Stacks => ["Stacks", "Stacks", "Stk"],
             Self::Jobs => ["Jobs"; 3],
         }
     }
@@ -129,7 +133,7 @@ impl Tab {
             | Self::Jit
             | Self::Assemblies
             | Self::Slowdown => Content::Recording,
-            Self::Environment | Self::Jobs => Content::List,
+            Self::Environment | Self::Stacks | Self::Jobs => Content::List,
         }
     }
 
@@ -159,7 +163,7 @@ impl Tab {
 
     /// Whether a recorded file has something for it.
     pub fn is_in_file(self) -> bool {
-        !matches!(self, Self::Overview | Self::Environment | Self::Jobs)
+        !matches!(self, Self::Overview | Self::Environment | Self::Stacks | Self::Jobs)
     }
 
     /// The tab to the right, or to the left, round the ends.

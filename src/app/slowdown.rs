@@ -350,7 +350,7 @@ fn is_own_frame(frame: &ProfileFrame) -> bool {
 }
 
 /// Whether a method is not part of .NET itself.
-fn is_own(method: &str) -> bool {
+pub(super) fn is_own(method: &str) -> bool {
     const LIBRARY: [&str; 6] = ["System.", "Microsoft.", "Internal.", "Interop", "dynamicClass.", "0x"];
     !LIBRARY.iter().any(|start| method.starts_with(start))
 }

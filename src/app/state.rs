@@ -265,9 +265,10 @@ impl State {
                 (Focus::Detail, Tab::Methods) => Context::Methods,
                 (Focus::Detail, Tab::Events) => Context::Events,
                 (Focus::Detail, Tab::Counters) => Context::Counters,
-                (Focus::Detail, Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies) => {
-                    Context::Rows
-                }
+                (
+                    Focus::Detail,
+                    Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies | Tab::Stacks,
+                ) => Context::Rows,
                 (Focus::Detail, Tab::Slowdown) => Context::Slowdown,
                 (Focus::Detail, Tab::Jobs) => Context::Jobs,
             },

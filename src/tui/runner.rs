@@ -16,6 +16,7 @@ use super::launch::{self, LaunchRequest};
 use super::producer::Producer;
 use super::recordings::Recordings;
 use super::watches::Watches;
+use crate::app::tabs::Stacks;
 use crate::app::{Clipboard, Effect, JobResult, Msg};
 use crate::ipc::Command;
 use crate::model::{Process, ProcessKey, Recording, RecordingId, SafeText, TraceOptions, Variable};
@@ -106,6 +107,13 @@ impl Runner {
             Effect::ListThreads { key, ticket } => self.ask(key, move |asked| async move {
                 let list = move || asked.map(|(client, _)| client.thread_times(MOST_THREADS)).unwrap_or_default();
                 Msg::Threads { ticket, threads: tokio::task::spawn_blocking(list).await.unwrap_or_default() }
+            }),
+            Effect::SampleStacks { key, ticket } => self.ask(key, move |asked| async move {
+                let result = match asked {
+                    Ok((client, _)) => session::thread_stacks(&client).await.map(stacks).map_err(|error| SafeText::from(error.to_string())),
+                    Err(gone) => Err(gone.into()),
+                };
+                Msg::Stacks { ticket, result }
             }),
             Effect::StartTrace { id, key, order } => {
                 if let Err(reason) = self.start_trace(id, key, *order) {
@@ -304,6 +312,12 @@ impl Runner {
         });
         ForTerminal::Nothing
     }
+}
+
+fn stacks(sampled: session::ThreadStacks) -> Arc<Stacks> {
+    let session::ThreadStacks { groups, names, ended } = sampled;
+    let trouble = ended.err().map(|why| format!("Some method names may be missing: {why}.").into());
+    Arc::new(Stacks { groups, names: names.into_iter().collect(), trouble })
 }
 
 /// Sends a command that changes the process, with what is in the file where it takes any.

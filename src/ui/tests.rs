@@ -135,6 +135,7 @@ fn every_view_of_a_recording_has_its_pictures() {
         "compilation",
         "assemblies",
         "slow",
+        "stacks",
         "nothing-more",
         "not-recorded",
         "nothing-yet",

@@ -42,6 +42,7 @@ mod second_user;
 mod secrets;
 mod signals;
 mod slowdown;
+mod stacks;
 mod table;
 mod terminal;
 mod tools;

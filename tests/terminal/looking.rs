@@ -69,7 +69,7 @@ fn the_details_have_their_keys() {
         (RIGHT, "No recording of this process"),
         ("9", "This process is not watched"),
         ("0", "No jobs yet"),
-        (LEFT, "No recording of this process"),
+        (LEFT, "D: what is every thread doing now?"),
         ("3", "No recording of this process"),
         (BACK_TAB, "ConnectionStrings__Orders"),
         ("1", "Capabilities"),

@@ -98,6 +98,8 @@ pub enum Action {
     Whole,
     /// Find out why a process is slow.
     WhySlow,
+    /// Sample all threads once.
+    Stacks,
     /// Start recording, or stop it.
     Trace,
     /// Choose what to record.

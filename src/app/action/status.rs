@@ -1,5 +1,6 @@
 //! Which actions are possible now, and why the others are not.
 
+use crate::app::details::Answer;
 use crate::app::dialog::{Change, Overlay};
 use crate::app::list::Row;
 use crate::app::toast::Level;
@@ -82,6 +83,17 @@ pub(super) fn watch_tagged(state: &State) -> Status {
 
 pub(super) fn attachable_tagged(state: &State) -> Status {
     each_tagged(state).unwrap_or_else(|| attachable(state))
+}
+
+pub(super) fn stacks(state: &State) -> Status {
+    of_process(state, |row| {
+        let process = &row.process;
+        match &state.details.stacks {
+            _ if process.native_aot => Some(refused(format!("{}: {}.", process.name, NativeAotGap::Samples.words(process.key.pid)))),
+            Answer::Asked(_) => Some(Status::Idle),
+            _ => None,
+        }
+    })
 }
 
 /// Of a file, it is only shown.

@@ -151,6 +151,10 @@ pub static TABLE: &[Entry] = &[
     acts(Action::Environment, &[char('e')], "environment", "Show the environment; secrets are masked.", PANES, Do(panes::environment))
         .hint(50)
         .when(status::environment),
+    acts(Action::Stacks, &[char('D')], "stacks", "Show what every thread is doing now; again: refresh.", PANES, Ask(panes::stacks))
+        .hint(48)
+        .changing()
+        .when(status::stacks),
     acts(Action::Copy, &[char('y')], "copy", "Copy the PID, command line, a path or a value.", PANES, Do(panes::copy))
         .hint(45)
         .when(status::copy),

@@ -20,6 +20,7 @@ mod look;
 mod methods;
 mod overview;
 mod slowdown;
+mod stacks;
 mod threads;
 mod view;
 
@@ -31,6 +32,7 @@ pub(in crate::app) use list::Table;
 pub use list::{Column, Direction, Fit, List, Rows};
 pub use look::Look;
 pub use overview::{Graph, LABELS, Layer, Overview, OverviewLayout};
+pub use stacks::Stacks;
 pub use view::{Chart, Figure, Head, Line, Plot, Role, Side, Sign, View};
 
 use super::findings::findings;
@@ -58,6 +60,7 @@ impl State {
             Tab::Overview | Tab::Trace => return None,
             Tab::Environment => return Some(environment::view(self)),
             Tab::Jobs => return Some(jobs::view(self)),
+            Tab::Stacks => return Some(stacks::view(self)),
             Tab::Counters => return counters::view(self),
             Tab::Gc => gc::view(look()?),
             Tab::Exceptions => exceptions::view(look()?),

@@ -49,6 +49,10 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
             state.dirty |= state.details.threads.take(ticket, threads, state.now.elapsed);
             Vec::new()
         }
+        Msg::Stacks { ticket, result } => {
+            state.dirty |= state.details.stacks.take(ticket, result);
+            Vec::new()
+        }
         Msg::Environment { ticket, result } => replies::environment(state, ticket, result),
         Msg::TracepointsMissing { key, missing } => replies::tracepoints_missing(state, key, missing),
         Msg::Recording(recording) => replies::recording(state, *recording),

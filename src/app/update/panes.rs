@@ -7,7 +7,7 @@ use crate::app::cursor::Step;
 use crate::app::dialog::{ActMenu, Change, CopyItem, CopyMenu, ListState, Overlay, Picker, Reader};
 use crate::app::state::{Line, Pause, Typing};
 use crate::app::toast::Level;
-use crate::app::{Activity, Column, Content, Cursor, Effect, Focus, Form, OutputView, State, Tab};
+use crate::app::{Activity, Answer, Column, Content, Cursor, Effect, Focus, Form, OutputView, State, Tab};
 
 use super::{overlays, process, watching};
 use crate::model::{Process, TraceOptions};
@@ -83,6 +83,15 @@ pub(in crate::app) fn environment(state: &mut State) {
     (state.tab, state.focus) = (Tab::Environment, Focus::Detail);
     // It was asked for: no need to wait whether the selection stays.
     state.details.settles = None;
+}
+
+/// Asks what every thread does now.
+pub(in crate::app) fn stacks(state: &mut State) -> Vec<Effect> {
+    let Some(key) = state.list.selected() else { return Vec::new() };
+    let ticket = state.ticket();
+    (state.tab, state.focus) = (Tab::Stacks, Focus::Detail);
+    state.details.stacks = Answer::Asked(ticket);
+    vec![Effect::SampleStacks { key, ticket }]
 }
 
 pub(in crate::app) fn profiles(state: &mut State) {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::analysis::{SampleCount, StackGroup, ThreadId};
+use crate::app::tabs::Stacks;
 use crate::app::test_app::{START_UNIX_MS, TestApp, fleet, metered, options, published, recording};
 use crate::app::{Effect, JobResult, Msg, Options};
 use crate::model::{
@@ -16,7 +18,7 @@ use super::analysis::{empty, scripted};
 type Scene = (&'static str, fn(u16, u16) -> TestApp);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 78] = [
+pub(crate) const SCENES: [Scene; 79] = [
     ("first", |w, h| TestApp::new(w, h)),
     ("none", none),
     ("table", TestApp::populated),
@@ -79,11 +81,12 @@ pub(crate) const SCENES: [Scene; 78] = [
     ("logs", |w, h| analysed(w, h, "9⇥⇥↓↓")),
     ("requests", |w, h| analysed(w, h, "9⇥")),
     ("compilation", |w, h| analysed(w, h, "9⇥⇥⇥↓")),
-    ("assemblies", |w, h| analysed(w, h, "0⇤⇤")),
-    ("slow", |w, h| analysed(w, h, "0⇤")),
+    ("assemblies", |w, h| analysed(w, h, "0⇤⇤⇤")),
+    ("slow", |w, h| analysed(w, h, "0⇤⇤")),
+    ("stacks", stacks),
     ("nothing-more", |w, h| {
         let mut app = not_recorded(w, h);
-        app.press("0⇤⇤");
+        app.press("0⇤⇤⇤");
         app
     }),
     ("not-recorded", not_recorded),
@@ -356,6 +359,24 @@ fn quiet(width: u16, height: u16) -> TestApp {
     let analysis = Some(Arc::new(analysis));
     app.send(Msg::Recording(Box::new(Recording { analysis, threads: threads(), ..recording(1, 42, Phase::Recording) })));
     app.press("6↓");
+    app
+}
+
+/// Every thread was sampled once: three wait for the same lock.
+fn stacks(width: u16, height: u16) -> TestApp {
+    let mut app = keyed(width, height, "D");
+    // Where there is no room to show it, nothing is asked.
+    let Some(Effect::SampleStacks { ticket, .. }) = app.take_effects().pop() else { return app };
+    let group = |frames: &[&str], waiting, threads: &[u64]| StackGroup {
+        frames: frames.iter().map(|frame| (*frame).to_owned()).collect(),
+        samples: SampleCount { waiting, running: threads.len() as u64 - waiting, ..SampleCount::default() },
+        threads: threads.iter().map(|thread| (ThreadId::of(*thread), 1)).collect(),
+    };
+    let order = ["Shop.Pricing.PriceEngine.PriceBasket", "Shop.Api.OrdersController.Create", "System.Threading.Thread.StartCallback"];
+    let locked = ["System.Threading.Monitor.Enter_Slowpath", order[0], order[1], order[2]];
+    let groups = vec![group(&locked, 3, &[11, 12, 15]), group(&order, 0, &[13]), group(&[], 0, &[4242])];
+    let names = vec![(11, ".NET TP Worker".into()), (12, ".NET TP Worker".into()), (13, "pricing".into())];
+    app.send(Msg::Stacks { ticket, result: Ok(Arc::new(Stacks { groups, names, trouble: None })) });
     app
 }
 

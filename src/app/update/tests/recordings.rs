@@ -210,3 +210,20 @@ fn findings_of_an_ended_recording_are_kept_while_it_is_shown() {
     assert!(kept(&app));
     assert_eq!(app.take_effects(), []);
 }
+
+#[test]
+fn what_every_thread_does_is_asked_by_one_key_and_of_one_process() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("DD");
+    let effects = app.take_effects();
+    let [Effect::SampleStacks { key: KEY, ticket }] = effects[..] else { panic!("{effects:?}") };
+    assert_eq!((app.state.tab, app.state.focus), (Tab::Stacks, Focus::Detail));
+    app.send(Msg::Stacks { ticket, result: Err("no thread was sampled".into()) });
+    assert_eq!(app.state.view_of(Tab::Stacks).unwrap().empty.0, "no thread was sampled");
+    // Of another process, that is another question.
+    app.press("D⎋↓");
+    let effects = app.take_effects();
+    let [Effect::SampleStacks { ticket, .. }] = effects[..] else { panic!("{effects:?}") };
+    app.send(Msg::Stacks { ticket, result: Err("too late".into()) });
+    assert!(app.state.view_of(Tab::Stacks).unwrap().empty.0.starts_with("D: what is every thread doing now?"));
+}

@@ -87,7 +87,7 @@ fn a_filter_is_typed_in_every_tab_even_where_nothing_is_to_be_filtered() {
 #[test]
 fn a_filter_is_hinted_where_there_is_something_to_filter() {
     let filters = |app: &TestApp| app.state.hints(200).iter().any(|hint| hint.key == "/");
-    for (tab, recorded) in [("2", false), ("5", true), ("7", true), ("8", true), ("9", false), ("9⇥", true), ("0⇤", true)] {
+    for (tab, recorded) in [("2", false), ("5", true), ("7", true), ("8", true), ("9", false), ("9⇥", true), ("0⇤⇤", true)] {
         let mut app = TestApp::populated(200, 40);
         app.press(&format!("⏎{tab}"));
         assert!(!filters(&app), "not recorded: {tab}");

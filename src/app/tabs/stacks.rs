@@ -1,0 +1,96 @@
+//! What every thread does at one moment: threads with the same stack together.
+
+use super::cell::Cell;
+use super::list::{Fit, Placed, Table};
+use super::view::{Figure, Head, Line, Role, Side, View};
+use crate::analysis::{StackGroup, ThreadId};
+use crate::app::action::{Action, Status};
+use crate::app::details::Answer;
+use crate::app::pane::Tab;
+use crate::app::slowdown::is_own;
+use crate::app::state::State;
+use crate::model::{Count, SafeText};
+
+/// The stacks of all threads of a process.
+#[derive(Debug, Clone)]
+pub struct Stacks {
+    /// Threads with the same stack, most threads first.
+    pub groups: Vec<StackGroup>,
+    /// Names of threads, by their number.
+    pub names: Vec<(u64, SafeText)>,
+    /// Why names of methods may be missing.
+    pub trouble: Option<SafeText>,
+}
+
+pub(super) fn view(state: &State) -> View<'_> {
+    let stacks = state.details.stacks.get();
+    let groups: &[StackGroup] = stacks.map_or(&[], |stacks| &stacks.groups);
+    let Placed { list, cursor, selected } = Table::new(groups.iter().collect(), |group: &&StackGroup| group.frames.join("\n"))
+        .column("THREADS", 7, Fit::Right, |group| Cell::new(Count(group.threads.len() as u64), Role::Strong))
+        .column("WAITING", 7, Fit::Right, |group| {
+            let waiting = group.samples.waiting;
+            Cell::new(Count(waiting), if waiting > 0 { Role::Text } else { Role::Dim })
+        })
+        .column("TOP FRAME", 0, Fit::Name, |group| match group.frames.first() {
+            Some(frame) => Cell::new(frame, Role::Text),
+            None => Cell::new("(no managed code)", Role::Dim),
+        })
+        .column("PROGRAM METHOD", 34, Fit::Name, |group| Cell::new(own(group).unwrap_or_default(), Role::Accent))
+        .place(state, Tab::Stacks);
+    let threads: usize = groups.iter().map(|group| group.threads.len()).sum();
+    let mut head = Vec::new();
+    if let Some(stacks) = stacks {
+        head.push(Head::Figures(vec![Figure::new("threads", threads, Role::Strong), Figure::new("stacks", groups.len(), Role::Text)]));
+        head.extend(stacks.trouble.as_deref().map(|trouble| Head::text(trouble, Role::Warning)));
+    }
+    View {
+        heading: Some(vec![heading(state)]),
+        head,
+        empty: empty(state),
+        side: selected.zip(stacks).map(|(group, stacks)| Side { wide: 120, thirds: 2, ..Side::text(about(group, stacks)) }),
+        copy: selected.map(|group| ("stack", group.frames.join("\n"))),
+        ..View::new(list, cursor, "")
+    }
+}
+
+/// The nearest method that is not part of .NET.
+fn own(group: &StackGroup) -> Option<&str> {
+    let first = group.frames.first()?;
+    group.frames.iter().map(String::as_str).find(|frame| is_own(frame)).filter(|frame| frame != first)
+}
+
+fn heading(state: &State) -> Line {
+    match &state.details.stacks {
+        Answer::Unasked => Vec::new(),
+        Answer::Asked(_) => vec![("Sampling all threads …".to_owned(), Role::Dim)],
+        Answer::Here(_) | Answer::Failed(_) => {
+            vec![("D".to_owned(), Role::Accent), (" samples all threads again".to_owned(), Role::Dim)]
+        }
+    }
+}
+
+/// What is shown in place of an empty list.
+fn empty(state: &State) -> (String, Role) {
+    match (&state.details.stacks, Action::Stacks.status(state)) {
+        (Answer::Here(_), _) => ("No stack matches the filter.".to_owned(), Role::Dim),
+        (Answer::Failed(reason), _) => (reason.to_string(), Role::Warning),
+        (Answer::Unasked, Status::Refused(reason)) => (reason, Role::Warning),
+        (Answer::Unasked, _) => ("D: what is every thread doing now? All threads are stopped for a moment.".to_owned(), Role::Text),
+        (Answer::Asked(_), _) => (String::new(), Role::Dim),
+    }
+}
+
+/// The threads of a stack, and its frames.
+fn about(group: &StackGroup, stacks: &Stacks) -> Vec<Line> {
+    let thread = |id: &ThreadId| {
+        let name = id.in_process().and_then(|number| stacks.names.iter().find(|(other, _)| *other == number));
+        name.map_or_else(|| id.to_string(), |(_, name)| format!("{id} {name}"))
+    };
+    let threads: Vec<_> = group.threads.iter().map(|(id, _)| thread(id)).collect();
+    let mut lines = vec![vec![(threads.join(", "), Role::Dim)]];
+    lines.extend(group.frames.iter().map(|frame| {
+        let role = if is_own(frame) { Role::Strong } else { Role::Text };
+        vec![("at ".to_owned(), Role::Dim), (frame.clone(), role)]
+    }));
+    lines
+}
