@@ -27,10 +27,6 @@ pub(super) fn view(state: &State) -> View<'_> {
     let groups: &[StackGroup] = stacks.map_or(&[], |stacks| &stacks.groups);
     let Placed { list, cursor, selected } = Table::new(groups.iter().collect(), |group: &&StackGroup| group.frames.join("\n"))
         .column("THREADS", 7, Fit::Right, |group| Cell::new(Count(group.threads.len() as u64), Role::Strong))
-        .column("WAITING", 7, Fit::Right, |group| {
-            let waiting = group.samples.waiting;
-            Cell::new(Count(waiting), if waiting > 0 { Role::Text } else { Role::Dim })
-        })
         .column("TOP FRAME", 0, Fit::Name, |group| match group.frames.first() {
             Some(frame) => Cell::new(frame, Role::Text),
             None => Cell::new("(no managed code)", Role::Dim),
