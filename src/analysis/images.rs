@@ -151,7 +151,7 @@ impl Images {
             None if is_assembly => Origin::Managed,
             None if is_generated && process.has_methods => Origin::Stub,
             _ if is_generated => Origin::Unknown,
-            _ => Origin::Native,
+            _ => Origin::of_native(file_name, symbol.map_or("", |(_, symbol)| self.names.get(symbol.name))),
         };
         let image = symbol.and_then(|(_, symbol)| symbol.module).map_or(file_name, |module| self.names.get(module));
         let image = if origin == Origin::Kernel { "kernel" } else { image }.to_owned();

@@ -1,13 +1,14 @@
 //! How samples are looked at: as a list of methods, a call tree or a flame graph, of all threads or of one.
 
 use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::flame::Flame;
 use super::pane::Tab;
 use super::state::State;
 use super::tabs::Direction;
 use crate::analysis::{CallNode, Counts, Field, MethodCount, Profile, ProfileFrame, SampleCount, SampleFilter, ThreadId, ThreadSamples};
-use crate::model::{RecordingId, ThreadUse};
+use crate::model::{CpuThread, RecordingId, ThreadUse};
 
 /// How samples are looked at.
 #[derive(Debug, Default)]
@@ -47,6 +48,8 @@ pub struct ThreadRow<'a> {
     pub samples: SampleCount,
     /// What /proc says of it.
     pub usage: Option<&'a ThreadUse>,
+    /// Its time on a processor and off it, where the kernel samples it.
+    pub cpu: Option<&'a CpuThread>,
     /// Its name, as /proc or the stream has it; empty where neither does, not sanitised.
     pub name: &'a str,
 }
@@ -55,7 +58,7 @@ impl Sampling {
     /// The columns in which a filter looks for words.
     pub const COLUMNS: [&str; 2] = ["METHOD", "MODULE"];
     /// The columns that methods can be sorted by.
-    pub const SORTABLE: [&str; 4] = ["SELF", "TOTAL", "METHOD", "MODULE"];
+    pub const SORTABLE: [&str; 5] = ["SELF", "NOW%", "TOTAL", "METHOD", "MODULE"];
 
     /// The time of the samples that count, nanoseconds: shares are shares of it.
     pub fn counted(&self, samples: SampleCount) -> u64 {
@@ -140,7 +143,11 @@ impl State {
         methods.sort_unstable_by(|(a, first), (b, second)| {
             let weight = |method: &MethodCount| {
                 let (own, total) = (sampling.counted(method.own), sampling.counted(method.total));
-                Reverse(if column == "TOTAL" { (total, own) } else { (own, total) })
+                Reverse(match column {
+                    "TOTAL" => (total, own),
+                    "NOW%" => (method.own.recent_ns, own),
+                    _ => (own, total),
+                })
             };
             (weight(a), &first.name, a.frame).cmp(&(weight(b), &second.name, b.frame))
         });
@@ -169,10 +176,15 @@ impl State {
 
     /// All threads together, and then each, those that run most first.
     pub fn thread_rows(&self) -> Vec<ThreadRow<'_>> {
-        // The runtime samples all of them.
         let Some(analysis) = self.analysis() else { return Vec::new() };
-        let counts = analysis.profile.count(SampleFilter::ALL);
+        // The runtime samples all of them, the kernel those that run.
+        let counts = analysis.profile(true).count(SampleFilter::ALL);
         let mut threads = counts.threads();
+        let cpu = analysis.cpu_time(true).map_or(&[][..], |cpu| &cpu.threads);
+        let sampled: BTreeSet<_> = threads.iter().map(|thread| thread.thread.thread).collect();
+        let idle = cpu.iter().filter(|thread| !sampled.contains(&thread.thread));
+        threads.extend(idle.map(|thread| ThreadSamples { thread: ThreadId::of(thread.thread), samples: SampleCount::default() }));
+        let cpu: BTreeMap<_, _> = cpu.iter().map(|thread| (thread.thread, thread)).collect();
         threads.sort_by_key(|ThreadSamples { thread, samples }| (Reverse(samples.running_ns), Reverse(samples.waiting_ns), *thread));
         let usages = self.shown_recording().map_or(&[][..], |tracked| &tracked.value.threads);
         let names = &analysis.snapshot.thread_names;
@@ -180,9 +192,11 @@ impl State {
             let known = thread.in_process().and_then(|thread| usages.binary_search_by_key(&thread, |usage| usage.thread).ok());
             let usage = known.map(|at| &usages[at]);
             let told = names.binary_search_by_key(&thread, |(thread, _)| *thread).map_or("", |at| &names[at].1);
-            ThreadRow { thread: Some(thread), samples, usage, name: usage.map_or(told, |usage| &usage.name) }
+            let cpu = cpu.get(&thread.thread).copied();
+            let name = usage.map(|usage| &usage.name).or(cpu.map(|cpu| &cpu.name)).map_or(told, |name| name);
+            ThreadRow { thread: Some(thread), samples, usage, cpu, name }
         };
-        let all = ThreadRow { thread: None, samples: counts.samples(), usage: None, name: "" };
+        let all = ThreadRow { thread: None, samples: counts.samples(), usage: None, cpu: None, name: "" };
         [all].into_iter().chain(threads.into_iter().map(row)).collect()
     }
 

@@ -142,7 +142,7 @@ impl Evidence<'_> {
 
     /// Why there can be no events of a source. Where none came and it is not known whether they were recorded, nothing is claimed.
     fn measured(&self, source: Source, seen: bool) -> Result<(), String> {
-        match source.is_in(self.what) {
+        match source.is_in(self.what, self.analysis.cpu.is_none()) {
             _ if seen => Ok(()),
             Some(true) => Ok(()),
             Some(false) => Err(format!("this recording has no {} (profile slow has)", source.events())),
@@ -152,7 +152,7 @@ impl Evidence<'_> {
 
     fn cpu(&self) -> Result<Found, String> {
         let cores = match (&self.analysis.cpu, self.threads) {
-            (Some(profile), []) => profile.count(SampleFilter::BUSY).samples().running_ns as f64 / self.duration(),
+            (Some(cpu), []) => cpu.profile.count(SampleFilter::BUSY).samples().running_ns as f64 / self.duration(),
             (None, []) => return Err("CPU time is read from /proc while a process is recorded on this machine".to_owned()),
             (_, threads) => {
                 let cpu: Duration = threads.iter().map(|thread| thread.cpu).sum();

@@ -92,7 +92,7 @@ impl Source {
             Self::Exceptions => "exceptions",
             Self::Contention => "contention",
             Self::ThreadPool => "threadpool",
-            Self::Samples => "dotnet-sampled-thread-time",
+            Self::Samples => "cpu",
             Self::Logs => "logs",
             Self::Activities => "http",
             Self::Compilation | Self::Assemblies => "dotnet-common",
@@ -101,8 +101,8 @@ impl Source {
     }
 
     /// Whether a recording of these profiles, as [`Recording::what`](crate::model::Recording::what) has them, can hold it; `None` where it is not
-    /// made of profiles alone.
-    pub fn is_in(self, what: &[String]) -> Option<bool> {
+    /// made of profiles alone. `falls_back`: whether the kernel does not sample the process.
+    pub fn is_in(self, what: &[String], falls_back: bool) -> Option<bool> {
         // Nothing is known of a file.
         if what.is_empty() {
             return None;
@@ -114,7 +114,10 @@ impl Source {
                 let all = keyword == 0 || provider.keywords() & keyword != 0;
                 provider.name() == name && all && provider.level().number() >= level
             };
-            found |= profile(word).ok()?.providers.iter().any(asks);
+            let profile = profile(word).ok()?;
+            // Samples come from one side or the other.
+            let fallback = profile.fallback.iter().filter(|_| falls_back || self == Self::Samples);
+            found |= profile.providers.iter().chain(fallback).any(asks);
         }
         Some(found)
     }
@@ -127,16 +130,19 @@ mod tests {
     #[test]
     fn every_source_names_a_profile_that_holds_it() {
         for source in Source::ALL {
-            assert_eq!(source.is_in(&[source.profile().to_owned()]), Some(true), "{source:?}");
+            assert_eq!(source.is_in(&[source.profile().to_owned()], false), Some(true), "{source:?}");
         }
     }
 
     #[test]
     fn what_a_recording_cannot_hold_is_known() {
         let usual = ["dotnet-common", "dotnet-sampled-thread-time"].map(str::to_owned);
-        let held = Source::ALL.map(|source| source.is_in(&usual).unwrap());
+        let held = Source::ALL.map(|source| source.is_in(&usual, false).unwrap());
         assert_eq!(held, [true, false, true, false, true, true, false, false, true, false, true]);
-        assert_eq!(Source::Collections.is_in(&["dotnet-common", "My-Own:1:5"].map(str::to_owned)), None);
-        assert_eq!(Source::Collections.is_in(&[]), None);
+        let cpu = ["cpu".to_owned()];
+        let of_cpu = |falls_back| [Source::Samples, Source::Contention].map(|source| source.is_in(&cpu, falls_back).unwrap());
+        assert_eq!((of_cpu(false), of_cpu(true)), ([true, false], [true, true]));
+        assert_eq!(Source::Collections.is_in(&["dotnet-common", "My-Own:1:5"].map(str::to_owned), false), None);
+        assert_eq!(Source::Collections.is_in(&[], false), None);
     }
 }

@@ -21,7 +21,7 @@ use super::usage::UsageHistory;
 use super::views::Views;
 use super::watches::Watches;
 use super::{Now, Ticket};
-use crate::clr::DEFAULT_PROFILES;
+use crate::clr::DASHBOARD_PROFILES;
 use crate::model::{Process, ProcessKey, RecordingId, RunState, SafeText, TraceFile, TraceOptions};
 
 /// Sockets that killed processes left behind.
@@ -165,9 +165,9 @@ impl State {
         let mut state = Self {
             list: ProcessList::new(&options.filter),
             stale_sockets: StaleSockets::default(),
-            last_profiles: DEFAULT_PROFILES.map(str::to_owned).to_vec(),
+            last_profiles: DASHBOARD_PROFILES.map(str::to_owned).to_vec(),
             flights: Vec::new(),
-            last_order: TraceOptions::of_profiles(&DEFAULT_PROFILES.map(str::to_owned)),
+            last_order: TraceOptions::of_profiles(&DASHBOARD_PROFILES.map(str::to_owned)),
             port: options.port.take(),
             producer: None,
             options,

@@ -144,6 +144,8 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
         kept: None,
         kernel: None,
         scheduling: None,
+        no_cpu: None,
+        cpu_file: None,
         analysis: None,
     }
 }

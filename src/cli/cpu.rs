@@ -6,7 +6,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::Context;
-use foldhash::HashMap;
+use foldhash::{HashMap, HashSet};
 use serde::Serialize;
 
 use super::args;
@@ -15,13 +15,15 @@ use super::host::Host;
 use super::print;
 use super::target::{called, connect_running};
 use crate::analysis::{MethodTime, Origin, SampleFilter};
-use crate::model::{Count, Percent, Process, sanitise};
+use crate::model::{Count, CpuThread, CpuTime, Percent, Process, sanitise};
 use crate::net::interrupts::Interrupts;
-use crate::net::perf::CpuThread;
 use crate::session::{CpuError, CpuProfile, CpuRequest, profile_cpu};
 
 /// How many threads the text shows.
 const THREADS: usize = 10;
+
+/// How the names of the threads begin that do nothing but collect garbage (.NET 6 and later; the kernel keeps 15 characters).
+const GC_THREADS: &[&str] = &[".NET Server GC", ".NET BGC"];
 
 /// The document of the command line contract. Percentages are those of one processor over the whole time.
 #[derive(Serialize)]
@@ -41,6 +43,9 @@ struct Document {
     kernel_ms: f64,
     stub_ms: f64,
     unknown_ms: f64,
+    /// Time in the garbage collector and in the JIT compiler and all that these call, as far as their code is known: parts of the above.
+    gc_ms: f64,
+    jit_ms: f64,
     /// Whether samples show what runs in the kernel; where not, `kernel_ms` is what is missing from `cpu_ms`.
     kernel_visible: bool,
     lost_samples: u64,
@@ -131,22 +136,29 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
 
 fn denied(error: CpuError) -> Failure {
     let exit = match &error {
-        CpuError::Perf(error) if error.is_denied() => Exit::Denied,
+        error if error.is_denied() => Exit::Denied,
         CpuError::Perf(error) if error.is_ended() => Exit::NoTarget,
-        CpuError::File(error) if error.is_denied() => Exit::Denied,
         CpuError::Perf(_) | CpuError::File(_) => Exit::Failed,
     };
     Failure::new(exit, error)
 }
 
 fn document(process: &Process, profile: &CpuProfile, arguments: &args::Cpu) -> Document {
-    let elapsed_ms = profile.elapsed.as_secs_f64() * 1e3;
+    let time = &profile.time;
+    let elapsed_ms = time.elapsed.as_secs_f64() * 1e3;
     let ms = |ns: u64| ns as f64 / 1e6;
     let percent = |ms: f64| if elapsed_ms > 0.0 { ms * 100.0 / elapsed_ms } else { 0.0 };
-    let mut found = profile.profile.methods(SampleFilter::ALL, usize::MAX);
+    let mut found = time.profile.methods(SampleFilter::ALL, usize::MAX);
     let of = |origin| ms(found.methods.iter().filter(|method| method.origin == origin).map(|method| method.own.all_ns()).sum());
-    let [managed_ms, native_ms, kernel_ms, stub_ms, unknown_ms] = Origin::ALL.map(of);
-    let cpu_ms = profile.threads.iter().map(|thread| thread.cpu.as_secs_f64() * 1e3).sum();
+    let [managed_ms, kernel_ms, stub_ms, unknown_ms] = [Origin::Managed, Origin::Kernel, Origin::Stub, Origin::Unknown].map(of);
+    let native_ms = [Origin::Native, Origin::Gc, Origin::Jit, Origin::Allocation, Origin::Exception].map(of).iter().sum();
+    let counts = time.profile.count(SampleFilter::ALL);
+    let [gc_ms, jit_ms] = [(Origin::Gc, GC_THREADS), (Origin::Jit, &[][..])].map(|(origin, names)| {
+        let is_named = |thread: &CpuThread| names.iter().any(|name| thread.name.starts_with(name));
+        let threads: HashSet<_> = time.threads.iter().filter(|thread| is_named(thread)).map(|thread| thread.thread).collect();
+        ms(counts.within(origin, |thread| threads.contains(&thread.thread)).all_ns())
+    });
+    let cpu_ms = time.threads.iter().map(|thread| thread.cpu.as_secs_f64() * 1e3).sum();
     if arguments.inclusive {
         found.methods.sort_by_key(|method| Reverse((method.total.all_ns(), method.own.all_ns())));
     }
@@ -169,21 +181,21 @@ fn document(process: &Process, profile: &CpuProfile, arguments: &args::Cpu) -> D
     let thread = |thread: &CpuThread| {
         let cpu_ms = thread.cpu.as_secs_f64() * 1e3;
         let samples = samples.get(&thread.thread).copied().unwrap_or(0);
-        let CpuThread { wall, off_cpu, .. } = thread;
+        let CpuThread { wall, runnable, waits, .. } = thread;
         let share = |time: Duration| time.as_secs_f64() * 100.0 / wall.as_secs_f64().max(1e-9);
         Thread {
             id: thread.thread,
-            name: thread.name.clone(),
+            name: thread.name.to_string(),
             cpu_ms,
             cpu_percent: percent(cpu_ms),
             samples,
             wall_ms: wall.as_secs_f64() * 1e3,
             on_cpu_percent: share(thread.cpu.min(*wall)),
-            runnable_percent: share(off_cpu.runnable),
-            waits_percent: off_cpu.waits.iter().map(|(wait, time)| (wait.word(), share(*time))).collect(),
+            runnable_percent: share(*runnable),
+            waits_percent: waits.iter().map(|(wait, time)| (*wait, share(*time))).collect(),
         }
     };
-    let mut threads: Vec<_> = profile.threads.iter().map(thread).collect();
+    let mut threads: Vec<_> = time.threads.iter().map(thread).collect();
     threads.sort_by(|a, b| b.cpu_ms.total_cmp(&a.cpu_ms));
     Document {
         pid: process.key.pid,
@@ -195,14 +207,16 @@ fn document(process: &Process, profile: &CpuProfile, arguments: &args::Cpu) -> D
         cpu_percent: percent(cpu_ms),
         managed_ms,
         native_ms,
-        kernel_ms: if profile.sees_kernel { kernel_ms } else { (cpu_ms - ms(found.samples.all_ns())).max(0.0) },
+        kernel_ms: if time.sees_kernel { kernel_ms } else { (cpu_ms - ms(found.samples.all_ns())).max(0.0) },
         stub_ms,
         unknown_ms,
-        kernel_visible: profile.sees_kernel,
-        lost_samples: profile.loss.lost,
-        missed_threads: profile.loss.threads,
-        broken_chains: profile.broken,
-        cut_chains: profile.cut,
+        gc_ms,
+        jit_ms,
+        kernel_visible: time.sees_kernel,
+        lost_samples: time.lost,
+        missed_threads: time.missed_threads,
+        broken_chains: time.broken,
+        cut_chains: time.cut,
         complete: profile.names_missing.is_none(),
         methods: found.methods.iter().map(method).collect(),
         threads,
@@ -229,11 +243,15 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
     ];
     let all: f64 = parts.iter().map(|(_, ms)| ms).sum();
     let parts = parts.iter().filter(|(_, ms)| *ms > 0.0).map(|(part, ms)| format!("{part} {}", Percent(ms / all)));
-    writeln!(out, "{}", parts.collect::<Vec<_>>().join(", "))?;
-    writeln!(out, "\n{:>9} {:>7} {:>9} {:>7}  {:<7}  METHOD", "SELF ms", "SELF%", "TOTAL ms", "TOTAL%", "KIND")?;
+    let within = [("GC", document.gc_ms), ("JIT", document.jit_ms)];
+    let within = within.iter().filter(|(_, ms)| *ms > 0.0).map(|(part, ms)| format!("{part} {}", Percent(ms / all)));
+    let within = within.collect::<Vec<_>>().join(", ");
+    let within = if within.is_empty() { within } else { format!("; of it {within}") };
+    writeln!(out, "{}{within}", parts.collect::<Vec<_>>().join(", "))?;
+    writeln!(out, "\n{:>9} {:>7} {:>9} {:>7}  {:<9}  METHOD", "SELF ms", "SELF%", "TOTAL ms", "TOTAL%", "KIND")?;
     for Method { name, module, kind, self_ms, total_ms, self_percent, total_percent, .. } in methods {
         let module = if module.is_empty() || name.starts_with('[') { String::new() } else { format!("  [{module}]") };
-        writeln!(out, "{self_ms:>9.1} {self_percent:>6.1}% {total_ms:>9.1} {total_percent:>6.1}%  {kind:<7}  {name}{module}")?;
+        writeln!(out, "{self_ms:>9.1} {self_percent:>6.1}% {total_ms:>9.1} {total_percent:>6.1}%  {kind:<9}  {name}{module}")?;
     }
     writeln!(out, "\n{:>9} {:>7} {:>9}  {:<15}  OFF CPU", "CPU ms", "CPU%", "THREAD", "NAME")?;
     let ran = |thread: &&Thread| thread.cpu_ms >= 0.05;
@@ -263,7 +281,7 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
     let share = |part: u64| Percent(part as f64 / document.samples.max(1) as f64);
     let mut remarks = Vec::new();
     if profile.ended {
-        remarks.push(format!("{} ended after {}", called(process), seconds(profile.elapsed)));
+        remarks.push(format!("{} ended after {}", called(process), seconds(profile.time.elapsed)));
     }
     if !document.kernel_visible {
         remarks.push(
@@ -274,9 +292,9 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
     if let Some(why) = &profile.names_missing {
         remarks.push(format!("method names may be missing: {why}"));
     }
-    if document.lost_samples > 0 || profile.loss.throttled > 0 || profile.loss.unreadable > 0 {
-        let loss = profile.loss;
-        remarks.push(format!("{} samples were lost, {} could not be read, throttled {} times", loss.lost, loss.unreadable, loss.throttled));
+    let CpuTime { lost, unreadable, throttled, .. } = profile.time;
+    if lost > 0 || throttled > 0 || unreadable > 0 {
+        remarks.push(format!("{lost} samples were lost, {unreadable} could not be read, throttled {throttled} times"));
     }
     if document.missed_threads > 0 {
         remarks.push(format!(
@@ -348,6 +366,8 @@ mod tests {
             kernel_ms: 100.0,
             stub_ms: 0.0,
             unknown_ms: 0.0,
+            gc_ms: 100.0,
+            jit_ms: 0.0,
             kernel_visible: true,
             lost_samples: 0,
             missed_threads: 0,
@@ -361,11 +381,11 @@ mod tests {
         write_text(&mut text, &document).unwrap();
         let expected = [
             "App (7): 1000 ms CPU time in 2.0 s, 50.0 % of one core; 990 samples, one per 1.0 ms",
-            "managed 60 %, native 30 %, kernel 10 %",
+            "managed 60 %, native 30 %, kernel 10 %; of it GC 10 %",
             "",
-            "  SELF ms   SELF%  TOTAL ms  TOTAL%  KIND     METHOD",
-            "    600.0   30.0%     900.0   45.0%  managed  App.Work()  [App]",
-            "    300.0   15.0%     300.0   15.0%  native   [libcoreclr.so]",
+            "  SELF ms   SELF%  TOTAL ms  TOTAL%  KIND       METHOD",
+            "    600.0   30.0%     900.0   45.0%  managed    App.Work()  [App]",
+            "    300.0   15.0%     300.0   15.0%  native     [libcoreclr.so]",
             "",
             "   CPU ms    CPU%    THREAD  NAME             OFF CPU",
             "   1000.0   50.0%         8  worker           futex 40 %, runnable 10 %",

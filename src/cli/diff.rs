@@ -52,7 +52,9 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
         return Err(Failure::usage("give a second file, or --before-range and --after-range to compare two parts of one"));
     }
     let (before, after) = (read(first, arguments.before_range)?, read(second, arguments.after_range)?);
-    let sections = compare(compared(&before), compared(&after));
+    // Thread time and CPU time do not compare.
+    let waiting = before.analysis.cpu.is_none() || after.analysis.cpu.is_none();
+    let sections = compare(compared(&before, waiting), compared(&after, waiting));
     if arguments.output.json {
         print::json(&Document {
             before: recording(first, &before),
@@ -90,8 +92,8 @@ fn read(path: &Path, range: Option<args::Range>) -> Result<FileContents, Failure
     read.ok_or_else(|| Failure::failed(anyhow::anyhow!("{}: reading was stopped", path.display())))
 }
 
-fn compared(contents: &FileContents) -> Compared<'_> {
-    Compared { snapshot: &contents.analysis.snapshot, profile: &contents.analysis.profile }
+fn compared(contents: &FileContents, waiting: bool) -> Compared<'_> {
+    Compared { snapshot: &contents.analysis.snapshot, profile: contents.analysis.profile(waiting) }
 }
 
 fn recording(path: &Path, contents: &FileContents) -> Recording {

@@ -15,7 +15,7 @@ use super::user_events;
 use super::{args, export};
 use crate::ipc::Command;
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, Kept, Outcome, Phase, ProcessKey, Recording, RunState, Scheduling, StoppedBy, Stopwatch,
+    ByteRate, Bytes, Count, CountRate, Kept, NoCpuTime, Outcome, Phase, ProcessKey, Recording, RunState, Scheduling, StoppedBy, Stopwatch,
     TraceFormat, TraceOptions,
 };
 use crate::net::client::Client;
@@ -41,6 +41,9 @@ struct Document {
     /// With `--kernel`: whether the kernel's events are in the file, and if not, why.
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel: Option<KernelDocument>,
+    /// With profile `cpu`: the file of the kernel's samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_file: Option<String>,
     /// With `--export`: the converted file.
     #[serde(skip_serializing_if = "Option::is_none")]
     exported: Option<String>,
@@ -86,7 +89,13 @@ impl RecordCommand {
         let plan = Plan::of(&self.options, key, name.into(), Path::new("")).map_err(anyhow::Error::msg)?;
         let plan = Plan { notes, ..plan };
         let recorder = Recorder::start(client, plan).await.map_err(not_started)?;
-        recorder.progress().borrow().notes.iter().for_each(print::say);
+        let progress = recorder.progress();
+        let recording = progress.borrow();
+        recording.notes.iter().for_each(print::say);
+        if let Some(NoCpuTime { why, .. }) = &recording.no_cpu {
+            print::say(format_args!("thread time (managed only, includes waiting) is recorded instead of CPU time: {why}"));
+        }
+        drop(recording);
         Ok(recorder)
     }
 
@@ -254,6 +263,7 @@ fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, 
     }
     let shown = |file: &PathBuf| file.to_string_lossy().into_owned();
     let (file, exported) = (outcome.file.as_ref().map(shown), exported.as_ref().map(shown));
+    let cpu_file = recording.cpu_file.as_ref().map(shown);
     if json {
         return print::json(&Document {
             file,
@@ -266,12 +276,16 @@ fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, 
             stopped_by: outcome.stopped_by.word(),
             notes: recording.notes.clone(),
             kernel: recording.scheduling.as_ref().map(KernelDocument::new),
+            cpu_file,
             exported,
         });
     }
     let whole = if outcome.complete { "complete" } else { "NOT complete" };
     let (elapsed, bytes) = (Stopwatch(recording.elapsed), Bytes(recording.bytes));
     print::say(format_args!("{bytes}, {} events, {} dropped in {elapsed}; {whole}", recording.events, recording.dropped));
+    if let Some(cpu_file) = cpu_file {
+        print::say(format_args!("{cpu_file} has the CPU samples; `dn-top report` and `open` read both files"));
+    }
     match file {
         Some(file) => print::text(|out| [Some(file), exported].iter().flatten().try_for_each(|file| writeln!(out, "{file}"))),
         None => {

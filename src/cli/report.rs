@@ -8,9 +8,9 @@ use serde::Serialize;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
-use crate::analysis::{KernelSamples, MethodTime, SampleFilter, SampledMethods};
+use crate::analysis::{KernelSamples, MethodTime, Profile, SampleFilter, SampledMethods};
 use crate::model::{Count, Percent, sanitise};
-use crate::session::Recorded;
+use crate::session::{Recorded, cpu_beside};
 
 /// The document of the command line contract. `self` and `total` are samples, as are `waiting` and the rest of the whole; shares are those of the times,
 /// which end in `_ns`.
@@ -53,7 +53,8 @@ pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
     let mut recorded = Recorded::open(&arguments.file).map_err(Failure::failed)?;
     let (sampled, pass) = recorded.read_methods().map_err(Failure::failed)?;
 
-    let report = report(&sampled, arguments);
+    let cpu = sampled.cpu().or_else(|| cpu_beside(&arguments.file, &pass.header, None));
+    let report = report(&sampled, cpu, arguments);
     if arguments.output.json {
         print::json(&report)?;
     } else {
@@ -67,7 +68,7 @@ pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
         let file = arguments.file.display();
         match KernelSamples::among(&sampled.throughput().counts()) {
             Some(kernel) => print::say(format_args!("{file} holds no samples of the runtime, but {kernel}")),
-            None => print::say(format_args!("{file} holds no samples: record with --profile dotnet-sampled-thread-time")),
+            None => print::say(format_args!("{file} holds no samples: record with --profile cpu")),
         }
     } else if report.unresolved > 0 {
         print::say(format_args!("{} samples are in methods whose names the file does not hold", Count(report.unresolved)));
@@ -84,8 +85,7 @@ pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn report(sampled: &SampledMethods, arguments: &args::Report) -> Report {
-    let cpu = sampled.cpu();
+fn report(sampled: &SampledMethods, cpu: Option<Profile>, arguments: &args::Report) -> Report {
     let source = if cpu.is_some() { "cpu" } else { "threads" };
     let profile = cpu.unwrap_or_else(|| sampled.profile());
     let all = profile.count(SampleFilter::ALL).samples();

@@ -33,7 +33,7 @@ pub use known::{Keyword, KnownProvider, RUNTIME, known_provider, known_providers
 pub use level::{level_name, parse_level};
 pub use problem::{Problem, SpecError};
 pub use profile::{Profile, UnknownProfile, profile, profiles};
-pub use select::{DEFAULT_PROFILES, SLOW, SelectError, Selected, select};
+pub use select::{DASHBOARD_PROFILES, DEFAULT_PROFILES, SLOW, SelectError, Selected, select};
 pub use signature::write_parameters;
 pub use spec::{format_keywords, format_provider, parse_provider, parse_runtime_keywords};
 pub use tracepoints::parse_tracepoints;

@@ -22,6 +22,8 @@ pub struct Profile {
     pub warning: Option<String>,
     /// What it turns on.
     pub providers: Vec<Provider>,
+    /// What it turns on besides where the kernel does not sample the process; empty for a profile that needs no samples of the kernel.
+    pub fallback: Vec<Provider>,
     /// The rundown that is enough for it, where that is less than the default.
     pub rundown: Option<u64>,
 }
@@ -54,14 +56,16 @@ struct Written {
     cost: String,
     warning: Option<String>,
     providers: Vec<String>,
+    #[serde(default)]
+    fallback: Vec<String>,
     rundown: Option<u64>,
 }
 
 impl Written {
     fn read(self) -> Result<Profile, SpecError> {
-        let Self { name, about, cost, warning, providers, rundown } = self;
-        let providers = providers.iter().map(|spec| parse_provider(spec)).collect::<Result<_, _>>()?;
-        Ok(Profile { name, about, cost, warning, providers, rundown })
+        let Self { name, about, cost, warning, providers, fallback, rundown } = self;
+        let parse = |specs: &[String]| specs.iter().map(|spec| parse_provider(spec)).collect::<Result<_, _>>();
+        Ok(Profile { name, about, cost, warning, providers: parse(&providers)?, fallback: parse(&fallback)?, rundown })
     }
 }
 

@@ -12,12 +12,16 @@ use crate::ipc::{Invalid, Level, Provider, Providers, Rundown, SessionConfig};
 pub const SLOW: &str = "slow";
 /// What is taken when nothing is asked for, as by dotnet-trace.
 pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread-time"];
+/// What the dashboard records when nothing else was chosen.
+pub const DASHBOARD_PROFILES: [&str; 2] = ["dotnet-common", "cpu"];
 
 /// A session, and what to say about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selected {
     /// The session: buffer, stacks and rundown as the profiles have them, for the caller to change.
     pub config: SessionConfig,
+    /// The session instead where the kernel does not sample the process; `None` where samples of the kernel are not asked for.
+    pub fallback: Option<SessionConfig>,
     /// The names of the profiles, then the providers and keywords that were given by themselves.
     pub what: Vec<String>,
     /// Sentences for a person: what the file may hold, what was left out.
@@ -98,11 +102,15 @@ pub fn select(
         }
     }
 
-    let mut config = SessionConfig::new(Providers::new(merged.0)?);
-    if explicit.is_empty() && runtime_keywords.is_none() {
-        config.rundown = enough_rundown(&chosen);
-    }
-    Ok(Selected { config, what, warnings })
+    let needs_rundown = !explicit.is_empty() || runtime_keywords.is_some();
+    let rundown = if needs_rundown { Rundown::Default } else { enough_rundown(&chosen) };
+    let session = |merged: Merged| Ok::<_, SelectError>(SessionConfig { rundown, ..SessionConfig::new(Providers::new(merged.0)?) });
+    let fallback = chosen.iter().any(|profile| !profile.fallback.is_empty()).then(|| {
+        let mut merged = merged.clone();
+        chosen.iter().flat_map(|profile| &profile.fallback).try_for_each(|provider| merged.add(provider))?;
+        session(merged)
+    });
+    Ok(Selected { fallback: fallback.transpose()?, config: session(merged)?, what, warnings })
 }
 
 /// Says that profiles ask for more of a provider than was specified, and what comes of both.

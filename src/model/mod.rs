@@ -5,6 +5,7 @@
 
 mod capability;
 mod check;
+mod cpu;
 mod lines;
 mod native_aot;
 mod place;
@@ -24,12 +25,15 @@ mod variable;
 
 pub use capability::Capability;
 pub use check::{Check, Grade};
+pub use cpu::{CpuThread, CpuTime};
 pub use lines::newest_lines;
 pub use native_aot::NativeAotGap;
 pub use place::{FILE_STAMP, default_dump_path, default_file_name, file_stem, is_elsewhere, seen_here, temporary_folder};
 pub use process::{Contact, Process, ProcessKey, RunState, Trouble, Usage};
 pub use producer::{PacketCounts, ProducerReport};
-pub use recording::{Kept, KernelTrace, NameSearch, Outcome, Phase, Rate, Recording, RecordingId, Scheduling, StoppedBy, ThreadUse};
+pub use recording::{
+    Kept, KernelTrace, NameSearch, NoCpuTime, Outcome, Phase, Rate, Recording, RecordingId, Scheduling, StoppedBy, ThreadUse,
+};
 pub use recording_analysis::{EventRate, RecordingAnalysis};
 pub use safe_text::SafeText;
 pub use secret::shown_command_line;

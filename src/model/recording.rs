@@ -50,6 +50,10 @@ pub struct Recording {
     pub kernel: Option<KernelTrace>,
     /// How it is with what the kernel adds; `None` where that is not recorded.
     pub scheduling: Option<Scheduling>,
+    /// Why the kernel does not sample its CPU time, where it should.
+    pub no_cpu: Option<NoCpuTime>,
+    /// The file of the kernel's samples, once it is whole.
+    pub cpu_file: Option<PathBuf>,
     /// What is in it so far; `None` before anything is known, and where nobody asked for it.
     pub analysis: Option<Arc<RecordingAnalysis>>,
 }
@@ -81,9 +85,20 @@ impl Recording {
             kept: None,
             kernel: None,
             scheduling: None,
+            no_cpu: None,
+            cpu_file: None,
             analysis: None,
         }
     }
+}
+
+/// Why the kernel does not sample the CPU time of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoCpuTime {
+    /// A sentence.
+    pub why: SafeText,
+    /// A command or a setting that would allow it, in a few words; empty where nothing would.
+    pub remedy: SafeText,
 }
 
 /// The search for names of methods that were compiled before a recording began.

@@ -1,5 +1,6 @@
 //! What is in a recording, as far as it was looked at.
 
+use super::CpuTime;
 use crate::analysis::{EventCount, Profile, RecentSnapshot, Snapshot};
 
 /// What is in a recording: a snapshot, newest wins. Names and messages in it are the target's own words, not sanitised.
@@ -14,13 +15,18 @@ pub struct RecordingAnalysis {
     /// Where threads spend their time, as the runtime samples it: managed code, of threads that wait as well.
     pub profile: Profile,
     /// Where they spend their CPU time, as the kernel samples it: all code, of threads that run. `None` where the kernel takes no samples.
-    pub cpu: Option<Profile>,
+    pub cpu: Option<CpuTime>,
 }
 
 impl RecordingAnalysis {
-    /// Where threads spend their time: with or without threads that wait. Which of them wait, the samples of the kernel tell best.
+    /// Where threads spend their time: with or without threads that wait. Which of them wait, the samples of the kernel show best.
     pub fn profile(&self, waiting: bool) -> &Profile {
-        self.cpu.as_ref().filter(|_| !waiting).unwrap_or(&self.profile)
+        self.cpu_time(waiting).map_or(&self.profile, |cpu| &cpu.profile)
+    }
+
+    /// The CPU time, where [`profile`](Self::profile) is of it.
+    pub fn cpu_time(&self, waiting: bool) -> Option<&CpuTime> {
+        self.cpu.as_ref().filter(|_| !waiting || self.profile.is_empty())
     }
 
     /// How many kinds of events are told apart.

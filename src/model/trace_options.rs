@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::size::{format_size, parse_size};
 use super::{KernelTrace, TraceFormat};
 use crate::clr::{DEFAULT_PROFILES, Selected, Trigger, parse_event_ids, parse_tracepoints, select};
-use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Loss, Rundown, UserEvents};
+use crate::ipc::{Attempt, BufferMb, BufferMode, Capabilities, Loss, Rundown, SessionConfig, UserEvents};
 use crate::nettrace::Keep;
 
 /// Options of a recording, as a person gave them. The default is what is recorded without any.
@@ -57,8 +57,21 @@ impl TraceOptions {
     /// A sentence that says what cannot be read, or does not go together.
     pub fn select(&self) -> Result<Selected, String> {
         let mut selected = select(&self.profiles, &self.providers, self.clr_events.as_deref()).map_err(|error| error.to_string())?;
-        let config = &mut selected.config;
-        let on = |config: &crate::ipc::SessionConfig, name: &str| {
+        for config in [Some(&mut selected.config), selected.fallback.as_mut()].into_iter().flatten() {
+            self.apply(config)?;
+        }
+        if self.flight.is_some() && self.max_size.is_some() {
+            return Err("a flight recorder has its size already: leave the largest size of the file out".to_owned());
+        }
+        if self.scheduling && self.flight.is_some() {
+            return Err("the kernel's scheduling is kept from the beginning, and a flight recorder keeps the newest part only".to_owned());
+        }
+        Ok(selected)
+    }
+
+    /// Changes a session that profiles and providers make to what was asked for.
+    fn apply(&self, config: &mut SessionConfig) -> Result<(), String> {
+        let on = |config: &SessionConfig, name: &str| {
             config.providers.iter().position(|filtered| filtered.provider.name().eq_ignore_ascii_case(name))
         };
         for text in &self.event_ids {
@@ -83,13 +96,7 @@ impl TraceOptions {
         }
         config.stacks = !self.no_stacks;
         config.mode = if self.block { BufferMode::Block } else { BufferMode::Drop };
-        if self.flight.is_some() && self.max_size.is_some() {
-            return Err("a flight recorder has its size already: leave the largest size of the file out".to_owned());
-        }
-        if self.scheduling && self.flight.is_some() {
-            return Err("the kernel's scheduling is kept from the beginning, and a flight recorder keeps the newest part only".to_owned());
-        }
-        Ok(selected)
+        Ok(())
     }
 
     /// The extension of its file by convention.

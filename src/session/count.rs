@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::backlog::{Backlog, Source};
+use super::cpu::MethodNames;
 use super::observe::Observer;
 use super::progress::Progress;
 use super::segments::Segments;
@@ -191,18 +192,22 @@ impl Counter {
                 });
             }
             let mut observer = Observer::default();
+            let mut names = MethodNames::Coming;
             let analysed = Analysed { live: Live::default().keeping_events(), progress: progress.clone(), backlog: waiting, most };
             source.drain((analysed, side), undecodable, |(Analysed { live, .. }, side), over| {
                 count(live.throughput());
                 side.look();
                 if let Some(symbols) = progress.names.take() {
                     live.add_symbols(&symbols);
+                    // Methods that are compiled later come in the stream.
+                    names = MethodNames::Complete;
                     observer.hurry();
                 }
                 if let Some(filter) = progress.event_filter.take() {
                     live.set_event_filter(EventFilter::new(&filter));
                 }
-                if let Some(analysis) = observer.look(live, progress.cpu.get().map(|cpu| &**cpu), over) {
+                let names = if over { MethodNames::Complete } else { names };
+                if let Some(analysis) = observer.look(live, progress.cpu.get().map(|cpu| &**cpu), names, over) {
                     progress.analysis.send_replace(Some(Arc::new(analysis)));
                 }
             })

@@ -3,20 +3,22 @@
 mod collector;
 mod file;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use thiserror::Error;
+use tokio::task::JoinHandle;
 
 use super::listener::Listener;
 use super::output::OutputError;
 use super::trace_session::StopLimit;
-use crate::analysis::{Live, Profile, Symbols};
+use crate::analysis::{Live, Symbols};
 use crate::clr::select;
 use crate::ipc::{Rundown, SessionConfig};
+use crate::model::CpuTime;
 use crate::net::client::Client;
-use crate::net::perf::{CpuThread, Frequency, PerfError, SampleLoss};
+use crate::net::perf::{Frequency, PerfError};
 
 pub(super) use collector::{Collector, MethodNames};
 use file::CpuFile;
@@ -54,22 +56,10 @@ pub enum CpuError {
 /// Where a process spent its processor time.
 #[derive(Debug)]
 pub struct CpuProfile {
-    /// The samples. All are of threads that ran.
-    pub profile: Profile,
+    /// The samples.
+    pub time: CpuTime,
     /// What a sample stands for, nanoseconds of processor time.
     pub period_ns: u64,
-    /// How long samples were taken.
-    pub elapsed: Duration,
-    /// All threads, each with its processor time, which is exact.
-    pub threads: Vec<CpuThread>,
-    /// What there are no samples of.
-    pub loss: SampleLoss,
-    /// Whether samples show what runs in the kernel.
-    pub sees_kernel: bool,
-    /// Samples of stacks that the kernel cut off.
-    pub cut: u64,
-    /// Samples of stacks whose callers are missing, because code in between does not keep the frame pointer.
-    pub broken: u64,
     /// Why names of methods may be missing, where they may.
     pub names_missing: Option<String>,
     /// Whether the process ended before the sampling did.
@@ -96,16 +86,10 @@ pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<
         true => Some(names(&client).await),
         false => None,
     };
-    let began = Instant::now();
-    let sampler = client.sample_cpu(request.frequency)?;
+    let mut sampler = client.sample_cpu(request.frequency)?;
     let collector = Arc::new(Collector::new(code, period_ns, file));
-    let sampling = {
-        let (collector, mut sampler) = (Arc::clone(&collector), sampler);
-        tokio::task::spawn_blocking(move || {
-            collector.collect(&mut sampler);
-            (sampler.threads(), began.elapsed(), sampler.loss(), sampler.sees_kernel())
-        })
-    };
+    let collecting = Arc::clone(&collector);
+    let sampling = tokio::task::spawn_blocking(move || collecting.collect(&mut sampler));
     let ended = tokio::select! {
         () = stop => false,
         () = client.process_exit() => true,
@@ -113,7 +97,7 @@ pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<
     };
     collector.stop();
     // It does not panic; and without its samples there is nothing.
-    let Ok((threads, elapsed, loss, sees_kernel)) = sampling.await else { return Err(gone()) };
+    sampling.await.map_err(|_| gone())?;
     let (symbols, names_missing) = match names {
         None => (Symbols::default(), None),
         Some(Err(why)) => (Symbols::default(), Some(why)),
@@ -126,10 +110,9 @@ pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<
     // Files are read for that.
     let named = tokio::task::spawn_blocking(move || {
         let known = if names_missing.is_none() { MethodNames::Complete } else { MethodNames::Missing };
-        let profile = collector.profile(&symbols, known);
+        let time = collector.cpu_time(&symbols, known);
         let file = collector.finish_file(&symbols, known);
-        let (cut, broken) = collector.missing();
-        CpuProfile { profile, period_ns, elapsed, threads, loss, sees_kernel, cut, broken, names_missing, ended, file }
+        CpuProfile { time, period_ns, names_missing, ended, file }
     });
     named.await.map_err(|_| gone())
 }
@@ -141,15 +124,35 @@ async fn names(client: &Client) -> Result<Listener<Live>, String> {
     Listener::start(client.clone(), &config, Live::only_symbols(), NAMES_BYTES).await.map_err(|error| error.to_string())
 }
 
-/// Samples a process that is recorded, where its session has samples of the runtime too, which show managed code alone and threads that wait as well.
+/// Samples that are taken beside a recording.
+#[derive(Debug)]
+pub(super) struct Collecting {
+    pub(super) collector: Arc<Collector>,
+    /// Ends once the collector was stopped, or has no other owner.
+    pub(super) task: JoinHandle<()>,
+}
+
+/// Samples a process that is recorded, into a file as well where a path is given; `name` is that of the process.
 ///
 /// # Errors
-/// [`PerfError`] says why the kernel does not allow it.
-pub(super) fn collect_beside(client: &Client) -> Result<Arc<Collector>, PerfError> {
+/// As [`profile_cpu`].
+pub(super) fn collect_beside(client: &Client, name: &str, file: Option<&Path>) -> Result<Collecting, CpuError> {
     let mut sampler = client.sample_cpu(Frequency::HIGHEST)?;
-    let code = client.native_code().ok_or(PerfError::Ended(client.endpoint().key.pid))?;
-    let collector = Arc::new(Collector::new(code, sampler.period_ns(), None));
+    let pid = client.endpoint().key.pid;
+    let code = client.native_code().ok_or(PerfError::Ended(pid))?;
+    let file = file.map(|path| CpuFile::create(path, pid, name, sampler.period_ns(), &code)).transpose()?;
+    let collector = Arc::new(Collector::new(code, sampler.period_ns(), file));
     let collecting = Arc::clone(&collector);
-    tokio::task::spawn_blocking(move || collecting.collect(&mut sampler));
-    Ok(collector)
+    let task = tokio::task::spawn_blocking(move || collecting.collect(&mut sampler));
+    Ok(Collecting { collector, task })
+}
+
+impl CpuError {
+    /// Whether it is a matter of rights.
+    pub fn is_denied(&self) -> bool {
+        match self {
+            Self::Perf(error) => error.is_denied(),
+            Self::File(error) => error.is_denied(),
+        }
+    }
 }

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::listener::Listener;
 use super::progress::Progress;
 use super::trace_session::{StopLimit, Unfinished};
-use crate::analysis::{Live, Profile, SampleFilter, Symbols};
+use crate::analysis::{Live, Origin, Profile, SampleFilter, Symbols};
 use crate::ipc::{BufferMb, Level, Provider, SessionConfig};
 use crate::model::NameSearch;
 use crate::net::client::Client;
@@ -67,7 +67,9 @@ impl Names {
         if self.times > 0 {
             self.due = now + RECOUNT;
         }
-        if !progress.analysis.borrow().as_deref().is_some_and(|analysis| self.is_wanted(&analysis.profile)) {
+        // Samples of the kernel are there before anything is known of the stream.
+        let is_first = self.times == 0 && progress.cpu.get().is_some_and(|cpu| cpu.has_generated_code());
+        if !is_first && !progress.analysis.borrow().as_deref().is_some_and(|analysis| self.is_wanted(analysis.profile(false))) {
             return;
         }
         self.due = now + AGAIN.get(self.times).copied().unwrap_or_default();
@@ -92,7 +94,9 @@ impl Names {
     fn is_wanted(&self, profile: &Profile) -> bool {
         let counts = profile.count(SampleFilter::ALL);
         let many = if self.times == 0 { 1 } else { counts.samples().all() / MANY + 1 };
-        counts.unresolved() >= many
+        // Code of a method whose events were lost looks like a stub, of which there is little.
+        let stubs = counts.own_of_origin(Origin::Stub).all();
+        counts.unresolved() >= many || stubs > counts.samples().all() / MANY
     }
 
     /// Waits for the end of what was begun, or gives it up: its session ends with its connection.

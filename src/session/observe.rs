@@ -32,7 +32,7 @@ impl Observer {
     }
 
     /// What there is to see, if it is time to look. When the stream is over it is, and when its first events have come.
-    pub(super) fn look(&mut self, live: &mut Live, cpu: Option<&Collector>, over: bool) -> Option<RecordingAnalysis> {
+    pub(super) fn look(&mut self, live: &mut Live, cpu: Option<&Collector>, names: MethodNames, over: bool) -> Option<RecordingAnalysis> {
         live.trace()?;
         let now = Instant::now();
         let begun = *self.begun.get_or_insert(now);
@@ -42,12 +42,11 @@ impl Observer {
         // The clock goes on while no events come. After the end it stands there, as it does in the file.
         let elapsed = i64::try_from(now.duration_since(begun).as_nanos()).unwrap_or(i64::MAX);
         let at = if over { live.end() } else { live.newest().max(elapsed) };
-        let names = if over { MethodNames::Complete } else { MethodNames::Coming };
         let analysis = RecordingAnalysis {
             snapshot: live.snapshot(at),
             events: self.events(live, now),
             recent: live.recent(),
-            cpu: cpu.map(|cpu| cpu.profile(live.symbols(), names)),
+            cpu: cpu.map(|cpu| cpu.cpu_time(live.symbols(), names)),
             profile: live.profile(),
         };
         // Samples without names are the reason to look for names: they are not left waiting.

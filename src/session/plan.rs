@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::cpu_beside::cpu_file;
 use super::output::{OutputError, default_file};
 use super::progress::Slot;
 use super::trace_session::StopLimit;
@@ -29,6 +30,8 @@ pub struct Plan {
     pub what: Vec<String>,
     /// The session to ask for.
     pub config: SessionConfig,
+    /// Samples of the kernel are wanted, in a file of their own; the session that is opened where there are none.
+    pub fallback: Option<SessionConfig>,
     /// What is known not to be in it, a sentence each.
     pub notes: Vec<String>,
     /// The file, as it is called when it is whole.
@@ -60,6 +63,7 @@ impl Plan {
             name,
             what: Vec::new(),
             config,
+            fallback: None,
             notes: Vec::new(),
             file,
             duration: None,
@@ -78,11 +82,12 @@ impl Plan {
     /// # Errors
     /// A sentence: what is wrong with the order, or why the kernel's scheduling cannot be recorded.
     pub fn of(order: &TraceOptions, key: ProcessKey, name: SafeText, folder: &Path) -> Result<Self, String> {
-        let Selected { what, config, .. } = order.select()?;
+        let Selected { what, config, fallback, .. } = order.select()?;
         let default_file = || default_file(folder, &name, key.pid, order.extension());
         let file = order.file.as_ref().map_or_else(default_file, |file| folder.join(file));
         Ok(Self {
             what,
+            fallback,
             duration: order.duration,
             max_bytes: order.max_size,
             stop_on: order.stop_on.clone(),
@@ -90,6 +95,13 @@ impl Plan {
             scheduling: if order.scheduling { Some(Sockets::of_machine().map_err(|cause| cause.to_string())?) } else { None },
             ..Self::new(key, name, config, file)
         })
+    }
+
+    /// The file of the kernel's samples; `None` where they are not wanted in one: what keeps only the newest part, and a trace of Perfetto, have the
+    /// runtime's samples.
+    pub(super) fn cpu_file(&self) -> Option<PathBuf> {
+        let has_own = self.fallback.is_some() && self.keep.is_none() && self.scheduling.is_none();
+        has_own.then(|| cpu_file(&self.file))
     }
 
     /// How the recording looks before anything has happened.

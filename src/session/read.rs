@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::cpu_beside::cpu_beside;
 use super::recorded::Recorded;
 use crate::analysis::{KernelSamples, Live, SampledMethods};
-use crate::model::{EventRate, FileContents, RecordingAnalysis, SafeText, Span, TraceFile};
+use crate::model::{CpuTime, EventRate, FileContents, RecordingAnalysis, SafeText, Span, TraceFile};
 use crate::nettrace::Sink;
 
 /// Takes nothing.
-struct Nothing;
+pub(super) struct Nothing;
 
 impl Sink for Nothing {}
 
@@ -54,14 +55,20 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
             });
             again.ok().and_then(|_| sampled.cpu())
         }
-        _ => None,
+        _ => cpu_beside(path, &pass.header, span),
     };
     if !wanted {
         return Ok(None);
     }
     let snapshot = live.snapshot(span.map_or(live.end(), |(_, to)| to));
     let duration = Duration::from_nanos(snapshot.recorded_ns);
-    let analysis = RecordingAnalysis { snapshot, events: events(&live, duration), recent: live.recent(), profile: live.profile(), cpu };
+    let analysis = RecordingAnalysis {
+        snapshot,
+        events: events(&live, duration),
+        recent: live.recent(),
+        profile: live.profile(),
+        cpu: cpu.map(|profile| CpuTime { profile, elapsed: duration, ..CpuTime::default() }),
+    };
     let complete = pass.ending.is_complete() && !live.throughput().loses_content();
     let problems = live.throughput().problems();
     let words: Vec<_> = pass.trouble().into_iter().chain(problems.iter().map(ToString::to_string)).collect();

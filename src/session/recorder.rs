@@ -11,9 +11,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use self::driver::{Driver, Limits};
 use super::count::Counting;
-use super::cpu::collect_beside;
+use super::cpu::{Collecting, CpuError, collect_beside};
 use super::names::Names;
-use super::output::OutputFile;
+use super::output::{OutputError, OutputFile};
 use super::perfetto::{Joint, ServicePump, Target, ThreadNames};
 use super::plan::{Plan, StartError};
 use super::progress::{Progress, Totals};
@@ -21,8 +21,8 @@ use super::pump::{Pump, Pumped};
 use super::threads::Threads;
 use super::trace_session::TraceSession;
 use crate::export::LiveProcess;
-use crate::ipc::SessionId;
-use crate::model::{Recording, sanitise, shown_command_line};
+use crate::ipc::{SessionConfig, SessionId};
+use crate::model::{NoCpuTime, Recording, SafeText, sanitise, shown_command_line};
 use crate::net::client::Client;
 
 /// Whether a recording is to end. Later requests replace earlier ones.
@@ -56,6 +56,19 @@ impl Recorder {
         let (output, file) = created.map_err(|error| if plan.scheduling.is_some() { error.without_salvage() } else { error })?;
         let progress = Arc::new(Progress::new(plan.event_filter.clone()));
         let keep = plan.keep.map(|keep| (keep, output.partial().to_owned()));
+        let (config, cpu, no_cpu) = match sample_cpu(&client, &plan).await {
+            Ok(sampling) => sampling,
+            Err(error) => {
+                output.discard();
+                return Err(error.into());
+            }
+        };
+        let plan = Plan { config, ..plan };
+        let cpu = cpu.map(|Collecting { collector, task }| {
+            // There is none yet.
+            let _ = progress.cpu.set(collector);
+            task
+        });
         let counting = Counting { analysed: plan.analysed, stop_on: plan.stop_on.clone(), keep };
         let (session, joint, pump) = match begin(&client, &plan, file, counting, &progress).await {
             Ok(begun) => begun,
@@ -68,9 +81,7 @@ impl Recorder {
         let (request, requests) = watch::channel(StopRequest::None);
         let mut recording = plan.starting();
         recording.notes.extend(session.losses().iter().map(ToString::to_string));
-        if plan.analysed && plan.config.samples() {
-            recording.notes.extend(sample_cpu(client.clone(), &progress).await);
-        }
+        recording.no_cpu = no_cpu;
         let (publish, published) = watch::channel(recording.clone());
         let mut ticks = interval(Recording::STEP);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -85,6 +96,7 @@ impl Recorder {
             requests,
             ticks,
             joint,
+            cpu,
             threads: plan.analysed.then(Threads::default),
             names: plan.analysed.then(|| Names::new(begun)),
             last: (begun, Totals::default()),
@@ -152,16 +164,32 @@ async fn begin(client: &Client, plan: &Plan, file: File, counting: Counting, pro
     Ok((session, Some(joint), tokio::task::spawn_blocking(move || pump.run(stream))))
 }
 
-/// Has the kernel sample the process as well. Gives why it does not, where a person can do something about it.
-async fn sample_cpu(client: Client, progress: &Progress) -> Option<String> {
+/// The session to open, what samples the process beside it, and why the kernel does not where it should.
+type Sampling = (SessionConfig, Option<Collecting>, Option<NoCpuTime>);
+
+/// Has the kernel sample the process where that is wanted, and chooses the session by whether it does.
+async fn sample_cpu(client: &Client, plan: &Plan) -> Result<Sampling, OutputError> {
+    let config = plan.config.clone();
+    // Without a file they are there to be looked at.
+    let file = plan.cpu_file();
+    if file.is_none() && !(plan.analysed && (plan.fallback.is_some() || config.samples())) {
+        return Ok((plan.fallback.clone().unwrap_or(config), None, None));
+    }
+    let (client, name, has_file) = (client.clone(), plan.name.to_string(), file.is_some());
     // It looks at every thread.
-    match tokio::task::spawn_blocking(move || collect_beside(&client)).await.ok()? {
-        Ok(cpu) => {
-            // There is one.
-            let _ = progress.cpu.set(cpu);
-            None
+    let started = tokio::task::spawn_blocking(move || collect_beside(&client, &name, file.as_deref())).await;
+    let fallback = plan.fallback.clone().unwrap_or_else(|| config.clone());
+    match started {
+        Ok(Ok(cpu)) => Ok((if has_file { config } else { fallback }, Some(cpu), None)),
+        Ok(Err(CpuError::File(error))) => Err(error),
+        Ok(Err(CpuError::Perf(error))) => {
+            Ok((fallback, None, Some(NoCpuTime { why: error.to_string().into(), remedy: error.remedy().into() })))
         }
-        Err(error) => error.is_denied().then(|| format!("Methods shows thread time of managed code instead of CPU time: {error}")),
+        Err(_) => Ok((
+            fallback,
+            None,
+            Some(NoCpuTime { why: "sampling failed inside dn-top; please report it".into(), remedy: SafeText::default() }),
+        )),
     }
 }
 

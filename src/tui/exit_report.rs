@@ -30,7 +30,8 @@ pub(super) fn print(recording: &Recording) {
         return say(format_args!("{name} ({}) wrote to {} for {elapsed}{trouble}", recording.key.pid, kernel));
     }
     let Some(file) = file else { return };
-    say(format_args!("{}: {}, {} events{trouble}", file.display(), Bytes(recording.bytes), Count(recording.events)));
+    let samples = recording.cpu_file.as_ref().map(|file| format!("; CPU samples in {}", file.display())).unwrap_or_default();
+    say(format_args!("{}: {}, {} events{samples}{trouble}", file.display(), Bytes(recording.bytes), Count(recording.events)));
 }
 
 /// `1 recording`, `2 recordings`.

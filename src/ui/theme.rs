@@ -58,6 +58,11 @@ pub(super) struct Flames {
     pub(super) own: [Style; 2],
     /// Code of the framework, on even and odd lines.
     pub(super) library: [Style; 2],
+    /// Native code, the garbage collector, the JIT compiler, the kernel.
+    pub(super) native: Style,
+    pub(super) gc: Style,
+    pub(super) jit: Style,
+    pub(super) kernel: Style,
     /// Code that mostly waits.
     pub(super) waits: Style,
     /// What a search found.
@@ -124,6 +129,10 @@ impl Theme {
             flames: Flames {
                 own: [fg(255).bg(Color::Indexed(61)), fg(255).bg(Color::Indexed(60))],
                 library: [fg(252).bg(Color::Indexed(239)), fg(252).bg(Color::Indexed(238))],
+                native: fg(255).bg(Color::Indexed(24)),
+                gc: fg(255).bg(Color::Indexed(90)),
+                jit: fg(255).bg(Color::Indexed(22)),
+                kernel: fg(255).bg(Color::Indexed(94)),
                 waits: fg(247).bg(Color::Indexed(235)),
                 found: fg(16).bg(Color::Indexed(179)),
                 chosen: bold(fg(16)).bg(Color::Indexed(147)),
@@ -157,6 +166,10 @@ impl Theme {
             flames: Flames {
                 own: [fg(16).bg(Color::Indexed(147)), fg(16).bg(Color::Indexed(146))],
                 library: [fg(16).bg(Color::Indexed(252)), fg(16).bg(Color::Indexed(253))],
+                native: fg(16).bg(Color::Indexed(153)),
+                gc: fg(16).bg(Color::Indexed(219)),
+                jit: fg(16).bg(Color::Indexed(157)),
+                kernel: fg(16).bg(Color::Indexed(223)),
                 waits: fg(243).bg(Color::Indexed(255)),
                 found: fg(16).bg(Color::Indexed(222)),
                 chosen: bold(fg(231)).bg(Color::Indexed(55)),
@@ -190,6 +203,10 @@ impl Theme {
             flames: Flames {
                 own: [ansi(Color::Black).bg(Color::Green); 2],
                 library: [ansi(Color::White).bg(Color::Blue); 2],
+                native: ansi(Color::Black).bg(Color::Cyan),
+                gc: ansi(Color::White).bg(Color::Magenta),
+                jit: ansi(Color::Black).bg(Color::Gray),
+                kernel: ansi(Color::White).bg(Color::Red),
                 waits: PLAIN.add_modifier(Modifier::UNDERLINED),
                 found: ansi(Color::Black).bg(Color::Yellow),
                 chosen: bold(ansi(Color::Black)).bg(Color::White),
@@ -226,6 +243,10 @@ impl Theme {
             flames: Flames {
                 own: [REVERSED; 2],
                 library: [REVERSED.add_modifier(Modifier::DIM); 2],
+                native: REVERSED.add_modifier(Modifier::DIM),
+                gc: REVERSED.add_modifier(Modifier::DIM),
+                jit: REVERSED.add_modifier(Modifier::DIM),
+                kernel: REVERSED.add_modifier(Modifier::DIM),
                 waits: DIM.add_modifier(Modifier::UNDERLINED),
                 found: REVERSED.add_modifier(Modifier::UNDERLINED),
                 chosen: bold(REVERSED).add_modifier(Modifier::UNDERLINED),

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dn_top::analysis::{Origin, SampleFilter};
-use dn_top::clr::select;
-use dn_top::model::{Outcome, Phase, Recording, RecordingAnalysis};
+use dn_top::clr::{DASHBOARD_PROFILES, select};
+use dn_top::model::{Outcome, Phase, Recording, RecordingAnalysis, TraceOptions};
 use dn_top::net::Directory;
 use dn_top::net::client::Client;
 use dn_top::net::discovery::Sources;
@@ -243,7 +244,7 @@ fn a_file_of_samples_shows_the_same() {
         );
         assert!(hottest(&report["methods"], "self", "total")[0].0 == "Known.Burn(int)", "{runtime}: {report:#}");
         let contents = read_trace(&file, None, |_| true).unwrap().unwrap();
-        let burnt = contents.analysis.cpu.as_ref().unwrap().methods(SampleFilter::ALL, 1);
+        let burnt = contents.analysis.cpu.as_ref().unwrap().profile.methods(SampleFilter::ALL, 1);
         assert_eq!(
             (burnt.methods[0].name.as_str(), json!(burnt.samples.all())),
             ("Known.Burn(int)", profile["samples"].clone()),
@@ -399,9 +400,126 @@ fn what_was_sampled_is_shown_however_it_ends() {
 
 /// The CPU time of a method in a recording, and of all code, nanoseconds; `None` before there are samples.
 fn cpu_time(analysis: Option<&RecordingAnalysis>, method: &str) -> Option<(u64, u64)> {
-    let methods = analysis?.cpu.as_ref()?.methods(SampleFilter::ALL, usize::MAX);
+    let methods = analysis?.cpu.as_ref()?.profile.methods(SampleFilter::ALL, usize::MAX);
     let found = methods.methods.iter().find(|found| found.name == method)?;
     Some((found.total.all_ns(), methods.samples.all_ns()))
+}
+
+/// What the dashboard records when nothing else was chosen, or another profile.
+fn plan(client: &Client, file: &Path, profiles: &[&str]) -> Plan {
+    let options = TraceOptions {
+        file: Some(file.to_owned()),
+        ..TraceOptions::of_profiles(&profiles.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    Plan { analysed: true, ..Plan::of(&options, client.endpoint().key, "known".into(), Path::new("/")).unwrap() }
+}
+
+#[test]
+fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
+    runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
+        let mut program = runtime.program("known").start();
+        program.spend(500);
+        program.command("spend 60000");
+        let client = client(&program).await;
+        if sampler(&client).is_none() {
+            return;
+        }
+        let folder = folder();
+        let file = folder.path().join("a.nettrace");
+        let began = Instant::now();
+        let recorder = Recorder::start(client.clone(), plan(&client, &file, &DASHBOARD_PROFILES)).await.unwrap();
+        let mut progress = recorder.progress();
+        let hottest = |recording: &Recording| {
+            Some(recording.analysis.as_ref()?.cpu.as_ref()?.profile.methods(SampleFilter::ALL, 1).methods.first()?.name.clone())
+        };
+        let is_named = |recording: &Recording| hottest(recording).as_deref() == Some("Known.Burn");
+        let shown = timeout(PATIENCE, progress.wait_for(is_named)).await.is_ok();
+        assert!(shown, "{runtime}: {:?}", hottest(&recorder.progress().borrow()));
+        eprintln!("{runtime}: the hottest method has its name after {:.2} s", began.elapsed().as_secs_f64());
+        // One thread keeps a core busy: now, on average, and in the times of the threads.
+        let is_busy = |recording: &Recording| {
+            let cpu = recording.analysis.as_ref().unwrap().cpu.as_ref().unwrap();
+            cpu.recent > Duration::from_millis(1900) && cpu.threads.iter().any(|thread| thread.cpu > Duration::from_secs(1))
+        };
+        let busy = timeout(PATIENCE * 2, progress.wait_for(is_busy)).await.unwrap().unwrap().clone();
+        let cpu = busy.analysis.as_ref().unwrap().cpu.as_ref().unwrap();
+        let methods = cpu.profile.methods(SampleFilter::ALL, usize::MAX);
+        let main = cpu.threads.iter().find(|thread| thread.thread == u64::from(program.pid())).unwrap();
+        let (on, now) = (main.cpu.as_secs_f64() / main.wall.as_secs_f64(), methods.samples.recent_ns as f64 / cpu.recent.as_nanos() as f64);
+        let average = methods.samples.all_ns() as f64 / cpu.elapsed.as_nanos() as f64;
+        eprintln!("{runtime}: {on:.2} of a core by the kernel's count, {now:.2} now and {average:.2} on average by samples");
+        assert!((now - on).abs() < 0.35 && (average - on).abs() < 0.35, "{runtime}: {on} {now} {average}");
+        let off = main.off_cpu().iter().map(|(_, share)| share).sum::<f64>();
+        assert!((on + off - 1.0).abs() < 0.05, "{runtime}: {main:?}");
+        assert_eq!((cpu.lost, busy.no_cpu.as_ref()), (0, None), "{runtime}");
+        assert!(busy.analysis.as_ref().unwrap().profile.is_empty(), "{runtime}: the runtime samples nothing");
+        recorder.stop();
+        let recording = recorder.finished().await;
+        assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, trouble: None, .. })), "{runtime}: {:?}", recording.phase);
+        let samples = folder.path().join("a.cpu.nettrace");
+        assert_eq!(recording.cpu_file.as_ref(), Some(&samples), "{runtime}");
+        assert_eq!(std::fs::metadata(&samples).unwrap().permissions().mode() & 0o7777, 0o600);
+        // Both files are read together, and hold what was shown.
+        let live = recording.analysis.as_ref().unwrap().cpu.as_ref().unwrap();
+        let shown = live.profile.methods(SampleFilter::ALL, usize::MAX);
+        let contents = read_trace(&file, None, |_| true).unwrap().unwrap();
+        let stored = contents.analysis.cpu.as_ref().unwrap().profile.methods(SampleFilter::ALL, usize::MAX);
+        assert_eq!((stored.samples.all(), &*stored.methods[0].name), (shown.samples.all(), "Known.Burn(int)"), "{runtime}");
+        assert_eq!(
+            (stored.methods[0].own.all(), stored.methods[0].total.all()),
+            (shown.methods[0].own.all(), shown.methods[0].total.all())
+        );
+        let part = read_trace(&file, Some((0, 500_000_000)), |_| true).unwrap().unwrap();
+        let part = part.analysis.cpu.as_ref().unwrap().profile.count(SampleFilter::ALL).samples().all();
+        assert!(part > 0 && part < stored.samples.all() / 2, "{runtime}: {part} of {}", stored.samples.all());
+        let report = Invocation::new(["report", file.to_str().unwrap(), "--json"]).run().json();
+        assert_eq!((&report["source"], report["samples"].as_u64()), (&json!("cpu"), Some(stored.samples.all())), "{runtime}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
+}
+
+#[test]
+fn trace_stores_cpu_samples_in_a_file_beside() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("spend 60000");
+        if profile(&program, &["--duration", "100ms"]).is_none() {
+            return;
+        }
+        let folder = folder();
+        let file = folder.path().join("a.nettrace");
+        let path = file.to_str().unwrap();
+        let pid = program.pid().to_string();
+        let trace = || Invocation::new(["trace", &pid, "--profile", "cpu", "--duration", "2s", "-o", path, "--json"]).run();
+        let output = trace();
+        let document = output.json();
+        let samples = folder.path().join("a.cpu.nettrace");
+        assert_eq!((&document["complete"], &document["cpu_file"]), (&json!(true), &json!(samples.to_str().unwrap())), "{}", output.stderr);
+        let report = Invocation::new(["report", path, "--json"]).run().json();
+        assert_eq!((&report["source"], &report["methods"][0]["name"]), (&json!("cpu"), &json!("Known.Burn(int)")), "{runtime}: {report:#}");
+        assert!(report["samples"].as_u64() > Some(50), "{runtime}: {report:#}");
+        // The stream of the runtime is as without.
+        let before = [std::fs::read(&file).unwrap(), std::fs::read(&samples).unwrap()];
+        let again = trace();
+        assert!(again.code != 0 && again.stderr.contains("exists already"), "{}", again.stderr);
+        std::fs::remove_file(&file).unwrap();
+        let again = trace();
+        assert!(again.code != 0 && again.stderr.contains("a.cpu.nettrace") && !file.exists(), "{}", again.stderr);
+        assert_eq!(std::fs::read(&samples).unwrap(), before[1], "{runtime}");
+        std::fs::remove_file(&samples).unwrap();
+        // Events of threads need as many open files.
+        let limit = "ulimit -n 40; exec \"$@\"";
+        let words =
+            ["-c", limit, "sh", env!("CARGO_BIN_EXE_dn-top"), "trace", &pid, "--profile", "cpu", "--duration", "2s", "-o", path, "--json"];
+        let limited = Invocation::of("sh", words).run();
+        let stderr = &limited.stderr;
+        assert!(stderr.contains("thread time (managed only, includes waiting)") && stderr.contains("ulimit -n"), "{runtime}: {stderr}");
+        assert_eq!((&limited.json()["complete"], limited.json().get("cpu_file"), samples.exists()), (&json!(true), None, false));
+        let report = Invocation::new(["report", path, "--json"]).run().json();
+        assert_eq!(report["source"], "threads", "{runtime}: {report:#}");
+        assert!(report["samples"].as_u64() > Some(50), "{runtime}: {report:#}");
+        assert!(program.is_alive(), "{runtime}");
+    });
 }
 
 #[test]
@@ -430,7 +548,7 @@ fn a_recording_that_is_looked_at_shows_cpu_time() {
         assert!(matches!(&recording.phase, Phase::Done(Outcome { complete: true, .. })), "{:?}", recording.phase);
         assert!(recording.notes.iter().all(|note| !note.contains("CPU time")), "{:?}", recording.notes);
         let analysis = recording.analysis.unwrap();
-        let cpu = analysis.cpu.as_ref().unwrap().methods(SampleFilter::ALL, usize::MAX);
+        let cpu = analysis.cpu.as_ref().unwrap().profile.methods(SampleFilter::ALL, usize::MAX);
         // Methods that were compiled again meanwhile have got their names at the stop.
         let times = ["Known.Seventy", "Known.Burn"].map(|method| cpu_time(Some(&analysis), method).unwrap().0 as f64);
         assert!((times[0] / times[1] - 0.7).abs() < 0.1, "{runtime}: {times:?}");

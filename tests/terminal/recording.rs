@@ -93,10 +93,10 @@ fn dialogs_say_what_will_happen_and_do_nothing_by_default() {
 #[test]
 fn profiles_are_picked_and_several_processes_recorded_at_once() {
     let mut screen = sorted(&[]);
-    // Only collections: the two that are picked already, and then the third.
+    // Only collections: without the two that are picked already.
     press(&screen, "T", "[✓]  dotnet-common");
     press(&screen, " ", "[ ]  dotnet-common");
-    press(&screen, "j ", "[ ]  dotnet-sampled-thread-time");
+    press(&screen, "jj ", "[ ]  cpu");
     press(&screen, "j ", "[✓]  gc-collect");
     press(&screen, ENTER, "1 recording");
     press(&screen, "jt", "2 recording");

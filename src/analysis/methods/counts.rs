@@ -26,6 +26,8 @@ pub struct SampleCount {
     pub running_ns: u64,
     /// Nanoseconds of those that were waiting.
     pub waiting_ns: u64,
+    /// Nanoseconds of those of CPU time that are recent: see [`CpuSamples::forget_recent`](super::CpuSamples::forget_recent).
+    pub recent_ns: u64,
 }
 
 impl SampleCount {
@@ -52,6 +54,7 @@ impl SampleCount {
         self.waiting += other.waiting;
         self.running_ns = self.running_ns.saturating_add(other.running_ns);
         self.waiting_ns = self.waiting_ns.saturating_add(other.waiting_ns);
+        self.recent_ns = self.recent_ns.saturating_add(other.recent_ns);
     }
 }
 
@@ -92,6 +95,8 @@ pub struct CallNode {
     pub name: String,
     /// Frames above it; the first have 0.
     pub depth: usize,
+    /// Whose code it is.
+    pub origin: Origin,
     /// Samples in which it was the leaf.
     pub own: SampleCount,
     /// These and those of everything it called.
@@ -141,8 +146,8 @@ impl<'a> Counts<'a> {
         if self.thread.is_some_and(|thread| thread != cell.thread) {
             return SampleCount::default();
         }
-        let SampleCount { running, waiting, running_ns, waiting_ns } = cell.count;
-        let mut passed = SampleCount::default();
+        let SampleCount { running, waiting, running_ns, waiting_ns, recent_ns } = cell.count;
+        let mut passed = SampleCount { recent_ns, ..SampleCount::default() };
         if self.filter.running {
             passed.add(SampleCount::of(running, running_ns, false));
         }
@@ -197,6 +202,29 @@ impl<'a> Counts<'a> {
         let of = |node: u32| self.profile.frames[self.profile.nodes[node as usize].frame as usize].kind;
         let cut = self.profile.children(StackTree::ROOT).find(|node| of(*node) == FrameKind::Cut);
         cut.map_or_else(SampleCount::default, |node| self.total_of(node))
+    }
+
+    /// Samples with code of this origin anywhere in their stacks, its own and what it calls, and all of threads that do nothing else.
+    pub fn within(&self, origin: Origin, is_of: impl Fn(ThreadId) -> bool) -> SampleCount {
+        // A node is behind its parent.
+        let mut inside = vec![false; self.profile.nodes.len()];
+        for node in 1..inside.len() {
+            inside[node] = inside[self.profile.nodes[node].parent as usize] || self.frame(node as u32).origin == origin;
+        }
+        let mut sum = SampleCount::default();
+        for cell in &self.profile.cells {
+            if inside[cell.node as usize] || is_of(self.profile.threads[cell.thread as usize]) {
+                sum.add(self.passed(cell));
+            }
+        }
+        sum
+    }
+
+    /// Samples whose leaf is code of this origin.
+    pub fn own_of_origin(&self, origin: Origin) -> SampleCount {
+        let mut sum = SampleCount::default();
+        (1..self.own.len()).filter(|node| self.frame(*node as u32).origin == origin).for_each(|node| sum.add(self.own[node]));
+        sum
     }
 
     fn of_kind(&self, kind: FrameKind) -> u64 {
@@ -286,14 +314,15 @@ impl<'a> Counts<'a> {
         let mut tree = Vec::with_capacity(heaviest.len());
         while let Some((index, depth)) = walk.pop() {
             let (own, total) = (self.own[index as usize], self.total[index as usize]);
-            tree.push(CallNode { name: self.name(index), depth, own, total });
+            let ProfileFrame { name, origin, .. } = self.frame(index);
+            tree.push(CallNode { name: name.clone(), depth, origin: *origin, own, total });
             walk.extend(heaviest_last(index, depth + 1));
         }
         tree
     }
 
-    fn name(&self, node: u32) -> String {
-        self.profile.frames[self.profile.nodes[node as usize].frame as usize].name.clone()
+    fn frame(&self, node: u32) -> &ProfileFrame {
+        &self.profile.frames[self.profile.nodes[node as usize].frame as usize]
     }
 
     /// Stacks with the threads that had them, those with the most samples first.
@@ -313,7 +342,7 @@ impl<'a> Counts<'a> {
         let group = |(node, (samples, mut threads)): (u32, (SampleCount, Vec<(ThreadId, u64)>))| {
             threads.sort_unstable_by_key(|(thread, count)| (Reverse(*count), *thread));
             let above = std::iter::successors(Some(node), |index| Some(self.profile.parent(*index)));
-            let frames = above.take_while(|index| *index != StackTree::ROOT).map(|index| self.name(index));
+            let frames = above.take_while(|index| *index != StackTree::ROOT).map(|index| self.frame(index).name.clone());
             StackGroup { frames: frames.collect(), samples, threads }
         };
         groups.into_iter().map(group).collect()

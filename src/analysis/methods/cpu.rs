@@ -1,5 +1,7 @@
 //! Samples of what threads execute, which the kernel took: pieces of processor time.
 
+use std::collections::VecDeque;
+
 use crate::analysis::Symbols;
 use crate::nettrace::ThreadId;
 
@@ -41,7 +43,14 @@ pub struct CpuSamples {
     frames: Vec<u64>,
     cut: u64,
     broken: u64,
+    /// The cells of the latest samples, oldest first, and when they were taken.
+    recent: VecDeque<(i64, u32)>,
+    /// When that began, where it is not as long ago as it should be.
+    recent_since: Option<i64>,
 }
+
+/// Most samples that are recent.
+const RECENT: usize = 1 << 18;
 
 /// Addresses of the kernel have this bit, and none of a program has. Frames that are no address have it, too: so it is taken off.
 const KERNEL: u64 = 1 << 63;
@@ -49,7 +58,16 @@ const KERNEL: u64 = 1 << 63;
 impl CpuSamples {
     /// Samples that each stand for so many nanoseconds.
     pub fn new(period_ns: u64) -> Self {
-        Self { period_ns, tree: StackTree::default(), samples: Samples::default(), frames: Vec::new(), cut: 0, broken: 0 }
+        Self {
+            period_ns,
+            tree: StackTree::default(),
+            samples: Samples::default(),
+            frames: Vec::new(),
+            cut: 0,
+            broken: 0,
+            recent: VecDeque::new(),
+            recent_since: None,
+        }
     }
 
     /// Counts a sample.
@@ -70,12 +88,36 @@ impl CpuSamples {
         };
         // Names come at the end.
         let node = self.tree.add(self.frames.iter().copied(), missing, &Symbols::default());
-        self.samples.add_weighed(node, stack.thread, stack.at, Doing::Managed, self.period_ns);
+        let cell = self.samples.add_recent(node, stack.thread, stack.at, Doing::Managed, self.period_ns);
+        self.recent.push_back((stack.at, cell));
+        if self.recent.len() > RECENT {
+            self.forget_recent(self.recent[RECENT / 2].0);
+        }
         if self.tree.is_full() || self.samples.is_full() {
             let weights = self.samples.by_node(self.tree.len());
             let moved = self.tree.make_room(&Symbols::default(), weights);
             self.samples.make_room(&moved);
+            // Cells have other numbers now.
+            self.samples.forget_all_recent();
+            self.recent.clear();
+            self.recent_since = Some(stack.at);
         }
+    }
+
+    /// Samples that were taken before this moment are not recent any more.
+    pub fn forget_recent(&mut self, before: i64) {
+        while let Some((at, cell)) = self.recent.front().copied()
+            && at < before
+        {
+            self.recent.pop_front();
+            self.samples.forget_recent(cell, self.period_ns);
+        }
+        self.recent_since = self.recent_since.max(Some(before));
+    }
+
+    /// The moment since which samples are recent.
+    pub fn recent_since(&self) -> Option<i64> {
+        self.recent_since
     }
 
     /// How many samples there are.

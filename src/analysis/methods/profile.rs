@@ -143,7 +143,7 @@ impl Profile {
         for cell in samples.cells() {
             let node = places[cell.node as usize];
             let waits = frames.waiting[profile.nodes[node as usize].frame as usize];
-            let mut count = SampleCount::default();
+            let mut count = SampleCount { recent_ns: cell.recent_ns, ..SampleCount::default() };
             for (tally, waits) in [(cell.managed, false), (cell.external, waits), (cell.blocked, true)] {
                 count.add(SampleCount::of(tally.samples.into(), tally.ns, waits));
             }

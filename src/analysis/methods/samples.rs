@@ -33,6 +33,8 @@ pub(super) struct Cell {
     pub(super) external: Tally,
     /// Waiting for a lock.
     pub(super) blocked: Tally,
+    /// Of all that, what is recent, nanoseconds.
+    pub(super) recent_ns: u64,
 }
 
 /// Samples, and the time that they stand for.
@@ -99,10 +101,23 @@ impl Samples {
         cell
     }
 
-    /// Counts a sample that stands for so many nanoseconds.
-    pub(super) fn add_weighed(&mut self, node: u32, thread: ThreadId, at: i64, doing: Doing, ns: u64) {
+    /// Counts a sample that stands for so many nanoseconds, and is recent, and gives its cell.
+    pub(super) fn add_recent(&mut self, node: u32, thread: ThreadId, at: i64, doing: Doing, ns: u64) -> u32 {
         let cell = self.cell_of(node, thread);
         self.tally(cell, at, doing, ns);
+        self.cells[cell as usize].recent_ns += ns;
+        cell
+    }
+
+    /// So many nanoseconds of a cell are not recent any more.
+    pub(super) fn forget_recent(&mut self, cell: u32, ns: u64) {
+        let recent = &mut self.cells[cell as usize].recent_ns;
+        *recent = recent.saturating_sub(ns);
+    }
+
+    /// Nothing is recent any more.
+    pub(super) fn forget_all_recent(&mut self) {
+        self.cells.iter_mut().for_each(|cell| cell.recent_ns = 0);
     }
 
     fn cell_of(&mut self, node: u32, thread: ThreadId) -> u32 {
@@ -152,7 +167,7 @@ impl Samples {
         let cell = *self.index.entry((node, thread)).or_insert(next);
         if cell == next {
             let nothing = Tally::default();
-            self.cells.push(Cell { node, thread, managed: nothing, external: nothing, blocked: nothing });
+            self.cells.push(Cell { node, thread, managed: nothing, external: nothing, blocked: nothing, recent_ns: 0 });
         }
         cell
     }
@@ -212,5 +227,6 @@ impl Samples {
         merged.managed.add(cell.managed);
         merged.external.add(cell.external);
         merged.blocked.add(cell.blocked);
+        merged.recent_ns += cell.recent_ns;
     }
 }

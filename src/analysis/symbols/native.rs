@@ -10,6 +10,14 @@ pub enum Origin {
     Managed,
     /// A library, the runtime's own among them.
     Native,
+    /// The garbage collector.
+    Gc,
+    /// The JIT compiler.
+    Jit,
+    /// The runtime's helper that allocates an object.
+    Allocation,
+    /// What the runtime does to throw and catch an exception: it looks for handlers and unwinds stacks.
+    Exception,
     /// The kernel.
     Kernel,
     /// Code that the runtime generated and gave no name: it leads from one method to another.
@@ -20,19 +28,77 @@ pub enum Origin {
 
 impl Origin {
     /// All, most interesting first.
-    pub const ALL: [Self; 5] = [Self::Managed, Self::Native, Self::Kernel, Self::Stub, Self::Unknown];
+    pub const ALL: [Self; 9] =
+        [Self::Managed, Self::Native, Self::Gc, Self::Jit, Self::Allocation, Self::Exception, Self::Kernel, Self::Stub, Self::Unknown];
+
+    /// What native code does, by its file and, where the file names its functions, by their names.
+    pub fn of_native(image: &str, function: &str) -> Self {
+        let is_of = |(images, functions, _): &&NativeRow| {
+            let is_image = images.is_empty() || images.iter().any(|name| image.starts_with(name));
+            is_image && (functions.is_empty() || functions.iter().any(|name| function.starts_with(name)))
+        };
+        NATIVE.iter().find(is_of).map_or(Self::Native, |(.., origin)| *origin)
+    }
+
+    /// A name with a sign before it that shows what it is, as perf has them: `[k] do_syscall_64`. .NET methods have none.
+    pub fn label(self, name: &str) -> String {
+        let sign = match self {
+            Self::Managed | Self::Unknown => return name.to_owned(),
+            Self::Native => "n",
+            Self::Gc => "gc",
+            Self::Jit => "jit",
+            Self::Allocation => "alloc",
+            Self::Exception => "ex",
+            Self::Kernel => "k",
+            Self::Stub => "stub",
+        };
+        format!("[{sign}] {name}")
+    }
 
     /// A word for it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Managed => "managed",
             Self::Native => "native",
+            Self::Gc => "GC",
+            Self::Jit => "JIT",
+            Self::Allocation => "alloc",
+            Self::Exception => "exception",
             Self::Kernel => "kernel",
             Self::Stub => "stub",
             Self::Unknown => "unknown",
         }
     }
 }
+
+/// How files begin, how functions begin, and what these do; nothing stands for all.
+type NativeRow = (&'static [&'static str], &'static [&'static str], Origin);
+
+/// Names of Microsoft's builds, whose `libcoreclr.so` keeps no names since .NET 5: its functions have some in .NET Core 3.1, in NativeAOT programs
+/// (`Rh..`) and where a distribution built it. Source: src/coreclr/{gc,vm,jit,nativeaot/Runtime} of dotnet/runtime.
+const NATIVE: &[NativeRow] = &[
+    (&["libclrjit", "libjitinterface"], &[], Origin::Jit),
+    (&["libclrgc"], &[], Origin::Gc),
+    (&["libgcc_s", "libunwind"], &[], Origin::Exception),
+    (&["libc.so", "libc-", "libm.so", "libpthread", "libstdc++", "ld-", "libSystem.", "[vdso]"], &[], Origin::Native),
+    (&[], &["WKS::", "SVR::", "GCHeap::", "GCScan::", "GCToEEInterface::", "BGCThread", "gc_heap::"], Origin::Gc),
+    (
+        &[],
+        &["JIT_New", "JIT_Box", "AllocateObject", "AllocateString", "AllocateSzArray", "RhpNew", "RhpGcAlloc", "RhNewObject"],
+        Origin::Allocation,
+    ),
+    (
+        &[],
+        &["IL_Throw", "IL_Rethrow", "RaiseTheException", "ProcessCLRException", "RhpThrow", "RhpCallCatch", "RhpSfi", "_Unwind_"],
+        Origin::Exception,
+    ),
+    (
+        &["libcoreclr"],
+        &["ExceptionTracker::", "StackFrameIterator::", "DispatchEx", "UnwindManagedException", "SfiNext"],
+        Origin::Exception,
+    ),
+    (&["libcoreclr"], &["UnsafeJitFunction", "invokeCompileMethod", "CEEJitInfo::", "CEEInfo::"], Origin::Jit),
+];
 
 /// A function, and where its code is.
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +152,25 @@ impl Symbols {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn native_code_is_known_by_what_it_does() {
+        for (image, function, origin) in [
+            ("libclrjit.so", "", Origin::Jit),
+            ("libclrjit.so", "memcpy", Origin::Jit),
+            ("libclrgc.so", "", Origin::Gc),
+            ("libcoreclr.so", "", Origin::Native),
+            ("libcoreclr.so", "WKS::gc_heap::mark_phase", Origin::Gc),
+            ("libcoreclr.so", "JIT_NewArr1", Origin::Allocation),
+            ("aot8", "RhpNewFast", Origin::Allocation),
+            ("aot8", "RhpThrowEx", Origin::Exception),
+            ("libgcc_s.so.1", "_Unwind_Find_FDE", Origin::Exception),
+            ("libc.so.6", "JIT_New", Origin::Native),
+            ("", "", Origin::Native),
+        ] {
+            assert_eq!(Origin::of_native(image, function), origin, "{image} {function}");
+        }
+    }
 
     #[test]
     fn functions_are_found_by_address() {

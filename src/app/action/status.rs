@@ -220,7 +220,9 @@ pub(super) fn samples(state: &State) -> Status {
 }
 
 pub(super) fn waiting(state: &State) -> Status {
-    ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads)
+    // Samples of the kernel are of threads that run.
+    let has_waiting = state.analysis().is_some_and(|analysis| !analysis.profile.is_empty());
+    ready_if(has_waiting && state.views.sampling.shape != Shape::Threads)
 }
 
 pub(super) fn sortable(state: &State) -> Status {

@@ -90,7 +90,7 @@ impl<'a> Look<'a> {
         }
         let (events, profile) = (source.events(), source.profile());
         let so_far = if self.over() { "in this recording" } else { "so far" };
-        match source.is_in(&self.tracked.value.what) {
+        match source.is_in(&self.tracked.value.what, self.tracked.value.no_cpu.is_some()) {
             Some(false) => (format!("Not in this recording: T, then profile {profile}, records it."), Role::Warning),
             Some(true) => (format!("No {events} {so_far}."), Role::Dim),
             None => (format!("No {events} {so_far}: none occurred, or they were not recorded (profile {profile} does)."), Role::Dim),

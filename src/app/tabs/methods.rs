@@ -1,36 +1,43 @@
 //! Where threads spend their time: methods as a list, a call tree or a flame graph, of all threads or of one.
 
+use std::time::Duration;
+
 use super::cell::Cell;
 use super::list::{Fit, Rows, Table};
 use super::look::Look;
-use super::threads::sampled;
+use super::threads::{core_share, threads};
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{CallNode, Counts, MethodCount, Origin, ProfileFrame, SampleCount};
 use crate::app::pane::Tab;
 use crate::app::sampling::{Sampling, Shape};
 use crate::app::source::Source;
-use crate::model::{Count, Nanoseconds, Percent};
+use crate::model::{Count, CpuTime, Nanoseconds, NoCpuTime, Percent};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let sampling = &look.state.views.sampling;
     let counts = look.counts();
-    let is_cpu = is_cpu(look);
-    if counts.samples().all() == 0 && look.state.shown_thread().is_none() && !is_cpu {
+    let cpu = cpu(look);
+    if counts.samples().all() == 0 && look.state.shown_thread().is_none() && cpu.is_none() {
         let list = methods(look, Vec::new());
         let cursor = look.cursor(Tab::Methods, list.as_ref());
         return View { empty: look.missing(Source::Samples), ..View::new(list, cursor, "") };
     }
-    let head = vec![Head::Figures(figures(&counts, is_cpu)), Head::Text(what(look, &counts))];
+    let mut head =
+        vec![Head::Figures(cpu.map_or_else(|| figures(&counts), |cpu| cpu_figures(&counts, cpu))), Head::Text(what(look, &counts))];
+    if let Some(NoCpuTime { why, remedy }) = &look.tracked.value.no_cpu {
+        let text = if remedy.is_empty() { why.to_string() } else { format!("for CPU time of all code: {remedy}") };
+        head.push(Head::text(text, Role::Warning));
+    }
     let shown = look.state.methods();
     let list = match sampling.shape {
         Shape::List | Shape::Flame => methods(look, shown.clone()),
         Shape::Tree => tree(look),
-        Shape::Threads => sampled(look, look.state.thread_rows()).finish(),
+        Shape::Threads => threads(look, look.state.thread_rows()).finish(),
     };
     let cursor = look.cursor(Tab::Methods, list.as_ref());
     let empty = match (look.state.views.filter(Tab::Methods).is_empty(), counts.samples().all()) {
         (false, _) => "No method matches the filter.",
-        (true, 0) if is_cpu => "No CPU time so far: all threads wait. w shows where.",
+        (true, 0) if cpu.is_some() => "No CPU time so far: all threads wait. s shows for what.",
         (true, 0) => "This thread has no sample here. Backspace: all threads.",
         (true, _) => "All threads wait: w shows where.",
     };
@@ -44,17 +51,52 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
 }
 
-/// Whether the samples are those of the kernel.
-fn is_cpu(look: Look<'_>) -> bool {
+/// The CPU time, where the samples are those of the kernel.
+fn cpu(look: Look<'_>) -> Option<&CpuTime> {
     let sampling = &look.state.views.sampling;
-    look.analysis.cpu.is_some() && !sampling.waiting && sampling.shape != Shape::Threads
+    look.analysis.cpu_time(sampling.waiting || sampling.shape == Shape::Threads)
 }
 
-fn figures(counts: &Counts<'_>, is_cpu: bool) -> Vec<Figure> {
+/// A share of one core.
+fn of_core(ns: u64, time: Duration) -> String {
+    core_share(ns, time, Role::Text).into_text()
+}
+
+fn cpu_figures(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
+    let samples = counts.samples();
+    let mut all = vec![Figure::new("CPU", Nanoseconds(samples.all_ns()), Role::Strong)];
+    if !cpu.recent.is_zero() {
+        all.push(Figure::new("now", format!("{} % of a core", of_core(samples.recent_ns, cpu.recent)), Role::Strong));
+    }
+    if cpu.lost > 0 {
+        all.push(Figure::new("samples lost", Count(cpu.lost), Role::Warning));
+    }
+    if cpu.missed_threads > 0 {
+        all.push(Figure::new("threads not sampled", Count(cpu.missed_threads), Role::Warning));
+    }
+    all.push(Figure::new("average", format!("{} %", of_core(samples.all_ns(), cpu.elapsed)), Role::Text));
+    for (label, origin) in [("GC", Origin::Gc), ("JIT", Origin::Jit)] {
+        let ns = counts.within(origin, |_| false).all_ns();
+        if ns > 0 {
+            all.push(Figure::new(label, Percent(ns as f64 / samples.all_ns().max(1) as f64), role(origin)));
+        }
+    }
+    if counts.unresolved() > 0 {
+        all.push(Figure::new("unresolved", Percent(counts.unresolved() as f64 / samples.all().max(1) as f64), Role::Warning));
+    }
+    if cpu.broken * 20 > samples.all() {
+        all.push(Figure::new("broken stacks", Percent(cpu.broken as f64 / samples.all().max(1) as f64), Role::Warning));
+    }
+    all.push(Figure::new("samples", Count(samples.all()), Role::Text));
+    all.push(Figure::new("threads", counts.threads().len(), Role::Text));
+    all
+}
+
+fn figures(counts: &Counts<'_>) -> Vec<Figure> {
     let (samples, profile) = (counts.samples(), counts.profile());
     let share = |part: u64, all: u64| Percent(part as f64 / all.max(1) as f64);
     let mut all = vec![Figure::new("samples", Count(samples.all()), Role::Strong)];
-    if counts.tell_waiting() && !is_cpu {
+    if counts.tell_waiting() {
         all.push(Figure::new("running", share(samples.running_ns, samples.all_ns()), Role::Strong));
         all.push(Figure::new("waiting", share(samples.waiting_ns, samples.all_ns()), Role::Text));
     }
@@ -81,16 +123,18 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
         line.push((format!(" thread {thread} {name}{}", if name.is_empty() { "" } else { " " }), Role::Chip));
         line.push(("  Backspace: all   ".to_owned(), Role::Dim));
     }
-    if is_cpu(look) {
-        line.push(("CPU time of all code, sampled by the kernel (w: thread time of managed code, waiting too)".to_owned(), Role::Dim));
+    if let Some(cpu) = cpu(look) {
+        let other = if look.analysis.profile.is_empty() { "s: threads" } else { "w: thread time of managed code, waiting too" };
+        let blind = if cpu.sees_kernel || look.over() { "" } else { "; kernel code not visible without root or CAP_PERFMON" };
+        line.push((format!("CPU time of all code, sampled by the kernel ({other}){blind}"), Role::Dim));
         return line;
     }
     let (text, role) = match (counts.tell_waiting(), sampling.waiting || sampling.shape == Shape::Threads) {
         (true, true) if sampling.shape == Shape::Threads => {
             ("thread time; CPU is processor time, from /proc. Enter: methods of the thread", Role::Dim)
         }
-        (true, true) => ("thread time, waiting included (w: running only)", Role::Dim),
-        (true, false) => ("thread time of threads that run (w: waiting too)", Role::Dim),
+        (true, true) => ("thread time (managed only, includes waiting; w: running only)", Role::Dim),
+        (true, false) => ("thread time (managed only, includes waiting that is not recognised; w: all)", Role::Dim),
         // A thread that waits is told by the name of the method that it is in.
         (false, _) if look.over() => ("thread time: many names are unresolved, so that waiting threads seem to run", Role::Warning),
         (false, _) => ("thread time: waiting threads seem to run until names are resolved", Role::Warning),
@@ -100,6 +144,19 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
 }
 
 fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Rows<'a> {
+    if let Some(cpu) = cpu(look) {
+        let table = Table::new(rows, |(_, frame): &(MethodCount, &ProfileFrame)| frame.full_name());
+        return cpu_times(table, cpu, ["SELF", "TOTAL"], |(method, _)| [method.own, method.total])
+            .column(Sampling::COLUMNS[0], 0, Fit::Name, move |(_, frame)| match frame.is_unresolved() {
+                false => Cell::new(&frame.name, role(frame.origin)),
+                true => Cell::new(format!("{} {}", frame.name, look.unresolved()), Role::Dim),
+            })
+            .column("KIND", 9, Fit::Left, |(_, frame)| Cell::known(kind(frame), role(frame.origin)))
+            .column(Sampling::COLUMNS[1], 22, Fit::Left, |(_, frame)| Cell::new(&frame.module, Role::Dim))
+            .sorted_by("SELF")
+            .sortable_by(&Sampling::SORTABLE, look.state.views.sort(Tab::Methods))
+            .finish();
+    }
     shares(look, Table::new(rows, |(_, frame)| frame.full_name()), |(method, _)| (method.own, method.total))
         .column(Sampling::COLUMNS[0], 0, Fit::Name, move |(_, frame)| match frame.is_known() {
             true => Cell::new(&frame.name, Role::Text),
@@ -121,9 +178,47 @@ fn kind(frame: &ProfileFrame) -> Option<&'static str> {
     }
 }
 
+/// How code of an origin looks.
+fn role(origin: Origin) -> Role {
+    match origin {
+        Origin::Managed => Role::Text,
+        Origin::Native | Origin::Allocation | Origin::Exception => Role::Part(0),
+        Origin::Kernel => Role::Part(1),
+        Origin::Gc => Role::Part(2),
+        Origin::Jit => Role::Part(3),
+        Origin::Stub | Origin::Unknown => Role::Dim,
+    }
+}
+
+/// CPU time, what that is of one core now and on average, and the other time.
+fn cpu_times<'a, T: 'a>(
+    table: Table<'a, T>,
+    cpu: &'a CpuTime,
+    [first, second]: [&'static str; 2],
+    of: fn(&T) -> [SampleCount; 2],
+) -> Table<'a, T> {
+    let time = |samples: SampleCount, role: Role| match samples.all_ns() {
+        0 => Cell::EMPTY,
+        ns => Cell::new(Nanoseconds(ns), role),
+    };
+    table
+        .column(first, 7, Fit::Right, move |row| time(of(row)[0], Role::Strong))
+        .column_if(!cpu.recent.is_zero(), "NOW%", 6, Fit::Right, move |row| core_share(of(row)[0].recent_ns, cpu.recent, Role::Events))
+        .column("CPU%", 6, Fit::Right, move |row| core_share(of(row)[0].all_ns(), cpu.elapsed, Role::Text))
+        .column(second, 7, Fit::Right, move |row| time(of(row)[1], Role::Text))
+}
+
 fn tree(look: Look<'_>) -> Rows<'_> {
     // A method can be at many places of the tree.
     let nodes: Vec<(usize, CallNode)> = look.state.call_tree().into_iter().enumerate().collect();
+    if let Some(cpu) = cpu(look) {
+        let table = Table::new(nodes, |(index, node): &(usize, CallNode)| format!("{index} {}", node.name));
+        return cpu_times(table, cpu, ["TOTAL", "SELF"], |(_, node)| [node.total, node.own])
+            .column("METHOD (CALL TREE)", 0, Fit::Name, |(_, node)| {
+                Cell::Node(node.depth, node.origin.label(&node.name), role(node.origin))
+            })
+            .finish();
+    }
     shares(look, Table::new(nodes, |(index, node)| format!("{index} {}", node.name)), |(_, node)| (node.own, node.total))
         .column("METHOD (CALL TREE)", 0, Fit::Name, |(_, node)| Cell::Node(node.depth, node.name.clone(), Role::Text))
         .finish()

@@ -1,5 +1,7 @@
 //! The thread pool, lock contention, and where neither was recorded the threads that were sampled.
 
+use std::time::Duration;
+
 use super::cell::Cell;
 use super::list::{Fit, Placed, Rows, Table};
 use super::live::listed;
@@ -11,7 +13,7 @@ use crate::app::pane::Tab;
 use crate::app::sampling::ThreadRow;
 use crate::app::source::Source;
 use crate::clr::payload::AdjustmentReason;
-use crate::model::{Count, CountRate, Nanoseconds};
+use crate::model::{Count, CountRate, CpuThread, Nanoseconds, Percent};
 
 pub(super) fn view(look: Look<'_>) -> View<'_> {
     let (pool, locks) = (&look.analysis.snapshot.thread_pool, &look.analysis.snapshot.contention);
@@ -29,12 +31,13 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
             // Of the threads of a file /proc knows nothing any more.
             let cpu = if look.state.shows_files() { "" } else { "; CPU from /proc" };
             let methods = Tab::Methods.key(look.state.shows_files());
-            head.push(Head::text(format!("thread time{cpu}.  {methods} and s: the methods of one thread"), Role::Dim));
+            let what = if look.analysis.cpu_time(true).is_some() { "time on a processor and off it" } else { "thread time" };
+            head.push(Head::text(format!("{what}{cpu}.  {methods} and s: the methods of one thread"), Role::Dim));
         }
         let live = look.state.details.threads.rows().filter(|_| rows.is_empty() && !look.over());
         let Placed { list, cursor, .. } = match live {
             Some(threads) => listed(threads).place(look.state, Tab::Threads).untyped(),
-            None => sampled(look, rows).place(look.state, Tab::Threads).untyped(),
+            None => threads(look, rows).place(look.state, Tab::Threads).untyped(),
         };
         (list, cursor, None)
     };
@@ -144,8 +147,54 @@ fn adjustments(pool: &ThreadPoolSnapshot) -> Rows<'_> {
         .finish()
 }
 
+/// Threads: their times on a processor and off it where the kernel samples them.
+pub(super) fn threads<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<'a>> {
+    let Some(cpu) = look.analysis.cpu_time(true) else { return sampled(look, rows) };
+    let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let all = ns(cpu.threads.iter().map(|thread| thread.cpu).sum());
+    // It is exact where the kernel counts it.
+    let of = move |row: &ThreadRow<'_>| match row.thread {
+        None if all > 0 => all,
+        _ => row.cpu.map_or(row.samples.all_ns(), |cpu| ns(cpu.cpu)),
+    };
+    let shown = look.state.shown_thread();
+    Table::new(rows, |row: &ThreadRow<'_>| format!("{:?}", row.thread))
+        .column("CPU", 7, Fit::Right, move |row| Cell::new(Nanoseconds(of(row)), Role::Strong))
+        .column_if(!cpu.recent.is_zero(), "NOW%", 6, Fit::Right, move |row| core_share(row.samples.recent_ns, cpu.recent, Role::Events))
+        .column("CPU%", 6, Fit::Right, move |row| core_share(of(row), cpu.elapsed, Role::Text))
+        .column("THREAD", 8, Fit::Right, move |row| thread_number(row, shown))
+        .column("NAME", 15, Fit::Left, thread_name)
+        .column("OFF CPU", 0, Fit::Left, |row| {
+            let parts = row.cpu.map(CpuThread::off_cpu).unwrap_or_default();
+            let words = parts.iter().map(|(wait, share)| format!("{wait} {}", Percent(*share)));
+            Cell::new(words.collect::<Vec<_>>().join(", "), Role::Dim)
+        })
+}
+
+/// CPU time as a share of one core, in percent.
+pub(super) fn core_share(ns: u64, time: Duration, role: Role) -> Cell {
+    let percent = ns as f64 * 100.0 / time.as_nanos().max(1) as f64;
+    Cell::Number(percent, format!("{percent:.1}"), role)
+}
+
+fn thread_number(row: &ThreadRow<'_>, shown: Option<ThreadId>) -> Cell {
+    match row.thread {
+        Some(ThreadId::OTHERS) | None => Cell::EMPTY,
+        thread if thread == shown => Cell::known(thread, Role::Accent),
+        thread => Cell::known(thread, Role::Dim),
+    }
+}
+
+fn thread_name(row: &ThreadRow<'_>) -> Cell {
+    match row.thread {
+        None => Cell::new("all threads", Role::Accent),
+        Some(ThreadId::OTHERS) => Cell::new("threads beyond the limit, together", Role::Dim),
+        Some(_) => Cell::new(row.name, Role::Text),
+    }
+}
+
 /// Threads with the time of their samples and what they took of the processors.
-pub(super) fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<'a>> {
+fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a, ThreadRow<'a>> {
     let most = rows.iter().filter(|row| row.thread.is_some()).map(|row| row.samples.all_ns()).max().unwrap_or(1).max(1) as f64;
     let shown = look.state.shown_thread();
     // Threads have the numbers of their processes before theirs where there are several.
@@ -164,14 +213,6 @@ pub(super) fn sampled<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a,
         .column("CPU", 7, Fit::Right, |row| {
             Cell::known(row.usage.map(|usage| Nanoseconds(u64::try_from(usage.cpu.as_nanos()).unwrap_or(u64::MAX))), Role::Bytes)
         })
-        .column("THREAD", width, Fit::Right, move |row| match row.thread {
-            Some(ThreadId::OTHERS) | None => Cell::EMPTY,
-            thread if thread == shown => Cell::known(thread, Role::Accent),
-            thread => Cell::known(thread, Role::Dim),
-        })
-        .column("NAME", 0, Fit::Left, |row| match row.thread {
-            None => Cell::new("all threads", Role::Accent),
-            Some(ThreadId::OTHERS) => Cell::new("threads beyond the limit, together", Role::Dim),
-            Some(_) => Cell::new(row.name, Role::Text),
-        })
+        .column("THREAD", width, Fit::Right, move |row| thread_number(row, shown))
+        .column("NAME", 0, Fit::Left, thread_name)
 }

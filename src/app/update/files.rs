@@ -91,6 +91,8 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
         kept: None,
         kernel: None,
         scheduling: None,
+        no_cpu: None,
+        cpu_file: None,
         analysis: Some(analysis),
     };
     state.recordings.put(recording, state.now.elapsed);

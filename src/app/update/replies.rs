@@ -67,6 +67,7 @@ pub(super) fn recording(state: &mut State, recording: Recording) -> Vec<Effect> 
     let subject = Subject { key: recording.key, name: recording.name.clone() };
     let id = recording.id;
     let (bytes, events, dropped) = (recording.bytes, recording.events, recording.dropped);
+    let cpu_file = recording.cpu_file.clone();
     let kernel = recording.kernel.clone().map(|kernel| (kernel.to_string(), Stopwatch(recording.elapsed)));
     match state.recordings.apply(recording, state.now.elapsed) {
         Change::Nothing => return Vec::new(),
@@ -78,7 +79,11 @@ pub(super) fn recording(state: &mut State, recording: Recording) -> Vec<Effect> 
             mark_recordings(state);
             let (level, text) = match kernel {
                 Some((places, elapsed)) => ended_in_kernel(&subject, &outcome, &places, elapsed),
-                None => ended(&subject, &outcome, bytes, events, dropped),
+                None => {
+                    let (level, text) = ended(&subject, &outcome, bytes, events, dropped);
+                    let samples = cpu_file.map(|file| format!(" CPU samples in {}", file.display())).unwrap_or_default();
+                    (level, format!("{text}{samples}"))
+                }
             };
             state.say(level, text);
         }

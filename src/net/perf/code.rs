@@ -88,6 +88,11 @@ impl NativeCode {
         self.map.0.iter()
     }
 
+    /// Whether the process has code that it wrote itself.
+    pub fn has_generated(&self) -> bool {
+        self.map.0.iter().any(|mapping| kind(mapping) == CodeKind::Generated)
+    }
+
     /// Reads the mappings again. What is gone stays known where nothing else is in its place.
     pub fn refresh(&mut self) {
         self.read_at = Instant::now();

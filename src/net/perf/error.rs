@@ -106,6 +106,15 @@ pub(super) struct Subject {
 const HIGHEST_ALLOWED: i32 = 2;
 
 impl PerfError {
+    /// The threads could not be listed.
+    pub(super) fn not_listed(pid: u32, error: io::Error) -> Self {
+        match Errno::from_io_error(&error) {
+            Some(Errno::MFILE | Errno::NFILE) => Self::Files { pid, threads: 1, error },
+            Some(Errno::NOENT | Errno::SRCH) => Self::Ended(pid),
+            _ => Self::Other { pid, error },
+        }
+    }
+
     /// An event was not opened.
     pub(super) fn not_opened(of: Subject, error: io::Error) -> Self {
         let Subject { pid, threads, .. } = of;
@@ -129,6 +138,19 @@ impl PerfError {
         match Errno::from_io_error(&error) {
             Some(Errno::PERM | Errno::NOMEM | Errno::NOSPC | Errno::AGAIN) => Self::LockedMemory { pid, threads, error },
             _ => Self::Other { pid, error },
+        }
+    }
+
+    /// A command or a setting that would allow it, in a few words; empty where nothing would.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::OtherUser { .. } => "run dn-top as the user of the process, or with sudo",
+            Self::Paranoid { .. } => "`sudo sysctl kernel.perf_event_paranoid=2`, or run dn-top with sudo",
+            Self::Denied(_) => "run dn-top with sudo",
+            Self::Filtered(_) => "run dn-top outside of the container, or give it CAP_PERFMON",
+            Self::Files { .. } => "raise `ulimit -n` before dn-top is started",
+            Self::LockedMemory { .. } => "raise kernel.perf_event_mlock_kb or `ulimit -l`",
+            Self::NotShown(_) | Self::Ended(_) | Self::Unsupported { .. } | Self::Other { .. } => "",
         }
     }
 
@@ -159,9 +181,16 @@ mod tests {
             (opened(of, Errno::PERM), "seccomp"),
             (opened(of, Errno::NOSYS), "no perf events"),
             (opened(of, Errno::MFILE), "64 threads need as many open files"),
+            (opened(of, Errno::NFILE), "64 threads need as many open files"),
             (opened(of, Errno::SRCH), "it has ended"),
+            (PerfError::not_listed(7, Errno::MFILE.into()).to_string(), "ulimit -n"),
+            (PerfError::not_listed(7, Errno::NOENT.into()).to_string(), "it has ended"),
+            (PerfError::not_listed(7, Errno::ACCESS.into()).to_string(), "Permission denied"),
             (opened(of, Errno::INVAL), "Invalid argument"),
+            (opened(of, Errno::OPNOTSUPP), "no perf events"),
             (PerfError::not_mapped(of, Errno::PERM.into()).to_string(), "kernel.perf_event_mlock_kb"),
+            (PerfError::not_mapped(of, Errno::NOSPC.into()).to_string(), "kernel.perf_event_mlock_kb"),
+            (PerfError::not_mapped(of, Errno::NOMEM.into()).to_string(), "`ulimit -l`"),
         ] {
             assert!(words.starts_with("process 7 ") && words.contains(part), "{words}");
         }

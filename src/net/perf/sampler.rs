@@ -36,6 +36,8 @@ const SWITCH_OUT: u16 = 1 << 13;
 const SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 /// Most threads that are sampled at a time, and that are remembered.
 const MOST: (usize, usize) = (8192, 65_536);
+/// Open files that are left for everything else.
+const OTHER_FILES: u64 = 64;
 /// Most records that are read of a thread before the others have their turn.
 const TURN: usize = 4096;
 /// Frames after which the kernel cuts chains off, where it does not say it (`kernel.perf_event_max_stack`).
@@ -96,6 +98,8 @@ pub struct CpuSampler {
     sees_kernel: bool,
     buffer_bytes: usize,
     depth: usize,
+    /// Most threads that are sampled at a time: each is an open file.
+    most_threads: usize,
     /// By the number that we know them by.
     threads: BTreeMap<u32, Sampled>,
     ended: Vec<CpuThread>,
@@ -137,13 +141,19 @@ impl Client {
 
 impl CpuSampler {
     fn start(proc: Arc<Proc>, key: ProcessKey, frequency: Frequency) -> Result<Self, PerfError> {
-        let threads = proc.thread_ids(key.pid, MOST.0).map_err(|_| PerfError::Ended(key.pid))?;
+        let threads = proc.thread_ids(key.pid, MOST.0).map_err(|error| PerfError::not_listed(key.pid, error))?;
         let setting = |name: &str| proc.setting(&format!("{SETTINGS}{name}"));
         let locked_limit = if geteuid().is_root() { None } else { Some(getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX)) };
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
         let room = lockable(setting("mlock_kb").map_or(516, |kb: i64| kb.unsigned_abs()), processors, locked_limit);
+        let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(OTHER_FILES);
+        let most_threads = usize::try_from(files).unwrap_or(MOST.0).min(MOST.0);
+        if threads.len() > most_threads {
+            return Err(PerfError::Files { pid: key.pid, threads: threads.len(), error: Errno::MFILE.into() });
+        }
         let mut this = Self {
             key,
+            most_threads,
             frequency,
             sees_kernel: true,
             buffer_bytes: bytes_for_each(room, threads.len()),
@@ -275,7 +285,7 @@ impl CpuSampler {
         if self.refused.contains(&thread) || self.refused.len() >= MOST.1 {
             return;
         }
-        if self.threads.len() >= MOST.0 || self.add(thread).is_err() {
+        if self.threads.len() >= self.most_threads || self.add(thread).is_err() {
             self.refused.insert(thread);
             self.loss.threads += 1;
         }

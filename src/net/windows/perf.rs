@@ -115,6 +115,11 @@ impl PerfError {
         false
     }
 
+    /// A command or a setting that would allow it: there is none.
+    pub fn remedy(&self) -> &'static str {
+        ""
+    }
+
     /// Whether the process is not there any more.
     pub fn is_ended(&self) -> bool {
         false
@@ -147,6 +152,11 @@ impl Client {
 impl NativeCode {
     pub(crate) fn mappings(&self) -> impl Iterator<Item = &CodeMapping> {
         std::iter::empty()
+    }
+
+    /// None of it is generated.
+    pub fn has_generated(&self) -> bool {
+        false
     }
 
     /// Nothing changes.

@@ -4,14 +4,19 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::file::{CpuFile, monotonic_ns};
-use crate::analysis::{CpuSamples, CpuStack, MissingFrames, NativeFunction, Origin, Profile, Symbols, ThreadId};
-use crate::net::perf::{CodeFunction, CodeKind, CpuSampler, NativeCode};
+use crate::analysis::{CpuSamples, CpuStack, MissingFrames, NativeFunction, Origin, Symbols, ThreadId};
+use crate::model::{CpuThread, CpuTime};
+use crate::net::perf::{self, CodeFunction, CodeKind, CpuSampler, NativeCode, SampleLoss};
 
 /// The time between two looks at the ring buffers. They have room for many times that.
 const PACE: Duration = Duration::from_millis(10);
+/// The time between two looks at the times of the threads, each of which is a file.
+const THREADS_PACE: Duration = Duration::from_millis(500);
+/// Samples are recent for so long, nanoseconds.
+const RECENT_NS: i64 = 2_000_000_000;
 
 /// The samples so far.
 #[derive(Debug)]
@@ -25,6 +30,12 @@ struct Collected {
     samples: CpuSamples,
     code: NativeCode,
     file: Option<CpuFile>,
+    threads: Vec<CpuThread>,
+    loss: SampleLoss,
+    sees_kernel: bool,
+    /// When the sampling began, and when samples were last taken in: nanoseconds on their clock.
+    began: i64,
+    taken: i64,
 }
 
 /// What is known about code that the process generated and that has no name.
@@ -41,7 +52,18 @@ pub(in crate::session) enum MethodNames {
 impl Collector {
     /// All samples go into the file, too, where there is one.
     pub(in crate::session) fn new(code: NativeCode, period_ns: u64, file: Option<CpuFile>) -> Self {
-        Self { collected: Mutex::new(Collected { samples: CpuSamples::new(period_ns), code, file }), over: AtomicBool::new(false) }
+        let now = monotonic_ns();
+        let collected = Collected {
+            samples: CpuSamples::new(period_ns),
+            code,
+            file,
+            threads: Vec::new(),
+            loss: SampleLoss::default(),
+            sees_kernel: true,
+            began: now,
+            taken: now,
+        };
+        Self { collected: Mutex::new(collected), over: AtomicBool::new(false) }
     }
 
     /// Takes no more samples.
@@ -51,10 +73,17 @@ impl Collector {
 
     /// Takes samples in until it is stopped, or has no other owner.
     pub(in crate::session) fn collect(self: &Arc<Self>, sampler: &mut CpuSampler) {
+        let mut next = Instant::now();
         loop {
             // What was written until then is taken in once more.
             let is_last = self.over.load(Ordering::Relaxed) || Arc::strong_count(self) == 1;
             self.take(sampler);
+            if is_last || next <= Instant::now() {
+                next = Instant::now() + THREADS_PACE;
+                let threads = sampler.threads().iter().map(cpu_thread).collect();
+                let mut collected = self.lock();
+                (collected.threads, collected.loss, collected.sees_kernel) = (threads, sampler.loss(), sampler.sees_kernel());
+            }
             if is_last {
                 return;
             }
@@ -63,7 +92,7 @@ impl Collector {
     }
 
     fn take(&self, sampler: &mut CpuSampler) {
-        let Collected { samples, code, file } = &mut *self.lock();
+        let Collected { samples, code, file, taken, began: first, .. } = &mut *self.lock();
         let began = monotonic_ns();
         sampler.drain(|sample| {
             let chain = code.chain(sample.user);
@@ -79,20 +108,43 @@ impl Collector {
                 missing,
             });
         });
+        samples.forget_recent((began - RECENT_NS).max(*first));
+        *taken = began;
         if let Some(file) = file {
             file.write(began);
         }
     }
 
-    /// Samples of stacks that were cut off, and of broken ones.
-    pub(in crate::session) fn missing(&self) -> (u64, u64) {
-        self.lock().samples.missing()
+    /// All samples, with the names of these methods, and of what else has an address in a sample.
+    pub(in crate::session) fn cpu_time(&self, methods: &Symbols, names: MethodNames) -> CpuTime {
+        let symbols = self.symbols(methods, names);
+        let collected = self.lock();
+        let Collected { samples, threads, loss, began, taken, sees_kernel, .. } = &*collected;
+        let since = |moment: i64| Duration::from_nanos(u64::try_from(taken - moment).unwrap_or(0));
+        let (cut, broken) = samples.missing();
+        CpuTime {
+            profile: samples.profile(&symbols),
+            elapsed: since(*began),
+            recent: if self.over.load(Ordering::Relaxed) { Duration::ZERO } else { since(samples.recent_since().unwrap_or(*taken)) },
+            threads: threads.clone(),
+            lost: loss.lost,
+            unreadable: loss.unreadable,
+            throttled: loss.throttled,
+            missed_threads: loss.threads,
+            cut,
+            broken,
+            sees_kernel: *sees_kernel,
+        }
     }
 
-    /// All samples, with the names of these methods, and of what else has an address in a sample.
-    pub(in crate::session) fn profile(&self, methods: &Symbols, names: MethodNames) -> Profile {
-        let symbols = self.symbols(methods, names);
-        self.lock().samples.profile(&symbols)
+    /// Whether there is code to which the runtime has names.
+    pub(in crate::session) fn has_generated_code(&self) -> bool {
+        self.lock().code.has_generated()
+    }
+
+    /// Whether the samples go into a file as well.
+    pub(in crate::session) fn has_file(&self) -> bool {
+        self.lock().file.is_some()
     }
 
     /// Gives the file its names, and its own; `None` where there is no file.
@@ -121,6 +173,12 @@ impl Collector {
     }
 }
 
+fn cpu_thread(thread: &perf::CpuThread) -> CpuThread {
+    let perf::CpuThread { thread, name, cpu, wall, off_cpu } = thread;
+    let waits = off_cpu.waits.iter().map(|(wait, time)| (wait.word(), *time)).collect();
+    CpuThread { thread: *thread, name: name.as_str().into(), cpu: *cpu, wall: *wall, runnable: off_cpu.runnable, waits }
+}
+
 impl Collected {
     fn add_name(&mut self, symbols: &mut Symbols, address: u64, names: MethodNames) {
         let function = match CpuSamples::kernel_address(address) {
@@ -133,7 +191,7 @@ impl Collected {
         let Some(CodeFunction { start, size, name, image, kind }) = function else { return };
         let of_image = || format!("[{}]", image.trim_matches(['[', ']']));
         let (origin, unknown) = match (kind, names) {
-            (CodeKind::Image, _) => (Origin::Native, of_image()),
+            (CodeKind::Image, _) => (Origin::of_native(&image, &name), of_image()),
             (CodeKind::Kernel, _) => (Origin::Kernel, of_image()),
             (CodeKind::Assembly | CodeKind::Generated, MethodNames::Coming) => return,
             (CodeKind::Assembly, _) => (Origin::Managed, of_image()),

@@ -52,6 +52,8 @@ impl Settings {
     /// A sentence.
     pub fn select(&self) -> Result<Selected, String> {
         let mut selected = select(&self.profiles, &self.providers, self.clr_events.as_deref()).map_err(|error| error.to_string())?;
+        // Samples of the kernel do not go to the tracing service.
+        selected.config = selected.fallback.take().unwrap_or(selected.config);
         selected.config.buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
         Ok(selected)
     }

@@ -1,6 +1,7 @@
 //! Drives a recording to its end: publishes how it goes, stops it, and gives the file its name.
 
 use std::future::pending;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,14 +11,17 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, Interval, sleep_until};
 
 use super::StopRequest;
+use crate::analysis::Live;
 use crate::model::{Outcome, Phase, Rate, Recording, SafeText, StoppedBy};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
+use crate::session::cpu::MethodNames;
 use crate::session::names::Names;
 use crate::session::output::{OutputError, OutputFile};
 use crate::session::perfetto::Joint;
 use crate::session::progress::{Progress, Totals};
 use crate::session::pump::Pumped;
+use crate::session::recorded::Recorded;
 use crate::session::threads::Threads;
 use crate::session::trace_session::{Cut, StopLimit, TraceSession, Unfinished};
 
@@ -42,6 +46,8 @@ pub(super) struct Driver {
     pub(super) publish: watch::Sender<Recording>,
     pub(super) requests: watch::Receiver<StopRequest>,
     pub(super) ticks: Interval,
+    /// The thread that takes samples of the kernel in.
+    pub(super) cpu: Option<JoinHandle<()>>,
     /// Threads of the process, where what comes is analysed.
     pub(super) threads: Option<Threads>,
     /// For the same.
@@ -60,8 +66,10 @@ pub(super) struct Limits {
 impl Driver {
     pub(super) async fn run(mut self, pump: JoinHandle<Pumped>, output: OutputFile) {
         let stopped_by = self.record().await;
-        if let Some(cpu) = self.progress.cpu.get() {
+        if let (Some(cpu), Some(task)) = (self.progress.cpu.get(), self.cpu.take()) {
             cpu.stop();
+            // It takes what was written until now, some milliseconds. A panic in it is seen by whoever installed the panic hook.
+            let _ = task.await;
         }
         let refusal = match stopped_by {
             Some(by) => self.stop(by).await,
@@ -72,7 +80,26 @@ impl Driver {
         if let Some(names) = self.names.take() {
             names.finish(self.is_abandoned()).await;
         }
+        let pumped = self.finish_cpu(pumped, output.partial()).await;
         self.finish(pumped, refusal, output);
+    }
+
+    /// Gives the file of the kernel's samples its names, which are in the recording, and then its own.
+    async fn finish_cpu(&mut self, mut pumped: Pumped, recording: &Path) -> Pumped {
+        let Some(cpu) = self.progress.cpu.get().cloned().filter(|cpu| cpu.has_file()) else { return pumped };
+        let (recording, names) = (recording.to_owned(), if pumped.complete { MethodNames::Complete } else { MethodNames::Missing });
+        let finished = tokio::task::spawn_blocking(move || {
+            let mut live = Live::only_symbols();
+            // Without it the methods have no names.
+            let _ = Recorded::open(&recording).and_then(|mut recorded| recorded.read(&mut live));
+            cpu.finish_file(live.symbols(), names)
+        });
+        match finished.await.ok().flatten() {
+            Some(Ok(file)) => self.recording.cpu_file = Some(file),
+            Some(Err(why)) => pumped.trouble = pumped.trouble.or_else(|| Some(format!("the CPU samples are in no file: {why}"))),
+            None => pumped.trouble = pumped.trouble.or_else(|| Some("the CPU samples are in no file".to_owned())),
+        }
+        pumped
     }
 
     /// Until the stream ends by itself (`None`) or there is a reason to stop it.

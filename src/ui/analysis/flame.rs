@@ -3,12 +3,14 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::analysis::Origin;
 use crate::app::tabs::Look;
 use crate::app::{FlameBox, FlameGraph, Tab};
 use crate::model::{Count, Percent};
 
 use super::super::canvas::{Canvas, width};
 use super::super::list::short_name;
+use super::super::theme::Flames;
 use super::below;
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, area: Rect) {
@@ -40,7 +42,10 @@ fn frame(canvas: &mut Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place
     };
     if columns >= 4 {
         let room = columns - 1;
-        canvas.text(x + 1, line.y, room, short_name(&found.name, room), style);
+        let sign = found.origin.label("");
+        let used = canvas.text(x + 1, line.y, room, &sign, style);
+        let room = room.saturating_sub(used);
+        canvas.text(x + 1 + used, line.y, room, short_name(&found.name, room), style);
     } else if canvas.theme.glyphs.ascii {
         // Without a name there is nothing else to tell it by where colours are not.
         canvas.sign(x, line.y, "|", style);
@@ -61,10 +66,23 @@ fn style(canvas: &Canvas<'_>, look: &Look<'_>, graph: &FlameGraph<'_>, place: Fl
         flames.found
     } else if total.waiting_ns > total.running_ns && look.state.views.sampling.waiting {
         flames.waits
+    } else if let Some(style) = native(flames, frame.origin) {
+        style
     } else if is_framework(&frame.name) || !frame.is_known() {
         flames.library[line]
     } else {
         flames.own[line]
+    }
+}
+
+/// How code looks that is of no .NET method.
+fn native(flames: &Flames, origin: Origin) -> Option<Style> {
+    match origin {
+        Origin::Native | Origin::Allocation | Origin::Exception => Some(flames.native),
+        Origin::Gc => Some(flames.gc),
+        Origin::Jit => Some(flames.jit),
+        Origin::Kernel => Some(flames.kernel),
+        Origin::Managed | Origin::Stub | Origin::Unknown => None,
     }
 }
 
@@ -122,7 +140,9 @@ fn legend(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect) {
     let theme = canvas.theme;
     let flames = &theme.flames;
     let mut signs = vec![(" program ", flames.own[0]), (" framework ", flames.library[0])];
-    if look.state.views.sampling.waiting {
+    if look.analysis.cpu_time(look.state.views.sampling.waiting).is_some() {
+        signs.extend([(" native ", flames.native), (" GC ", flames.gc), (" JIT ", flames.jit), (" kernel ", flames.kernel)]);
+    } else if look.state.views.sampling.waiting {
         signs.push((" waits ", flames.waits));
     }
     if !look.state.views.filter(Tab::Methods).is_empty() {

@@ -1,10 +1,11 @@
 //! What is found in a made-up session: a program that collects, throws, waits and computes.
 
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
-use crate::analysis::Live;
+use crate::analysis::{CpuSamples, CpuStack, Live, NativeFunction, Origin, Symbols, ThreadId};
 use crate::clr::RUNTIME;
-use crate::model::{EventRate, RecordingAnalysis};
+use crate::model::{CpuThread, CpuTime, EventRate, RecordingAnalysis};
 use crate::nettrace::{Decoder, Encoder, Field, FieldType, Limits, Metadata, NewEvent, TraceHeader};
 use crate::wire::Put;
 
@@ -231,6 +232,56 @@ pub(crate) fn scripted() -> Arc<RecordingAnalysis> {
 /// What is found where nothing has happened yet.
 pub(crate) fn empty() -> Arc<RecordingAnalysis> {
     Arc::new(found(&mut Live::default()))
+}
+
+/// CPU time of a made-up program: its own code, and what that calls.
+pub(crate) fn cpu_time() -> CpuTime {
+    let functions = [
+        ("System.Threading.Thread.StartCallback", "System.Private.CoreLib", Origin::Managed),
+        ("Shop.Pricing.PriceEngine.PriceBasket", "Shop", Origin::Managed),
+        ("[libcoreclr.so]", "libcoreclr.so", Origin::Native),
+        ("WKS::gc_heap::mark_phase", "libcoreclr.so", Origin::Gc),
+        ("[libclrjit.so]", "libclrjit.so", Origin::Jit),
+        ("do_syscall_64", "kernel", Origin::Kernel),
+        ("memmove", "libc.so.6", Origin::Native),
+    ];
+    let mut symbols = Symbols::default();
+    for ((name, image, origin), place) in functions.into_iter().zip(1_u64..) {
+        symbols.add_native(&NativeFunction { address: place * 0x1000, start: place * 0x1000, size: 0x1000, name, image, origin });
+    }
+    let mut samples = CpuSamples::new(1_001_001);
+    let stacks: [(u64, &[u64], i64); 6] = [
+        (11, &[2, 1], 5000),
+        (11, &[7, 2, 1], 1500),
+        (11, &[4, 3, 2, 1], 900),
+        (13, &[5, 3], 600),
+        (13, &[6, 2, 1], 300),
+        (13, &[2, 1], 200),
+    ];
+    for (thread, stack, count) in stacks {
+        let user: Vec<_> = stack.iter().map(|place| place * 0x1000 + 8).collect();
+        for at in 0..count {
+            samples.add(&CpuStack { thread: ThreadId::of(thread), at: at * LENGTH * MS / count, kernel: &[], user: &user, missing: None });
+        }
+    }
+    let recent = Duration::from_secs(2);
+    samples.forget_recent((LENGTH - 2000) * MS);
+    let elapsed = Duration::from_millis(LENGTH as u64);
+    let waits = |wait| vec![(wait, Duration::from_secs(20)), ("sleep", Duration::from_secs(8))];
+    let thread = |thread, name: &str, cpu, wait| CpuThread {
+        thread,
+        name: name.into(),
+        cpu: Duration::from_millis(cpu),
+        wall: elapsed,
+        runnable: Duration::from_secs(1),
+        waits: waits(wait),
+    };
+    let threads = vec![
+        thread(11, "OrderService", 7421, "futex"),
+        thread(13, ".NET TP Worker", 1103, "poll"),
+        thread(17, ".NET Finalizer", 0, "futex"),
+    ];
+    CpuTime { profile: samples.profile(&symbols), elapsed, recent, threads, lost: 12, sees_kernel: true, ..CpuTime::default() }
 }
 
 fn play() -> RecordingAnalysis {

@@ -9,16 +9,17 @@ use crate::app::tabs::Stacks;
 use crate::app::test_app::{START_UNIX_MS, TestApp, fleet, metered, options, published, recording};
 use crate::app::{Effect, JobResult, Msg, Options};
 use crate::model::{
-    FileContents, Kept, KernelTrace, Outcome, PacketCounts, Phase, ProducerReport, Recording, SafeText, StoppedBy, ThreadUse, TraceFile,
+    FileContents, Kept, KernelTrace, NoCpuTime, Outcome, PacketCounts, Phase, ProducerReport, Recording, RecordingAnalysis, SafeText,
+    StoppedBy, ThreadUse, TraceFile,
 };
 
-use super::analysis::{empty, scripted};
+use super::analysis::{cpu_time, empty, scripted};
 
 /// A scene's name, and how to get there in a terminal of some size.
 type Scene = (&'static str, fn(u16, u16) -> TestApp);
 
 /// All scenes.
-pub(crate) const SCENES: [Scene; 79] = [
+pub(crate) const SCENES: [Scene; 84] = [
     ("first", |w, h| TestApp::new(w, h)),
     ("none", none),
     ("table", TestApp::populated),
@@ -73,6 +74,11 @@ pub(crate) const SCENES: [Scene; 79] = [
     ("tree", |w, h| analysed(w, h, "7wf")),
     ("flame", |w, h| analysed(w, h, "7wff↓↓")),
     ("zoomed", |w, h| analysed(w, h, "7ff↓↓→⏎↓/price")),
+    ("cpu-methods", |w, h| on_cpu(w, h, "7↓")),
+    ("cpu-tree", |w, h| on_cpu(w, h, "7f")),
+    ("cpu-flame", |w, h| on_cpu(w, h, "7ff↓↓")),
+    ("cpu-threads", |w, h| on_cpu(w, h, "7s↓")),
+    ("thread-time", thread_time),
     ("sampled-threads", |w, h| analysed(w, h, "7s↓↓")),
     ("one-thread", |w, h| analysed(w, h, "7s↓↓⏎")),
     ("events", |w, h| analysed(w, h, "8/runtime␣gc")),
@@ -347,6 +353,29 @@ fn analysed(width: u16, height: u16, keys: &str) -> TestApp {
         ..recording(1, 42, Phase::Recording)
     })));
     app.press(keys);
+    app
+}
+
+/// The kernel samples the process.
+fn on_cpu(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
+    let what = ["dotnet-common", "cpu"].map(str::to_owned).to_vec();
+    let analysis = Some(Arc::new(RecordingAnalysis { cpu: Some(cpu_time()), ..empty().as_ref().clone() }));
+    app.send(Msg::Recording(Box::new(Recording { analysis, what, ..recording(1, 42, Phase::Recording) })));
+    app.press(keys);
+    app
+}
+
+/// It should, and may not.
+fn thread_time(width: u16, height: u16) -> TestApp {
+    let mut app = tracing(width, height, 42, Phase::Recording);
+    let what = ["dotnet-common", "cpu"].map(str::to_owned).to_vec();
+    let no_cpu = "process 4242 cannot be sampled: the kernel denies perf events to users without CAP_PERFMON (kernel.perf_event_paranoid is 3); run dn-top \
+                  with sudo, or `sudo sysctl kernel.perf_event_paranoid=2`";
+    let remedy = "`sudo sysctl kernel.perf_event_paranoid=2`, or run dn-top with sudo".into();
+    let no_cpu = Some(NoCpuTime { why: no_cpu.into(), remedy });
+    app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), what, no_cpu, ..recording(1, 42, Phase::Recording) })));
+    app.press("7");
     app
 }
 

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::analysis::{Profile, ThreadId};
+use crate::analysis::ThreadId;
 use crate::app::action::Context;
 use crate::app::test_app::{TestApp, recording};
 use crate::app::{Msg, Shape, Tab};
-use crate::model::{Phase, Recording, RecordingAnalysis, ThreadUse};
+use crate::model::{CpuTime, Phase, Recording, RecordingAnalysis, ThreadUse};
 use crate::ui::tests::analysis::scripted;
 
 fn sampled(keys: &str) -> TestApp {
@@ -25,7 +25,7 @@ fn cpu_time_is_shown_where_the_kernel_samples_it() {
     assert!(!first(&app).starts_with("on CPU"));
     let mut cpu = scripted().profile.clone();
     cpu.rename(|name| format!("on CPU: {name}"));
-    let analysis = Arc::new(RecordingAnalysis { cpu: Some(cpu), ..scripted().as_ref().clone() });
+    let analysis = Arc::new(RecordingAnalysis { cpu: Some(CpuTime { profile: cpu, ..CpuTime::default() }), ..scripted().as_ref().clone() });
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(analysis), ..recording(1, 42, Phase::Recording) })));
     assert!(first(&app).starts_with("on CPU"));
     // Threads that wait take none.
@@ -33,7 +33,7 @@ fn cpu_time_is_shown_where_the_kernel_samples_it() {
     assert!(!first(&app).starts_with("on CPU"));
     // The runtime samples all threads, the kernel those that run.
     let threads = app.state.thread_rows().len();
-    let idle = Arc::new(RecordingAnalysis { cpu: Some(Profile::default()), ..scripted().as_ref().clone() });
+    let idle = Arc::new(RecordingAnalysis { cpu: Some(CpuTime::default()), ..scripted().as_ref().clone() });
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(idle), ..recording(1, 42, Phase::Recording) })));
     app.press("w");
     assert_eq!((app.state.methods().len(), app.state.thread_rows().len()), (0, threads));

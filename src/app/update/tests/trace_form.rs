@@ -27,7 +27,7 @@ const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 fn everything_of_the_trace_form_is_ordered_and_shown_as_a_command() {
     let mut app = alone("11.0.0");
     open(&mut app);
-    assert_eq!(form(&app).command_line(), Some("dn-top trace 42"));
+    assert_eq!(form(&app).command_line(), Some("dn-top trace 42 --profile dotnet-common --profile cpu"));
     let ids = format!("{RUNTIME}/80");
     let stop_on = format!("{RUNTIME}/ExceptionThrown:Timeout");
     fill(&mut app, &["exceptions, gc-collect", "My-Source:1:verbose", &ids, "64", "none"]);
@@ -143,7 +143,7 @@ fn events_go_to_tracepoints_instead_of_a_file() {
     type_text(&mut app, "all gc=1,2");
     let refused = |app: &TestApp| (0..14).filter(|&at| form(app).questions[at].refused.is_some()).collect::<Vec<_>>();
     assert_eq!(refused(&app), [3, 4, 5, 6, 8, 9, 10, 11, 12]);
-    let line = "dn-top trace 42 --user-events all --user-events gc=1,2 --duration 1m30s";
+    let line = "dn-top trace 42 --profile dotnet-common --profile cpu --user-events all --user-events gc=1,2 --duration 1m30s";
     assert_eq!(form(&app).command_line(), Some(line));
     type_text(&mut app, " more");
     let complaint = form(&app).questions[13].complaint.clone().unwrap_or_default();
@@ -158,7 +158,7 @@ fn events_go_to_tracepoints_instead_of_a_file() {
     app.press("⏎");
     let tracepoints = vec!["all".to_owned(), "gc=1,2".to_owned()];
     let duration = Some(std::time::Duration::from_secs(90));
-    let profiles = crate::clr::DEFAULT_PROFILES.map(str::to_owned).to_vec();
+    let profiles = crate::clr::DASHBOARD_PROFILES.map(str::to_owned).to_vec();
     assert_eq!(ordered(&mut app), TraceOptions { profiles, tracepoints, duration, ..TraceOptions::default() });
     assert!(app.state.recordings.all()[0].value.kernel.is_some());
 }
@@ -172,7 +172,7 @@ fn the_kernels_scheduling_is_ordered_and_excludes_a_flight_recorder_and_tracepoi
     assert!(form(&app).help(3)[0].contains("one .perfetto-trace with both"), "{:?}", form(&app).help(3));
     let refused = |app: &TestApp| (0..14).filter(|&at| form(app).questions[at].refused.is_some()).collect::<Vec<_>>();
     assert_eq!(refused(&app), [10, 13]);
-    assert_eq!(form(&app).command_line(), Some("dn-top trace 42 --kernel"));
+    assert_eq!(form(&app).command_line(), Some("dn-top trace 42 --profile dotnet-common --profile cpu --kernel"));
     app.press("⏎");
     assert!(ordered(&mut app).scheduling);
     let begun = &app.state.recordings.all()[0].value;
@@ -189,7 +189,7 @@ fn the_kernels_scheduling_is_ordered_and_excludes_a_flight_recorder_and_tracepoi
     assert_eq!(refused(&app), [10, 13]);
     app.press("⇤⇤←");
     assert!(refused(&app).is_empty());
-    assert_eq!(form(&app).command_line(), Some("dn-top trace 42"));
+    assert_eq!(form(&app).command_line(), Some("dn-top trace 42 --profile dotnet-common --profile cpu"));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn what_is_offered_is_typed_with_one_key() {
     }
     assert!(form(&app).questions[1].complaint.is_none());
     // The picker leads there with what is chosen in it.
-    app.press("⎋T␣↓␣↓␣ O");
+    app.press("⎋T␣ O");
     assert!(form(&app).command_line().unwrap().starts_with(&format!("dn-top trace 42 --profile {}", crate::clr::profiles()[3].name)));
 }
 
@@ -288,7 +288,7 @@ fn a_provider_is_chosen_from_lists_by_who_does_not_know_how_it_is_written() {
         ("⇥tpl⌃p⏎⎋", 1, "System.Threading.Tasks.TplEventSource:"),
         ("⇥Microsoft-Windows-DotNETRuntime:gc+exc⌃p↓⏎⏎", 1, "Microsoft-Windows-DotNETRuntime:gc+exception:informational"),
         ("⇥⌃p⎋", 1, ""),
-        ("⌃u⌃p↓␣↓↓␣⏎", 0, "dotnet-common gc-collect"),
+        ("⌃u⌃p↓␣↓↓↓␣⏎", 0, "dotnet-common gc-collect"),
         ("⇥⇥⌃p⏎␣↓␣⏎", 2, "Microsoft-Windows-DotNETRuntime/1,2"),
     ];
     for (keys, at, text) in table {
