@@ -54,7 +54,8 @@ impl Functions {
         // `e_shoff`, `e_shentsize`.
         let table = table(file, [40, 58], SECTION, MOST_SECTIONS)?;
         let sections: Vec<_> = table.chunks_exact(SECTION).filter_map(|bytes| Section::read(bytes).ok()).collect();
-        for table in sections.iter().filter(|section| TABLES.contains(&section.kind)) {
+        // A file has one of each kind. A hostile one could have a thousand that are all the same part of it.
+        for table in TABLES.iter().filter_map(|kind| sections.iter().find(|section| section.kind == *kind)) {
             let Some(names) = sections.get(table.link as usize) else { continue };
             let base = this.names.len();
             this.names.extend(read(file, names.offset, names.size.min(LONGEST))?);
@@ -66,6 +67,11 @@ impl Functions {
         this.functions.sort_by_key(|function| (function.address, u64::MAX - function.size));
         this.functions.dedup_by_key(|function| function.address);
         Ok(this)
+    }
+
+    /// How much memory it takes, bytes.
+    pub(in crate::net) fn size(&self) -> usize {
+        self.names.len() + self.functions.len() * size_of::<Function>()
     }
 
     /// The function at a place in the file: its name as it stands there, how far into it the place is, and its size.
@@ -105,7 +111,11 @@ impl Function {
 mod tests {
     use super::*;
     use crate::net::elf::{HEADER, MAGIC};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::Index;
     use std::io::Write;
+    use std::sync::LazyLock;
 
     const LOADED_AT: u64 = 0x40_0000;
     const CODE: u64 = 0x1000;
@@ -167,6 +177,71 @@ mod tests {
         assert_eq!((functions.at(0), functions.at(u64::MAX)), (None, None));
         let own = Functions::read(&File::open(std::env::current_exe().unwrap()).unwrap()).unwrap();
         assert!(own.functions.len() > 1000, "a test has symbols");
+    }
+
+    #[test]
+    fn a_table_counts_once() {
+        let mut bytes = elf(&[("name", 0, 0x10)]);
+        let section = bytes[HEADER + SECTION..HEADER + 2 * SECTION].to_vec();
+        // All sections but the names are that table.
+        let at = bytes.len() as u64;
+        bytes.extend(section.repeat(1000));
+        bytes.copy_within(HEADER + 2 * SECTION..HEADER + 3 * SECTION, at as usize + 2 * SECTION);
+        bytes[40..48].copy_from_slice(&at.to_le_bytes());
+        bytes[60..62].copy_from_slice(&1000_u16.to_le_bytes());
+        let functions = functions(&bytes);
+        assert_eq!((functions.functions.len(), functions.names.len()), (1, 6));
+    }
+
+    /// A library that this test has loaded, or a file that was made up.
+    fn real() -> &'static [u8] {
+        static REAL: LazyLock<Vec<u8>> = LazyLock::new(|| {
+            let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+            let path = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).find(|path| path.contains("libc.so"));
+            path.and_then(|path| std::fs::read(path).ok()).unwrap_or_else(|| elf(&[("name", 0, 0x10)]))
+        });
+        &REAL
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn any_damage_to_a_real_file_is_borne(changes in vec((any::<Index>(), any::<u64>(), 0..4_u8), 1..24), places in vec(any::<u64>(), 8)) {
+            let mut bytes = real().to_vec();
+            let word = |bytes: &[u8], at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
+            let sections = word(&bytes, 40).min(bytes.len() - HEADER);
+            for (index, value, part) in changes {
+                // Most in the headers: there is the most to go wrong.
+                let at = match part {
+                    0 => index.index(HEADER),
+                    1 => HEADER + index.index(16 * 56),
+                    2 => sections + index.index(bytes.len() - sections),
+                    _ => index.index(bytes.len()),
+                };
+                let end = (at + 8).min(bytes.len());
+                bytes[at..end].copy_from_slice(&value.to_le_bytes()[..end - at]);
+            }
+            check(&bytes, &places);
+        }
+
+        #[test]
+        fn any_bytes_are_borne(header in vec(any::<u8>(), HEADER), rest in vec(any::<u8>(), 0..4096), places in vec(any::<u64>(), 8)) {
+            let mut bytes = [header, rest].concat();
+            bytes[..MAGIC.len()].copy_from_slice(&MAGIC);
+            bytes[54..56].copy_from_slice(&56_u16.to_le_bytes());
+            bytes[58..60].copy_from_slice(&(SECTION as u16).to_le_bytes());
+            check(&bytes, &places);
+        }
+    }
+
+    /// What is known takes no more memory than the file has bytes, and a look at any place is no panic.
+    fn check(bytes: &[u8], places: &[u64]) {
+        let functions = functions(bytes);
+        assert!(functions.names.len() <= 2 * bytes.len() && functions.functions.len() <= 2 * bytes.len() / SYMBOL);
+        for place in places.iter().flat_map(|place| [*place, place % (bytes.len() as u64 + 1)]) {
+            functions.at(place);
+        }
     }
 
     #[test]

@@ -18,6 +18,8 @@ use crate::net::proc::{CodeMapping, Proc};
 const PACE: Duration = Duration::from_millis(500);
 /// Most mappings that are remembered.
 const MOST: usize = 1 << 16;
+/// What the functions of all files may take, bytes; those of further files have no names.
+const MOST_NAMES: usize = 256 << 20;
 
 /// What kind of code it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,6 +66,8 @@ pub struct NativeCode {
     map: CodeMap,
     /// By path.
     files: HashMap<Vec<u8>, Functions>,
+    /// Bytes that the functions of further files may take.
+    names_left: usize,
     kernel: Option<KernelFunctions>,
     read_at: Instant,
 }
@@ -76,7 +80,15 @@ impl Client {
     /// The code of the process; `None` where /proc does not show it.
     pub fn native_code(&self) -> Option<NativeCode> {
         let (proc, key) = (self.shared_proc()?, self.endpoint().key);
-        let mut code = NativeCode { proc, key, map: CodeMap::default(), files: HashMap::default(), kernel: None, read_at: Instant::now() };
+        let mut code = NativeCode {
+            proc,
+            key,
+            map: CodeMap::default(),
+            files: HashMap::default(),
+            names_left: MOST_NAMES,
+            kernel: None,
+            read_at: Instant::now(),
+        };
         code.refresh();
         Some(code)
     }
@@ -128,8 +140,13 @@ impl NativeCode {
             return Some(unknown(image));
         }
         let functions = self.files.entry(mapping.path.clone()).or_insert_with_key(|path| {
+            if self.names_left == 0 {
+                return Functions::default();
+            }
             let file = self.proc.mapped_file(self.key.pid, Path::new(std::ffi::OsStr::from_bytes(path)));
-            file.and_then(|file| Functions::read(&file)).unwrap_or_default()
+            let functions = file.and_then(|file| Functions::read(&file)).unwrap_or_default();
+            self.names_left = self.names_left.saturating_sub(functions.size());
+            functions
         });
         let place = (address - mapping.range.start).saturating_add(mapping.file_offset);
         Some(match functions.at(place) {
