@@ -448,7 +448,8 @@ fn the_profile_cpu_shows_and_stores_samples_of_the_kernel() {
         let (on, now) = (main.cpu.as_secs_f64() / main.wall.as_secs_f64(), methods.samples.recent_ns as f64 / cpu.recent.as_nanos() as f64);
         let average = methods.samples.all_ns() as f64 / cpu.elapsed.as_nanos() as f64;
         eprintln!("{runtime}: {on:.2} of a core by the kernel's count, {now:.2} now and {average:.2} on average by samples");
-        assert!((now - on).abs() < 0.35 && (average - on).abs() < 0.35, "{runtime}: {on} {now} {average}");
+        // The last two seconds may be unlike the rest where others take the processors.
+        assert!((average - on).abs() < 0.25 && now > 0.0 && now < 1.25, "{runtime}: {on} {now} {average}");
         let off = main.off_cpu().iter().map(|(_, share)| share).sum::<f64>();
         assert!((on + off - 1.0).abs() < 0.05, "{runtime}: {main:?}");
         assert_eq!((cpu.lost, busy.no_cpu.as_ref()), (0, None), "{runtime}");

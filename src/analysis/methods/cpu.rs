@@ -204,6 +204,20 @@ mod tests {
     }
 
     #[test]
+    fn recent_samples_are_those_since_a_moment() {
+        let mut cpu = CpuSamples::new(1000);
+        for at in 0..10 {
+            cpu.add(&CpuStack { thread: ThreadId::of(7 + at % 2), at: at as i64, kernel: &[], user: &[100], missing: None });
+        }
+        let recent = |cpu: &CpuSamples| cpu.profile(&Symbols::default()).count(SampleFilter::ALL).samples();
+        for (before, left) in [(-1, 10), (4, 6), (4, 6), (9, 1), (100, 0)] {
+            cpu.forget_recent(before);
+            assert_eq!((recent(&cpu).recent_ns, recent(&cpu).all_ns()), (left * 1000, 10_000), "{before}");
+        }
+        assert_eq!(cpu.recent_since(), Some(100));
+    }
+
+    #[test]
     fn memory_is_bounded() {
         let mut cpu = CpuSamples::new(1);
         for at in 0..300_000 {
