@@ -66,7 +66,7 @@ fn a_recording_that_tells_why_it_is_slow_stops_by_itself() {
         app.press("⏎");
         assert_eq!(app.state.tab, Tab::Gc, "{keys}");
         // What is recorded otherwise stays what it was.
-        assert_eq!(app.state.profiles(), crate::clr::DEFAULT_PROFILES);
+        assert_eq!(app.state.profiles(), crate::clr::DASHBOARD_PROFILES);
     }
     let mut app = TestApp::with(Options { readonly: true, ..options() }, 120, 40);
     app.send(Msg::Processes(fleet()));
