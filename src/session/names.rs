@@ -18,7 +18,7 @@ use super::progress::Progress;
 use super::trace_session::{StopLimit, Unfinished};
 use crate::analysis::{Live, Origin, Profile, SampleFilter, Symbols};
 use crate::ipc::{BufferMb, Level, Provider, SessionConfig};
-use crate::model::NameSearch;
+use crate::model::{NameSearch, RecordingAnalysis};
 use crate::net::client::Client;
 use crate::nettrace::{Sink, Tail};
 
@@ -69,7 +69,14 @@ impl Names {
         }
         // Samples of the kernel are there before anything is known of the stream.
         let is_first = self.times == 0 && progress.cpu.get().is_some_and(|cpu| cpu.has_generated_code());
-        if !is_first && !progress.analysis.borrow().as_deref().is_some_and(|analysis| self.is_wanted(analysis.profile(false))) {
+        // Either side may have methods that the other has not: threads that wait are not on a processor.
+        let is_wanted = |analysis: &RecordingAnalysis| {
+            [Some(&analysis.profile), analysis.cpu.as_ref().map(|cpu| &cpu.profile)]
+                .into_iter()
+                .flatten()
+                .any(|profile| self.is_wanted(profile))
+        };
+        if !is_first && !progress.analysis.borrow().as_deref().is_some_and(is_wanted) {
             return;
         }
         self.due = now + AGAIN.get(self.times).copied().unwrap_or_default();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{ENTER, ESC};
-use crate::support::{Invocation, PATIENCE, Program, Screen, poll};
+use crate::support::{Invocation, PATIENCE, Program, Screen, is_recording, poll};
 
 /// One of the processes, as the screen calls it.
 struct Subject {
@@ -41,7 +41,7 @@ impl Subject {
     fn recording(&self, screen: &Screen) -> Option<PathBuf> {
         let pid = format!("_{}_", self.program.pid());
         let mut files = fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path());
-        files.find(|file| file.extension().is_some_and(|extension| extension == "nettrace") && file.to_str().unwrap().contains(&pid))
+        files.find(|file| is_recording(file) && file.to_str().unwrap().contains(&pid))
     }
 }
 
@@ -130,13 +130,13 @@ fn perf_map(subject: &Subject, screen: &Screen) {
         return;
     }
     screen.wait_for("Perf map · ");
-    screen.keys("y");
+    screen.keys(&format!("y{ENTER}"));
     screen.wait_for(&format!("({}): perf map on done", subject.program.pid()));
     let file = PathBuf::from(format!("/tmp/perf-{}.map", subject.program.pid()));
     assert!(poll(PATIENCE, || fs::metadata(&file).is_ok_and(|file| file.len() > 0).then_some(())).is_some(), "no {}", file.display());
     screen.keys("p");
     screen.wait_for("Perf map · ");
-    screen.keys("y");
+    screen.keys(&format!("y{ENTER}"));
     screen.wait_for(&format!("({}): perf map off done", subject.program.pid()));
     fs::remove_file(file).unwrap();
 }
@@ -145,7 +145,7 @@ fn perf_map(subject: &Subject, screen: &Screen) {
 fn dump(subject: &Subject, screen: &Screen) {
     screen.keys("d");
     screen.wait_for("The process is stopped for");
-    screen.keys("y");
+    screen.keys(&format!("y{ENTER}"));
     if subject.runtime.is_single_file() {
         screen.wait_for("Only full dumps are supported by");
         return;

@@ -387,7 +387,7 @@ fn no_form_of_the_dashboard_ends_a_runtime() {
         screen.keys(&DOWN.repeat(6));
         screen.keys(ENTER);
         screen.wait_for("Startup hook · ");
-        screen.keys(&format!("{TAB}{}{TAB}y", program_file(runtime).display()));
+        screen.keys(&format!("{TAB}{}{TAB}y{ENTER}", program_file(runtime).display()));
         screen.wait_for("startup hook failed");
         assert!(program.is_alive() && program.answers(), "{runtime} {}", program.stderr());
     });
@@ -427,17 +427,17 @@ fn no_key_of_the_dashboard_ends_a_suspended_runtime() {
             screen.wait_for("startup hook");
             screen.keys(&format!("{}{ENTER}", DOWN.repeat(6)));
             screen.wait_for("Startup hook · ");
-            screen.keys(&format!("{TAB}{}{TAB}y", program_file(runtime).display()));
+            screen.keys(&format!("{TAB}{}{TAB}y{ENTER}", program_file(runtime).display()));
             screen.wait_for("startup hook failed");
             assert!(program.is_alive(), "{runtime} {}", program.stderr());
             screen.keys("R");
             screen.wait_for("runs its first instructions");
-            screen.keys("y");
+            screen.keys(&format!("y{ENTER}"));
             screen.wait_until("the program runs", |shown| row(shown, "● running"));
             // A dump to nowhere.
             screen.keys("d");
             screen.wait_for("Dump · ");
-            screen.keys(&format!("{TAB}{TAB}{}{TAB}y", ctrl('u')));
+            screen.keys(&format!("{TAB}{TAB}{}{TAB}y{ENTER}", ctrl('u')));
             screen.wait_for("Give the whole path");
             screen.keys(ESC);
             screen.wait_gone("Give the whole path");

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::{BACK_TAB, DOWN, END, ENTER, ESC, TAB, ctrl};
-use crate::support::{Invocation, PATIENCE, Program, Running, Screen, Signal, folder, poll};
+use crate::support::{Invocation, PATIENCE, Program, Running, Screen, Signal, folder, is_recording, poll};
 use crate::trace::assert_whole;
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
@@ -34,7 +34,7 @@ fn count(stats: &Value, provider: &str, name: &str) -> u64 {
 fn recording(screen: &Screen) -> PathBuf {
     let found = || {
         let mut files = fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path());
-        files.find(|file| file.extension().is_some_and(|extension| extension == "nettrace"))
+        files.find(|file| is_recording(file))
     };
     poll(PATIENCE, found).unwrap_or_else(|| panic!("nothing was recorded:\n{}", screen.contents()))
 }
@@ -201,7 +201,7 @@ fn a_variable_is_set_from_the_dashboard() {
         screen.keys(&DOWN.repeat(4));
         screen.keys(ENTER);
         screen.wait_for("Set a variable · known");
-        screen.keys(&format!("{TAB}DN_TOP_PROOF{TAB}from the form{TAB}y"));
+        screen.keys(&format!("{TAB}DN_TOP_PROOF{TAB}from the form{TAB}y{ENTER}"));
         screen.wait_for("set variable done");
         let environment = Invocation::new(["env", &program.pid().to_string(), "--json"]).run().json();
         let found = environment.as_array().unwrap().iter().find(|variable| variable["name"] == "DN_TOP_PROOF");

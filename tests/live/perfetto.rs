@@ -433,7 +433,7 @@ fn the_dashboard_serves_as_well() {
         refused.wait_for("dn-top was started with --readonly");
         let mut screen = start(&["--watch", "never"]);
         screen.wait_for("COMMAND");
-        screen.keys(&format!("F{}\t\t\x1b[C", program.pid()));
+        screen.keys(&format!("K{}\t\t\x1b[C", program.pid()));
         screen.keys(ENTER);
         screen.wait_for("perfetto 0 sessions");
         let config = buffer(65_536) + &source("clr-events=exception") + "duration_ms: 60000\n";

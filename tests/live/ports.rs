@@ -77,7 +77,7 @@ fn a_port_that_the_dashboard_serves_has_its_programs_in_the_table() {
         screen.keys("P");
         screen.wait_for("Close the diagnostic port");
         screen.wait_for(&format!("Connected: known ({}).", program.pid()));
-        screen.keys("y");
+        screen.keys(&format!("y{ENTER}"));
         screen.wait_for("close port done");
         assert!(!path.exists() && program.answers() && program.is_alive());
         screen.keys("P");

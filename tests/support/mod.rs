@@ -48,6 +48,12 @@ pub(crate) fn cache(name: &str, file: &str) -> Option<std::path::PathBuf> {
     None
 }
 
+/// Whether a file is a whole recording of a session: not one that is being written, nor the samples of the kernel beside one.
+pub(crate) fn is_recording(file: &std::path::Path) -> bool {
+    let name = file.to_str().unwrap_or_default();
+    name.ends_with(".nettrace") && !name.ends_with(".cpu.nettrace")
+}
+
 /// A new empty folder with a short path: socket paths end at 108 bytes.
 pub(crate) fn folder() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("dn").tempdir_in("/tmp").unwrap()

@@ -75,13 +75,15 @@ fn dialogs_say_what_will_happen_and_do_nothing_by_default() {
     screen.wait_gone("The process is stopped for");
     press(&screen, "4", "▾");
     assert!(recordings(&screen).is_empty());
-    // Yes does it, and says where the file is.
     press(&screen, "1", "PID▴");
     press(&screen, "d", "The process is stopped for");
-    let shown = press(&screen, "y", "✓ OrderService (1200): heap dump done");
+    // A letter alone does nothing to a process; with Enter it does, and the file is named.
+    screen.keys("yy");
+    screen.wait_for("The process is stopped for");
+    let shown = press(&screen, ENTER, "✓ OrderService (1200): heap dump done");
     assert!(shown.contains("OrderService_1200_"), "{shown}");
     press(&screen, "p", "Perf map ·");
-    press(&screen, "y", "✓ OrderService (1200): perf map on done");
+    press(&screen, &format!("y{ENTER}"), "✓ OrderService (1200): perf map on done");
     // What was said can be read again, and what was done too.
     press(&screen, "!", "─ Messages ");
     screen.keys(ESC);
@@ -237,7 +239,7 @@ fn a_process_is_acted_on_from_the_menu_and_the_log_tells() {
     press(&screen, "a", "Actions on OrderService (1200)");
     screen.keys(&DOWN.repeat(4));
     press(&screen, ENTER, "Set a variable · OrderService");
-    screen.keys(&format!("{TAB}GREETING{TAB}hello{TAB}y"));
+    screen.keys(&format!("{TAB}GREETING{TAB}hello{TAB}y{ENTER}"));
     screen.wait_for("set variable done");
     press(&screen, "e", "GREETING");
     // The dialog's button answers to the mouse.

@@ -378,7 +378,8 @@ pub static TABLE: &[Entry] = &[
         FORM,
         Do(|state| overlays::in_form(state, |form| form.change(true))),
     ),
-    dialogs(Action::Yes, &[char('y')], "yes", "Confirm.", FORM, Ask(overlays::confirm)).hint(80),
+    dialogs(Action::Yes, &[char('y')], "yes", "Confirm; before a process is changed, Enter must follow.", FORM, Ask(overlays::confirm))
+        .hint(80),
     dialogs(Action::No, &[char('n')], "no", "Cancel.", FORM, Do(overlays::cancel)),
     dialogs(Action::Search, &[char('/')], "filter", FILTER, READER.and(PICK), Do(overlays::filter)).hint(80),
     dialogs(Action::Abandon, &[char('x')], "leave now", "Quit without waiting for the rundown.", ENDING, Ask(leaving::abandon_all))

@@ -152,8 +152,15 @@ fn take_form(state: &mut State) -> Option<Form> {
     }
 }
 
+/// Does what the form is for. Where that changes a process it only goes to the button, so that a letter that was meant for something else does nothing.
 pub(in crate::app) fn confirm(state: &mut State) -> Vec<Effect> {
-    take_form(state).map(|form| press(state, form, 1)).unwrap_or_default()
+    let Some(mut form) = take_form(state) else { return Vec::new() };
+    if !form.is_dangerous() {
+        return press(state, form, 1);
+    }
+    form.focus = Field::Button(1);
+    state.overlay = Some(Overlay::Form(form));
+    Vec::new()
 }
 
 /// Enter goes through the fields to the buttons, and never past the harmless one by itself.

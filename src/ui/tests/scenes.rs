@@ -40,7 +40,7 @@ pub(crate) const SCENES: [Scene; 84] = [
     }),
     ("exporting", exporting),
     ("dump", |w, h| keyed(w, h, "d")),
-    ("full-dump", |w, h| keyed(w, h, "d⇥→→y")),
+    ("full-dump", |w, h| keyed(w, h, "d⇥→→y⏎")),
     ("perf-map", |w, h| keyed(w, h, "p⇤")),
     ("profiles", |w, h| keyed(w, h, "T↓↓␣")),
     ("trace-form", |w, h| keyed(w, h, "O")),
@@ -454,7 +454,7 @@ fn operations(width: u16, height: u16) -> TestApp {
     let mut app = tracing(width, height, 42, Phase::Recording);
     let files = vec!["/tmp/OrderService_4242_20261121_083024.dmp".into()];
     let reason = "The runtime answered 0x80004005 (E_FAIL): it could not open the file. Check that its temporary directory is writable.";
-    for (keys, result) in [("dy", Ok(JobResult { files, bytes: Some(412_000_000), note: None })), ("p→y", Err(reason))] {
+    for (keys, result) in [("dy⏎", Ok(JobResult { files, bytes: Some(412_000_000), note: None })), ("p→y⏎", Err(reason))] {
         app.wait(2000);
         app.press(keys);
         app.wait(1000);
@@ -463,7 +463,7 @@ fn operations(width: u16, height: u16) -> TestApp {
         }
     }
     app.wait(60_000);
-    app.press("dy 0");
+    app.press("dy⏎ 0");
     app.wait(3000);
     app
 }

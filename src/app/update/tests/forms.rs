@@ -58,7 +58,7 @@ fn variables_hooks_and_profilers_are_asked_about() {
         app.press(down);
         app.press("⏎⇥");
         fill(&mut app, answers);
-        app.press("y");
+        app.press("y⏎");
         let effects = app.take_effects();
         let [Effect::Control { key, command: asked, data: None, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
         assert_eq!((key.pid, asked), (42, &command));
@@ -87,7 +87,7 @@ fn wrong_answers_are_said_and_nothing_is_done() {
         while !matches!(form(&app).focus, Field::Button(_)) {
             app.press("⇥");
         }
-        app.press("y");
+        app.press("y⏎");
         assert_eq!(app.take_effects(), []);
         assert!(form(&app).complaint.as_ref().unwrap().contains(complaint), "{:?}", form(&app).complaint);
         assert_eq!(form(&app).focus, Field::Question(at));
@@ -153,13 +153,13 @@ fn the_action_log_can_be_copied_and_outlives_the_process() {
     let mut app = alone("9.0.0");
     app.press("a↓↓↓↓⏎⇥");
     fill(&mut app, &["PASSWORD_FILE", "hunter2"]);
-    app.press("y");
+    app.press("y⏎");
     let effects = app.take_effects();
     let [Effect::Control { ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     let ticket = *ticket;
     app.wait(61_000);
     app.send(Msg::JobDone { ticket, result: Err("the runtime answered E_FAIL".into()) });
-    app.press("py");
+    app.press("py⏎");
     app.take_effects();
     app.send(Msg::Processes(vec![process(7, "Other")]));
     app.wait(10_000);

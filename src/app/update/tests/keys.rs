@@ -98,12 +98,12 @@ fn a_held_key_repeats_and_a_released_one_does_nothing() {
 fn a_dump_is_asked_about_and_no_is_the_default() {
     let mut app = TestApp::populated(120, 40);
     let key = ProcessKey { pid: 4242, started: 42_420 };
-    for harmless in ["d⏎", "d⎋", "dn", "dq", "d⇥⇥⏎⏎", "d→⇥→⏎⎋"] {
+    for harmless in ["d⏎", "dy", "dyyy", "d⎋", "dn", "dq", "d⇥⇥⏎⏎", "d→⇥→⏎⎋"] {
         app.press(harmless);
         assert_eq!(app.take_effects(), [], "{harmless}");
         app.press("⎋⎋");
     }
-    app.press("dy");
+    app.press("dy⏎");
     let effects = app.take_effects();
     let [Effect::Dump { key: asked, request, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     let path = TargetPath::new("/tmp/OrderService_4242_20261121_083021.dmp").unwrap();
@@ -120,12 +120,12 @@ fn a_full_dump_needs_a_second_yes() {
     let mut app = TestApp::populated(120, 40);
     // To the types, to the last of them, to the buttons, to yes.
     app.press("d⇥←←");
-    app.press("→⎋ d⇥→→ y");
+    app.press("→⎋ d⇥→→ y⏎");
     assert_eq!(app.take_effects(), []);
     let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
     assert!(form.armed && form.effects()[0].contains("Press again"));
     // Anything else in between starts over.
-    app.press("⇤⇥y");
+    app.press("⇤⇥y⏎");
     assert_eq!(app.take_effects(), []);
     app.press("⏎");
     let effects = app.take_effects();
@@ -137,14 +137,14 @@ fn a_dump_path_is_whole_and_as_the_target_sees_it() {
     let mut app = TestApp::populated(120, 40);
     app.press("d⇥⇥⌃u");
     app.send(Msg::Paste("core\n.dmp\u{1b}[2J".to_owned()));
-    app.press("⏎⏎y");
+    app.press("⏎⏎y⏎");
     assert_eq!(app.take_effects(), []);
     let Some(Overlay::Form(form)) = &app.state.overlay else { panic!("closed") };
     assert_eq!(form.complaint.as_deref(), Some("Give the whole path, from / on, as the target sees it."));
     let Reply::Text(path) = &form.questions[1].reply else { panic!("no text") };
     assert_eq!(path.value(), "core .dmp [2J");
     // To what else is written, a crash report, and the buttons.
-    app.press("⌃u/x/y⏎→⏎y");
+    app.press("⌃u/x/y⏎→⏎y⏎");
     let effects = app.take_effects();
     let [Effect::Dump { request, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!((request.path.as_str(), request.flags), ("/x/y", DumpFlags { crash_report: true, ..DumpFlags::default() }));
@@ -155,12 +155,12 @@ fn a_perf_map_is_turned_on_and_off() {
     let mut app = TestApp::populated(120, 40);
     app.press("p⏎");
     assert_eq!(app.take_effects(), []);
-    app.press("p⇥→→y");
+    app.press("p⇥→→y⏎");
     let effects = app.take_effects();
     let [Effect::PerfMap { kind: Some(PerfMapKind::All), ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
     app.send(Msg::JobDone { ticket: *ticket, result: Ok(crate::app::JobResult::default()) });
     // What was turned on is offered to be turned off.
-    app.press("py");
+    app.press("py⏎");
     let effects = app.take_effects();
     assert!(matches!(effects.as_slice(), [Effect::PerfMap { kind: None, .. }]), "{effects:?}");
 }

@@ -118,7 +118,7 @@ fn a_signal_asks_nobody_and_waits_less() {
 #[test]
 fn a_dump_under_way_is_asked_about_too() {
     let mut app = TestApp::populated(120, 40);
-    app.press("dy");
+    app.press("dy⏎");
     app.take_effects();
     app.press("q");
     assert_eq!(app.take_effects(), []);

@@ -28,7 +28,7 @@ fn a_dialog_keeps_its_process_whatever_the_table_does() {
         process.usage.cpu_percent = Some(process.key.pid as f32);
     }
     app.send(Msg::Processes(processes));
-    app.press("y");
+    app.press("y⏎");
     let effects = app.take_effects();
     assert!(matches!(effects.as_slice(), [crate::app::Effect::Dump { key, .. }] if key.pid == 4242), "{effects:?}");
 }
@@ -88,7 +88,7 @@ fn text_from_outside_is_made_safe() {
 #[test]
 fn answers_are_told_in_words() {
     let mut app = TestApp::populated(120, 40);
-    app.press("dy");
+    app.press("dy⏎");
     let ticket = app.last_ticket().unwrap();
     app.send(Msg::JobDone { ticket: Ticket(ticket.0 + 1), result: Ok(JobResult::default()) });
     assert_eq!(app.state.jobs.active(), 1, "that was no answer to this");
@@ -100,7 +100,7 @@ fn answers_are_told_in_words() {
     app.send(Msg::JobDone { ticket, result: Ok(JobResult::default()) });
     stalled(&mut app);
     assert_eq!(app.said().len(), 3, "an answer comes once");
-    app.press("⎋dy");
+    app.press("⎋dy⏎");
     let ticket = app.last_ticket().unwrap();
     let result = JobResult { files: vec!["/tmp/x.dmp".into()], bytes: Some(412_000_000), note: None };
     app.send(Msg::JobDone { ticket, result: Ok(result) });
@@ -115,7 +115,7 @@ fn who_waits_is_resumed_alone_or_with_all_others() {
     let waiting = |pid| crate::model::Process { run_state: RunState::Suspended, ..process(pid, &format!("w{pid}")) };
     let mut app = TestApp::new(120, 40);
     app.send(Msg::Processes(vec![process(1, "runs"), waiting(2), waiting(3)]));
-    for (keys, resumed) in [("R y", vec![2]), ("R ↓ → y", vec![2, 3])] {
+    for (keys, resumed) in [("R y⏎", vec![2]), ("R ↓ → y⏎", vec![2, 3])] {
         app.state.list.select(crate::model::ProcessKey { pid: 2, started: 20 });
         app.press(keys);
         let effects = app.take_effects();
@@ -142,7 +142,7 @@ fn live_and_end(app: &mut TestApp, pids: std::ops::Range<u32>) {
         app.answer();
         // A flight recorder, and a dump.
         app.press("wO⇤⇤⇤⇤⌃u64MB⏎");
-        app.press("dy");
+        app.press("dy⏎");
         let effects = app.take_effects();
         let process = process(pid, "ShortLived");
         app.send(Msg::Processes(Vec::new()));

@@ -94,7 +94,7 @@ fn a_port_is_served_where_programs_find_it() {
     let on_port = |pid, name, run_state| Process { on_port: true, run_state, ..process(pid, name) };
     let web = on_port(42, "Web", RunState::Running);
     app.send(Msg::Processes(vec![web, on_port(43, "Job", RunState::Suspended), process(44, "Other")]));
-    for (keys, resumed) in [("y", vec![43]), ("⇥→y", vec![])] {
+    for (keys, resumed) in [("y⏎", vec![43]), ("⇥→y⏎", vec![])] {
         app.press("P⏎P");
         let effects = form(&app).effects().join(" ");
         assert!(effects.contains("Connected: Web (42), Job (43). The socket /run/port is removed."), "{effects}");
@@ -106,7 +106,7 @@ fn a_port_is_served_where_programs_find_it() {
         app.send(Msg::JobDone { ticket: *ticket, result: Err("Job waits on".into()) });
     }
     // It is served until it is gone.
-    app.press("Py");
+    app.press("Py⏎");
     let Some(ticket) = app.last_ticket() else { panic!("nothing was sent") };
     app.send(Msg::JobDone { ticket, result: Ok(JobResult::default()) });
     assert!(app.said_last().contains("close port done"), "{:?}", app.said());
@@ -123,7 +123,7 @@ fn stale_sockets_are_removed_after_a_question() {
     app.press("C");
     assert!(form(&app).effects()[0].contains("Removes diagnostic sockets in /run/app."), "{:?}", form(&app).effects());
     assert_eq!(form(&app).focus, Field::Button(0));
-    app.press("y");
+    app.press("y⏎");
     let effects = app.take_effects();
     let [.., Effect::CleanUp { folders, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(folders.iter().map(|folder| folder.to_str().unwrap()).collect::<Vec<_>>(), ["/run/app"]);
@@ -178,7 +178,7 @@ fn perfettos_tracing_service_is_served_and_how_that_goes_is_shown() {
     assert!(!shown(&app).contains("/run/q"));
     // It ends when that is wanted, and is gone once it has.
     assert_eq!(form(&app).focus, Field::Button(0));
-    app.press("y");
+    app.press("y⏎");
     assert_eq!(app.take_effects(), [Effect::EndProducer]);
     assert!(app.state.producer.is_some());
     app.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult::default()) });

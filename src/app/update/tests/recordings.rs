@@ -162,7 +162,7 @@ fn operations_lead_to_their_process() {
     let mut app = TestApp::populated(120, 40);
     app.press("t");
     app.wait(10);
-    app.press("↓ dy");
+    app.press("↓ dy⏎");
     app.press("/web⏎ ⏎0 ↓⏎");
     assert_eq!((app.selected_name().as_str(), app.state.tab), ("OrderService", Tab::Trace));
     assert_eq!(app.state.list.filter().as_str(), "", "the filter hid it");
