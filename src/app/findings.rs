@@ -1,160 +1,16 @@
-//! What in a recording asks for a look: each says what is seen, why it matters, and what to press.
+//! What in a recording deserves attention: what is seen, why it matters, and which key shows more.
 
 use super::pane::{Focus, Tab};
 use super::state::State;
-use crate::analysis::{CounterSnapshot, CountersSnapshot, Snapshot};
+use super::thresholds::{
+    BLOCKED_THREAD_THRESHOLD, EXCEPTION_INCREASE, EXCEPTION_THRESHOLD, GC_TIME_THRESHOLD, HEAP_GROWTH, WAITER_THRESHOLD,
+};
+use crate::analysis::Snapshot;
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
 
-/// Share of the time in collections from which on it is much.
-pub(super) const GC_SHARE: f64 = 0.1;
-/// Exceptions a second from which on they are a storm.
-pub(super) const STORM: f64 = 50.0;
-/// How many times as many as usual are a storm, too, and a second at least.
-const GUST: (f64, f64) = (5.0, 10.0);
-/// Threads that wait for locks at any moment, on average, from which on it is a convoy.
-pub(super) const CONVOY: f64 = 2.0;
-/// Threads of the pool that wait for tasks at a time from which on it is behind, however many others it makes for them.
-pub(super) const BLOCKED: u32 = 5;
-/// Full collections that have to agree before the heap counts as growing, and by how much.
-const GROWING: (usize, f64) = (4, 1.3);
-
 /// What lists allocated types.
-const ALLOCATIONS: &str = "T, gc-verbose: allocations by type";
-
-/// Work items that wait for a thread from which on the pool is behind, and for how many values in a row.
-const QUEUED: (f64, usize) = (20.0, 3);
-
-/// Waits for locks a second that are many.
-const CONTENTIONS: f64 = 100.0;
-/// Collections of gen 2 a second that are many.
-pub(super) const FULL_COLLECTIONS: f64 = 1.0;
-
-/// What is wrong with a watched process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HealthIssue {
-    /// It is paused for collections too much of the time.
-    GcTime,
-    /// Exceptions are thrown all the time.
-    Exceptions,
-    /// Work items wait for pool threads.
-    Queue,
-    /// Threads wait for locks all the time.
-    Contention,
-    /// Gen 2 is collected all the time.
-    FullCollections,
-    /// Gen 2 holds more and more.
-    HeapGrowth,
-}
-
-impl HealthIssue {
-    const ALL: [Self; 6] = [Self::GcTime, Self::Queue, Self::Exceptions, Self::Contention, Self::FullCollections, Self::HeapGrowth];
-
-    /// In a word, for a line of the table.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::GcTime => "GC time",
-            Self::Exceptions => "exceptions",
-            Self::Queue => "pool queue",
-            Self::Contention => "locks",
-            Self::FullCollections => "gen 2 GCs",
-            Self::HeapGrowth => "heap growth",
-        }
-    }
-
-    /// How many times its threshold the figure of a process is; `None` where it is not above that.
-    fn excess(self, counters: &CountersSnapshot) -> Option<f64> {
-        let stats = &counters.stats;
-        let excess = match self {
-            Self::GcTime => stats.gc_time_percent? / (GC_SHARE * 100.0),
-            Self::Exceptions => stats.exceptions? / STORM,
-            Self::Queue => {
-                let counter = |name| named(counters, name);
-                let history = &counter("threadpool-queue-length").or_else(|| counter("dotnet.thread_pool.queue.length"))?.history;
-                let recent = history.len().checked_sub(QUEUED.1).map(|start| &history[start..])?;
-                // One burst of work is none.
-                let least = recent.iter().map(|(_, length)| *length).fold(f64::INFINITY, f64::min);
-                return (least >= QUEUED.0).then_some(least / QUEUED.0);
-            }
-            Self::Contention => stats.contentions? / CONTENTIONS,
-            Self::FullCollections => stats.collections[2]? / FULL_COLLECTIONS,
-            Self::HeapGrowth => {
-                let (from, to, _) = gen2_growth(counters)?;
-                to / from.max(1.0) / GROWING.1
-            }
-        };
-        (excess > 1.0).then_some(excess)
-    }
-
-    /// What is seen of it, why it matters and what to do.
-    pub fn finding(self, counters: &CountersSnapshot) -> Finding {
-        let stats = &counters.stats;
-        let finding = match self {
-            Self::GcTime => standing(stats.gc_time_percent.unwrap_or(0.0) / 100.0),
-            Self::Exceptions => thrown(stats.exceptions.unwrap_or(0.0), ""),
-            Self::Queue => {
-                let length = Count(stats.queue_length.unwrap_or(0.0).max(0.0) as u64);
-                behind(format!("{length} work items wait"), "the thread pool does not keep up")
-            }
-            Self::Contention => {
-                let text = format!("{} lock contentions", CountRate(stats.contentions.unwrap_or(0.0)));
-                finding(Tab::Threads, text, "threads wait for one another", "waiting methods")
-            }
-            Self::FullCollections => {
-                let text = format!("{} gen 2 collections", CountRate(stats.collections[2].unwrap_or(0.0)));
-                Finding { live: ALLOCATIONS, ..finding(Tab::Gc, text, "large or long-lived objects are allocated all the time", "why") }
-            }
-            Self::HeapGrowth => {
-                let (from, to, span) = gen2_growth(counters).unwrap_or_default();
-                let text = format!("gen 2 grew from {} to {} in {}", Bytes(from as u64), Bytes(to as u64), Nanoseconds(span));
-                Finding { live: "d: a dump shows what is retained", ..finding(Tab::Gc, text, "each collection leaves more", "its history") }
-            }
-        };
-        Finding { recorded: false, severity: self.excess(counters).unwrap_or(1.0), ..finding }
-    }
-}
-
-/// Bytes by which gen 2 must have grown.
-const GROWN: f64 = 10e6;
-
-/// Whether gen 2 was larger after each of its latest changes: its sizes in bytes before and now, and the time between, nanoseconds.
-fn gen2_growth(counters: &CountersSnapshot) -> Option<(f64, f64, u64)> {
-    let mut changes: Vec<(i64, f64)> = named(counters, "gen-2-size")?.history.clone();
-    changes.dedup_by_key(|(_, size)| *size);
-    let latest = changes.get(changes.len().checked_sub(GROWING.0 + 1)?..)?;
-    let ((begin, from), (end, to)) = (*latest.first()?, *latest.last()?);
-    let grows = latest.is_sorted_by(|(_, before), (_, after)| before < after) && to - from > GROWN;
-    grows.then_some((from, to, end.abs_diff(begin)))
-}
-
-/// Scans of the processes in a row in which a process must use [`BUSY`] per cent of a core.
-const BUSY_SCANS: usize = 5;
-const BUSY: f64 = 90.0;
-
-/// A process that uses a core all the time, from its latest scans: per cent of one core, oldest first.
-pub(super) fn busy(cpu: &[(i64, f64)]) -> Option<Finding> {
-    let recent = &cpu[cpu.len().checked_sub(BUSY_SCANS)?..];
-    let least = recent.iter().map(|(_, percent)| *percent).fold(f64::INFINITY, f64::min);
-    let (_, now) = *recent.last()?;
-    // A process may be meant to work: everything else is worse.
-    (least >= BUSY).then(|| Finding {
-        recorded: false,
-        severity: 1.0,
-        ..finding(Tab::Methods, format!("CPU {now:.0} % of a core"), "some thread runs all the time", "hot methods")
-    })
-}
-
-/// A counter of the runtime.
-pub(super) fn named<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'a CounterSnapshot> {
-    counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == name)
-}
-
-/// All that is wrong with a process, by what it publishes; the worst first.
-pub fn health_issues(counters: &CountersSnapshot) -> Vec<HealthIssue> {
-    let mut found: Vec<_> = HealthIssue::ALL.into_iter().filter_map(|issue| Some((issue, issue.excess(counters)?))).collect();
-    found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    found.into_iter().map(|(issue, _)| issue).collect()
-}
+pub(super) const ALLOCATIONS: &str = "T, gc-verbose: allocations by type";
 
 /// Something to look at.
 #[derive(Debug, Clone, PartialEq)]
@@ -178,25 +34,25 @@ pub struct Finding {
 }
 
 /// Only its tab shows more.
-fn finding(tab: Tab, text: String, why: &'static str, shows: &'static str) -> Finding {
+pub(super) fn finding(tab: Tab, text: String, why: &'static str, shows: &'static str) -> Finding {
     Finding { tab, text, why, shows, further: "", live: "", recorded: true, severity: 1.0 }
 }
 
 /// The program stands for the collector for this share of the time.
-fn standing(share: f64) -> Finding {
+pub(super) fn standing(share: f64) -> Finding {
     let text = format!("{} of the time in GC", Percent(share));
-    Finding { live: ALLOCATIONS, severity: share / GC_SHARE, ..finding(Tab::Gc, text, "all threads are paused", "why") }
+    Finding { live: ALLOCATIONS, severity: share / GC_TIME_THRESHOLD, ..finding(Tab::Gc, text, "all threads are paused", "why") }
 }
 
 /// So many exceptions a second are thrown.
-fn thrown(rate: f64, usual: &str) -> Finding {
+pub(super) fn thrown(rate: f64, usual: &str) -> Finding {
     let text = format!("{} exceptions{usual}", CountRate(rate));
     let finding = finding(Tab::Exceptions, text, "exceptions are expensive and hide real errors", "types and stacks");
-    Finding { severity: rate / STORM, ..finding }
+    Finding { severity: rate / EXCEPTION_THRESHOLD, ..finding }
 }
 
 /// The thread pool does not get its work done.
-fn behind(text: String, why: &'static str) -> Finding {
+pub(super) fn behind(text: String, why: &'static str) -> Finding {
     Finding { further: "w: waiting methods", ..finding(Tab::Threads, text, why, "its size") }
 }
 
@@ -213,7 +69,7 @@ pub fn findings(snapshot: &Snapshot, over: bool) -> Vec<Finding> {
     }
     let pauses = &snapshot.gc.pauses;
     let share = if over { pauses.total_ns as f64 / duration } else { pauses.recent_share };
-    if share > GC_SHARE {
+    if share > GC_TIME_THRESHOLD {
         let finding = standing(share);
         let live = if snapshot.gc.allocations.is_some() { "" } else { finding.live };
         found.push(Finding { live, ..finding });
@@ -224,22 +80,22 @@ pub fn findings(snapshot: &Snapshot, over: bool) -> Vec<Finding> {
         found.push(behind(format!("thread pool starved {starved} times"), "work waits, all workers are held up"));
     }
     let blocked = if over { pool.blocked } else { pool.recent_blocked };
-    if blocked >= BLOCKED {
+    if blocked >= BLOCKED_THREAD_THRESHOLD {
         found.push(behind(format!("{blocked} pool threads wait for tasks"), "each is held up by work that needs a thread itself"));
     }
     let exceptions = &snapshot.exceptions;
     let rate = per_second(exceptions.thrown, exceptions.rate);
-    let usual = exceptions.usual.filter(|usual| !over && rate > GUST.1 && rate > usual * GUST.0);
-    if rate > STORM || usual.is_some() {
+    let usual = exceptions.usual.filter(|usual| !over && rate > EXCEPTION_INCREASE.1 && rate > usual * EXCEPTION_INCREASE.0);
+    if rate > EXCEPTION_THRESHOLD || usual.is_some() {
         let usual = usual.map(|usual| format!(", {} before", CountRate(usual))).unwrap_or_default();
         found.push(thrown(rate, &usual));
     }
     let contention = &snapshot.contention;
     let waiters = if over { contention.wait_ns as f64 / duration } else { contention.recent_waiters };
-    if waiters > CONVOY {
+    if waiters > WAITER_THRESHOLD {
         let text = format!("{waiters:.0} threads at a time wait for locks");
         let finding = finding(Tab::Threads, text, "they run one after the other", "waiting methods");
-        found.push(Finding { severity: waiters / CONVOY, ..finding });
+        found.push(Finding { severity: waiters / WAITER_THRESHOLD, ..finding });
     }
     if let Some((from, to, span)) = growth(snapshot) {
         let text = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
@@ -252,9 +108,10 @@ pub fn findings(snapshot: &Snapshot, over: bool) -> Vec<Finding> {
 /// Whether the latest full collections each left more than the one before: how much, and in what time.
 fn growth(snapshot: &Snapshot) -> Option<(u64, u64, u64)> {
     let full = snapshot.gc.recent.iter().filter(|collection| collection.generation == 2 && collection.kind != GcType::FOREGROUND);
-    let sizes: Vec<(u64, i64)> = full.filter_map(|collection| Some((collection.heap_after?, collection.end))).take(GROWING.0).collect();
+    let sizes: Vec<(u64, i64)> = full.filter_map(|collection| Some((collection.heap_after?, collection.end))).take(HEAP_GROWTH.0).collect();
     let ((to, end), (from, begin)) = (*sizes.first()?, *sizes.last()?);
-    let grows = sizes.len() == GROWING.0 && sizes.is_sorted_by(|newer, older| newer.0 > older.0) && to as f64 > from as f64 * GROWING.1;
+    let grows =
+        sizes.len() == HEAP_GROWTH.0 && sizes.is_sorted_by(|newer, older| newer.0 > older.0) && to as f64 > from as f64 * HEAP_GROWTH.1;
     grows.then_some((from, to, end.abs_diff(begin)))
 }
 
@@ -285,6 +142,7 @@ mod tests {
     use super::*;
     use crate::analysis::{AllocationSnapshot, Collection, Live};
     use crate::app::Msg;
+    use crate::app::health::{HealthIssue, busy};
     use crate::app::test_app::{TestApp, published, recording};
     use crate::clr::payload::GcReason;
     use crate::model::Phase;

@@ -17,6 +17,7 @@ mod effect;
 mod files;
 mod findings;
 mod flame;
+mod health;
 pub mod help;
 mod hints;
 mod jobs;
@@ -36,6 +37,7 @@ pub mod tabs;
 #[cfg(test)]
 pub(crate) mod test_app;
 mod text;
+mod thresholds;
 mod toast;
 mod typing;
 mod update;
@@ -54,8 +56,9 @@ pub use dialog::{
 };
 pub use effect::Effect;
 pub use files::OpenFile;
-pub use findings::{Finding, HealthIssue, findings, health_issues};
+pub use findings::{Finding, findings};
 pub use flame::{FlameBox, FlameGraph};
+pub use health::{HealthIssue, health_issues};
 pub use hints::Hint;
 pub use jobs::{Job, JobKind, Jobs};
 pub use list::{Column, ProcessList, ProcessTable, Row, Sort, Trend};

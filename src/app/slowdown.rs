@@ -6,9 +6,9 @@ use crate::analysis::{Collection, Counts, Layer, OperationSnapshot, Origin, Prof
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent, RecordingAnalysis, ThreadUse};
 
-use super::findings::{BLOCKED, CONVOY, FULL_COLLECTIONS, GC_SHARE, STORM};
 use super::pane::Tab;
 use super::source::Source;
+use super::thresholds::{BLOCKED_THREAD_THRESHOLD, EXCEPTION_THRESHOLD, GC_TIME_THRESHOLD, GEN2_RATE_THRESHOLD, WAITER_THRESHOLD};
 
 /// CPU time per time from which on a process counts as busy: cores.
 const BUSY: f64 = 0.7;
@@ -177,14 +177,14 @@ impl Evidence<'_> {
         let full = gc.collections[2] as f64 * 1e9 / self.duration();
         let longest = if gc.pauses.count > 0 { format!(", longest {}", Nanoseconds(gc.pauses.longest_ns)) } else { String::new() };
         let mut text = format!("All threads are paused for {} of the time{longest}", Percent(share));
-        if full > FULL_COLLECTIONS {
+        if full > GEN2_RATE_THRESHOLD {
             text += &format!("; {} gen 2 collections", CountRate(full));
             // A reason that most of them have.
             let reasons = gc.recent.iter().filter(|collection| collection.generation == 2).map(|collection| collection.reason);
             let (large, all) = reasons.fold((0, 0), |(large, all), reason| (large + usize::from(reason.is_large()), all + 1));
             text += if large * 2 > all { ": large objects are allocated all the time" } else { "" };
         }
-        let mut severity = (share / GC_SHARE).max(full / FULL_COLLECTIONS);
+        let mut severity = (share / GC_TIME_THRESHOLD).max(full / GEN2_RATE_THRESHOLD);
         if let Some((from, to)) = growth(&gc.recent) {
             let induced = if gc.induced > 0 { " (some are induced)" } else { "" };
             text = format!("The heap grew from {} to {}: full collections{induced} leave more each time. {text}", Bytes(from), Bytes(to));
@@ -210,7 +210,7 @@ impl Evidence<'_> {
                 format!("{what}{at_a_time}{place}.")
             }
         };
-        Ok((share, waiters / CONVOY, text))
+        Ok((share, waiters / WAITER_THRESHOLD, text))
     }
 
     fn thread_pool(&self) -> Result<Found, String> {
@@ -218,12 +218,12 @@ impl Evidence<'_> {
         let seen = pool.workers.is_some() || !pool.adjustments.is_empty() || pool.throughput.is_some();
         self.measured(Source::ThreadPool, seen)?;
         let starved = (pool.starvations as f64 * STARVED / self.duration()).min(1.0);
-        let blocked = f64::from(pool.blocked) / f64::from(BLOCKED);
+        let blocked = f64::from(pool.blocked) / f64::from(BLOCKED_THREAD_THRESHOLD);
         let severity = blocked.max(starved / STARVED_SHARE);
         let counts = self.analysis.profile.count(SampleFilter { running: false, ..SampleFilter::ALL });
         let place = || Culprit::of(&counts, |samples| samples.waiting_ns).method.map(|method| format!("; most wait in {method}"));
         let text = match (pool.starvations, pool.blocked) {
-            (0, blocked) if blocked >= BLOCKED => {
+            (0, blocked) if blocked >= BLOCKED_THREAD_THRESHOLD => {
                 format!("{blocked} pool threads wait for tasks that need a pool thread themselves{}.", place().unwrap_or_default())
             }
             (0, _) => "No work waited for a thread.".to_owned(),
@@ -249,7 +249,7 @@ impl Evidence<'_> {
             }
         };
         // How long a throw takes is in no event.
-        Ok((None, rate / STORM, text))
+        Ok((None, rate / EXCEPTION_THRESHOLD, text))
     }
 
     fn http(&self) -> Result<Found, String> {

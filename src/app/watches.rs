@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::Ticket;
 use super::action::{Status, attach};
-use super::findings::{Finding, HealthIssue, busy, findings, health_issues};
+use super::findings::{Finding, findings};
+use super::health::{HealthIssue, busy, health_issues};
 use super::state::State;
 use crate::analysis::{CountersSnapshot, RuntimeStats};
 use crate::model::ProcessKey;

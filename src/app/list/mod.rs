@@ -18,7 +18,7 @@ pub use table::ProcessTable;
 pub use trend::Trend;
 
 use super::cursor::Cursor;
-use super::findings::HealthIssue;
+use super::health::HealthIssue;
 use super::watches::WatchStatus;
 use crate::analysis::{Field, Filter};
 use crate::model::{Contact, Process, ProcessKey, RunState};

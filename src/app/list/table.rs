@@ -6,7 +6,7 @@ use std::time::Duration;
 use ratatui::layout::Rect;
 
 use super::{Column, Row, Trend};
-use crate::app::findings::HealthIssue;
+use crate::app::health::HealthIssue;
 use crate::app::layout::{ListLayout, Slot};
 use crate::app::state::State;
 use crate::app::tabs::{self, Cell, Direction, Fit, List, Role, Sign};

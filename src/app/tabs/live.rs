@@ -5,7 +5,7 @@ use super::list::{Fit, Placed, Table};
 use super::view::{Figure, Head, Line, Role, View};
 use crate::analysis::{CounterSnapshot, CountersSnapshot};
 use crate::app::action::attach;
-use crate::app::findings::named;
+use crate::app::health::named;
 use crate::app::live_threads::LiveThread;
 use crate::app::pane::Tab;
 use crate::app::state::State;

@@ -245,7 +245,7 @@ impl State {
             Some(Graph { title, now: format!("{}{more}", unit(now)), unit, layers: vec![Layer { label: String::new(), role, values }] })
         };
         let figure = |title, unit, role, counter: Option<&CounterSnapshot>| single(title, unit, role, &history(counter?), String::new());
-        let of = |name: &str| counters.and_then(|counters| crate::app::findings::named(counters, name));
+        let of = |name: &str| counters.and_then(|counters| crate::app::health::named(counters, name));
         let either = |one: &str, other: &str| of(one).or_else(|| of(other));
         let hosting = |name: &str| {
             let mut all = counters?.counters.iter();
@@ -330,7 +330,7 @@ fn seconds(history: &[(i64, f64)]) -> Vec<f64> {
 fn heap(counters: &CountersSnapshot) -> Option<Graph> {
     const PARTS: [(&str, &str); 5] =
         [("gen 2", "gen-2-size"), ("LOH", "loh-size"), ("POH", "poh-size"), ("gen 1", "gen-1-size"), ("gen 0", "gen-0-size")];
-    let of = |name| crate::app::findings::named(counters, name);
+    let of = |name| crate::app::health::named(counters, name);
     let total = of("gc-heap-size").or_else(|| of("dotnet.gc.last_collection.heap.size"))?;
     let whole = seconds(&history(total));
     let now = Bytes(*whole.last()? as u64).to_string();

@@ -1,0 +1,129 @@
+//! What is wrong with a watched process, by the counters of its runtime.
+
+use super::findings::{ALLOCATIONS, Finding, behind, finding, standing, thrown};
+use super::pane::Tab;
+use super::thresholds::{
+    BUSY_THRESHOLD, CONTENTION_THRESHOLD, EXCEPTION_THRESHOLD, GC_TIME_THRESHOLD, GEN2_RATE_THRESHOLD, HEAP_GROWTH, HEAP_GROWTH_BYTES,
+    QUEUE_LENGTH_THRESHOLD,
+};
+use crate::analysis::{CounterSnapshot, CountersSnapshot};
+use crate::model::{Bytes, Count, CountRate, Nanoseconds};
+
+/// What is wrong with a watched process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HealthIssue {
+    /// It is paused for collections too much of the time.
+    GcTime,
+    /// Exceptions are thrown all the time.
+    Exceptions,
+    /// Work items wait for pool threads.
+    Queue,
+    /// Threads wait for locks all the time.
+    Contention,
+    /// Gen 2 is collected all the time.
+    FullCollections,
+    /// Gen 2 holds more and more.
+    HeapGrowth,
+}
+
+impl HealthIssue {
+    const ALL: [Self; 6] = [Self::GcTime, Self::Queue, Self::Exceptions, Self::Contention, Self::FullCollections, Self::HeapGrowth];
+
+    /// In a word, for a line of the table.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::GcTime => "GC time",
+            Self::Exceptions => "exceptions",
+            Self::Queue => "pool queue",
+            Self::Contention => "locks",
+            Self::FullCollections => "gen 2 GCs",
+            Self::HeapGrowth => "heap growth",
+        }
+    }
+
+    /// How many times its threshold the figure of a process is; `None` where it is not above that.
+    fn excess(self, counters: &CountersSnapshot) -> Option<f64> {
+        let stats = &counters.stats;
+        let excess = match self {
+            Self::GcTime => stats.gc_time_percent? / (GC_TIME_THRESHOLD * 100.0),
+            Self::Exceptions => stats.exceptions? / EXCEPTION_THRESHOLD,
+            Self::Queue => {
+                let counter = |name| named(counters, name);
+                let history = &counter("threadpool-queue-length").or_else(|| counter("dotnet.thread_pool.queue.length"))?.history;
+                let recent = history.len().checked_sub(QUEUE_LENGTH_THRESHOLD.1).map(|start| &history[start..])?;
+                // One burst of work is none.
+                let least = recent.iter().map(|(_, length)| *length).fold(f64::INFINITY, f64::min);
+                return (least >= QUEUE_LENGTH_THRESHOLD.0).then_some(least / QUEUE_LENGTH_THRESHOLD.0);
+            }
+            Self::Contention => stats.contentions? / CONTENTION_THRESHOLD,
+            Self::FullCollections => stats.collections[2]? / GEN2_RATE_THRESHOLD,
+            Self::HeapGrowth => {
+                let (from, to, _) = gen2_growth(counters)?;
+                to / from.max(1.0) / HEAP_GROWTH.1
+            }
+        };
+        (excess > 1.0).then_some(excess)
+    }
+
+    /// What is seen of it, why it matters and what to do.
+    pub fn finding(self, counters: &CountersSnapshot) -> Finding {
+        let stats = &counters.stats;
+        let finding = match self {
+            Self::GcTime => standing(stats.gc_time_percent.unwrap_or(0.0) / 100.0),
+            Self::Exceptions => thrown(stats.exceptions.unwrap_or(0.0), ""),
+            Self::Queue => {
+                let length = Count(stats.queue_length.unwrap_or(0.0).max(0.0) as u64);
+                behind(format!("{length} work items wait"), "the thread pool does not keep up")
+            }
+            Self::Contention => {
+                let text = format!("{} lock contentions", CountRate(stats.contentions.unwrap_or(0.0)));
+                finding(Tab::Threads, text, "threads wait for one another", "waiting methods")
+            }
+            Self::FullCollections => {
+                let text = format!("{} gen 2 collections", CountRate(stats.collections[2].unwrap_or(0.0)));
+                Finding { live: ALLOCATIONS, ..finding(Tab::Gc, text, "large or long-lived objects are allocated all the time", "why") }
+            }
+            Self::HeapGrowth => {
+                let (from, to, span) = gen2_growth(counters).unwrap_or_default();
+                let text = format!("gen 2 grew from {} to {} in {}", Bytes(from as u64), Bytes(to as u64), Nanoseconds(span));
+                Finding { live: "d: a dump shows what is retained", ..finding(Tab::Gc, text, "each collection leaves more", "its history") }
+            }
+        };
+        Finding { recorded: false, severity: self.excess(counters).unwrap_or(1.0), ..finding }
+    }
+}
+
+/// Whether gen 2 was larger after each of its latest changes: its sizes in bytes before and now, and the time between, nanoseconds.
+fn gen2_growth(counters: &CountersSnapshot) -> Option<(f64, f64, u64)> {
+    let mut changes: Vec<(i64, f64)> = named(counters, "gen-2-size")?.history.clone();
+    changes.dedup_by_key(|(_, size)| *size);
+    let latest = changes.get(changes.len().checked_sub(HEAP_GROWTH.0 + 1)?..)?;
+    let ((begin, from), (end, to)) = (*latest.first()?, *latest.last()?);
+    let grows = latest.is_sorted_by(|(_, before), (_, after)| before < after) && to - from > HEAP_GROWTH_BYTES;
+    grows.then_some((from, to, end.abs_diff(begin)))
+}
+
+/// A process that uses a core all the time, from its latest scans: per cent of one core, oldest first.
+pub(super) fn busy(cpu: &[(i64, f64)]) -> Option<Finding> {
+    let recent = &cpu[cpu.len().checked_sub(BUSY_THRESHOLD.1)?..];
+    let least = recent.iter().map(|(_, percent)| *percent).fold(f64::INFINITY, f64::min);
+    let (_, now) = *recent.last()?;
+    // A process may be meant to work: everything else is worse.
+    (least >= BUSY_THRESHOLD.0).then(|| Finding {
+        recorded: false,
+        severity: 1.0,
+        ..finding(Tab::Methods, format!("CPU {now:.0} % of a core"), "some thread runs all the time", "hot methods")
+    })
+}
+
+/// A counter of the runtime.
+pub(super) fn named<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'a CounterSnapshot> {
+    counters.counters.iter().find(|counter| counter.group == "System.Runtime" && counter.name == name)
+}
+
+/// All that is wrong with a process, by what it publishes; the worst first.
+pub fn health_issues(counters: &CountersSnapshot) -> Vec<HealthIssue> {
+    let mut found: Vec<_> = HealthIssue::ALL.into_iter().filter_map(|issue| Some((issue, issue.excess(counters)?))).collect();
+    found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    found.into_iter().map(|(issue, _)| issue).collect()
+}
