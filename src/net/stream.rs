@@ -79,7 +79,7 @@ impl Closer {
         stream.as_fd().try_clone_to_owned().map(Self)
     }
 
-    /// Closes the stream from our side; what has come is still read.
+    /// Closes the stream from our side; bytes already received can still be read.
     pub fn close(&self) {
         // It fails only where the stream has ended already.
         let _ = shutdown(&self.0, Shutdown::Both);

@@ -141,7 +141,7 @@ impl Proc {
         Ok(Identity { uid: facts.uid(), ns_pid: facts.ns_pid.unwrap_or(pid) })
     }
 
-    /// What is known of how far its runtime has come.
+    /// The known start-up state of its runtime.
     pub(crate) fn threads(&self, pid: u32) -> io::Result<Threads> {
         Ok(self.facts(pid)?.threads())
     }

@@ -212,7 +212,7 @@ impl Closer {
         Ok(Self(Arc::clone(&stream.closed)))
     }
 
-    /// Closes the stream from our side; what has come is still read.
+    /// Closes the stream from our side; bytes already received can still be read.
     pub fn close(&self) {
         let mut closed = self.0.lock();
         closed.0 = true;

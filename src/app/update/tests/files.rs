@@ -60,7 +60,7 @@ fn a_part_is_chosen_and_the_newest_wish_wins() {
     for ticket in [first, ticket] {
         app.send(Msg::FileRead { ticket, result: Ok(contents(1)) });
     }
-    assert_eq!(events(&app), before, "what nobody waits for any more is dropped");
+    assert_eq!(events(&app), before, "an answer that is no longer awaited is dropped");
     // Beyond the ends there is nothing.
     app.press("{{{{{{{{");
     assert_eq!(asked(&mut app).1, Some((0, 39 * SECOND)));

@@ -124,7 +124,7 @@ fn an_end_is_told_as_it_was() {
     app.press("t");
     app.send(Msg::TraceFailed { id: RecordingId(1), reason: "The runtime answered 0x80004005.".into() });
     assert_eq!(app.said_last(), "OrderService (4242): nothing was recorded. The runtime answered 0x80004005.");
-    app.send(Msg::TraceFailed { id: RecordingId(9), reason: "nobody asked".into() });
+    app.send(Msg::TraceFailed { id: RecordingId(9), reason: "not requested".into() });
     assert_eq!(app.said().len(), 1);
 }
 

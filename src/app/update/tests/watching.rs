@@ -226,7 +226,7 @@ fn a_finding_says_since_when_and_recordings_are_worth_more_than_counters() {
     assert_eq!(found(&app), [("900/s exceptions".to_owned(), Some(12)), ("20 % of the time in GC".to_owned(), Some(12))]);
     app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 900.0, 0.0) });
     app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 20.0, 900.0, 0.0) });
-    assert_eq!(found(&app)[1].1, Some(0), "it begins anew");
+    assert_eq!(found(&app)[1].1, Some(0), "the age starts again");
 }
 
 #[test]
