@@ -1,4 +1,4 @@
-//! What dn-top does with what makes no sense: one clear sentence, the right exit code, and nobody harmed. No .NET is needed.
+//! What dn-top does with what makes no sense: one clear sentence, the right exit code, and no process harmed. No .NET is needed.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 
@@ -79,8 +79,8 @@ async fn servers_that_make_no_sense_are_named() {
     for (fault, contact, words) in [
         (Fault::Silent, "timeout", "no answer within 5 s"),
         (Fault::HangUp, "refused", "closed without an answer"),
-        (Fault::Garbage(vec![0x55; 300]), "unsupported", "what answers does not speak the .NET diagnostic protocol"),
-        (Fault::Garbage(message(b"DOTNET_IPC_V9\0", 200)), "unsupported", "what answers does not speak the .NET diagnostic protocol"),
+        (Fault::Garbage(vec![0x55; 300]), "unsupported", "the peer does not speak the .NET diagnostic protocol"),
+        (Fault::Garbage(message(b"DOTNET_IPC_V9\0", 200)), "unsupported", "the peer does not speak the .NET diagnostic protocol"),
         (Fault::CutReply(7), "unsupported", "the answer was cut off after 7 bytes"),
         (Fault::CutReply(40), "unsupported", "the answer was cut off after 40 bytes"),
         (Fault::Garbage(message(b"DOTNET_IPC_V1\0", 65_535)), "unsupported", "the runtime's answer to ProcessInfo3 cannot be read"),

@@ -9,7 +9,7 @@ mod v6;
 
 use std::time::Duration;
 
-use dn_top::analysis::{CounterSnapshot, Live, SampleFilter, told_once};
+use dn_top::analysis::{CounterSnapshot, Live, SampleFilter, without_duplicates};
 use dn_top::nettrace::{
     Decoder, Encoder, Field, FieldType, Keep, Limits, Metadata, NewEvent, Recent, Refusal, SegmentStore, Sink, TraceHeader,
 };
@@ -182,7 +182,7 @@ fn activity(name: &str) -> Metadata {
     Metadata { provider: "Shop".into(), name: name.into(), ..Metadata::default() }
 }
 
-/// Names of operations of which there are more than are told apart, and that differ only at their ends.
+/// Names of operations of which there are more than are distinguished, and that differ only at their ends.
 #[test]
 fn operations_beyond_those_told_apart_cost_no_more() {
     let stream = |names: u32| {
@@ -350,8 +350,9 @@ fn groups_of_counters_cost_no_more() {
         counters
     };
     let (few, many) = (counters(20), counters(2000));
-    let told = |counters: &[CounterSnapshot], times| (0..times).for_each(|_| assert_eq!(told_once(counters).count(), counters.len()));
-    compare("told once", || told(&few, 2000), || told(&many, 20));
+    let reported =
+        |counters: &[CounterSnapshot], times| (0..times).for_each(|_| assert_eq!(without_duplicates(counters).count(), counters.len()));
+    compare("reported once", || reported(&few, 2000), || reported(&many, 20));
 }
 
 /// Single events that are kept take little memory, whatever is in them.

@@ -64,7 +64,7 @@ fn rooms_use_only_what_is_below_them() {
 }
 
 /// The front doors of what differs between systems: a module of Linux, and one of Windows with the same name and the same items.
-const OF_SYSTEMS: &[&str] = &["net/mod.rs", "net/perfetto/mod.rs", "net/port/mod.rs", "sim/mod.rs", "tui/mod.rs"];
+const OF_SYSTEMS: &[&str] = &["net/mod.rs", "net/perf/mod.rs", "net/perfetto/mod.rs", "net/port/mod.rs", "sim/mod.rs", "tui/mod.rs"];
 /// What belongs to one system, and may be named by the rooms that have such modules.
 const SYSTEM: &[&str] =
     &["rustix", "procfs", "signal_hook", "sysinfo", "interprocess", "std::os", "tokio::signal::unix", "tokio::signal::windows"];
@@ -287,7 +287,7 @@ fn paths(file_module: &[String], tokens: &[String]) -> Vec<String> {
     found
 }
 
-/// Reads one path or `use` tree that starts at `at`, tells each path in it, and returns where it ends.
+/// Reads one path or `use` tree that starts at `at`, passes on each path in it, and returns where it ends.
 fn tree(tokens: &[String], mut at: usize, before: &[&str], tell: &mut impl FnMut(&[&str])) -> usize {
     let mut path = before.to_vec();
     loop {
@@ -371,8 +371,8 @@ fn planted_violations_are_found() {
         ("ipc/frame.rs", "fn f() -> crate::net::Client { todo!() }"),
         ("ipc/frame.rs", "fn f<'a>(c: char) -> bool { c == '\"' && crate::net::f::<'a>('\\'') }"),
         ("ipc/frame.rs", "#[cfg(test)]\nmod tests { fn f() { if true {} } }\nuse crate::net::Client;"),
-        ("wire.rs", "use crate::ipc;"),
-        ("wire.rs", "use crate::*;"),
+        ("wire/mod.rs", "use crate::ipc;"),
+        ("wire/mod.rs", "use crate::*;"),
         ("app/state.rs", "use crate::cli::Args;"),
         ("net/mod.rs", "use crate::session::Recorder;"),
         ("main.rs", "fn main() { dn_top::tui::run() }"),

@@ -55,7 +55,7 @@ fn captures_hold_what_an_independent_reader_finds() {
     }
 }
 
-/// A running hash of everything that a sink is told, one entry for each event.
+/// A running hash of all calls of a sink, one entry for each event.
 #[derive(Default)]
 struct Digest {
     hasher: DefaultHasher,

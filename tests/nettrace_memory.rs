@@ -59,7 +59,7 @@ fn an_event_allocates_nothing() {
     assert_eq!(info.count_total, 0, "{info:?}");
 }
 
-/// Whoever looks at single events pays for those that are kept, and no event that is not kept allocates.
+/// Events that are kept cost memory, and no event that is not kept allocates.
 #[test]
 fn single_events_cost_by_what_is_kept() {
     for (filter, most) in [("shop", 16 * 600), ("no such event", 200)] {

@@ -231,7 +231,7 @@ fn losses_keep_their_place() {
     assert_eq!(ordered.losses, [(3, 5), (4, 2)], "before the events at 30 and at 40");
 }
 
-/// A stack block that begins anew without a sequence point drops the stacks before it: what refers to those goes first.
+/// A stack block that resets the numbers without a sequence point drops the stacks before it: what refers to those goes first.
 #[test]
 fn stacks_that_are_dropped_are_still_those_of_their_events() {
     let limits = Limits { stack_bytes: 4000, ..Limits::default() };

@@ -55,10 +55,11 @@ fn stats_are_those_of_an_independent_reader() {
         }
         // The reader knew the names that are in the stream, which the runtime's own events have not.
         let count = |of: &Value| json!([of["provider"], of["id"], of["count"]]);
-        let [told, expected] = [&stats, expected].map(|of| of["counts"].as_array().unwrap());
-        assert_eq!(told.iter().map(count).collect::<Vec<_>>(), expected.iter().map(count).collect::<Vec<_>>(), "{name}");
-        let named = told.iter().zip(expected).all(|(told, expected)| expected["name"] == "" || told["name"] == expected["name"]);
-        assert!(named && told.iter().all(|told| told["name"] != ""), "{name}: {told:#?}");
+        let [reported, expected] = [&stats, expected].map(|of| of["counts"].as_array().unwrap());
+        assert_eq!(reported.iter().map(count).collect::<Vec<_>>(), expected.iter().map(count).collect::<Vec<_>>(), "{name}");
+        let named =
+            reported.iter().zip(expected).all(|(reported, expected)| expected["name"] == "" || reported["name"] == expected["name"]);
+        assert!(named && reported.iter().all(|reported| reported["name"] != ""), "{name}: {reported:#?}");
     }
 }
 
@@ -261,7 +262,7 @@ fn an_open_file_shows_what_stats_counts_and_its_parts_are_the_whole() {
             assert_eq!((before.events + after.events, before.dropped + after.dropped), (totals.events, totals.dropped), "{name}");
             assert!(before.events > 0 && after.events > 0, "{name}");
         }
-        // Nobody wants it any more.
+        // It is not needed any more.
         assert!(dn_top::session::read_trace(&file, None, |_| false).unwrap().is_none(), "{name}");
     }
 }

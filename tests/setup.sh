@@ -39,7 +39,7 @@ give_up() { say "$*"; exit 1; }
 # Debian's packages for the commands that are missing: PACKAGES[command]. A name with a slash is a file.
 declare -A packages=(
   [cc]="gcc libc6-dev" [/etc/ssl/certs/ca-certificates.crt]=ca-certificates [flock]=util-linux [unshare]=util-linux
-  [python3]=python3 [pip]=python3-pip [npm]=npm [node]=nodejs [mcs]=mono-mcs [xz]=xz-utils
+  [perf]=linux-perf [python3]=python3 [pip]=python3-pip [npm]=npm [node]=nodejs [mcs]=mono-mcs [xz]=xz-utils
 )
 is_there() {
   case $1 in
@@ -306,6 +306,8 @@ assemble trace-processor
 assemble perfetto-52
 assemble perfetto-schema
 assemble speedscope
+# The comparison with perf is skipped where it cannot be had.
+if ((!EUID)) && apt-cache show linux-perf >/dev/null 2>&1; then install perf; fi
 if apt-cache show golang-1.19-go=1.19.8-2 >/dev/null 2>&1; then assemble pprof; fi
 if [[ ! -d $cache/$perfetto ]]; then
   rm -rf "$partial" && mkdir -p "$partial/download" "$partial/result"

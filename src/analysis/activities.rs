@@ -11,7 +11,7 @@ use super::known::{Analysis, Known, View};
 use super::ranking::{Ranking, Row};
 use super::timeline::{Merge, Timeline};
 
-/// Subjects of an operation that are told apart, and that a snapshot has.
+/// Subjects of an operation that are distinguished, and that a snapshot has.
 const SUBJECTS: usize = 128;
 const TOP: usize = 30;
 
@@ -65,7 +65,7 @@ pub struct ActivitySnapshot {
 /// One kind of activity. Times in nanoseconds.
 #[derive(Debug, Clone)]
 pub struct OperationSnapshot {
-    /// Who tells of it; not sanitised.
+    /// Its source; not sanitised.
     pub provider: String,
     /// What it is; not sanitised.
     pub name: String,

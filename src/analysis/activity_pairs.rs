@@ -12,7 +12,7 @@ use super::RunningActivity;
 use super::diagnostic_source;
 use super::http::{self, Layer, Outcome};
 
-/// Kinds of activity that are told apart.
+/// Kinds of activity that are distinguished.
 const OPERATIONS: usize = 128;
 /// Activities that go on at the same time.
 const RUNNING: usize = 4096;

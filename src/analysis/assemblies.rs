@@ -1,4 +1,4 @@
-//! Assemblies: what is loaded, and what was looked for in vain.
+//! Assemblies: what is loaded, and what was not found.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use super::known::{Analysis, Known, View};
 const ASSEMBLIES: usize = 4096;
 /// Characters of a name that are kept.
 const NAME: usize = 300;
-/// Searches in vain that are kept.
+/// Failed searches that are kept.
 const MISSING: usize = 64;
 
 /// Lists assemblies.
@@ -34,13 +34,13 @@ pub struct AssemblySnapshot {
     pub loaded: Vec<Assembly>,
     /// Loads while the session went on.
     pub loads: u64,
-    /// Assemblies that went meanwhile.
+    /// Assemblies that were unloaded since.
     pub unloads: u64,
     /// Searches for an assembly that ended (it takes keyword assemblyloader).
     pub searches: u64,
-    /// Of these, those in vain. Some are in the way of things: for resources of a language, or before a program finds it elsewhere.
+    /// Of these, those that failed. Some failures are expected: for resources of a language, or before a program finds it elsewhere.
     pub failures: u64,
-    /// The latest searches in vain, newest first: no more than 64.
+    /// The latest failed searches, newest first: no more than 64.
     pub missing: Vec<MissingAssembly>,
 }
 

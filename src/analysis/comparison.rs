@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::{Profile, SampleFilter, Snapshot, Timeline, told_once};
+use super::{Profile, SampleFilter, Snapshot, Timeline, without_duplicates};
 
 /// What is unresolved has addresses, which differ between two runs.
 const UNRESOLVED: &str = "(unresolved)";
@@ -101,6 +101,21 @@ impl Subject {
         Self::Counters,
     ];
 
+    /// What its figures are.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Gc => "GC",
+            Self::Methods => "METHODS: self time, as a share of the recording",
+            Self::MethodTotals => "METHODS: total time, as a share of the recording",
+            Self::Allocations => "ALLOCATIONS by type",
+            Self::Exceptions => "EXCEPTIONS by type",
+            Self::Contention => "LOCK CONTENTION: waiting time by method, as a share of the recording",
+            Self::Jit => "JIT",
+            Self::Operations => "HTTP REQUESTS and other operations",
+            Self::Counters => "COUNTERS: mean values",
+        }
+    }
+
     /// Whether its figures stand in a fixed order.
     fn is_ordered(self) -> bool {
         matches!(self, Self::Gc | Self::Jit)
@@ -187,7 +202,7 @@ impl Subject {
                 }
             }
             Self::Counters => {
-                for counter in told_once(&snapshot.counters.counters) {
+                for counter in without_duplicates(&snapshot.counters.counters) {
                     let values = &counter.history;
                     if !values.is_empty() {
                         let tags = if counter.tags.is_empty() { String::new() } else { format!("{{{}}}", counter.tags) };

@@ -16,7 +16,7 @@ use super::timeline::{Merge, Timeline};
 
 /// Threads that wait at the same time.
 const WAITING: usize = 4096;
-/// Places that are told apart, before those in the same method are put together.
+/// Places that are distinguished, before those in the same method are put together.
 const SITES: usize = 1024;
 /// Places of a snapshot.
 const TOP: usize = 100;
@@ -143,7 +143,7 @@ pub struct LockWait {
     pub thread: ThreadId,
     /// How long.
     pub wait_ns: u64,
-    /// For which lock, where that is told (.NET 8).
+    /// For which lock, where that is known (.NET 8).
     pub lock: Option<u64>,
     /// Methods or addresses, leaf first. Not sanitised.
     pub frames: Vec<String>,
@@ -199,14 +199,14 @@ impl Contention {
             return;
         }
         // A number that is none becomes 0, one that is too large the largest.
-        let told = stop.duration_ns.map(|told| told as u64);
-        let (from, waited_ns) = match (self.waiting.remove(&known.thread), told) {
-            (Some(from), told) => (from, told.unwrap_or_else(|| u64::try_from(known.at.saturating_sub(from.since)).unwrap_or(0))),
+        let reported = stop.duration_ns.map(|reported| reported as u64);
+        let (from, waited_ns) = match (self.waiting.remove(&known.thread), reported) {
+            (Some(from), reported) => (from, reported.unwrap_or_else(|| u64::try_from(known.at.saturating_sub(from.since)).unwrap_or(0))),
             // Its start was lost, or was before the session.
-            (None, Some(told)) => {
+            (None, Some(reported)) => {
                 self.start_lost += 1;
-                let since = known.at.saturating_sub(i64::try_from(told).unwrap_or(i64::MAX));
-                (Waiting { since, lock: None, frames: frames(known) }, told)
+                let since = known.at.saturating_sub(i64::try_from(reported).unwrap_or(i64::MAX));
+                (Waiting { since, lock: None, frames: frames(known) }, reported)
             }
             (None, None) => return,
         };

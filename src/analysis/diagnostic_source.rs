@@ -6,24 +6,24 @@ use crate::wire::Utf16;
 
 /// Who hands it on.
 pub(super) const PROVIDER: &str = "Microsoft-Diagnostics-DiagnosticSource";
-/// Arguments that say nothing, differ from command to command, or are nobody's business on a screen.
+/// Arguments that say nothing, differ from command to command, or are too private for a screen.
 const UNTOLD: [&str; 5] = ["ConnectionId", "ConnectionString", "CommandType", "CommandTimeout", "ServerVersion"];
 
-/// Which library tells: the name of its listener.
+/// The library: the name of its listener.
 pub(super) fn source<'a>(values: Values<'a>) -> Option<Utf16<'a>> {
     text(values, "SourceName")
 }
 
-/// Appends what it is about, no more than `room` bytes or so: the text of the command where it is told, else what else is told of it.
+/// Appends what it is about, no more than `room` bytes or so: the text of the command where it is known, else its other arguments.
 pub(super) fn add_subject(subject: &mut String, values: Values<'_>, room: usize) {
     let command = arguments(values.clone()).find(|(key, _)| *key == *"CommandText").map(|(_, value)| value);
     let others = arguments(values).filter(|(key, _)| !UNTOLD.iter().any(|untold| *key == **untold)).map(|(_, value)| value);
-    for told in command.into_iter().chain(others.take(if command.is_some() { 0 } else { usize::MAX })) {
+    for reported in command.into_iter().chain(others.take(if command.is_some() { 0 } else { usize::MAX })) {
         if !subject.is_empty() {
             subject.push(' ');
         }
         // A command of many lines is one line of a list.
-        let line = told.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
+        let line = reported.chars().map(|c| if c.is_whitespace() { ' ' } else { c });
         subject.extend(line.take(room.saturating_sub(subject.len())));
     }
 }

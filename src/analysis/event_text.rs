@@ -13,7 +13,7 @@ const TEXT: usize = 1000;
 /// Bytes of an array, and of all names and values together, before no more is added: hundreds of events are kept.
 const ARRAY: usize = 4000;
 const ALL: usize = 16_000;
-/// Bytes that are shown where nothing tells what they mean.
+/// Bytes that are shown where their meaning is not known.
 const RAW: usize = 32;
 
 /// The fields of an event in words.

@@ -11,7 +11,7 @@ use super::known::{Analysis, Frames, Known, View};
 use super::ranking::{Ranking, Row};
 use super::timeline::{Merge, Timeline};
 
-/// Types that are told apart.
+/// Types that are distinguished.
 const TYPES: usize = 256;
 /// Types of a snapshot.
 const TOP: usize = 100;
@@ -22,7 +22,7 @@ const DEPTH: usize = 64;
 /// Characters of a message that are kept.
 const MESSAGE: usize = 400;
 
-/// Counts exceptions as they are thrown, whether or not somebody catches them.
+/// Counts exceptions as they are thrown, caught or not.
 #[derive(Debug)]
 pub(super) struct Exceptions {
     thrown: u64,
@@ -116,9 +116,9 @@ impl Thrown {
 /// What was thrown.
 #[derive(Debug, Clone)]
 pub struct ExceptionSnapshot {
-    /// Exceptions, those that were thrown anew included.
+    /// Exceptions, rethrown ones included.
     pub thrown: u64,
-    /// Exceptions that were caught and thrown anew.
+    /// Exceptions that were caught and rethrown.
     pub rethrown: u64,
     /// Exceptions a second over the last ten seconds.
     pub rate: f64,
@@ -156,7 +156,7 @@ pub struct ThrownException {
     pub thread: ThreadId,
     /// Its HRESULT.
     pub hresult: u32,
-    /// Whether it was caught before and is thrown anew.
+    /// Whether it was caught before and is rethrown.
     pub rethrown: bool,
     /// Full name of its type; not sanitised.
     pub type_name: String,

@@ -4,6 +4,8 @@
 //! reference, apart: an object says how many references it holds, and they follow in the same order in events of their own. So there is a sum that must
 //! hold, and events have running numbers: where something is missing, that shows.
 
+use std::fmt;
+
 use foldhash::HashMap;
 
 use crate::clr::payload::{BulkEdge, BulkNode, BulkType, GcEnd, GcStart, GcType};
@@ -12,7 +14,7 @@ use crate::clr::{EventKind, TypeArguments, type_name};
 use super::known::{Analysis, Known, View};
 use super::names::{NameId, Names};
 
-/// Types that are told apart.
+/// Types that are distinguished.
 const TYPES: usize = 1 << 17;
 /// Bytes of their names.
 const TEXT: usize = 8 << 20;
@@ -72,7 +74,7 @@ pub struct HeapSnapshot {
     pub types: Vec<HeapType>,
     /// Types that are not in the list: how many, and their objects and bytes.
     pub others: (u64, u64, u64),
-    /// Whether the walk came to its end. Until then the figures are of what was told so far.
+    /// Whether the walk came to its end. Until then the figures are of what was reported so far.
     pub is_finished: bool,
     /// What is wrong with the figures; none where the walk came to its end and everything adds up.
     pub problems: Vec<HeapProblem>,
@@ -81,9 +83,9 @@ pub struct HeapSnapshot {
 /// Objects of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeapType {
-    /// Its name, type arguments in angle brackets; empty where it was not told. Not sanitised.
+    /// Its name, type arguments in angle brackets; empty where it is not known. Not sanitised.
     pub name: String,
-    /// Its module, without extension; empty where it was not told. Not sanitised.
+    /// Its module, without extension; empty where it is not known. Not sanitised.
     pub module: String,
     /// How many.
     pub objects: u64,
@@ -94,22 +96,40 @@ pub struct HeapType {
 /// Why the figures of a heap may be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeapProblem {
-    /// Objects said that they hold so many references, and so many others were told.
+    /// Objects claim so many references, and another number was reported.
     ReferencesDoNotAddUp {
         /// The sum over all objects.
         promised: u64,
-        /// References that were told.
-        told: u64,
+        /// References that were reported.
+        reported: u64,
     },
     /// So many events are missing, as their numbers show.
     EventsMissing(u64),
-    /// The runtime dropped so many events meanwhile.
+    /// The runtime dropped so many events during the walk.
     EventsLost(u64),
-    /// The type of so many objects was not told: another session has it named already.
+    /// The type of so many objects was not reported: another session has it named already.
     TypesUnknown(u64),
 }
 
+impl fmt::Display for HeapProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ReferencesDoNotAddUp { promised, reported } => {
+                write!(f, "the figures do not add up: objects hold {promised} references, and {reported} were reported")
+            }
+            Self::EventsMissing(count) => write!(f, "{count} events are missing: there are more objects than these"),
+            Self::EventsLost(count) => write!(f, "the runtime dropped {count} events: there may be more objects than these"),
+            Self::TypesUnknown(count) => write!(f, "the types of {count} objects are missing: an earlier session may have received them"),
+        }
+    }
+}
+
 impl HeapSnapshot {
+    /// Whether every object and every reference was reported, so that references can be followed. Types may be missing: their objects have no names.
+    pub fn is_whole(&self) -> bool {
+        self.is_finished && self.problems.iter().all(|problem| matches!(problem, HeapProblem::TypesUnknown(_)))
+    }
+
     /// Whether the figures can be trusted.
     pub fn is_exact(&self) -> bool {
         self.is_finished && self.problems.is_empty()
@@ -149,10 +169,10 @@ impl Heap {
         }
         let walk = &mut self.walk;
         walk.collection = walk.collection.or(self.collection);
-        let told = nodes.nodes();
+        let reported = nodes.nodes();
         // Objects that an event has fewer of than it says are as good as missing.
-        walk.node_events.missing += u64::from(told.len() < nodes.count as usize);
-        for node in told {
+        walk.node_events.missing += u64::from(reported.len() < nodes.count as usize);
+        for node in reported {
             walk.all.add(1, node.size);
             walk.promised_edges = walk.promised_edges.saturating_add(node.edges);
             let is_full = walk.types.len() >= TYPES && !walk.types.contains_key(&node.type_id);
@@ -167,9 +187,9 @@ impl Heap {
             self.walk.edge_events.next(edges.index);
         }
         self.walk.collection = self.walk.collection.or(self.collection);
-        let told = edges.edges();
-        self.walk.edge_events.missing += u64::from(told.len() < edges.count as usize);
-        self.walk.edges += told.len() as u64;
+        let reported = edges.edges();
+        self.walk.edge_events.missing += u64::from(reported.len() < edges.count as usize);
+        self.walk.edges += reported.len() as u64;
     }
 
     fn begin(&mut self) {
@@ -185,7 +205,7 @@ impl Heap {
         }
     }
 
-    /// The runtime dropped events. Those of another thread may be among them without harm; that cannot be told.
+    /// The runtime dropped events. Those of another thread may be among them without harm; that cannot be reported.
     pub(super) fn events_lost(&mut self, count: u32) {
         if self.walk.all.count > 0 && !self.walk.is_finished {
             self.walk.lost += u64::from(count);
@@ -209,7 +229,7 @@ impl Heap {
             problems.push(HeapProblem::EventsLost(walk.lost));
         }
         if walk.is_finished && walk.promised_edges != walk.edges {
-            problems.push(HeapProblem::ReferencesDoNotAddUp { promised: walk.promised_edges, told: walk.edges });
+            problems.push(HeapProblem::ReferencesDoNotAddUp { promised: walk.promised_edges, reported: walk.edges });
         }
         let unknown: u64 = walk.types.iter().filter(|(id, _)| !self.name_of.contains_key(id)).map(|(_, objects)| objects.count).sum();
         if walk.is_finished && unknown > 0 {

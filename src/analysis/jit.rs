@@ -20,7 +20,7 @@ const SLOWEST: usize = 50;
 /// Characters of a name that are kept.
 const NAME: usize = 300;
 
-/// Counts method bodies as they appear, and pairs them with the begin of their compilation where that is told.
+/// Counts method bodies as they appear, and pairs them with the begin of their compilation where that is known.
 #[derive(Debug)]
 pub(super) struct Jit {
     methods: u64,
@@ -43,7 +43,7 @@ struct Begun {
     method: u64,
     at: i64,
     il_size: u32,
-    /// Time of methods that were compiled meanwhile on the same thread.
+    /// Time of methods that were compiled in between on the same thread.
     inner_ns: u64,
 }
 
@@ -71,7 +71,7 @@ pub struct JitSnapshot {
     pub rate: f64,
     /// Method bodies by step.
     pub over_time: Timeline,
-    /// Time spent compiling; `None` where its begin is not told (it takes level verbose).
+    /// Time spent compiling; `None` where its begin is not known (it takes level verbose).
     pub time: Option<JitTime>,
     /// Time in which methods were compiled again beside the program, nanoseconds, and how many waited for it at the end of the latest such time.
     /// (It takes keyword compilation.)

@@ -53,7 +53,7 @@ pub struct Live {
     counters: Counters,
     heap: Heap,
     methods: Methods,
-    /// Only where somebody looks at single events.
+    /// Only where single events are shown.
     recent: Option<Recent>,
 }
 
@@ -109,7 +109,7 @@ impl Live {
         Self::within(nothing)
     }
 
-    /// Says which counters in the stream are the session's own. Without this all are taken.
+    /// Sets which counters in the stream are the session's own. Without this all are taken.
     pub fn set_counter_session(&mut self, session: CounterSession) {
         self.counters.set_session(session);
     }
@@ -171,7 +171,7 @@ impl Live {
         self
     }
 
-    /// Says which single events are kept.
+    /// Chooses the single events that are kept.
     pub fn set_event_filter(&mut self, filter: EventFilter) {
         if let Some(recent) = &mut self.recent {
             recent.set_filter(filter);
@@ -213,7 +213,7 @@ impl Live {
         &self.symbols
     }
 
-    /// Takes in the methods that another stream of the same process told, such as a short session that only asks for them.
+    /// Takes in the methods that another stream of the same process reported, such as a short session that only asks for them.
     pub fn add_symbols(&mut self, symbols: &Symbols) {
         self.symbols.absorb(symbols);
     }
@@ -336,7 +336,7 @@ impl Sink for Live {
             }
         }
         if matches!(kind, EventKind::GcStart | EventKind::GcEnd) && self.window.contains(&at) {
-            // One thread walks over the heap, so that its events are in order; whoever waits for the end of the walk gets nothing else to put in order.
+            // One thread walks over the heap, so that its events are in order; until the end of the walk nothing else has to be put in order.
             let thread = event.thread();
             // What makes no sense is counted when it is analysed.
             let _ = self.heap.feed(&Known { kind, event, at, thread, pointer_size: self.pointer_size });

@@ -13,7 +13,7 @@ use super::timeline::{Merge, Timeline};
 const RECENT: usize = 500;
 /// Characters of a message that are kept.
 const MESSAGE: usize = 1000;
-/// Loggers that are told apart.
+/// Loggers that are distinguished.
 const LOGGERS: usize = 512;
 /// Loggers of a snapshot.
 const TOP: usize = 100;

@@ -15,11 +15,13 @@ mod contention;
 mod counters;
 mod diagnostic_source;
 mod distribution;
+mod dominators;
 mod event_text;
 mod exceptions;
 mod filter;
 mod gc;
 mod heap;
+mod heap_change;
 mod http;
 mod images;
 mod jit;
@@ -33,6 +35,7 @@ mod ranking;
 mod rates;
 mod recent;
 mod recorded_cpu;
+mod retention;
 mod sampled;
 mod snapshot;
 mod symbols;
@@ -48,15 +51,16 @@ pub use assemblies::{Assembly, AssemblySnapshot, MissingAssembly};
 pub use comparison::{Compared, ComparedFigure, Section, Subject, Unit, compare};
 pub use contention::{ContentionSite, ContentionSnapshot, LockWait};
 pub use counters::{
-    CounterKind, CounterReader, CounterSession, CounterSnapshot, CounterSource, CounterTally, CounterValue, CountersSnapshot,
-    HistogramReading, Instrument, MeterLimits, MeterNotice, RuntimeStats, Spread, told_once,
+    CollectionMarks, CounterKind, CounterReader, CounterSession, CounterSnapshot, CounterSource, CounterTally, CounterValue,
+    CountersSnapshot, HistogramReading, Instrument, MeterLimits, MeterNotice, RequestDurations, RuntimeStats, Spread, without_duplicates,
 };
 pub use distribution::Distribution;
 pub use event_text::{Described, describe};
 pub use exceptions::{ExceptionSnapshot, ExceptionType, ThrownException};
 pub use filter::{EventFilter, Field, Filter};
-pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, GcSnapshot, Heap, PauseSnapshot};
+pub use gc::{AllocatedType, AllocationSnapshot, Collection, CollectionCount, GcMark, GcSnapshot, Heap, PauseSnapshot};
 pub use heap::{HeapProblem, HeapSnapshot, HeapType};
+pub use heap_change::{HeapAmount, HeapChange};
 pub use http::{Layer, Outcome};
 pub use images::{Images, Place};
 pub use jit::{Compiled, JitSnapshot, JitTime, SlowMethod};
@@ -69,9 +73,10 @@ pub use methods::{
 };
 pub use rates::{Hole, RateSnapshot};
 pub use recent::{EventName, RecentSnapshot, SingleEvent};
+pub use retention::{ObjectGraph, PathStep, RetainedType, Retention, RootPath};
 pub use sampled::SampledMethods;
 pub use snapshot::Snapshot;
-pub use symbols::{MethodId, NativeFunction, Origin, Symbols};
+pub use symbols::{MethodId, NativeFunction, Origin, Symbols, module_name};
 pub use thread_pool::{Adjustment, ThreadPoolSnapshot};
 pub use throughput::{EventCount, ProblemCount, Throughput, Totals};
 pub use timeline::Timeline;

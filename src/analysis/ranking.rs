@@ -10,12 +10,12 @@ pub(super) trait Row: Default {
     /// How heavy it is: the light ones make room.
     fn weight(&self) -> u64;
 
-    /// Takes in one that is no longer told apart.
+    /// Takes in one that is no longer distinguished.
     fn fold(&mut self, row: Self);
 }
 
 /// Rows by key, no more than a limit. When it is reached, the lighter half is folded into one row: the sum over all rows stays right, and a
-/// key that comes back begins anew.
+/// key that comes back starts from zero.
 #[derive(Debug)]
 pub(super) struct Ranking<R> {
     index: HashMap<Box<[u8]>, u32>,
@@ -59,7 +59,7 @@ impl<R: Row> Ranking<R> {
         rows
     }
 
-    /// What is no longer told apart.
+    /// What is no longer distinguished.
     pub(super) fn rest(&self) -> &R {
         &self.rest
     }

@@ -54,7 +54,7 @@ pub struct EventName {
     pub provider: String,
     /// Its number.
     pub event_id: u32,
-    /// Its name; empty where nothing tells it. Not sanitised.
+    /// Its name; empty where it is not known. Not sanitised.
     pub name: String,
 }
 
@@ -103,7 +103,7 @@ fn passes_kind(filter: &EventFilter, kind: &EventName) -> bool {
 impl Recent {
     pub(super) fn new(pointer_size: u8) -> Self {
         let mut recent = Self { filled: i64::MIN, pointer_size, ..Self::default() };
-        // The record of events whose kind was never told.
+        // The record of events whose kind was never reported.
         recent.kinds.push((Arc::default(), false));
         recent
     }
@@ -153,7 +153,7 @@ impl Recent {
         }
         self.seen += 1;
         let ahead = self.filled.saturating_sub(at);
-        // A clock that went back by far begins anew.
+        // A clock that went back by far is a reset.
         if (SLACK..2 * SLACK).contains(&ahead) {
             self.skipped += 1;
             return;

@@ -54,7 +54,7 @@ impl Default for SampledMethods {
 }
 
 impl SampledMethods {
-    /// With names that are known from the start: samples are told apart by method from the first one on, which takes less room.
+    /// With names that are known from the start: samples are distinguished by method from the first one on, which takes less room.
     pub fn with_symbols(symbols: Symbols) -> Self {
         Self { symbols, selects: false, ..Self::default() }
     }

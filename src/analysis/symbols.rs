@@ -61,7 +61,7 @@ struct Body {
     method: MethodId,
 }
 
-/// What tells methods apart: generic instantiations of a type have other namespaces. Signatures do not, where types can be unloaded they hold
+/// What distinguishes methods: generic instantiations of a type have other namespaces. Signatures do not, where types can be unloaded they hold
 /// addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Method {
@@ -166,7 +166,7 @@ impl Symbols {
         self.insert(body.start, Body { size: body.size, method: id });
     }
 
-    /// Takes in what another table has and this one has not. Where both know a place, what was told here counts.
+    /// Takes in what another table has and this one has not. Where both know a place, what was reported here counts.
     pub(super) fn absorb(&mut self, other: &Self) {
         // Each text is added once, however many methods have it.
         let mut copies = HashMap::default();
@@ -296,11 +296,7 @@ impl Symbols {
 
     /// File name of a module without its extension; empty where it is not known.
     pub(super) fn module_name(&self, module: u64) -> &str {
-        let path = self.modules.get(&module).map_or("", |path| self.names.get(*path));
-        let file = path.rsplit(['/', '\\']).next().unwrap_or_default();
-        let name = file.strip_suffix(".dll").or_else(|| file.strip_suffix(".exe")).unwrap_or(file);
-        // Precompiled code of a module, in a file beside it.
-        name.strip_suffix(".ni").unwrap_or(name)
+        module_name(self.modules.get(&module).map_or("", |path| self.names.get(*path)))
     }
 
     /// The tiers that a method was compiled in, so far as bodies of it came.
@@ -330,6 +326,14 @@ pub(super) fn method_name(namespace: &str, name: &str) -> String {
     }
     full.push_str(name);
     full
+}
+
+/// The name of a module: that of its file without the extension.
+pub fn module_name(path: &str) -> &str {
+    let file = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    let name = file.strip_suffix(".dll").or_else(|| file.strip_suffix(".exe")).unwrap_or(file);
+    // Precompiled code of a module, in a file beside it.
+    name.strip_suffix(".ni").unwrap_or(name)
 }
 
 #[cfg(test)]

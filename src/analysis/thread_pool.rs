@@ -12,7 +12,7 @@ use super::timeline::{Merge, Timeline};
 const RECENT: usize = 64;
 /// Seconds that count as the latest.
 const LATELY: u32 = 30;
-/// Reasons that are told apart; the last stands for all that are not known.
+/// Reasons that are distinguished; the last stands for all that are not known.
 const REASONS: usize = 16;
 
 /// Watches the thread pool.
@@ -193,7 +193,7 @@ impl Analysis for ThreadPool {
             starvations: self.adjustments[AdjustmentReason::STARVATION.0 as usize],
             recent_starvations: self.starvation_over_time.sum(view.now, LATELY) as u64,
             blocked: self.most_blocked,
-            // It stays as it is until something else is told.
+            // It stays as it is until something else is reported.
             recent_blocked: lately.into_iter().fold(f64::from(self.blocked), f64::max) as u32,
             recent: self.recent.iter().rev().copied().collect(),
             work_items: (self.enqueued, self.dequeued),

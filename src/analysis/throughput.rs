@@ -9,13 +9,13 @@ use crate::clr::events;
 use crate::nettrace::{Counts, Event, Loss, LossKind, Metadata, Problem, ProblemKind, SequencePoint, Sink, Thread, ThreadId, TraceHeader};
 use crate::wire::Utf16;
 
-/// Most threads that are told apart.
+/// Most threads that are distinguished.
 const THREAD_LIMIT: usize = 1 << 18;
 
 /// Most threads whose names are kept, of up to 256 bytes each.
 const NAMED_THREADS: usize = 1 << 14;
 
-/// Names of events that are told apart by what their payloads call them, and bytes of such a name.
+/// Names of events that are distinguished by what their payloads call them, and bytes of such a name.
 const NAMES: usize = 64;
 const NAME: usize = 256;
 
@@ -64,7 +64,7 @@ pub struct Totals {
     pub dropped_at_start: u64,
     /// Stacks that the stream defines.
     pub stacks: u64,
-    /// Threads that events belong to. No more than 2^18 are told apart.
+    /// Threads that events belong to. No more than 2^18 are distinguished.
     pub threads: u64,
     /// Sequence points.
     pub sequence_points: u64,
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(throughput.counts(), expected);
     }
 
-    /// Three of 64 names are told apart, and those behind are counted together.
+    /// Three of 64 names are distinguished, and those behind are counted together.
     #[test]
     fn dynamic_events_have_the_names_in_their_payloads() {
         let mut encoder = Encoder::new(TraceHeader::default());

@@ -2,7 +2,7 @@
 
 /// Seconds that are kept one by one.
 const SECONDS: usize = 300;
-/// Steps that the whole time is told in.
+/// Steps that the whole time is divided into.
 const STEPS: usize = 512;
 /// A step while the time is short, nanoseconds.
 const SHORTEST_STEP: i64 = 100_000_000;

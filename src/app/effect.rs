@@ -34,6 +34,27 @@ pub enum Effect {
         /// To be sent back.
         ticket: Ticket,
     },
+    /// Walk the heap of a process: a full, blocking GC. Answers: `Msg::HeapProgress`, then `Msg::HeapWalked`.
+    WalkHeap {
+        /// Which process.
+        key: ProcessKey,
+        /// To be sent back.
+        ticket: Ticket,
+    },
+    /// End a walk over a heap.
+    CancelHeapWalk {
+        /// The one that began with it.
+        ticket: Ticket,
+    },
+    /// Write the objects that the last walk found. Answer: `Msg::JobDone`.
+    WriteHeap {
+        /// The walk.
+        walk: Ticket,
+        /// A new file.
+        destination: PathBuf,
+        /// To be sent back.
+        ticket: Ticket,
+    },
     /// Look at what is missing for events of a process to go to tracepoints of the kernel. Answer: `Msg::TracepointsMissing`.
     LookAtTracepoints {
         /// Which process.
@@ -68,6 +89,15 @@ pub enum Effect {
         path: PathBuf,
         /// Which part is looked at; `None` for all.
         span: Option<Span>,
+    },
+    /// Draw with this of the themes in [`Options`](super::Options).
+    UseTheme(&'static str),
+    /// Look for recorded files in the current folder. Answer: `Msg::FilesFound`.
+    FindFiles {
+        /// Files that are known already.
+        known: Vec<PathBuf>,
+        /// To be sent back.
+        ticket: Ticket,
     },
     /// Export a recorded file, or what there is of it so far. Answers: `Msg::JobProgress`, then `Msg::JobDone`.
     Export {

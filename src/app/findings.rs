@@ -120,7 +120,7 @@ impl State {
     pub fn advice(&self, finding: &Finding) -> String {
         let is_recorded = finding.recorded || self.list.selected().is_some_and(|key| self.recordings.is_recording(key));
         let mut steps = Vec::new();
-        if finding.tab != Tab::Trace && (self.tab != finding.tab || !is_recorded) {
+        if !finding.shows.is_empty() && (self.tab != finding.tab || !is_recorded) {
             steps.push(format!("{}: {}", finding.tab.key(self.shows_files()), finding.shows));
         }
         if !finding.further.is_empty() {
@@ -133,7 +133,8 @@ impl State {
         if !finding.live.is_empty() && !self.shows_files() {
             steps.push(finding.live.to_owned());
         }
-        format!("{}{}", if is_recorded { "" } else { "t, then " }, steps.join("; "))
+        let before = if is_recorded || finding.shows.is_empty() { "" } else { "t, then " };
+        format!("{before}{}", steps.join("; "))
     }
 }
 
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn who_allocates_is_not_offered_where_it_is_told() {
+    fn who_allocates_is_not_offered_where_it_is_known() {
         let mut snapshot = quiet();
         snapshot.gc.pauses.recent_share = 0.5;
         snapshot.gc.allocations = Some(AllocationSnapshot {

@@ -3,11 +3,13 @@
 use super::findings::{ALLOCATIONS, Finding, behind, finding, standing, thrown};
 use super::pane::Tab;
 use super::thresholds::{
-    BUSY_THRESHOLD, CONTENTION_THRESHOLD, EXCEPTION_THRESHOLD, GC_TIME_THRESHOLD, GEN2_RATE_THRESHOLD, HEAP_GROWTH, HEAP_GROWTH_BYTES,
-    QUEUE_LENGTH_THRESHOLD,
+    BUSY_THRESHOLD, CONTENTION_THRESHOLD, EXCEPTION_THRESHOLD, FAILED_REQUEST_THRESHOLD, GC_TIME_THRESHOLD, GEN2_RATE_THRESHOLD,
+    HEAP_GROWTH, HEAP_GROWTH_BYTES, INDUCED_THRESHOLD, JIT_THRESHOLD, QUEUE_LENGTH_THRESHOLD, SLOW_REQUEST_THRESHOLD,
 };
-use crate::analysis::{CounterSnapshot, CountersSnapshot};
-use crate::model::{Bytes, Count, CountRate, Nanoseconds};
+use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot};
+use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
+
+const ROUTES: &str = "T, http: routes";
 
 /// What is wrong with a watched process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,10 +26,29 @@ pub enum HealthIssue {
     FullCollections,
     /// Gen 2 holds more and more.
     HeapGrowth,
+    /// The program calls `GC.Collect` all the time.
+    InducedCollections,
+    /// Methods are compiled all the time.
+    JitTime,
+    /// Requests are answered with an error.
+    FailedRequests,
+    /// Requests take long.
+    SlowRequests,
 }
 
 impl HealthIssue {
-    const ALL: [Self; 6] = [Self::GcTime, Self::Queue, Self::Exceptions, Self::Contention, Self::FullCollections, Self::HeapGrowth];
+    const ALL: [Self; 10] = [
+        Self::GcTime,
+        Self::Queue,
+        Self::Exceptions,
+        Self::Contention,
+        Self::FullCollections,
+        Self::HeapGrowth,
+        Self::InducedCollections,
+        Self::JitTime,
+        Self::FailedRequests,
+        Self::SlowRequests,
+    ];
 
     /// In a word, for a line of the table.
     pub fn word(self) -> &'static str {
@@ -38,6 +59,10 @@ impl HealthIssue {
             Self::Contention => "locks",
             Self::FullCollections => "gen 2 GCs",
             Self::HeapGrowth => "heap growth",
+            Self::InducedCollections => "induced GCs",
+            Self::JitTime => "JIT",
+            Self::FailedRequests => "HTTP 5xx",
+            Self::SlowRequests => "slow HTTP",
         }
     }
 
@@ -50,13 +75,20 @@ impl HealthIssue {
             Self::Queue => {
                 let counter = |name| named(counters, name);
                 let history = &counter("threadpool-queue-length").or_else(|| counter("dotnet.thread_pool.queue.length"))?.history;
-                let recent = history.len().checked_sub(QUEUE_LENGTH_THRESHOLD.1).map(|start| &history[start..])?;
                 // One burst of work is none.
-                let least = recent.iter().map(|(_, length)| *length).fold(f64::INFINITY, f64::min);
+                let least = least(history, QUEUE_LENGTH_THRESHOLD.1)?;
                 return (least >= QUEUE_LENGTH_THRESHOLD.0).then_some(least / QUEUE_LENGTH_THRESHOLD.0);
             }
             Self::Contention => stats.contentions? / CONTENTION_THRESHOLD,
-            Self::FullCollections => stats.collections[2]? / GEN2_RATE_THRESHOLD,
+            // Those that are induced have a finding of their own.
+            Self::FullCollections => (stats.collections[2]? - induced(counters).unwrap_or(0.0)) / GEN2_RATE_THRESHOLD,
+            Self::InducedCollections => induced(counters)? / INDUCED_THRESHOLD.0,
+            Self::JitTime => {
+                let least = least(&named(counters, "time-in-jit")?.history, JIT_THRESHOLD.1)?;
+                return (least >= JIT_THRESHOLD.0).then_some(least / JIT_THRESHOLD.0);
+            }
+            Self::FailedRequests => failed_requests(counters)? / FAILED_REQUEST_THRESHOLD.0,
+            Self::SlowRequests => slow_requests(counters)? / SLOW_REQUEST_THRESHOLD.0,
             Self::HeapGrowth => {
                 let (from, to, _) = gen2_growth(counters)?;
                 to / from.max(1.0) / HEAP_GROWTH.1
@@ -83,6 +115,24 @@ impl HealthIssue {
                 let text = format!("{} gen 2 collections", CountRate(stats.collections[2].unwrap_or(0.0)));
                 Finding { live: ALLOCATIONS, ..finding(Tab::Gc, text, "large or long-lived objects are allocated all the time", "why") }
             }
+            Self::InducedCollections => {
+                let text = format!("{} induced GCs", CountRate(induced(counters).unwrap_or(0.0)));
+                finding(Tab::Gc, text, "the program calls GC.Collect", "why")
+            }
+            Self::JitTime => {
+                let newest = |name| named(counters, name).and_then(|counter| counter.history.last()).map_or(0.0, |(_, value)| *value);
+                // Milliseconds a second are tenths of a per cent.
+                let text = format!("{} of a core compiles methods", Percent(newest("time-in-jit") / 1000.0));
+                Finding { live: "T, startup: methods", ..finding(Tab::Jit, text, "code is generated or loaded all the time", "") }
+            }
+            Self::FailedRequests => {
+                let text = format!("{} of the requests fail", Percent(failed_requests(counters).unwrap_or(0.0)));
+                Finding { live: ROUTES, ..finding(Tab::Http, text, "they are answered with a status of 500 or above", "") }
+            }
+            Self::SlowRequests => {
+                let text = format!("p95 of requests {}", Nanoseconds((slow_requests(counters).unwrap_or(0.0) * 1e9) as u64));
+                Finding { live: ROUTES, ..finding(Tab::Http, text, "one of twenty takes that long or longer", "") }
+            }
             Self::HeapGrowth => {
                 let (from, to, span) = gen2_growth(counters).unwrap_or_default();
                 let text = format!("gen 2 grew from {} to {} in {}", Bytes(from as u64), Bytes(to as u64), Nanoseconds(span));
@@ -103,17 +153,54 @@ fn gen2_growth(counters: &CountersSnapshot) -> Option<(f64, f64, u64)> {
     grows.then_some((from, to, end.abs_diff(begin)))
 }
 
+/// The smallest of the latest values; `None` where there are not so many.
+fn least(history: &[(i64, f64)], count: usize) -> Option<f64> {
+    let recent = &history[history.len().checked_sub(count)?..];
+    Some(recent.iter().map(|(_, value)| *value).fold(f64::INFINITY, f64::min))
+}
+
+/// The share of the latest requests that failed, where there are several.
+fn failed_requests(counters: &CountersSnapshot) -> Option<f64> {
+    let (_, seconds, at_least) = FAILED_REQUEST_THRESHOLD;
+    // Both only grow.
+    let [failed, all] = ["failed-requests", "total-requests"].map(|name| {
+        let history = &hosting(counters, name)?.history;
+        let (newest, before) = (history.last()?.1, history[history.len().saturating_sub(seconds + 1)].1);
+        Some(newest - before)
+    });
+    let (failed, all) = (failed?, all?);
+    (failed >= at_least && all > 0.0).then(|| (failed / all).min(1.0))
+}
+
+/// Quantile 0.95 of the duration of requests, seconds: the least of the latest intervals.
+fn slow_requests(counters: &CountersSnapshot) -> Option<f64> {
+    let recent = &counters.requests[counters.requests.len().checked_sub(SLOW_REQUEST_THRESHOLD.1)?..];
+    recent.iter().map(|interval| interval.quantiles.map(|[_, p95, _]| p95)).collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::min)
+}
+
+/// Induced collections a second, where collections are known one by one.
+fn induced(counters: &CountersSnapshot) -> Option<f64> {
+    let CollectionMarks::Recorded(marks) = &counters.collections else { return None };
+    let newest = counters.counters.iter().map(|counter| counter.at).max()?;
+    let since = newest - INDUCED_THRESHOLD.1 * 1_000_000_000;
+    let recent = marks.iter().filter(|mark| mark.is_induced && mark.at > since);
+    Some(recent.count() as f64 / INDUCED_THRESHOLD.1 as f64)
+}
+
 /// A process that uses a core all the time, from its latest scans: per cent of one core, oldest first.
 pub(super) fn busy(cpu: &[(i64, f64)]) -> Option<Finding> {
-    let recent = &cpu[cpu.len().checked_sub(BUSY_THRESHOLD.1)?..];
-    let least = recent.iter().map(|(_, percent)| *percent).fold(f64::INFINITY, f64::min);
-    let (_, now) = *recent.last()?;
+    let (least, (_, now)) = (least(cpu, BUSY_THRESHOLD.1)?, *cpu.last()?);
     // A process may be meant to work: everything else is worse.
     (least >= BUSY_THRESHOLD.0).then(|| Finding {
         recorded: false,
         severity: 1.0,
         ..finding(Tab::Methods, format!("CPU {now:.0} % of a core"), "some thread runs all the time", "hot methods")
     })
+}
+
+/// A counter of ASP.NET Core.
+pub(super) fn hosting<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'a CounterSnapshot> {
+    counters.counters.iter().find(|counter| counter.group == "Microsoft.AspNetCore.Hosting" && counter.name == name)
 }
 
 /// A counter of the runtime.

@@ -52,6 +52,6 @@ pub fn help(search: &Filter) -> Vec<HelpLine> {
         });
         section(group.title(), found.map(HelpLine::Entry).collect());
     }
-    section("Good to know", NOTES.into_iter().filter(|note| passes("", "", note)).map(HelpLine::Note).collect());
+    section("Notes", NOTES.into_iter().filter(|note| passes("", "", note)).map(HelpLine::Note).collect());
     lines
 }

@@ -52,8 +52,10 @@ impl State {
 fn shape(state: &State, entry: &Entry) -> &'static str {
     match (state.context(), state.views.sampling.shape) {
         (Context::Events, _) if state.views.events.single => "by type",
+        (Context::Heap, _) if state.views.heap.difference => "histogram",
+        (Context::Heap, _) => entry.label,
         (Context::Methods, Shape::List) => "tree",
-        (Context::Methods, Shape::Tree) => "flame graph",
+        (Context::CallTree, Shape::Tree) => "flame graph",
         (Context::Methods, Shape::Threads) => "back",
         (Context::Flame, _) => "list",
         _ => entry.label,
@@ -69,6 +71,7 @@ fn hint(state: &State, entry: &Entry, x: u16) -> Hint {
         Action::Accept if matches!(state.overlay, Some(Overlay::Profiles(_))) => "record",
         Action::Pause if state.pause.is_some() => "continue",
         Action::Reveal if state.variable().is_some_and(|(index, _)| state.details.is_readable(index)) => "hide",
+        Action::Back if state.context() == Context::List && state.behind.is_some() && state.list.filter().is_empty() => "processes",
         Action::Shape => shape(state, entry),
         _ => entry.label,
     };

@@ -40,6 +40,10 @@ pub enum JobKind {
     Dump(DumpRequest),
     /// A perf map of this kind, or none.
     PerfMap(Option<PerfMapKind>),
+    /// A walk over the heap.
+    HeapWalk,
+    /// A file of what a walk found.
+    HeapFile(PathBuf),
     /// To run, after waiting at startup.
     Resume,
     /// A change, and what with.
@@ -81,6 +85,8 @@ impl JobKind {
             },
             Self::PerfMap(Some(_)) => "perf map on",
             Self::PerfMap(None) => "perf map off",
+            Self::HeapWalk => "heap walk",
+            Self::HeapFile(_) => "heap file",
             Self::Resume => "resume",
             Self::Control(change, _) => change.title(),
             Self::Export(_) => "export",
@@ -97,8 +103,8 @@ impl JobKind {
         match self {
             Self::Dump(request) => request.path.as_str(),
             Self::PerfMap(kind) => kind.map_or("", PerfMapKind::word),
-            Self::Resume | Self::CleanUp => "",
-            Self::Export(path) | Self::Port(path) | Self::ClosePort(path) => path.to_str().unwrap_or_default(),
+            Self::Resume | Self::CleanUp | Self::HeapWalk => "",
+            Self::Export(path) | Self::HeapFile(path) | Self::Port(path) | Self::ClosePort(path) => path.to_str().unwrap_or_default(),
             Self::Control(_, what) | Self::Producer(what) => what,
             Self::Launch { line, .. } => line,
         }
@@ -114,7 +120,7 @@ impl JobKind {
 
     /// Whether a process is busy with it. One that was started only runs, and exports and the tracing service have nothing to do with it.
     fn keeps_busy(&self) -> bool {
-        !matches!(self, Self::Launch { .. } | Self::Export(_) | Self::Producer(_) | Self::CleanUp)
+        !matches!(self, Self::Launch { .. } | Self::Export(_) | Self::HeapFile(_) | Self::Producer(_) | Self::CleanUp)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::list::{Column, Trend};
+use super::list::{Column, Columns, Trend};
 use super::pane::Tab;
 pub use super::text::{width, wrap};
 
@@ -37,6 +37,8 @@ pub struct LayoutInput {
     pub files: bool,
     /// How many rows there are, those that a filter hides included.
     pub rows: usize,
+    /// Which columns are shown where they have room.
+    pub columns: Columns,
 }
 
 /// Where everything is.
@@ -254,15 +256,17 @@ fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
     const ALWAYS: [Column; 4] = [Column::Pid, Column::Name, Column::State, Column::Cpu];
     // A file uses no processor.
     let always = &ALWAYS[..if input.files { 3 } else { 4 }];
+    let listed = input.columns.listed();
     let of_files = [Column::Memory, Column::Command];
     // In the narrowest terminals, states are signs.
     let width = |column: Column| if column == Column::State && inner.width < NARROW { SIGNS } else { column.width() };
-    let mut chosen = always.to_vec();
+    let mut chosen: Vec<_> = always.iter().copied().filter(|column| listed.contains(column)).collect();
     // One blank before each column, and one at the end.
-    let mut free = inner.width.saturating_sub(1 + always.iter().map(|column| width(*column) + 1).sum::<u16>());
+    let mut free = inner.width.saturating_sub(1 + chosen.iter().map(|column| width(*column) + 1).sum::<u16>());
     for column in Column::BY_NEED {
-        if column == Column::Container && !input.containers
-            || column.is_watched() && !input.watching
+        if !listed.contains(&column)
+            || column == Column::Container && !input.containers
+            || column.is_watched() && !input.watching && input.columns == Columns::ALL
             || input.files && !of_files.contains(&column)
         {
             continue;
@@ -272,8 +276,8 @@ fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
             chosen.push(column);
         }
     }
-    chosen.sort_unstable();
-    let trend = if free > Trend::WIDTH && !input.files { Trend::WIDTH + 1 } else { 0 };
+    chosen.sort_unstable_by_key(|column| listed.iter().position(|other| other == column));
+    let trend = if free > Trend::WIDTH && chosen.contains(&Column::Cpu) { Trend::WIDTH + 1 } else { 0 };
     free -= trend;
     let has_command = chosen.contains(&Column::Command);
     // A wide terminal shows longer names, too.
@@ -296,17 +300,25 @@ fn slots(inner: Rect, input: LayoutInput) -> Vec<Slot> {
 
 impl DetailLayout {
     fn new(frame: Rect, files: bool) -> Self {
-        let shown = || Tab::ALL.into_iter().filter(|tab| tab.is_in_file() || !files);
-        let needs = |(length, blanks): (usize, u16)| shown().map(|tab| width(title(tab, length)) + 2 * blanks + 1).sum::<u16>() + 2;
-        // The longest titles that have room, and the shortest where none have.
-        let (length, blanks) = TITLES.into_iter().find(|titles| needs(*titles) <= frame.width).unwrap_or((LETTERS, 0));
+        let shown = || Tab::ALL.into_iter().filter(|tab| tab.is_shown(files));
+        let mut lengths = [0; Tab::ALL.len()];
+        let needs =
+            |lengths: &[usize], blanks: u16| shown().map(|tab| width(title(tab, lengths[tab as usize])) + 2 * blanks + 1).sum::<u16>() + 2;
+        let blanks = u16::from(needs(&lengths, 1) <= frame.width);
+        // Where not all titles have room, the longest become shorter.
+        while needs(&lengths, blanks) > frame.width {
+            let shorter = shown().filter(|tab| lengths[*tab as usize] < LETTERS);
+            let length = |tab: &Tab| (title(*tab, lengths[*tab as usize]).len(), LETTERS - lengths[*tab as usize]);
+            let Some(longest) = shorter.max_by_key(length) else { break };
+            lengths[longest as usize] += 1;
+        }
         let mut x = frame.x + 1 + blanks;
         let right = frame.right().saturating_sub(1);
         let tabs = Tab::ALL.map(|tab| {
-            if files && !tab.is_in_file() {
+            if !tab.is_shown(files) {
                 return TabSlot { tab, place: Rect::new(x.min(right), frame.y, 0, 0), title: "" };
             }
-            let title = title(tab, length);
+            let title = title(tab, lengths[tab as usize]);
             let width = title.len() as u16 + 2 * blanks;
             let place = Rect::new(x.min(right), frame.y, width.min(right.saturating_sub(x)), 1);
             // A line between two tabs.
@@ -327,15 +339,19 @@ fn title(tab: Tab, length: usize) -> &'static str {
     }
 }
 
-/// Which of a tab's titles, and how many blanks around it: the widest first.
-const TITLES: [(usize, u16); 4] = [(0, 1), (0, 0), (1, 0), (2, 0)];
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const INPUT: LayoutInput =
-        LayoutInput { detail_focused: false, zoomed: false, containers: false, watching: false, files: false, rows: 0 };
+    const INPUT: LayoutInput = LayoutInput {
+        detail_focused: false,
+        zoomed: false,
+        containers: false,
+        watching: false,
+        files: false,
+        rows: 0,
+        columns: Columns::ALL,
+    };
 
     #[test]
     fn the_table_takes_no_lines_that_it_cannot_fill() {
@@ -363,7 +379,7 @@ mod tests {
             let layout = Layout::new(width, 50, LayoutInput { rows: 9, ..INPUT });
             let (list, detail) = (layout.list.unwrap().frame, layout.detail.unwrap());
             assert_eq!((list.width, list.height, detail.frame.width), (width, 12, width));
-            assert!(detail.tabs.iter().all(|slot| slot.title == slot.tab.titles()[0]));
+            assert!(detail.tabs.iter().all(|slot| slot.title == slot.tab.titles()[0] || !slot.tab.is_shown(false)));
         }
         let low = Layout::new(200, 16, INPUT);
         assert!(low.list.unwrap().frame.width < 200 && low.detail.is_some());

@@ -38,7 +38,7 @@ impl LiveThreads {
         (self.asked, self.is_current) = (Some(ticket), true);
     }
 
-    /// Takes in an answer. Says whether it is the one that was waited for.
+    /// Takes in an answer. Returns whether it is the one that was waited for.
     pub(super) fn take(&mut self, ticket: Ticket, threads: Vec<ThreadUse>, now: Duration) -> bool {
         let is_expected = self.asked == Some(ticket);
         if is_expected {

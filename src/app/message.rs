@@ -7,10 +7,12 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use jiff::Timestamp;
 use jiff::tz::Offset;
 
-use super::StaleSockets;
 use super::tabs::Stacks;
+use super::{StaleSockets, WalkedHeap};
 use crate::analysis::CountersSnapshot;
-use crate::model::{FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, ThreadUse, Variable};
+use crate::model::{
+    FILE_STAMP, FileContents, Process, ProcessKey, ProducerReport, Recording, RecordingId, SafeText, ThreadUse, TraceFile, Variable,
+};
 
 /// The time, as the runner reads it before each message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,6 +73,22 @@ pub enum Msg {
         /// The stacks, or a sentence that says why there are none.
         result: Result<Arc<Stacks>, SafeText>,
     },
+    /// Progress of a heap walk.
+    HeapProgress {
+        /// Which walk.
+        ticket: Ticket,
+        /// Objects so far.
+        objects: u64,
+        /// Bytes that they take.
+        bytes: u64,
+    },
+    /// A walk over a heap is over.
+    HeapWalked {
+        /// Which walk.
+        ticket: Ticket,
+        /// What is on the heap, or a sentence that says why nothing is known of it.
+        result: Result<Arc<WalkedHeap>, SafeText>,
+    },
     /// How many sockets killed processes left behind. None of them is among the processes.
     StaleSockets(StaleSockets),
     /// A process's environment.
@@ -95,6 +113,13 @@ pub enum Msg {
         id: RecordingId,
         /// A sentence: what was tried, what the answer was, what to do next.
         reason: SafeText,
+    },
+    /// Recorded files were looked for.
+    FilesFound {
+        /// The question.
+        ticket: Ticket,
+        /// Those that can be opened, those that were written to last first.
+        files: Vec<TraceFile>,
     },
     /// How far a file was read.
     FileProgress {

@@ -9,6 +9,8 @@
 
 pub mod action;
 mod activity;
+mod call_tree;
+mod comparison;
 mod counters;
 mod cursor;
 mod details;
@@ -18,6 +20,7 @@ mod files;
 mod findings;
 mod flame;
 mod health;
+mod heaps;
 pub mod help;
 mod hints;
 mod jobs;
@@ -47,21 +50,24 @@ mod watches;
 
 pub use action::capabilities;
 pub use activity::Activity;
+pub use call_tree::Branch;
+pub use comparison::{ComparedRange, Comparison};
 pub use counters::{CounterLine, CounterOrigin, CounterView, change};
 pub use cursor::Cursor;
 pub use details::{Answer, Details};
 pub use dialog::{
-    ActMenu, Change, Choice, Chooser, CopyItem, CopyMenu, Field, Form, FormLayout, FormLine, Found, ListState, Overlay, Palette, PickList,
-    Picker, ProducerForm, Purpose, Question, Reader, Reply, Subject,
+    ActMenu, Change, Choice, Chooser, CopyItem, CopyMenu, Field, FilePicker, FileUse, Form, FormLayout, FormLine, Found, ListState,
+    Overlay, Palette, PickList, Picker, ProducerForm, Purpose, Question, Reader, Reply, Subject,
 };
 pub use effect::Effect;
 pub use files::OpenFile;
 pub use findings::{Finding, findings};
 pub use flame::{FlameBox, FlameGraph};
 pub use health::{HealthIssue, health_issues};
+pub use heaps::WalkedHeap;
 pub use hints::Hint;
 pub use jobs::{Job, JobKind, Jobs};
-pub use list::{Column, ProcessList, ProcessTable, Row, Sort, Trend};
+pub use list::{Column, Columns, ProcessList, ProcessTable, Row, Sort, Trend};
 pub use message::{Clipboard, JobResult, Msg, Now, Ticket};
 pub use output::OutputView;
 pub use pane::{Content, Focus, Tab};

@@ -44,8 +44,12 @@ pub enum Tab {
     Assemblies,
     /// Why it is slow: possible causes, the worst first.
     Slowdown,
+    /// What changed between two recordings.
+    Compare,
     /// What every thread does at one moment.
     Stacks,
+    /// What is on its heap.
+    Heap,
     /// What was and is being done, to all processes.
     Jobs,
 }
@@ -65,7 +69,7 @@ pub enum Content {
 
 impl Tab {
     /// All tabs, left to right.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Overview,
         Self::Environment,
         Self::Trace,
@@ -80,7 +84,9 @@ impl Tab {
         Self::Jit,
         Self::Assemblies,
         Self::Slowdown,
+        Self::Compare,
         Self::Stacks,
+        Self::Heap,
         Self::Jobs,
     ];
 
@@ -101,7 +107,9 @@ impl Tab {
             Self::Jit => ["JIT"; 3],
             Self::Assemblies => ["Assemblies", "Asm", "Asm"],
             Self::Slowdown => ["Slow?", "Slow?", "Why"],
+            Self::Compare => ["Compare", "Comp", "Cmp"],
             Self::Stacks => ["Stacks", "Stacks", "Stk"],
+            Self::Heap => ["Heap"; 3],
             Self::Jobs => ["Jobs"; 3],
         }
     }
@@ -109,7 +117,7 @@ impl Tab {
     /// The key that leads to it: the digit of its place among those that are shown. Those that are left over are reached with Tab and by name.
     pub fn key(self, files: bool) -> &'static str {
         const DIGITS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];
-        let place = Self::ALL.into_iter().filter(|tab| tab.is_in_file() || !files).position(|tab| tab == self);
+        let place = Self::ALL.into_iter().filter(|tab| tab.is_shown(files)).position(|tab| tab == self);
         match (self, files) {
             (Self::Jobs, false) => "0",
             (_, false) if place >= Some(DIGITS.len() - 1) => "Tab",
@@ -133,7 +141,7 @@ impl Tab {
             | Self::Jit
             | Self::Assemblies
             | Self::Slowdown => Content::Recording,
-            Self::Environment | Self::Stacks | Self::Jobs => Content::List,
+            Self::Environment | Self::Compare | Self::Stacks | Self::Heap | Self::Jobs => Content::List,
         }
     }
 
@@ -145,7 +153,7 @@ impl Tab {
             Self::Threads => &[Source::Contention, Source::ThreadPool],
             Self::Http => &[Source::Activities],
             Self::Logs => &[Source::Logs],
-            Self::Jit => &[Source::CompileTime],
+            Self::Jit => &[Source::Compilation],
             Self::Assemblies => &[Source::Assemblies],
             _ => &[],
         }
@@ -161,15 +169,19 @@ impl Tab {
         self == Self::Trace || self.is_analysis()
     }
 
-    /// Whether a recorded file has something for it.
-    pub fn is_in_file(self) -> bool {
-        !matches!(self, Self::Overview | Self::Environment | Self::Stacks | Self::Jobs)
+    /// Whether it is shown of recorded files, or of processes.
+    pub fn is_shown(self, files: bool) -> bool {
+        match self {
+            Self::Overview | Self::Environment | Self::Stacks | Self::Heap | Self::Jobs => !files,
+            Self::Compare => files,
+            _ => true,
+        }
     }
 
     /// The tab to the right, or to the left, round the ends.
     pub(super) fn step(self, forward: bool, files: bool) -> Self {
         let at = self as usize;
         let next = Self::ALL[(at + if forward { 1 } else { Self::ALL.len() - 1 }) % Self::ALL.len()];
-        if files && !next.is_in_file() { next.step(forward, files) } else { next }
+        if next.is_shown(files) { next } else { next.step(forward, files) }
     }
 }

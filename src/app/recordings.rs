@@ -150,6 +150,15 @@ impl Recordings {
     pub(super) fn put(&mut self, value: Recording, now: Duration) {
         self.all.retain(|tracked| tracked.value.id != value.id);
         self.all.push(Tracked::new(value, None, now));
+        self.thaw_last();
+    }
+
+    /// Forgets what was read of a file that is closed.
+    pub(super) fn forget(&mut self, id: RecordingId) {
+        let frozen = self.frozen.as_mut().map(|(_, frozen)| frozen);
+        for all in std::iter::once(&mut self.all).chain(frozen) {
+            all.retain(|tracked| tracked.value.id != id);
+        }
     }
 
     /// Takes in a snapshot. A life goes only forward: what is older than what is known is dropped.

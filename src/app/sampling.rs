@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::call_tree::Expanded;
 use super::flame::Flame;
 use super::pane::Tab;
 use super::state::State;
@@ -21,7 +22,11 @@ pub struct Sampling {
     pub(super) flame: Flame,
     /// The thread that was chosen, of a recording.
     pub(super) thread: Option<(RecordingId, ThreadId)>,
-    /// What is shown again when a thread was chosen.
+    /// What is expanded in the call tree.
+    pub(super) expanded: Expanded,
+    /// The method whose callers are shown: its full name.
+    pub(super) callee: String,
+    /// What is shown again when a thread was chosen, or no callers any more.
     before: Shape,
 }
 
@@ -35,6 +40,8 @@ pub enum Shape {
     Tree,
     /// The same in one picture.
     Flame,
+    /// The callers of a method, as a tree.
+    Callers,
     /// Threads, to choose one.
     Threads,
 }
@@ -76,16 +83,19 @@ impl Sampling {
             Shape::List => Shape::Tree,
             Shape::Tree => Shape::Flame,
             Shape::Flame => Shape::List,
-            Shape::Threads => self.before,
+            Shape::Threads | Shape::Callers => self.before,
         };
     }
 
-    /// Shows the threads, or again what was shown before.
-    fn toggle_threads(&mut self) {
-        if self.shape == Shape::Threads {
+    /// Shows the threads or callers, or again what was shown before.
+    fn toggle(&mut self, shape: Shape) {
+        if self.shape == shape {
             self.shape = self.before;
         } else {
-            self.before = std::mem::replace(&mut self.shape, Shape::Threads);
+            let before = std::mem::replace(&mut self.shape, shape);
+            if !matches!(before, Shape::Threads | Shape::Callers) {
+                self.before = before;
+            }
         }
     }
 
@@ -107,7 +117,20 @@ impl State {
     }
 
     pub(in crate::app) fn toggle_threads(&mut self) {
-        self.views.sampling.toggle_threads();
+        self.views.sampling.toggle(Shape::Threads);
+        self.views.first(Tab::Methods);
+    }
+
+    /// Shows the callers of the selected method, or again what was shown before.
+    pub(in crate::app) fn toggle_callers(&mut self) {
+        let at = self.view_cursor(Tab::Methods).at;
+        match self.shown_frame(at) {
+            _ if self.views.sampling.shape == Shape::Callers => {}
+            Some(("method", name)) => self.views.sampling.callee = name,
+            _ => return,
+        }
+        self.views.sampling.toggle(Shape::Callers);
+        self.views.sampling.expanded.clear();
         self.views.first(Tab::Methods);
     }
 
@@ -169,9 +192,18 @@ impl State {
         self.views.filter(Tab::Methods).passes(&[Field::text(method, &frame.name), Field::text(module, &frame.module)])
     }
 
-    /// The call tree, heaviest first.
-    pub fn call_tree(&self) -> Vec<CallNode> {
-        self.samples().map(|counts| counts.call_tree(|samples| self.views.sampling.counted(samples), NODES)).unwrap_or_default()
+    /// The call tree, or that of the callers of a method, heaviest first.
+    pub(super) fn call_tree(&self) -> Vec<CallNode> {
+        let Some(counts) = self.samples() else { return Vec::new() };
+        let Sampling { shape, callee, .. } = &self.views.sampling;
+        let weight = |samples| self.views.sampling.counted(samples);
+        if *shape != Shape::Callers {
+            return counts.call_tree(weight, NODES);
+        }
+        let profile = counts.profile();
+        let method =
+            counts.by_method().into_iter().find(|method| profile.frame_at(method.frame).is_some_and(|frame| frame.full_name() == *callee));
+        method.map(|method| counts.callers(method.frame, weight, NODES)).unwrap_or_default()
     }
 
     /// All threads together, and then each, those that run most first.
@@ -191,9 +223,9 @@ impl State {
         let row = |ThreadSamples { thread, samples }: ThreadSamples| {
             let known = thread.in_process().and_then(|thread| usages.binary_search_by_key(&thread, |usage| usage.thread).ok());
             let usage = known.map(|at| &usages[at]);
-            let told = names.binary_search_by_key(&thread, |(thread, _)| *thread).map_or("", |at| &names[at].1);
+            let recorded = names.binary_search_by_key(&thread, |(thread, _)| *thread).map_or("", |at| &names[at].1);
             let cpu = cpu.get(&thread.thread).copied();
-            let name = usage.map(|usage| &usage.name).or(cpu.map(|cpu| &cpu.name)).map_or(told, |name| name);
+            let name = usage.map(|usage| &usage.name).or(cpu.map(|cpu| &cpu.name)).map_or(recorded, |name| name);
             ThreadRow { thread: Some(thread), samples, usage, cpu, name }
         };
         let all = ThreadRow { thread: None, samples: counts.samples(), usage: None, cpu: None, name: "" };
@@ -204,7 +236,10 @@ impl State {
     pub(in crate::app) fn shown_frame(&self, at: usize) -> Option<(&'static str, String)> {
         let name = match self.views.sampling.shape {
             Shape::List => self.methods().get(at)?.1.full_name(),
-            Shape::Tree => self.call_tree().into_iter().nth(at)?.name,
+            Shape::Tree | Shape::Callers => {
+                let frame = self.tree_rows().get(at)?.node.frame;
+                self.samples()?.profile().frame_at(frame)?.full_name()
+            }
             Shape::Flame => self.flame()?.selected_frame()?.full_name(),
             Shape::Threads => return Some(("thread", self.thread_rows().get(at)?.thread?.to_string())),
         };
@@ -222,19 +257,22 @@ impl State {
                 self.views.sampling.thread = recording.zip(chosen);
                 self.toggle_threads();
             }
-            Shape::List | Shape::Tree => {}
+            Shape::List => {}
+            Shape::Tree | Shape::Callers => self.toggle_row(),
         }
     }
 
     /// Whether there is a step out, out of the flame graph's zoom or from one thread to all.
     pub(in crate::app) fn can_widen(&self) -> bool {
-        self.is_zoomed_flame() || self.shown_thread().is_some()
+        self.is_zoomed_flame() || self.views.sampling.shape == Shape::Callers || self.shown_thread().is_some()
     }
 
     /// Takes that step.
     pub(in crate::app) fn widen(&mut self) {
         if self.is_zoomed_flame() {
             self.views.sampling.flame.zoom_out();
+        } else if self.views.sampling.shape == Shape::Callers {
+            self.toggle_callers();
         } else {
             self.views.sampling.thread = None;
         }

@@ -21,17 +21,15 @@ pub enum Source {
     Logs,
     /// Requests and the like.
     Activities,
-    /// Methods that are compiled.
+    /// Methods that are compiled, and how long that takes.
     Compilation,
-    /// How long that takes.
-    CompileTime,
     /// Assemblies.
     Assemblies,
 }
 
 impl Source {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::Collections,
         Self::Allocations,
         Self::Exceptions,
@@ -41,13 +39,12 @@ impl Source {
         Self::Logs,
         Self::Activities,
         Self::Compilation,
-        Self::CompileTime,
         Self::Assemblies,
     ];
 
     /// Whether a NativeAOT program sends it.
     pub fn is_of_native_aot(self) -> bool {
-        !matches!(self, Self::Samples | Self::Compilation | Self::CompileTime | Self::Assemblies)
+        !matches!(self, Self::Samples | Self::Compilation | Self::Assemblies)
     }
 
     /// Provider, keyword and level (reference: .NET runtime provider, keywords).
@@ -61,8 +58,8 @@ impl Source {
             Self::Samples => ("Microsoft-DotNETCore-SampleProfiler", 0, 4),
             Self::Logs => ("Microsoft-Extensions-Logging", 0x4, 4),
             Self::Activities => ("System.Net.Http", 0, 4),
-            Self::Compilation => (RUNTIME, 0x10, 4),
-            Self::CompileTime => (RUNTIME, 0x10, 5),
+            // EventPipe has methods at level verbose alone, whatever the manifest says (seen on 3.1, 8, 9 and 10).
+            Self::Compilation => (RUNTIME, 0x10, 5),
             Self::Assemblies => (RUNTIME, 0x8, 4),
         }
     }
@@ -79,7 +76,6 @@ impl Source {
             Self::Logs => "log messages",
             Self::Activities => "requests",
             Self::Compilation => "compiled methods",
-            Self::CompileTime => "compilation times",
             Self::Assemblies => "assembly loads",
         }
     }
@@ -95,8 +91,8 @@ impl Source {
             Self::Samples => "cpu",
             Self::Logs => "logs",
             Self::Activities => "http",
-            Self::Compilation | Self::Assemblies => "dotnet-common",
-            Self::CompileTime => "startup",
+            Self::Assemblies => "dotnet-common",
+            Self::Compilation => "startup",
         }
     }
 
@@ -138,7 +134,7 @@ mod tests {
     fn what_a_recording_cannot_hold_is_known() {
         let usual = ["dotnet-common", "dotnet-sampled-thread-time"].map(str::to_owned);
         let held = Source::ALL.map(|source| source.is_in(&usual, false).unwrap());
-        assert_eq!(held, [true, false, true, false, true, true, false, false, true, false, true]);
+        assert_eq!(held, [true, false, true, false, true, true, false, false, false, true]);
         let cpu = ["cpu".to_owned()];
         let of_cpu = |falls_back| [Source::Samples, Source::Contention].map(|source| source.is_in(&cpu, falls_back).unwrap());
         assert_eq!((of_cpu(false), of_cpu(true)), ([true, false], [true, true]));

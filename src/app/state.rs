@@ -7,12 +7,14 @@ use std::time::Duration;
 use tui_input::Input;
 
 use super::action::Context;
+use super::comparison::Comparison;
 use super::details::Details;
-use super::dialog::{Chooser, Overlay, Subject};
+use super::dialog::{Chooser, FileUse, Overlay, Subject};
 use super::files::OpenFile;
+use super::heaps::Heaps;
 use super::jobs::Jobs;
 use super::layout::{Layout, LayoutInput};
-use super::list::{Column, ProcessList, Row};
+use super::list::{Column, Columns, ProcessList, Row, Sort};
 use super::pane::{Focus, Tab};
 use super::producer::Producer;
 use super::recordings::{Recordings, Tracked};
@@ -56,6 +58,10 @@ pub struct Options {
     pub watch: AutoWatch,
     /// The table's filter.
     pub filter: String,
+    /// The table's columns.
+    pub columns: Columns,
+    /// By what the table is sorted at first.
+    pub sort: Sort,
     /// Where diagnostic sockets are searched, for the text where no process is found.
     pub searched: Vec<String>,
     /// A diagnostic port that is served from the start.
@@ -66,6 +72,8 @@ pub struct Options {
     pub bell: bool,
     /// The user, for the same text.
     pub user: String,
+    /// The themes that can be chosen.
+    pub themes: &'static [&'static str],
     /// How many processors there are; 0 where that is not known.
     pub processors: usize,
 }
@@ -85,9 +93,11 @@ pub struct State {
     pub(crate) recordings: Recordings,
     /// The recording that was chosen among several of a process.
     pub(crate) chosen: Option<RecordingId>,
-    /// How recordings are looked at.
+    /// The views of recordings.
     pub(crate) views: Views,
     pub(crate) jobs: Jobs,
+    /// Heaps that were walked.
+    pub(super) heaps: Heaps,
     pub(crate) watches: Watches,
     /// What processes used of the machine.
     pub(super) usage: UsageHistory,
@@ -95,7 +105,13 @@ pub struct State {
     pub(super) port: Option<PathBuf>,
     /// The producer for Perfetto's tracing service, while it is served.
     pub(crate) producer: Option<Producer>,
-    /// Recorded files that are open; none where processes are looked at.
+    /// The processes, while recorded files are shown that were opened from here.
+    pub(super) behind: Option<Behind>,
+    /// The search for recorded files that is waited for, and what one is to be chosen for.
+    pub(super) finding_files: Option<(Ticket, FileUse)>,
+    /// What the open file is compared with.
+    pub(super) comparison: Option<Comparison>,
+    /// Recorded files that are open; none where processes are shown.
     pub(crate) files: Vec<OpenFile>,
     pub(crate) line: Option<Line>,
     pub(crate) overlay: Option<Overlay>,
@@ -118,6 +134,15 @@ pub struct State {
     /// The program quits; messages are ignored.
     pub(super) left: bool,
     pub(super) dirty: bool,
+}
+
+/// The processes, while recorded files are shown.
+pub(super) struct Behind {
+    list: ProcessList,
+    tab: Tab,
+    focus: Focus,
+    /// The newest processes.
+    pub(super) pending: Option<Vec<Process>>,
 }
 
 /// A line of text that is being typed.
@@ -163,7 +188,7 @@ impl State {
     pub fn new(mut options: Options, size: (u16, u16), now: Now) -> Self {
         let files = std::mem::take(&mut options.files);
         let mut state = Self {
-            list: ProcessList::new(&options.filter),
+            list: ProcessList::new(&options.filter, options.sort),
             stale_sockets: StaleSockets::default(),
             last_profiles: DASHBOARD_PROFILES.map(str::to_owned).to_vec(),
             flights: Vec::new(),
@@ -181,8 +206,12 @@ impl State {
             chosen: None,
             views: Views::default(),
             jobs: Jobs::default(),
+            heaps: Heaps::default(),
             watches: Watches::default(),
             usage: UsageHistory::default(),
+            behind: None,
+            finding_files: None,
+            comparison: None,
             files: Vec::new(),
             line: None,
             overlay: None,
@@ -205,10 +234,42 @@ impl State {
         if files.is_empty() {
             return;
         }
-        self.files = files.into_iter().enumerate().map(|(index, facts)| OpenFile::new(index, facts)).collect();
+        for facts in files {
+            let id = self.recordings.next_id();
+            self.files.push(OpenFile::new(id, facts));
+        }
         self.list.replace(self.files.iter().map(OpenFile::process).collect(), self.now.elapsed);
         self.list.sort_by(Column::Name);
         (self.tab, self.focus) = (Tab::Trace, Focus::Detail);
+    }
+
+    /// Looks at one more recorded file, instead of processes. One that is open already is selected.
+    pub(super) fn open_file_too(&mut self, facts: TraceFile) {
+        if !self.shows_files() {
+            let list = std::mem::replace(&mut self.list, ProcessList::new("", self.options.sort));
+            self.behind = Some(Behind { list, tab: self.tab, focus: self.focus, pending: None });
+        }
+        let path = facts.path.clone();
+        if !self.files.iter().any(|file| file.facts.path == path) {
+            self.open_files(vec![facts]);
+        }
+        (self.tab, self.focus) = (Tab::Trace, Focus::Detail);
+        if let Some(file) = self.files.iter().find(|file| file.facts.path == path) {
+            self.list.set_filter("");
+            self.list.select(file.key);
+            self.list.pin();
+        }
+    }
+
+    /// Looks at the processes again. Returns the newest of them, where there are any.
+    pub(super) fn close_files(&mut self) -> Option<Vec<Process>> {
+        let Behind { list, tab, focus, pending } = self.behind.take()?;
+        for file in std::mem::take(&mut self.files) {
+            self.recordings.forget(file.recording());
+        }
+        self.comparison = None;
+        (self.list, self.tab, self.focus) = (list, tab, focus);
+        pending
     }
 
     /// Whether the picture changed since this was last asked.
@@ -237,6 +298,7 @@ impl State {
             watching: self.options.watch == AutoWatch::All || self.watches.all().iter().any(|watch| !watch.automatic),
             files: self.shows_files(),
             rows: self.list.rows().len(),
+            columns: self.options.columns,
         };
         Layout::new(self.size.0, self.size.1, input)
     }
@@ -253,7 +315,7 @@ impl State {
             Some(Overlay::Help(_) | Overlay::Messages(_) | Overlay::Output(_)) => Context::Reader,
             Some(Overlay::Palette(_)) => Context::Palette,
             Some(Overlay::Profiles(_) | Overlay::Choose(Chooser { chosen: Some(_), .. })) => Context::PickMany,
-            Some(Overlay::Copy(_) | Overlay::Act(_) | Overlay::Choose(_)) => Context::Pick,
+            Some(Overlay::Copy(_) | Overlay::Act(_) | Overlay::Choose(_) | Overlay::Files(_)) => Context::Pick,
             Some(Overlay::Form(form)) if form.is_typing() => Context::FormText,
             Some(Overlay::Form(_)) => Context::Form,
             None => match (self.focus, self.tab) {
@@ -262,6 +324,7 @@ impl State {
                 (Focus::Detail, Tab::Environment) => Context::Environment,
                 (Focus::Detail, Tab::Trace) => Context::Trace,
                 (Focus::Detail, Tab::Methods) if self.is_flame() => Context::Flame,
+                (Focus::Detail, Tab::Methods) if self.is_tree() => Context::CallTree,
                 (Focus::Detail, Tab::Methods) => Context::Methods,
                 (Focus::Detail, Tab::Events) => Context::Events,
                 (Focus::Detail, Tab::Counters) => Context::Counters,
@@ -270,6 +333,8 @@ impl State {
                     Tab::Gc | Tab::Exceptions | Tab::Threads | Tab::Http | Tab::Logs | Tab::Jit | Tab::Assemblies | Tab::Stacks,
                 ) => Context::Rows,
                 (Focus::Detail, Tab::Slowdown) => Context::Slowdown,
+                (Focus::Detail, Tab::Compare) => Context::Compare,
+                (Focus::Detail, Tab::Heap) => Context::Heap,
                 (Focus::Detail, Tab::Jobs) => Context::Jobs,
             },
         }

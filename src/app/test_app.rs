@@ -6,15 +6,18 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
-use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, HistogramReading, Live, MeterNotice, RuntimeStats};
-use crate::app::{AutoWatch, Effect, Msg, Now, Options, State, Ticket, update};
+use crate::analysis::{
+    CounterKind, CounterSnapshot, CounterSource, CountersSnapshot, HeapSnapshot, HeapType, HistogramReading, Live, MeterNotice, PathStep,
+    RetainedType, Retention, RootPath, RuntimeStats,
+};
+use crate::app::{AutoWatch, Effect, Msg, Now, Options, State, Ticket, WalkedHeap, update};
 use crate::ipc::{CommandSupport, RuntimeVersion};
 use crate::model::{Contact, Phase, Process, ProcessKey, Rate, Recording, RecordingId, RunState, Trouble, Usage, Variable};
 
 /// 2026-11-21, 08:30:21 UTC.
 pub(crate) const START_UNIX_MS: u64 = 1_795_249_821_000;
 
-/// A state, the time, and the effects that nobody carried out yet.
+/// A state, the time, and the effects that were not carried out yet.
 pub(crate) struct TestApp {
     pub(crate) state: State,
     pub(crate) now: Now,
@@ -150,7 +153,7 @@ pub(crate) fn recording(id: u32, seconds: u64, phase: Phase) -> Recording {
     }
 }
 
-/// What the runtime of a process publishes, as a watch tells it after some seconds.
+/// What the runtime of a process publishes, as a watch shows it after some seconds.
 pub(crate) fn published(heap_mb: f64, allocated: f64, gc_percent: f64, exceptions: f64, queue: f64) -> Arc<CountersSnapshot> {
     use CounterKind::{Counter, Gauge};
     let runtime = |kind, name: &str, display_name: &str, unit: &str, value: f64| CounterSnapshot {
@@ -190,7 +193,7 @@ pub(crate) fn published(heap_mb: f64, allocated: f64, gc_percent: f64, exception
     Arc::new(CountersSnapshot { counters, stats, ..Live::default().snapshot(0).counters })
 }
 
-/// The same, and what a meter of the program tells besides.
+/// The same, and what a meter of the program publishes besides.
 pub(crate) fn metered() -> Arc<CountersSnapshot> {
     let mut snapshot = (*published(61.4, 4.2e6, 1.3, 3.0, 0.0)).clone();
     let meter = |kind, name: &str, unit: &str, tags: &str, value: f64| CounterSnapshot {
@@ -219,6 +222,35 @@ pub(crate) fn metered() -> Arc<CountersSnapshot> {
     snapshot.counters.splice(0..0, shop);
     snapshot.notices.push(MeterNotice::TimeSeriesLimit);
     Arc::new(snapshot)
+}
+
+/// What the nth walk over a heap found: a cache that grows.
+pub(crate) fn walked_heap(walk: u64) -> Arc<WalkedHeap> {
+    let named = |name: &str, module: &str, objects: u64, bytes: u64| HeapType { name: name.into(), module: module.into(), objects, bytes };
+    let types = vec![
+        named("Shop.Pricing.Quote", "Shop.Pricing", 20_000 * walk, 3_200_000 * walk),
+        named("System.String", "System.Private.CoreLib", 41_210, 2_900_400),
+        named(
+            "System.Collections.Generic.Dictionary<System.String,Shop.Pricing.Quote>+Entry[]",
+            "System.Private.CoreLib",
+            3,
+            500_000 * walk,
+        ),
+        named("System.Byte[]", "System.Private.CoreLib", 900 / walk, 410_000 / walk),
+        named("", "", 12, 960),
+    ];
+    let (objects, bytes) = types.iter().fold((40, 1600), |(objects, bytes), named| (objects + named.objects, bytes + named.bytes));
+    let step = |name: &str, count| PathStep::Objects { name: name.to_owned(), count };
+    let cache = [step("Shop.Pricing.QuoteCache", 1), step(&types[2].name, 1), step(&types[0].name, 1)];
+    let worker = [step("Shop.Pricing.Worker", 1), step("Shop.Pricing.Node", 640), PathStep::Omitted(3000), step(&types[0].name, 1)];
+    let path = |root: &str, steps: &[PathStep]| RootPath { root: root.to_owned(), steps: steps.to_vec() };
+    let of = |named: &HeapType, paths| Some(RetainedType { bytes: named.bytes * 3 / 2, paths });
+    let paths = vec![path("static variable s_shared", &cache), path("local variable", &worker)];
+    let retained = vec![of(&types[0], paths), of(&types[1], Vec::new()), of(&types[2], Vec::new()), of(&types[3], Vec::new()), None];
+    let heap =
+        HeapSnapshot { objects, bytes, references: objects * 2, types, others: (2, 40, 1600), is_finished: true, problems: Vec::new() };
+    let retention = Some(Retention { types: retained, unreached: 7 });
+    Arc::new(WalkedHeap { heap, retention, took: Duration::from_millis(1240), trouble: None })
 }
 
 impl TestApp {
@@ -332,6 +364,8 @@ impl TestApp {
             | Effect::ClosePort { ticket, .. }
             | Effect::CleanUp { ticket, .. }
             | Effect::ServeProducer { ticket, .. }
+            | Effect::WalkHeap { ticket, .. }
+            | Effect::WriteHeap { ticket, .. }
             | Effect::Resume { ticket, .. } => Some(*ticket),
             _ => None,
         })

@@ -9,7 +9,8 @@ pub fn width(text: &str) -> u16 {
     u16::try_from(columns).unwrap_or(u16::MAX)
 }
 
-/// Breaks text between words into lines of at most so many columns; a word that is too long is broken, too.
+/// Breaks text between words into lines of at most so many columns; a word that is too long is broken, too. It counts columns by [`width`], as they are drawn
+/// and clicked on, which `textwrap` does in its own way.
 pub fn wrap(text: &str, room: u16) -> Vec<String> {
     let mut lines = Vec::new();
     let (mut line, mut used) = (String::new(), 0);

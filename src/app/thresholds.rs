@@ -20,5 +20,13 @@ pub(super) const QUEUE_LENGTH_THRESHOLD: (f64, usize) = (20.0, 3);
 pub(super) const CONTENTION_THRESHOLD: f64 = 100.0;
 /// Collections of gen 2 a second.
 pub(super) const GEN2_RATE_THRESHOLD: f64 = 1.0;
+/// Induced collections a second, and the seconds over which they are counted.
+pub(super) const INDUCED_THRESHOLD: (f64, i64) = (1.0, 10);
+/// Time spent compiling, milliseconds a second, and values in a row: the start of a program is no finding.
+pub(super) const JIT_THRESHOLD: (f64, usize) = (100.0, 5);
+/// Share of requests that failed, the seconds over which they are counted, and failed requests at least.
+pub(super) const FAILED_REQUEST_THRESHOLD: (f64, usize, f64) = (0.05, 10, 5.0);
+/// Quantile 0.95 of the duration of requests, seconds, and intervals in a row.
+pub(super) const SLOW_REQUEST_THRESHOLD: (f64, usize) = (1.0, 3);
 /// CPU, per cent of one core, and scans in a row.
 pub(super) const BUSY_THRESHOLD: (f64, usize) = (90.0, 5);

@@ -8,7 +8,7 @@ use crate::model::sanitise;
 /// Longer lines are cut: a path or a filter is never that long.
 const LONGEST: usize = 4096;
 
-/// Puts a key into the line. Says whether the text changed.
+/// Puts a key into the line. Returns whether the text changed.
 pub(super) fn key(input: &mut Input, event: &KeyEvent) -> bool {
     let control = event.modifiers.contains(KeyModifiers::CONTROL);
     let request = match (event.code, control) {

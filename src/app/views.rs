@@ -1,4 +1,4 @@
-//! How the recordings are looked at: what is selected, filtered and sorted in the tabs that show what is in them.
+//! The views of recordings: what is selected, filtered and sorted in the tabs that show what is in them.
 
 use super::counters::CounterView;
 use super::cursor::{Cursor, Step};
@@ -6,11 +6,11 @@ use super::pane::Tab;
 use super::sampling::Sampling;
 use super::state::State;
 use super::tabs::{Column, Direction};
-use super::tabs::{EventsView, View};
+use super::tabs::{EventsView, HeapView, View};
 use crate::analysis::Filter;
 use crate::model::{RecordingAnalysis, sanitise};
 
-/// How the recordings are looked at.
+/// The views of recordings.
 #[derive(Debug, Default)]
 pub struct Views {
     /// What is filtered for, by tab.
@@ -21,6 +21,8 @@ pub struct Views {
     pub sampling: Sampling,
     /// How events are looked at.
     pub events: EventsView,
+    /// The view of the heap: which list is shown.
+    pub heap: HeapView,
     /// How counters are looked at.
     pub counters: CounterView,
     /// By tab.

@@ -1,6 +1,6 @@
 //! The processes that are watched: each has a small session of its runtime's own counters.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,10 @@ use super::health::{HealthIssue, busy, health_issues};
 use super::state::State;
 use crate::analysis::{CountersSnapshot, RuntimeStats};
 use crate::model::ProcessKey;
+
+/// After how long a watch that failed begins again by itself: first, and at most.
+const FIRST_RETRY: Duration = Duration::from_secs(10);
+const LAST_RETRY: Duration = Duration::from_secs(300);
 
 /// A watched process.
 #[derive(Debug)]
@@ -59,6 +63,8 @@ pub struct Watches {
     all: Vec<Watch>,
     /// Processes whose watch a key has ended, or that could not be watched: they are not watched again without a key.
     off: BTreeSet<ProcessKey>,
+    /// When watches that failed begin again by themselves, and after how long.
+    retries: BTreeMap<ProcessKey, (Duration, Duration)>,
 }
 
 impl Watch {
@@ -123,6 +129,20 @@ impl Watches {
     /// From now on a process is watched only where a key asks for it.
     pub(super) fn turn_off(&mut self, key: ProcessKey) {
         self.off.insert(key);
+        self.retries.remove(&key);
+    }
+
+    /// A watch that no key began has failed: it begins again after a while, which doubles each time. Whether it is the first time.
+    pub(super) fn failed(&mut self, key: ProcessKey, now: Duration) -> bool {
+        let before = self.retries.get(&key).map(|(_, delay)| *delay);
+        let delay = before.map_or(FIRST_RETRY, |delay| (delay * 2).min(LAST_RETRY));
+        self.retries.insert(key, (now + delay, delay));
+        before.is_none()
+    }
+
+    /// When a process may be watched without a key.
+    pub(super) fn retry_at(&self, key: ProcessKey) -> Duration {
+        self.retries.get(&key).map_or(Duration::ZERO, |(at, _)| *at)
     }
 
     /// Whether a process may be watched without a key.
@@ -133,11 +153,13 @@ impl Watches {
     /// Forgets the processes that are not listed.
     pub(super) fn forget(&mut self, is_listed: impl Fn(ProcessKey) -> bool) {
         self.off.retain(|key| is_listed(*key));
+        self.retries.retain(|key, _| is_listed(*key));
     }
 
-    /// Takes in what a session told. Says whether the picture changed.
+    /// Takes in what a session reported. Returns whether the picture changed.
     pub(super) fn apply(&mut self, ticket: Ticket, counters: Arc<CountersSnapshot>, frozen: bool, now: Duration) -> bool {
         let Some(watch) = self.all.iter_mut().find(|watch| watch.ticket == ticket) else { return false };
+        self.retries.remove(&watch.key);
         if frozen {
             watch.pending = Some(counters);
         } else {
@@ -160,11 +182,11 @@ impl Watches {
         self.all.retain(|watch| watch.key != key);
     }
 
-    /// Ends the watch that has this session: which process it was of.
-    pub(super) fn ended(&mut self, ticket: Ticket) -> Option<ProcessKey> {
-        let key = self.all.iter().find(|watch| watch.ticket == ticket)?.key;
+    /// Ends the watch that has this session: which process it was of, and whether no key began it.
+    pub(super) fn ended(&mut self, ticket: Ticket) -> Option<(ProcessKey, bool)> {
+        let (key, automatic) = self.all.iter().find(|watch| watch.ticket == ticket).map(|watch| (watch.key, watch.automatic))?;
         self.end(key);
-        Some(key)
+        Some((key, automatic))
     }
 }
 

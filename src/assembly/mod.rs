@@ -1,4 +1,4 @@
-//! .NET assemblies (ECMA-335, partition II): as much of a file as tells whether a runtime can load it as a startup hook.
+//! .NET assemblies (ECMA-335, partition II): as much of a file as decides whether a runtime can load it as a startup hook.
 //!
 //! No files: what is read is [`Read`] and [`Seek`]. The bytes may be anything: every size is bounded by [`MAX_METADATA`], every index is checked.
 

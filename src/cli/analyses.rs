@@ -15,7 +15,7 @@ use super::print;
 use super::target::{called, connect_running, not_started};
 use crate::analysis::{EventCount, LEVELS, Live, Snapshot};
 use crate::clr::select;
-use crate::model::{Bytes, Count, Nanoseconds, Stopwatch, sanitise};
+use crate::model::{Bytes, Count, Nanoseconds, SafeText, Stopwatch};
 use crate::net::interrupts::Interrupts;
 use crate::session::{Listener, Recorded, StopLimit};
 
@@ -41,7 +41,7 @@ enum Value {
     Count(u64),
     Bytes(u64),
     Nanoseconds(u64),
-    Text(String),
+    Text(SafeText),
     Missing,
 }
 
@@ -143,7 +143,7 @@ impl Analysis {
     }
 
     fn rows(self, found: &Snapshot, events: Vec<EventCount>, most: usize) -> Vec<Vec<Field>> {
-        let text = |text: &str| Value::Text(sanitise(text));
+        let text = |text: &str| Value::Text(SafeText::new(text));
         let bytes = |known: Option<u64>| known.map_or(Value::Missing, Value::Bytes);
         let ns = |known: Option<u64>| known.map_or(Value::Missing, Value::Nanoseconds);
         let at = |at: i64| Value::Nanoseconds(at.max(0).unsigned_abs());
@@ -328,7 +328,7 @@ fn shown(value: &Value) -> String {
         Value::Count(count) => Count(*count).to_string(),
         Value::Bytes(bytes) => Bytes(*bytes).to_string(),
         Value::Nanoseconds(ns) => Nanoseconds(*ns).to_string(),
-        Value::Text(text) => text.clone(),
+        Value::Text(text) => text.to_string(),
         Value::Missing => "-".to_owned(),
     }
 }
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn tables_are_aligned() {
         let row = |count, name: &str| {
-            Fields(vec![("count", Value::Count(count)), ("wait_ns", Value::Missing), ("method", Value::Text(name.to_owned()))])
+            Fields(vec![("count", Value::Count(count)), ("wait_ns", Value::Missing), ("method", Value::Text(name.into()))])
         };
         let totals = Fields(vec![("max_wait_ns", Value::Nanoseconds(1_500_000))]);
         let document =

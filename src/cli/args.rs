@@ -1,6 +1,7 @@
 //! What the command line may say.
 
 mod analysis;
+mod control;
 mod cpu;
 mod export;
 pub(super) mod perfetto;
@@ -11,11 +12,12 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::ipc::Guid;
+use crate::app::{Columns, Sort};
 use crate::session::RESUME_ORPHANS;
 use crate::ui::Theme;
 
 pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Heap, Range, Report};
+pub(super) use control::{Dump, DumpKind, PerfMapKind, Profiler, ProfilerLibrary, Switch};
 pub(super) use cpu::Cpu;
 pub(super) use export::{Export, Salvage};
 pub(super) use record::{Events, Record, Run, Trace};
@@ -58,9 +60,18 @@ pub(super) struct Dashboard {
     /// Time between two refreshes of the process list
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_refresh)]
     pub(super) refresh: Duration,
+    /// Log every request to a process, and the sessions and recordings, to a new file; also before a command
+    #[arg(long, value_name = "FILE")]
+    pub(super) log: Option<PathBuf>,
     /// Initial filter of the process list
     #[arg(long, value_name = "TEXT")]
     pub(super) filter: Option<String>,
+    /// Columns of the process list, from the left, as far as there is room; name must be among them
+    #[arg(long, value_name = "NAMES", default_value_t, value_parser = Columns::parse)]
+    pub(super) columns: Columns,
+    /// Column that the process list is sorted by, and a direction where it is not the usual one: name:desc
+    #[arg(long, value_name = "COLUMN[:asc|desc]", default_value = "cpu", value_parser = Sort::parse)]
+    pub(super) sort: Sort,
     /// Color theme: auto (dark or light, by the background of the terminal), dark, light, high-contrast, mono, or a TOML file
     #[arg(long, value_name = "NAME|FILE", default_value = AUTO_THEME, value_parser = parse_theme)]
     pub(super) theme: String,
@@ -239,7 +250,7 @@ pub(super) enum Command {
     Config,
     /// Print shell completions
     Completions {
-        /// The shell
+        /// The shell; its script runs the dn-top in PATH
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
@@ -273,79 +284,6 @@ pub(super) struct Target {
     /// A pid, the name of an entry assembly, or the path of a diagnostic socket (PATH or PATH,connect)
     #[arg(value_name = "TARGET")]
     pub(super) target: String,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum Profiler {
-    /// Load it into a running process
-    Attach {
-        #[command(flatten)]
-        library: ProfilerLibrary,
-        /// File with client data for the profiler
-        #[arg(long, value_name = "FILE")]
-        data: Option<PathBuf>,
-        /// Timeout for loading it
-        #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
-        timeout: Duration,
-    },
-    /// Load it into a process suspended at startup
-    Startup {
-        #[command(flatten)]
-        library: ProfilerLibrary,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(super) struct ProfilerLibrary {
-    #[command(flatten)]
-    pub(super) target: Target,
-    /// CLSID of the profiler: 8-4-4-4-12 hexadecimal digits
-    #[arg(long, value_name = "GUID")]
-    pub(super) guid: Guid,
-    /// Library of the profiler, as a path in the target
-    #[arg(long, value_name = "PATH")]
-    pub(super) path: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(super) struct Dump {
-    #[command(flatten)]
-    pub(super) target: Target,
-    /// Output file, as a path in the target [default: /tmp/NAME_PID_yyyymmdd_hhmmss.dmp]
-    #[arg(short, long = "output", value_name = "PATH")]
-    pub(super) output_path: Option<String>,
-    /// Kind of dump
-    #[arg(long = "type", value_enum, default_value = "heap")]
-    pub(super) kind: DumpKind,
-    /// Also write a crash report (.NET 6)
-    #[arg(long)]
-    pub(super) crash_report: bool,
-    /// Enable the diagnostic log of createdump, on the console of the target
-    #[arg(long)]
-    pub(super) diag: bool,
-    #[command(flatten)]
-    pub(super) output: Output,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Switch {
-    On,
-    Off,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum PerfMapKind {
-    All,
-    Jitdump,
-    Perfmap,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum DumpKind {
-    Mini,
-    Heap,
-    Triage,
-    Full,
 }
 
 /// A refresh faster than 100 ms shows nothing new and only costs.

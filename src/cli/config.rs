@@ -3,6 +3,7 @@
 //! A key is the long name of an option; options of a command are in a table of its name. So whatever the command line can say can be configured, is
 //! checked by the same parsers, and shows in `--help` as the default.
 
+use std::ffi::OsString;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf, is_separator};
@@ -14,7 +15,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::exit::{Exit, Failure};
 use super::print;
-use crate::model::sanitise;
+use crate::model::SafeText;
 use crate::net::{files, user};
 use crate::ui::Theme;
 
@@ -45,9 +46,16 @@ pub(super) fn theme(file: &str) -> Result<Theme, Failure> {
         Some(folder) if !file.contains(is_separator) => folder.join(file),
         _ => PathBuf::from(file),
     };
-    let name = sanitise(&path.to_string_lossy());
+    let name = SafeText::from_path(&path);
     let text = read(&path).map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
-    Theme::from_toml(&text).map_err(|what| Failure::usage(format!("{name}: {}", sanitise(&what))))
+    Theme::from_toml(&text).map_err(|what| Failure::usage(format!("{name}: {}", SafeText::new(&what))))
+}
+
+/// The names of the theme files beside the configuration file.
+pub(super) fn theme_files() -> Vec<OsString> {
+    let files = folder().and_then(|folder| folder.read_dir().ok()).into_iter().flatten();
+    let names = files.filter_map(|file| Some(file.ok()?.file_name()));
+    names.filter(|name| name != "config.toml" && Path::new(name).extension().is_some_and(|ending| ending == "toml")).collect()
 }
 
 /// The command with the defaults of the configuration file, if there is one.
@@ -56,7 +64,7 @@ pub(super) fn theme(file: &str) -> Result<Theme, Failure> {
 /// The file cannot be read, belongs to another user or has a mistake: one line that names it.
 pub(super) fn with_defaults(command: Command) -> Result<Command, Failure> {
     let Some(path) = path() else { return Ok(command) };
-    let name = sanitise(&path.to_string_lossy());
+    let name = SafeText::from_path(&path);
     let text = match read(&path) {
         Ok(text) => text,
         // A home that another user's program was started with has nothing for us.
@@ -67,7 +75,7 @@ pub(super) fn with_defaults(command: Command) -> Result<Command, Failure> {
     };
     apply(command, &text).map_err(|Mistake { at, what }| {
         let line = text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
-        Failure::usage(format!("{name}:{line}: {}", sanitise(&what)))
+        Failure::usage(format!("{name}:{line}: {}", SafeText::new(&what)))
     })
 }
 
@@ -174,7 +182,7 @@ fn one_line(message: &str) -> String {
 
 /// `config`: the configuration file with every default, commented out.
 pub(super) fn print(command: &Command) -> Result<Exit, Failure> {
-    let place = path().map_or_else(|| "~/.config/dn-top/config.toml".to_owned(), |path| sanitise(&path.to_string_lossy()));
+    let place = path().map_or_else(|| SafeText::new("~/.config/dn-top/config.toml"), |path| SafeText::from_path(&path));
     print::text(|out| write!(out, "# Defaults for the options of dn-top. It reads this file from {place}.\n{}", defaults(command)))?;
     Ok(Exit::Done)
 }
@@ -253,6 +261,15 @@ mod tests {
                 "8: invalid value 'drak' for '--theme <NAME|FILE>': it is auto, dark, light, high-contrast, mono or a file that ends in .toml",
             ),
             ("[trace]\nprofile = [1]", "18: profile is a list of texts"),
+            (
+                "columns = 'pid,nme'",
+                "10: invalid value 'pid,nme' for '--columns <NAMES>': there is no column 'nme'; the columns are pid,name,runtime,cpu,rss,heap,alloc,gc,\
+                 exc,tpq,thr,user,uptime,state,container,command",
+            ),
+            (
+                "sort = 'cpu:up'",
+                "7: invalid value 'cpu:up' for '--sort <COLUMN[:asc|desc]>': there is no direction 'up': it is asc or desc",
+            ),
         ];
         for (text, said) in table {
             assert_eq!(configured(text).unwrap_err(), said, "{text}");

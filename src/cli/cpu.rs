@@ -15,7 +15,7 @@ use super::host::Host;
 use super::print;
 use super::target::{called, connect_running};
 use crate::analysis::{MethodTime, Origin, SampleFilter};
-use crate::model::{Count, CpuThread, CpuTime, Percent, Process, sanitise};
+use crate::model::{Count, CpuThread, CpuTime, Percent, Process, SafeText};
 use crate::net::interrupts::Interrupts;
 use crate::session::{CpuError, CpuProfile, CpuRequest, profile_cpu};
 
@@ -29,7 +29,7 @@ const GC_THREADS: &[&str] = &[".NET Server GC", ".NET BGC"];
 #[derive(Serialize)]
 struct Document {
     pid: u32,
-    name: String,
+    name: SafeText,
     duration_ms: f64,
     /// Processor time that a sample stands for.
     period_ns: u64,
@@ -63,8 +63,8 @@ struct Document {
 
 #[derive(Serialize)]
 struct Method {
-    name: String,
-    module: String,
+    name: SafeText,
+    module: SafeText,
     kind: &'static str,
     self_ms: f64,
     total_ms: f64,
@@ -77,7 +77,7 @@ struct Method {
 #[derive(Serialize)]
 struct Thread {
     id: u64,
-    name: String,
+    name: SafeText,
     cpu_ms: f64,
     cpu_percent: f64,
     samples: u64,
@@ -166,8 +166,8 @@ fn document(process: &Process, profile: &CpuProfile, arguments: &args::Cpu) -> D
     let method = |method: &MethodTime| {
         let (own, total) = (ms(method.own.all_ns()), ms(method.total.all_ns()));
         Method {
-            name: sanitise(&format!("{}{}", method.name, method.parameters)),
-            module: sanitise(&method.module),
+            name: SafeText::new(&format!("{}{}", method.name, method.parameters)),
+            module: SafeText::new(&method.module),
             kind: method.origin.word(),
             self_ms: own,
             total_ms: total,
@@ -185,7 +185,7 @@ fn document(process: &Process, profile: &CpuProfile, arguments: &args::Cpu) -> D
         let share = |time: Duration| time.as_secs_f64() * 100.0 / wall.as_secs_f64().max(1e-9);
         Thread {
             id: thread.thread,
-            name: thread.name.to_string(),
+            name: thread.name.clone(),
             cpu_ms,
             cpu_percent: percent(cpu_ms),
             samples,
@@ -199,7 +199,7 @@ fn document(process: &Process, profile: &CpuProfile, arguments: &args::Cpu) -> D
     threads.sort_by(|a, b| b.cpu_ms.total_cmp(&a.cpu_ms));
     Document {
         pid: process.key.pid,
-        name: process.name.to_string(),
+        name: process.name.clone(),
         duration_ms: elapsed_ms,
         period_ns: profile.period_ns,
         samples: found.samples.all(),
@@ -328,7 +328,7 @@ mod tests {
     fn waiting() -> Thread {
         Thread {
             id: 0,
-            name: String::new(),
+            name: SafeText::default(),
             cpu_ms: 0.0,
             cpu_percent: 0.0,
             samples: 0,
@@ -342,8 +342,8 @@ mod tests {
     #[test]
     fn the_text_has_what_a_person_looks_for() {
         let method = |name: &str, kind, own: f64, total: f64| Method {
-            name: name.to_owned(),
-            module: "App".to_owned(),
+            name: name.into(),
+            module: "App".into(),
             kind,
             self_ms: own,
             total_ms: total,
@@ -352,10 +352,10 @@ mod tests {
             self_samples: own as u64,
             total_samples: total as u64,
         };
-        let thread = |id, cpu_ms| Thread { id, name: "worker".to_owned(), cpu_ms, cpu_percent: cpu_ms / 20.0, samples: 5, ..waiting() };
+        let thread = |id, cpu_ms| Thread { id, name: "worker".into(), cpu_ms, cpu_percent: cpu_ms / 20.0, samples: 5, ..waiting() };
         let document = Document {
             pid: 7,
-            name: "App".to_owned(),
+            name: "App".into(),
             duration_ms: 2000.0,
             period_ns: 1_001_001,
             samples: 990,

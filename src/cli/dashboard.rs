@@ -49,7 +49,8 @@ pub(super) fn open(paths: &[PathBuf], options: &Dashboard) -> Result<Exit, Failu
     let files: Vec<TraceFile> = paths.iter().map(|path| trace_file(path)).collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
     let (look, runtime) = prepare(options)?;
     let filter = options.filter.clone().unwrap_or_default();
-    let app = Options { files, filter, readonly: options.readonly, bell: options.bell, ..Options::default() };
+    let Dashboard { readonly, bell, columns, sort, .. } = *options;
+    let app = Options { files, filter, readonly, bell, columns, sort, themes: themes(options), ..Options::default() };
     let dashboard = tui::Dashboard { options: app, look, machine: None, refresh: options.refresh, terminal: terminal(options) };
     let left = runtime.block_on(show(dashboard));
     // A file that is still being read must not hold the shell prompt back.
@@ -73,13 +74,8 @@ fn prepare(options: &Dashboard) -> Result<(tui::Look, Runtime), Failure> {
 }
 
 fn look(options: &Dashboard) -> Result<tui::Look, Failure> {
-    let plain = match options.color {
-        Color::Always => false,
-        Color::Never => true,
-        Color::Auto => std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
-    };
     let (theme, on_light) = match options.theme.as_str() {
-        _ if plain => (Theme::mono(), None),
+        _ if is_plain(options.color) => (Theme::mono(), None),
         AUTO_THEME => match light_by_environment() {
             Some(true) => (Theme::light(), None),
             Some(false) => (Theme::dark(), None),
@@ -87,8 +83,23 @@ fn look(options: &Dashboard) -> Result<tui::Look, Failure> {
         },
         name => (Theme::named(name).map_or_else(|| config::theme(name), Ok)?, None),
     };
-    let signs = |theme: Theme| if options.ascii || !speaks_utf8() { theme.ascii() } else { theme };
-    Ok(tui::Look { theme: signs(theme), on_light: on_light.map(signs) })
+    let ascii = options.ascii || !speaks_utf8();
+    let signs = |theme: Theme| if ascii { theme.ascii() } else { theme };
+    Ok(tui::Look { theme: signs(theme), on_light: on_light.map(signs), ascii })
+}
+
+/// Whether there are to be no colors.
+fn is_plain(color: Color) -> bool {
+    match color {
+        Color::Always => false,
+        Color::Never => true,
+        Color::Auto => std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
+    }
+}
+
+/// The themes that can be chosen: none where there are to be no colors.
+fn themes(options: &Dashboard) -> &'static [&'static str] {
+    if is_plain(options.color) { &[] } else { &Theme::NAMES }
 }
 
 fn terminal(options: &Dashboard) -> tui::TerminalOptions {
@@ -134,11 +145,14 @@ fn app_options(options: &Dashboard, sources: &Sources) -> Options {
         demo: options.demo,
         watch: auto_watch(options),
         filter: options.filter.clone().unwrap_or_default(),
+        columns: options.columns,
+        sort: options.sort,
         searched: sources.usual_directories().map(|folder| folder.display().to_string()).collect(),
         port: None,
         files: Vec::new(),
         bell: options.bell,
         user: user::name(),
+        themes: themes(options),
         processors: std::thread::available_parallelism().map_or(0, usize::from),
     }
 }

@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
-use crate::analysis::{Compared, ComparedFigure, Section, Subject, Unit, compare};
-use crate::model::{ByteRate, Bytes, Count, CountRate, FileContents, Nanoseconds, Number, Stopwatch, sanitise};
+use crate::analysis::{ComparedFigure, Section, Subject, Unit};
+use crate::model::{Amount, Change, Count, FileContents, SafeText, Stopwatch};
 use crate::session;
 
 /// The document of the command line contract.
@@ -23,7 +23,7 @@ struct Document {
 
 #[derive(Serialize)]
 struct Recording {
-    file: String,
+    file: SafeText,
     duration_ms: u64,
     dropped_events: u64,
     /// Whether all of the recording could be read.
@@ -39,7 +39,7 @@ struct SectionDocument {
 /// A value is null where the recording does not hold it.
 #[derive(Serialize)]
 struct FigureDocument {
-    name: String,
+    name: SafeText,
     unit: &'static str,
     before: Option<f64>,
     after: Option<f64>,
@@ -52,9 +52,7 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
         return Err(Failure::usage("give a second file, or --before-range and --after-range to compare two parts of one"));
     }
     let (before, after) = (read(first, arguments.before_range)?, read(second, arguments.after_range)?);
-    // Thread time and CPU time do not compare.
-    let waiting = before.analysis.cpu.is_none() || after.analysis.cpu.is_none();
-    let sections = compare(compared(&before, waiting), compared(&after, waiting));
+    let sections = before.analysis.compare(&after.analysis);
     if arguments.output.json {
         print::json(&Document {
             before: recording(first, &before),
@@ -64,7 +62,7 @@ pub(super) fn run(arguments: &args::Diff) -> Result<Exit, Failure> {
     } else {
         print::text(|out| {
             for (title, path, contents) in [("before", first, &before), ("after", second, &after)] {
-                let file = sanitise(&path.display().to_string());
+                let file = SafeText::from_path(path);
                 writeln!(out, "{title:<8}{file}: {}", Stopwatch(contents.duration))?;
             }
             sections.iter().try_for_each(|section| write_section(out, section, arguments.count))
@@ -92,13 +90,9 @@ fn read(path: &Path, range: Option<args::Range>) -> Result<FileContents, Failure
     read.ok_or_else(|| Failure::failed(anyhow::anyhow!("{}: reading was stopped", path.display())))
 }
 
-fn compared(contents: &FileContents, waiting: bool) -> Compared<'_> {
-    Compared { snapshot: &contents.analysis.snapshot, profile: contents.analysis.profile(waiting) }
-}
-
 fn recording(path: &Path, contents: &FileContents) -> Recording {
     Recording {
-        file: path.display().to_string(),
+        file: SafeText::from_path(path),
         duration_ms: contents.duration.as_millis().try_into().unwrap_or(u64::MAX),
         dropped_events: contents.analysis.snapshot.totals.dropped,
         complete: contents.complete,
@@ -107,13 +101,13 @@ fn recording(path: &Path, contents: &FileContents) -> Recording {
 
 fn document(section: &Section, most: usize) -> SectionDocument {
     let figure = |figure: &ComparedFigure| FigureDocument {
-        name: sanitise(&figure.name),
+        name: SafeText::new(&figure.name),
         unit: unit(figure.unit),
         before: figure.before,
         after: figure.after,
         change: figure.change(),
     };
-    SectionDocument { subject: titles(section.subject).0, figures: section.figures.iter().take(most).map(figure).collect() }
+    SectionDocument { subject: name(section.subject), figures: section.figures.iter().take(most).map(figure).collect() }
 }
 
 fn unit(unit: Unit) -> &'static str {
@@ -127,31 +121,28 @@ fn unit(unit: Unit) -> &'static str {
     }
 }
 
-/// The name of a subject in JSON, and its heading.
-fn titles(subject: Subject) -> (&'static str, &'static str) {
+/// The name of a subject in JSON.
+fn name(subject: Subject) -> &'static str {
     match subject {
-        Subject::Gc => ("gc", "GC"),
-        Subject::Methods => ("methods", "METHODS: self time, as a share of the recording"),
-        Subject::MethodTotals => ("method_totals", "METHODS: total time, as a share of the recording"),
-        Subject::Allocations => ("allocations", "ALLOCATIONS by type"),
-        Subject::Exceptions => ("exceptions", "EXCEPTIONS by type"),
-        Subject::Contention => ("contention", "LOCK CONTENTION: waiting time by method, as a share of the recording"),
-        Subject::Jit => ("jit", "JIT"),
-        Subject::Operations => ("operations", "HTTP REQUESTS and other operations"),
-        Subject::Counters => ("counters", "COUNTERS: mean values"),
+        Subject::Gc => "gc",
+        Subject::Methods => "methods",
+        Subject::MethodTotals => "method_totals",
+        Subject::Allocations => "allocations",
+        Subject::Exceptions => "exceptions",
+        Subject::Contention => "contention",
+        Subject::Jit => "jit",
+        Subject::Operations => "operations",
+        Subject::Counters => "counters",
     }
 }
 
 fn write_section(out: &mut dyn Write, section: &Section, most: usize) -> std::io::Result<()> {
-    writeln!(out, "\n{}", titles(section.subject).1)?;
+    writeln!(out, "\n{}", section.subject.title())?;
     writeln!(out, "{:>12} {:>12} {:>12}", "BEFORE", "AFTER", "CHANGE")?;
     for figure in section.figures.iter().take(most) {
         let ComparedFigure { name, unit, before, after } = figure;
-        let value = |value: Option<f64>| value.map_or("-".to_owned(), |value| shown(*unit, value));
-        let change = figure.change().map_or("-".to_owned(), |change| match change {
-            0.0 => "0".to_owned(),
-            change => format!("{}{}", if change < 0.0 { '-' } else { '+' }, shown(*unit, change.abs())),
-        });
+        let value = |value: Option<f64>| value.map_or("-".to_owned(), |value| Amount(value, *unit).to_string());
+        let change = figure.change().map_or("-".to_owned(), |change| Change(change, *unit).to_string());
         writeln!(out, "{:>12} {:>12} {change:>12}  {}", value(*before), value(*after), title(name))?;
     }
     match section.figures.len().saturating_sub(most) {
@@ -161,18 +152,6 @@ fn write_section(out: &mut dyn Write, section: &Section, most: usize) -> std::io
 }
 
 /// A place without a stack has no name.
-fn title(name: &str) -> String {
-    if name.is_empty() { "(no stack)".to_owned() } else { sanitise(name) }
-}
-
-fn shown(unit: Unit, value: f64) -> String {
-    match unit {
-        Unit::PerSecond if value > 0.0 && value < 10.0 => format!("{value:.1}/s"),
-        Unit::PerSecond => CountRate(value).to_string(),
-        Unit::BytesPerSecond => ByteRate(value).to_string(),
-        Unit::Bytes => Bytes(value as u64).to_string(),
-        Unit::Nanoseconds => Nanoseconds(value as u64).to_string(),
-        Unit::Share => format!("{:.1} %", value * 100.0),
-        Unit::Plain => Number(value).to_string(),
-    }
+fn title(name: &str) -> SafeText {
+    if name.is_empty() { SafeText::new("(no stack)") } else { SafeText::new(name) }
 }

@@ -9,7 +9,7 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::ps::ANSWERS;
-use crate::model::{Check, Contact, Grade, sanitise};
+use crate::model::{Check, Contact, Grade, SafeText};
 use crate::net::machine_checks;
 use crate::session::service_state;
 use crate::tui::clipboard_reaches;
@@ -19,7 +19,7 @@ use crate::tui::clipboard_reaches;
 struct CheckDocument {
     subject: &'static str,
     state: &'static str,
-    finding: String,
+    finding: SafeText,
     advice: Option<&'static str>,
 }
 
@@ -79,8 +79,8 @@ async fn processes(host: &Host) -> Result<Vec<Check>, Failure> {
 
 async fn perfetto() -> Check {
     match service_state(None).await {
-        Ok((socket, state)) => Check::good("Perfetto", sanitise(&format!("{} answers at {socket}", state.version))),
-        Err(error) => Check::optional("Perfetto", sanitise(&error.to_string())),
+        Ok((socket, state)) => Check::good("Perfetto", format!("{} answers at {socket}", state.version)),
+        Err(error) => Check::optional("Perfetto", error.to_string()),
     }
 }
 
@@ -90,7 +90,7 @@ fn terminal() -> Check {
         return Check::optional("terminal", "there is none here: the dashboard needs one".to_owned());
     }
     let size = crossterm::terminal::size().map_or_else(|_| "of unknown size".to_owned(), |(width, height)| format!("{width}×{height}"));
-    Check::good("terminal", sanitise(&format!("{} {size}", if term.is_empty() { "without a name" } else { &term })))
+    Check::good("terminal", format!("{} {size}", if term.is_empty() { "without a name" } else { &term }))
 }
 
 fn locale() -> Check {

@@ -8,14 +8,15 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
 use crate::export::{Options, Part};
-use crate::model::{TraceFormat, export_stem, sanitise};
+use crate::model::{SafeText, TraceFormat, export_stem};
 use crate::session::{Destination, ExportError, OutputError, export};
 
 /// The document of `--json`.
 #[derive(Serialize)]
 struct Exported {
-    files: Vec<String>,
-    output: String,
+    /// Those that were read: CPU samples beside a recording are among them, or stand for it.
+    files: Vec<SafeText>,
+    output: SafeText,
     bytes: u64,
     /// Whether all recordings end the way a whole one does.
     complete: bool,
@@ -41,8 +42,8 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
         Some(path) => Destination::File(path.clone()),
         None => Destination::File(format!("{}.{}", export_stem(first), format.extension()).into()),
     };
-    let passes = export(&arguments.files, &options, &destination, &mut |_| true).map_err(failure)?;
-    for (file, pass) in arguments.files.iter().zip(&passes) {
+    let passes = export(&arguments.files, &options, &destination, &mut |_, _| true).map_err(failure)?;
+    for (file, pass) in &passes {
         if let Some(trouble) = pass.trouble() {
             print::say(format_args!("{}: {trouble}", file.display()));
         }
@@ -50,10 +51,10 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
     let Destination::File(path) = destination else { return Ok(Exit::Done) };
     if arguments.output.json {
         print::json(&Exported {
-            files: arguments.files.iter().map(|file| sanitise(&file.to_string_lossy())).collect(),
-            output: sanitise(&path.to_string_lossy()),
+            files: passes.iter().map(|(file, _)| SafeText::from_path(file)).collect(),
+            output: SafeText::from_path(&path),
             bytes: path.metadata().map_or(0, |facts| facts.len()),
-            complete: passes.iter().all(|pass| pass.ending.is_complete()),
+            complete: passes.iter().all(|(_, pass)| pass.ending.is_complete()),
         })?;
     } else {
         print::text(|out| writeln!(out, "{}", path.display()))?;
@@ -65,7 +66,7 @@ pub(super) fn run(arguments: &args::Export) -> Result<Exit, Failure> {
 pub(super) fn beside(recording: &Path, format: TraceFormat) -> Result<PathBuf, Failure> {
     let options = Options { format, part: Part::default(), calls: false, tasks: false, number: 0 };
     let file = PathBuf::from(format!("{}.{}", export_stem(recording), format.extension()));
-    export(&[recording.to_owned()], &options, &Destination::File(file.clone()), &mut |_| true).map_err(failure)?;
+    export(&[recording.to_owned()], &options, &Destination::File(file.clone()), &mut |_, _| true).map_err(failure)?;
     Ok(file)
 }
 

@@ -10,8 +10,8 @@ use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::{called, connect_managed, not_started};
-use crate::analysis::{HeapProblem, HeapSnapshot, HeapType};
-use crate::model::{Bytes, Count, NativeAotGap, Process, sanitise};
+use crate::analysis::{self, HeapSnapshot, HeapType, PathStep, RetainedType, Retention};
+use crate::model::{Bytes, Count, NativeAotGap, Process, SafeText};
 use crate::session::{HeapError, HeapFile, HeapFileError, HeapWalk, OutputError, Unfinished, default_file, walk_heap};
 
 #[derive(Serialize)]
@@ -26,16 +26,46 @@ struct Document {
     types: Vec<Type>,
     /// What is not among the types.
     others: Others,
+    /// Objects to which no known root leads, where paths or retained sizes were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unreached: Option<u64>,
+    /// What keeps objects alive of the types that were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<Vec<PathsOf>>,
     /// The file with the graph, where one was asked for.
-    file: Option<String>,
+    file: Option<SafeText>,
 }
 
 #[derive(Serialize)]
 struct Type {
-    name: String,
-    module: String,
+    name: SafeText,
+    module: SafeText,
     objects: u64,
     bytes: u64,
+    /// What would be freed with them, at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retained_bytes: Option<u64>,
+}
+
+/// The shortest different paths from roots to objects of a type.
+#[derive(Serialize)]
+struct PathsOf {
+    name: SafeText,
+    module: SafeText,
+    paths: Vec<RootPath>,
+}
+
+#[derive(Serialize)]
+struct RootPath {
+    root: SafeText,
+    steps: Vec<Step>,
+}
+
+/// Objects of a type in a row; some that are left out have no type.
+#[derive(Serialize)]
+struct Step {
+    name: Option<SafeText>,
+    objects: u32,
 }
 
 #[derive(Serialize)]
@@ -61,29 +91,33 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
     let file = file.transpose().map_err(unwritten)?;
     let line = std::io::stderr().is_terminal();
     let progress = |objects, bytes| {
-        if line {
+        if line && objects > 0 {
             print::rewrite_line(format_args!("{} objects, {}", Count(objects), Bytes(bytes)));
         }
+        true
     };
-    let walk = walk_heap(client, process.runtime.as_ref(), file.is_some(), arguments.timeout, progress).await;
+    let follows = arguments.retained || arguments.paths.is_some();
+    let walk = walk_heap(client, process.runtime.as_ref(), file.is_some() || follows, arguments.timeout, progress).await;
     if line {
         print::rewrite_line("");
     }
-    let HeapWalk { heap, graph, ended } = walk.map_err(|error| match error {
+    let walk = walk.map_err(|error| match error {
         HeapError::Start(error) => not_started(error),
         HeapError::Config(error) => Failure::usage(error),
         error => anyhow::anyhow!("{}: {error}", called(&process)).into(),
     })?;
+    let retention = if follows { walk.retention() } else { None };
+    let HeapWalk { heap, graph, ended } = walk;
     if let Err(why @ (Unfinished::Cut(_) | Unfinished::NotStopped(_))) = &ended {
         print::say(format_args!("{}: {why}", called(&process)));
     }
     let written = file.map_or(Ok(None), |file| file.write(graph, &heap, &process));
     let (path, failure) = match written {
-        Ok(path) => (path.map(|path: PathBuf| sanitise(&path.to_string_lossy())), None),
+        Ok(path) => (path.map(|path: PathBuf| SafeText::from_path(&path)), None),
         Err(HeapFileError::Output(error)) => (None, Some(unwritten(error))),
         Err(error) => (None, Some(Failure::failed(error))),
     };
-    let exit = report(&heap, path, arguments)?;
+    let exit = report(&heap, retention.as_ref(), path, arguments)?;
     failure.map_or(Ok(exit), Err)
 }
 
@@ -101,8 +135,8 @@ fn is_allowed(process: &Process) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-fn report(heap: &HeapSnapshot, file: Option<String>, arguments: &args::Heap) -> Result<Exit, Failure> {
-    let document = Document { file, ..document(heap, arguments.count) };
+fn report(heap: &HeapSnapshot, retention: Option<&Retention>, file: Option<SafeText>, arguments: &args::Heap) -> Result<Exit, Failure> {
+    let document = Document { file, ..document(heap, retention, arguments.retained, arguments.paths.as_deref(), arguments.count) };
     if arguments.output.json {
         print::json(&document)?;
     } else {
@@ -114,66 +148,113 @@ fn report(heap: &HeapSnapshot, file: Option<String>, arguments: &args::Heap) -> 
     if let Some(file) = &document.file {
         print::say(format_args!("object graph: {file}"));
     }
+    if retention.is_none() && (arguments.retained || arguments.paths.is_some()) {
+        print::say("no retained sizes and paths: parts of the heap walk are missing, or it has too many objects");
+    } else if let Some(wanted) = arguments.paths.as_ref().filter(|_| document.paths.as_ref().is_none_or(Vec::is_empty)) {
+        print::say(format_args!("no type of the {} that take most is called {}", heap.types.len(), SafeText::new(wanted)));
+    }
     if !document.complete {
         print::say("the heap walk was interrupted: the figures are incomplete");
     }
     Ok(if document.complete { Exit::Done } else { Exit::Failed })
 }
 
-fn document(heap: &HeapSnapshot, count: usize) -> Document {
-    let (shown, more) = heap.types.split_at(count.min(heap.types.len()));
+fn document(heap: &HeapSnapshot, retention: Option<&Retention>, retained: bool, paths: Option<&str>, count: usize) -> Document {
+    let of = |at: usize| retention.and_then(|retention| retention.types.get(at)?.as_ref());
+    let mut all: Vec<_> = heap.types.iter().enumerate().map(|(at, named)| (named, of(at))).collect();
+    if retained {
+        all.sort_by_key(|(_, of)| std::cmp::Reverse(of.map(|of| of.bytes)));
+    }
+    let (shown, more) = all.split_at(count.min(all.len()));
     let (types, objects, bytes) = heap.others;
+    let paths = paths.zip(retention).map(|(wanted, _)| {
+        let is_wanted = |name: &str| name == wanted || name.strip_suffix(wanted).is_some_and(|rest| rest.ends_with(['.', '+']));
+        let wanted = all.iter().filter(|(named, _)| is_wanted(&named.name));
+        wanted.filter_map(|(named, of)| Some(paths_of(named, of.as_ref()?))).collect()
+    });
     Document {
         objects: heap.objects,
         bytes: heap.bytes,
         references: heap.references,
         complete: heap.is_finished,
-        problems: heap.problems.iter().map(problem).collect(),
-        types: shown.iter().map(type_of).collect(),
+        problems: heap.problems.iter().map(ToString::to_string).collect(),
+        types: shown.iter().map(|(named, of)| type_of(named, of.filter(|_| retained))).collect(),
         others: Others {
             types: types + more.len() as u64,
-            objects: objects + more.iter().map(|named| named.objects).sum::<u64>(),
-            bytes: bytes + more.iter().map(|named| named.bytes).sum::<u64>(),
+            objects: objects + more.iter().map(|(named, _)| named.objects).sum::<u64>(),
+            bytes: bytes + more.iter().map(|(named, _)| named.bytes).sum::<u64>(),
         },
+        unreached: retention.map(|retention| retention.unreached),
+        paths,
         file: None,
     }
 }
 
-fn type_of(named: &HeapType) -> Type {
+fn type_of(named: &HeapType, of: Option<&RetainedType>) -> Type {
     let HeapType { name, module, objects, bytes } = named;
-    Type { name: sanitise(name), module: sanitise(module), objects: *objects, bytes: *bytes }
+    Type {
+        name: SafeText::new(name),
+        module: SafeText::new(module),
+        objects: *objects,
+        bytes: *bytes,
+        retained_bytes: of.map(|of| of.bytes),
+    }
 }
 
-fn problem(problem: &HeapProblem) -> String {
-    match problem {
-        HeapProblem::ReferencesDoNotAddUp { promised, told } => {
-            format!("the figures do not add up: objects hold {promised} references, and {told} were reported")
-        }
-        HeapProblem::EventsMissing(count) => format!("{count} events are missing: there are more objects than these"),
-        HeapProblem::EventsLost(count) => format!("the runtime dropped {count} events: there may be more objects than these"),
-        HeapProblem::TypesUnknown(count) => {
-            format!("the types of {count} objects are missing: an earlier session may have received them")
-        }
-    }
+fn paths_of(named: &HeapType, of: &RetainedType) -> PathsOf {
+    let step = |step: &PathStep| match step {
+        PathStep::Objects { name, count } => Step { name: Some(SafeText::new(name)), objects: *count },
+        PathStep::Omitted(count) => Step { name: None, objects: *count },
+    };
+    let path = |path: &analysis::RootPath| RootPath { root: SafeText::new(&path.root), steps: path.steps.iter().map(step).collect() };
+    PathsOf { name: SafeText::new(&named.name), module: SafeText::new(&named.module), paths: of.paths.iter().map(path).collect() }
 }
 
 fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
-    let Document { objects, bytes, references, types, others, .. } = document;
+    let Document { objects, bytes, references, types, others, paths, .. } = document;
+    let has_retained = types.iter().any(|named| named.retained_bytes.is_some());
+    let column = |retained: Option<u64>| match retained {
+        Some(bytes) => format!("{bytes:>12} "),
+        None if has_retained => format!("{:>12} ", ""),
+        None => String::new(),
+    };
     writeln!(out, "{objects} objects, {} ({bytes} bytes), {references} references\n", Bytes(*bytes))?;
-    writeln!(out, "{:>12} {:>10}  TYPE", "BYTES", "OBJECTS")?;
-    for Type { name, module, objects, bytes } in types {
+    let title = if has_retained { format!("{:>12} ", "RETAINED") } else { String::new() };
+    writeln!(out, "{title}{:>12} {:>10}  TYPE", "BYTES", "OBJECTS")?;
+    for Type { name, module, objects, bytes, retained_bytes } in types {
         let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
-        writeln!(out, "{bytes:>12} {objects:>10}  {}{module}", if name.is_empty() { "(unknown type)" } else { name })?;
+        writeln!(out, "{}{bytes:>12} {objects:>10}  {}{module}", column(*retained_bytes), known(name))?;
     }
     if others.types > 0 {
-        writeln!(out, "{:>12} {:>10}  in {} other types", others.bytes, others.objects, others.types)?;
+        writeln!(out, "{}{:>12} {:>10}  in {} other types", column(None), others.bytes, others.objects, others.types)?;
+    }
+    for PathsOf { name, paths, .. } in paths.iter().flatten() {
+        writeln!(out, "\nPaths from roots to {}", known(name))?;
+        for RootPath { root, steps } in paths {
+            writeln!(out, "  {root}")?;
+            for Step { name, objects } in steps {
+                match (name, objects) {
+                    (Some(name), 1) => writeln!(out, "    -> {}", known(name))?,
+                    (Some(name), _) => writeln!(out, "    -> {} ({objects} in a row)", known(name))?,
+                    (None, _) => writeln!(out, "    -> ... {objects} objects")?,
+                }
+            }
+        }
+        if paths.is_empty() {
+            writeln!(out, "  no known root leads to any of them")?;
+        }
     }
     Ok(())
+}
+
+fn known(name: &str) -> &str {
+    if name.is_empty() { "(unknown type)" } else { name }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::HeapProblem;
 
     #[test]
     fn what_is_not_shown_is_counted() {
@@ -185,12 +266,12 @@ mod tests {
             types: vec![named("A\u{1b}[2J", 5, 100), named("B", 4, 40), named("", 3, 15)],
             others: (2, 4, 5),
             is_finished: true,
-            problems: vec![HeapProblem::ReferencesDoNotAddUp { promised: 4, told: 3 }],
+            problems: vec![HeapProblem::ReferencesDoNotAddUp { promised: 4, reported: 3 }],
         };
-        let document = document(&heap, 1);
+        let document = document(&heap, None, false, None, 1);
         assert_eq!((document.others.types, document.others.objects, document.others.bytes), (4, 11, 60));
         assert_eq!(document.types[0].name, "A\u{fffd}[2J");
         assert_eq!(document.problems, ["the figures do not add up: objects hold 4 references, and 3 were reported"]);
-        assert_eq!(super::document(&heap, 99).types.len(), 3);
+        assert_eq!(super::document(&heap, None, false, None, 99).types.len(), 3);
     }
 }

@@ -1,9 +1,8 @@
-//! `completions` and `man`: what the program says of itself, in the forms that shells and `man` read.
+//! `man`: what the program says of itself, in the form that `man` reads.
 
 use std::io::{self, Write};
 
 use clap::CommandFactory;
-use clap_complete::Shell;
 use clap_mangen::Man;
 use roff::{Roff, bold, roman};
 
@@ -19,15 +18,8 @@ const EXIT_CODES: [(&str, &str); 6] = [
     ("2", "usage, or no terminal for the dashboard"),
     ("3", "no such target, or more than one"),
     ("4", "not permitted"),
-    ("130", "interrupted, with everything kept that had come"),
+    ("130", "interrupted; everything received so far is kept"),
 ];
-
-pub(super) fn completions(shell: Shell) -> Result<Exit, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "dn-top", &mut script);
-    print::more(|out| out.write_all(&script))?;
-    Ok(Exit::Done)
-}
 
 /// One page with all commands: someone in trouble searches one page, and not nineteen.
 pub(super) fn page() -> Result<Exit, Failure> {

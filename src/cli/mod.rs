@@ -5,6 +5,7 @@
 
 mod analyses;
 mod args;
+mod completions;
 mod config;
 mod control;
 mod counters;
@@ -48,6 +49,7 @@ use self::args::perfetto::{Perfetto, PerfettoCommand};
 use self::args::{Arguments, Command, Dashboard};
 use self::exit::{Exit, Failure};
 use self::host::Host;
+use crate::net::log;
 use crate::session;
 
 /// Runs the program with the arguments of this process.
@@ -62,6 +64,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> Result<Exit, Failure> {
+    if completions::answer().map_err(anyhow::Error::from)? {
+        return Ok(Exit::Done);
+    }
     let given: Vec<OsString> = std::env::args_os().collect();
     let translated = dotnet_tools::translate(&given).map_err(Failure::usage)?;
     translated.iter().flat_map(|translated| &translated.notes).for_each(print::say);
@@ -75,8 +80,13 @@ fn run() -> Result<Exit, Failure> {
         Err(error) if error.use_stderr() => return refuse(&error, &given),
         Err(error) => error.exit(),
     };
+    if let Some(command) = &command {
+        options::check(command, &matches)?;
+    }
+    if let Some(path) = &dashboard.log {
+        log::begin(path).with_context(|| format!("the log cannot be written to {}", path.display()))?;
+    }
     let Some(command) = command else { return dashboard::run(dashboard) };
-    options::check(&command, &matches)?;
     let options = &dashboard;
     match command {
         Command::Stats { file, output } => stats::run(&file, output.json),
@@ -123,7 +133,7 @@ fn run() -> Result<Exit, Failure> {
             on_processes(options, async |host| dump::perf_map(host, &target.target, switch, kind, output.json).await)
         }
         Command::Config => config::print(&Arguments::command()),
-        Command::Completions { shell } => manual::completions(shell),
+        Command::Completions { shell } => completions::script(shell),
         Command::Man => manual::page(),
         Command::ResumeOrphans { folder } => {
             runtime()?.block_on(session::resume_orphans(&folder)).map_err(anyhow::Error::from)?;
@@ -139,11 +149,17 @@ fn refuse(error: &clap::Error, given: &[OsString]) -> Result<Exit, Failure> {
     print::say(words.trim_start_matches("error: ").trim_end());
     let is_target = |(_, value): (ContextKind, &ContextValue)| value.to_string().contains("<TARGET>");
     if error.kind() == ErrorKind::MissingRequiredArgument && error.context().any(is_target) {
-        let demo = given.iter().filter(|word| *word == "--demo").cloned();
-        let Arguments { dashboard, .. } = Arguments::parse_from([OsString::from("dn-top")].into_iter().chain(demo));
-        on_processes(&dashboard, ps::candidates)?;
+        on_processes(&options_before_command(given.iter().skip(1).cloned())?, ps::candidates)?;
     }
     Ok(Exit::Usage)
+}
+
+/// The options of the dashboard before the command, without what follows it.
+fn options_before_command(words: impl Iterator<Item = OsString>) -> Result<Dashboard, Failure> {
+    let command = Arguments::command();
+    let before = words.take_while(|word| command.find_subcommand(word).is_none());
+    let parsed = Arguments::try_parse_from([OsString::from("dn-top")].into_iter().chain(before));
+    Ok(parsed.map_err(anyhow::Error::from)?.dashboard)
 }
 
 /// Runs a command on the processes that the options before it mean.

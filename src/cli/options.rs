@@ -77,10 +77,11 @@ impl Subject {
             }
             ("readonly", Self::Program) => Err("starts a program and records it, which --readonly does not allow"),
             ("readonly", _) | ("demo" | "sim", Self::Processes(_)) => Ok(()),
+            ("log", Self::Processes(_) | Self::Program) => Ok(()),
             ("demo" | "sim", Self::Program) => Err("starts a real program, and not a simulated one"),
-            ("demo" | "sim" | "port" | "watch", Self::OpenFiles) => Err("shows recorded files, and no processes"),
+            ("demo" | "sim" | "port" | "watch" | "log", Self::OpenFiles) => Err("shows recorded files, and no processes"),
             (_, Self::OpenFiles) => Ok(()),
-            ("demo" | "sim", Self::NoProcess) => Err("does nothing with processes"),
+            ("demo" | "sim" | "log", Self::NoProcess) => Err("does nothing with processes"),
             _ => Err("does not open the dashboard, and the option is for the dashboard alone"),
         }
     }

@@ -11,7 +11,7 @@ use super::args::perfetto::ServePerfetto;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
-use crate::model::{ProducerReport, sanitise};
+use crate::model::{ProducerReport, SafeText};
 use crate::net::interrupts::Interrupts;
 use crate::perfetto::consumer::ServiceState;
 use crate::session::{Serve, Settings, serve, service_state};
@@ -20,7 +20,7 @@ use crate::session::{Serve, Settings, serve, service_state};
 #[derive(Serialize)]
 struct ServiceDocument {
     socket: String,
-    version: String,
+    version: SafeText,
     producers: Vec<ProducerDocument>,
     sessions: Vec<SessionDocument>,
 }
@@ -28,19 +28,19 @@ struct ServiceDocument {
 #[derive(Serialize)]
 struct ProducerDocument {
     id: u32,
-    name: String,
+    name: SafeText,
     pid: Option<u32>,
     uid: u32,
-    version: String,
-    data_sources: Vec<String>,
+    version: SafeText,
+    data_sources: Vec<SafeText>,
 }
 
 #[derive(Serialize)]
 struct SessionDocument {
     id: u64,
-    name: String,
+    name: SafeText,
     uid: u32,
-    state: String,
+    state: SafeText,
     buffer_kb: u64,
     duration_ms: Option<u64>,
     data_sources: u32,
@@ -85,25 +85,25 @@ pub(super) async fn show_service(json: bool) -> Result<Exit, Failure> {
 /// What the service says is text of others.
 fn document(socket: String, state: ServiceState) -> ServiceDocument {
     let ServiceState { version, producers, data_sources, sessions } = state;
-    let sources = |producer: u32| data_sources.iter().filter(|(_, of)| *of == producer).map(|(name, _)| sanitise(name)).collect();
+    let sources = |producer: u32| data_sources.iter().filter(|(_, of)| *of == producer).map(|(name, _)| SafeText::new(name)).collect();
     let producers = producers.iter().map(|producer| ProducerDocument {
         id: producer.id,
-        name: sanitise(&producer.name),
+        name: SafeText::new(&producer.name),
         pid: (producer.pid != 0).then_some(producer.pid),
         uid: producer.uid,
-        version: sanitise(&producer.version),
+        version: SafeText::new(&producer.version),
         data_sources: sources(producer.id),
     });
     let sessions = sessions.iter().map(|session| SessionDocument {
         id: session.id,
-        name: sanitise(&session.name),
+        name: SafeText::new(&session.name),
         uid: session.uid,
-        state: sanitise(&session.state),
+        state: SafeText::new(&session.state),
         buffer_kb: session.buffer_kb,
         duration_ms: (session.duration_ms != 0).then_some(session.duration_ms),
         data_sources: session.data_sources,
     });
-    ServiceDocument { socket, version: sanitise(&version), producers: producers.collect(), sessions: sessions.collect() }
+    ServiceDocument { socket, version: SafeText::new(&version), producers: producers.collect(), sessions: sessions.collect() }
 }
 
 /// Serves until Ctrl-C, or for a time.

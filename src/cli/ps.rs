@@ -1,4 +1,4 @@
-//! `ps` and `info`: who is there, and all that is known of one.
+//! `ps` and `info`: the processes, and all that is known of one.
 
 use std::time::{Duration, SystemTime};
 
@@ -114,7 +114,8 @@ fn answered(process: &Process) -> Result<Exit, Failure> {
 }
 
 fn facts(process: &Process) -> [(&'static str, String); 14] {
-    let unsaid = if process.contact == Contact::Ok { "not known: the runtime is too old to say" } else { "not known: it has not answered" };
+    let unsaid =
+        if process.contact == Contact::Ok { "not known: the runtime is too old to report it" } else { "not known: it has not answered" };
     let said = |fact: Option<String>| fact.unwrap_or_else(|| unsaid.to_owned());
     let unseen = "not known: the process is not seen from here";
     let seen = |fact: String| if is_seen(process) { fact } else { unseen.to_owned() };

@@ -22,7 +22,7 @@ use crate::net::client::Client;
 use crate::net::interrupts::Interrupts;
 use crate::session::{Plan, Recorder};
 
-/// How often the line on stderr is written anew.
+/// How often the line on stderr is rewritten.
 const PROGRESS: Duration = Duration::from_millis(500);
 
 /// The document of the command line contract.
@@ -59,9 +59,10 @@ impl KernelDocument {
     fn new(scheduling: &Scheduling) -> Self {
         let missing = match scheduling {
             Scheduling::Missing(why) => Some(why.to_string()),
+            Scheduling::Ended { .. } => Some(scheduling.to_string()),
             Scheduling::Waiting | Scheduling::Recording => None,
         };
-        Self { recorded: *scheduling == Scheduling::Recording, missing }
+        Self { recorded: matches!(scheduling, Scheduling::Recording | Scheduling::Ended { .. }), missing }
     }
 }
 
@@ -111,7 +112,7 @@ impl RecordCommand {
             return Err(anyhow::anyhow!("the recording did not finish").into());
         };
         if !interrupted {
-            // What closed the terminal may have been what interrupted: then nobody is left to report to.
+            // What closed the terminal may have been what interrupted: then nothing can be reported.
             reported?;
         }
         failure.map_or(Ok(Followed { outcome, interrupted }), Err)
@@ -284,7 +285,7 @@ fn report(recording: &Recording, exported: Option<PathBuf>, session_id: String, 
     let (elapsed, bytes) = (Stopwatch(recording.elapsed), Bytes(recording.bytes));
     print::say(format_args!("{bytes}, {} events, {} dropped in {elapsed}; {whole}", recording.events, recording.dropped));
     if let Some(cpu_file) = cpu_file {
-        print::say(format_args!("{cpu_file} has the CPU samples; `dn-top report` and `open` read both files"));
+        print::say(format_args!("{cpu_file} has the CPU samples; `dn-top report`, `export` and `open` read both files"));
     }
     match file {
         Some(file) => print::text(|out| [Some(file), exported].iter().flatten().try_for_each(|file| writeln!(out, "{file}"))),

@@ -9,7 +9,7 @@ use super::args;
 use super::exit::{Exit, Failure};
 use super::print;
 use crate::analysis::{KernelSamples, MethodTime, Profile, SampleFilter, SampledMethods};
-use crate::model::{Count, Percent, sanitise};
+use crate::model::{Count, Percent, SafeText};
 use crate::session::{Recorded, cpu_beside};
 
 /// The document of the command line contract. `self` and `total` are samples, as are `waiting` and the rest of the whole; shares are those of the times,
@@ -40,8 +40,8 @@ struct Report {
 
 #[derive(Serialize)]
 struct Method {
-    name: String,
-    module: String,
+    name: SafeText,
+    module: SafeText,
     #[serde(rename = "self")]
     own: u64,
     total: u64,
@@ -97,8 +97,8 @@ fn report(sampled: &SampledMethods, cpu: Option<Profile>, arguments: &args::Repo
         found.methods.truncate(arguments.count);
     }
     let method = |method: &MethodTime| Method {
-        name: sanitise(&format!("{}{}", method.name, method.parameters)),
-        module: sanitise(&method.module),
+        name: SafeText::new(&format!("{}{}", method.name, method.parameters)),
+        module: SafeText::new(&method.module),
         own: method.own.all(),
         total: method.total.all(),
         self_ns: method.own.all_ns(),

@@ -10,14 +10,14 @@ use super::host::Host;
 use super::print;
 use super::target::{called, connect_managed, not_started};
 use crate::analysis::StackGroup;
-use crate::model::{NativeAotGap, Process, SafeText, sanitise};
+use crate::model::{NativeAotGap, Process, SafeText};
 use crate::nettrace::ThreadId;
 use crate::session::{StacksError, ThreadStacks, Unfinished, thread_stacks};
 
 #[derive(Serialize)]
 struct Document {
     pid: u32,
-    name: String,
+    name: SafeText,
     threads: usize,
     /// Whether all names came.
     complete: bool,
@@ -28,17 +28,15 @@ struct Document {
 #[derive(Serialize)]
 struct Stack {
     threads: Vec<ThreadName>,
-    /// How many of them wait, as far as is known.
-    waiting: u64,
     /// Leaf first.
-    frames: Vec<String>,
+    frames: Vec<SafeText>,
 }
 
 #[derive(Serialize)]
 struct ThreadName {
     /// As the process numbers it.
     id: u64,
-    name: Option<String>,
+    name: Option<SafeText>,
 }
 
 pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, Failure> {
@@ -61,19 +59,15 @@ pub(super) async fn run(host: &Host, target: &str, json: bool) -> Result<Exit, F
 }
 
 fn document(process: &Process, complete: bool, groups: Vec<StackGroup>, names: &HashMap<u64, SafeText>) -> Document {
-    let thread = |(id, _): (ThreadId, u64)| ThreadName {
-        id: id.thread,
-        name: id.in_process().and_then(|id| names.get(&id)).map(ToString::to_string),
-    };
+    let thread = |(id, _): (ThreadId, u64)| ThreadName { id: id.thread, name: id.in_process().and_then(|id| names.get(&id)).cloned() };
     let stack = |group: StackGroup| Stack {
-        waiting: group.samples.waiting,
-        frames: group.frames.iter().map(|frame| sanitise(frame)).collect(),
+        frames: group.frames.iter().map(|frame| SafeText::new(frame)).collect(),
         threads: group.threads.into_iter().map(thread).collect(),
     };
     let stacks: Vec<_> = groups.into_iter().map(stack).collect();
     Document {
         pid: process.key.pid,
-        name: process.name.to_string(),
+        name: process.name.clone(),
         threads: stacks.iter().map(|stack| stack.threads.len()).sum(),
         complete,
         stacks,
@@ -90,18 +84,13 @@ fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
         stacks.len(),
         plural(stacks.len())
     )?;
-    for Stack { threads, waiting, frames } in stacks {
-        let state = match *waiting as usize {
-            0 => String::new(),
-            count if count == threads.len() => ", waiting".to_owned(),
-            count => format!(", {count} waiting"),
-        };
+    for Stack { threads, frames } in stacks {
         let thread = |thread: &ThreadName| match &thread.name {
             Some(name) => format!("{} {name}", thread.id),
             None => thread.id.to_string(),
         };
         let names: Vec<_> = threads.iter().map(thread).collect();
-        writeln!(out, "\n{} thread{}{state}: {}", threads.len(), plural(threads.len()), names.join(", "))?;
+        writeln!(out, "\n{} thread{}: {}", threads.len(), plural(threads.len()), names.join(", "))?;
         if frames.is_empty() {
             writeln!(out, "    (no managed code)")?;
         }
@@ -119,7 +108,8 @@ mod tests {
     fn threads_of_a_stack_are_shown_together() {
         let group = |frame: &str, threads: &[u64]| StackGroup {
             frames: vec![frame.to_owned()],
-            samples: SampleCount::default(),
+            // The first sample of a thread does not say whether it waits.
+            samples: SampleCount { waiting: 1, ..SampleCount::default() },
             threads: threads.iter().map(|thread| (ThreadId { thread: *thread, ..ThreadId::default() }, 1)).collect(),
         };
         let names = HashMap::from_iter([(3, "Worker".into())]);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::exit::{Exit, Failure};
 use super::print;
 use crate::analysis::{EventCount, ProblemCount, Throughput};
-use crate::model::{Bytes, Count, sanitise};
+use crate::model::{Bytes, Count, SafeText};
 use crate::nettrace::ThreadId;
 use crate::session::{Pass, Recorded};
 
@@ -55,14 +55,14 @@ struct ThreadName {
     process_id: Option<u32>,
     /// As the process numbers it.
     id: u64,
-    name: String,
+    name: SafeText,
 }
 
 #[derive(Serialize)]
 struct EventStats {
-    provider: String,
+    provider: SafeText,
     id: u32,
-    name: String,
+    name: SafeText,
     count: u64,
     bytes: u64,
 }
@@ -86,9 +86,9 @@ pub(super) fn run(path: &Path, json: bool) -> Result<Exit, Failure> {
 fn stats(tally: &Throughput, pass: &Pass) -> Stats {
     let (header, totals) = (pass.header, tally.snapshot());
     let count = |count: EventCount| EventStats {
-        provider: sanitise(&count.provider),
+        provider: SafeText::new(&count.provider),
         id: count.event_id,
-        name: sanitise(&count.name),
+        name: SafeText::new(&count.name),
         count: count.count,
         bytes: count.bytes,
     };
@@ -101,7 +101,7 @@ fn stats(tally: &Throughput, pass: &Pass) -> Stats {
     let thread_name = |(thread, name): (ThreadId, String)| ThreadName {
         process_id: (thread.process > 0).then_some(thread.process),
         id: thread.thread,
-        name: sanitise(&name),
+        name: SafeText::new(&name),
     };
     Stats {
         format_version: header.format_version,

@@ -13,7 +13,7 @@ use crate::net::client::{ANSWER_LIMIT, Client};
 use crate::net::{ExchangeError, TargetError};
 use crate::session::StartError;
 
-/// How long a command waits for processes to say who they are: a little longer than a client does, so that silence is told from lateness.
+/// How long a command waits for the process info of all: a little longer than a client does, so that a silent process has timed out by then.
 pub(super) const PATIENCE: Duration = ANSWER_LIMIT.saturating_add(Duration::from_millis(500));
 
 /// A process, and the way to it where there is one.
@@ -84,7 +84,7 @@ pub(super) fn not_started(error: StartError) -> Failure {
     Failure::new(exit, error)
 }
 
-/// A process in a sentence. One that was given by its socket, and has not said who it is, has no name; or not even a pid.
+/// A process in a sentence. One that was given by its socket, and has not answered, has no name; or not even a pid.
 pub(super) fn called(process: &Process) -> String {
     match (process.key.pid, process.name.as_str(), &process.socket) {
         (0, _, Some(socket)) => format!("the process at {}", socket.display()),
@@ -138,7 +138,7 @@ pub(super) fn absolute(process: &Process, path: &Path) -> Result<PathBuf, Failur
         return Ok(path.to_owned());
     }
     if is_elsewhere(process) {
-        let why = "the target has a file system of its own: give an absolute path as it is there";
+        let why = "the target has a file system of its own: give an absolute path as the target sees it";
         return Err(Failure::usage(why));
     }
     Ok(std::path::absolute(path).with_context(|| format!("{} cannot be made absolute", path.display()))?)

@@ -151,6 +151,12 @@ impl EventKind {
         )
     }
 
+    /// Whether such events say where methods are, and what they are called.
+    #[inline]
+    pub fn locates_methods(self) -> bool {
+        matches!(self, Self::MethodLoadVerbose | Self::MethodRundownVerbose | Self::ModuleLoad | Self::ModuleRundown)
+    }
+
     /// Whether the runtime writes the events of a metadata record only once a session is stopped: they describe the process, and are not part of what was
     /// recorded.
     pub fn comes_after_the_stop(metadata: &Metadata) -> bool {

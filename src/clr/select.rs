@@ -8,7 +8,7 @@ use super::profile::{Profile, UnknownProfile, profile};
 use super::spec::{format_keywords, format_provider, parse_provider, parse_runtime_keywords};
 use crate::ipc::{Invalid, Level, Provider, Providers, Rundown, SessionConfig};
 
-/// The profile that tells why a process is slow.
+/// The profile that shows why a process is slow.
 pub const SLOW: &str = "slow";
 /// What is taken when nothing is asked for, as by dotnet-trace.
 pub const DEFAULT_PROFILES: [&str; 2] = ["dotnet-common", "dotnet-sampled-thread-time"];
@@ -40,7 +40,7 @@ pub enum SelectError {
     /// Runtime keywords that cannot be read.
     #[error("runtime events {0}")]
     RuntimeKeywords(SpecError),
-    /// A provider is told two different things.
+    /// A provider has two different arguments.
     #[error("provider '{}' is given twice with different arguments: '{}' and '{}'", .name.escape_debug(), .first.escape_debug(), .second.escape_debug())]
     Arguments {
         /// Which provider.
@@ -113,7 +113,7 @@ pub fn select(
     Ok(Selected { fallback: fallback.transpose()?, config: session(merged)?, what, warnings })
 }
 
-/// Says that profiles ask for more of a provider than was specified, and what comes of both.
+/// Warns that profiles ask for more of a provider than was specified, and what comes of both.
 fn joined(own: &Provider, all: &Provider, profiles: &[&Profile]) -> Option<String> {
     let same = |provider: &&Provider| provider.name().eq_ignore_ascii_case(own.name());
     let names: Vec<_> = profiles.iter().filter(|profile| profile.providers.iter().any(|provider| same(&provider))).collect();

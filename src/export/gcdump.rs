@@ -60,7 +60,7 @@ struct Numbered {
     groups: Vec<Group>,
     /// Numbers of an object and of another that is alive as long as it is, in order.
     dependents: Vec<(u32, u32)>,
-    /// Addresses of objects that were not told.
+    /// Addresses of objects that were not reported.
     others: Vec<u64>,
     /// By type of object and class of size, which of `types` it is.
     kinds: Vec<[u32; CLASSES.len()]>,
@@ -126,7 +126,7 @@ impl HeapGraph {
         out.bytes(&[tag::STRING])?;
         out.string(Some("dn-top"))?;
         out.bytes(&[tag::END_OBJECT, tag::END_OBJECT])?;
-        // The places that notes refer to, where these are told, and where that is told.
+        // The places that notes refer to, where these are reported, and where that is known.
         let places = out.at;
         out.i32(1)?;
         out.label(skipped)?;
@@ -223,7 +223,7 @@ impl Numbered {
         Ok(())
     }
 
-    /// Gives the description of each node; of those that were not told there is none.
+    /// Gives the description of each node; of those that were not reported there is none.
     fn describe(&self, mut take: impl FnMut(&[u8]) -> Result<(), GraphError>) -> Result<(), GraphError> {
         let mut text = Vec::new();
         for (group, number) in self.groups.iter().zip(0..) {

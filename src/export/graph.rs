@@ -1,7 +1,9 @@
-//! The heap as a graph: objects, their references, and the roots that keep them alive, as a walk over the heap tells them.
+//! The heap as a graph: objects, their references, and the roots that keep them alive, as a heap walk reports them.
 
 use foldhash::HashMap;
 
+use super::places::Places;
+use crate::analysis::{HeapType, ObjectGraph, Retention, module_name};
 use crate::clr::EventKind;
 use crate::clr::payload::{
     BulkEdge, BulkNode, BulkRootEdge, BulkRootStaticVariable, BulkType, BulkWeakTableEdge, Fields, ModuleLoad, Payload, RootKind,
@@ -18,7 +20,7 @@ const LONGEST: usize = 1024;
 
 /// Gathers the graph while the session goes on. The file needs addresses of objects that come last for references that come first, so all of it is kept:
 /// 20 bytes for an object, 8 for a reference, and never more than there is room for: what needs more makes no graph, and nothing of it is kept.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct HeapGraph {
     /// By metadata index.
     kinds: Vec<EventKind>,
@@ -44,9 +46,9 @@ pub struct HeapGraph {
 }
 
 /// A type.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Type {
-    /// Empty where it was not told.
+    /// Empty where it is not known.
     pub(super) name: String,
     module: u64,
 }
@@ -85,10 +87,22 @@ impl Root {
             Self::Other => "[other Handles]",
         }
     }
+
+    /// What it is called in a sentence.
+    fn words(self) -> &'static str {
+        match self {
+            Self::Local => "local variable",
+            Self::Finalizer => "finalizer queue",
+            Self::Pinned => "pinned handle",
+            Self::Strong => "strong handle",
+            Self::Reference => "reference-counted handle",
+            Self::Other => "other root of the runtime",
+        }
+    }
 }
 
 /// A static variable and the object in it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Static {
     pub(super) object: u64,
     pub(super) kind: u32,
@@ -107,7 +121,73 @@ impl HeapGraph {
         self.is_full
     }
 
-    /// The path of a type's module, where that was told.
+    /// What keeps the objects of these types alive, and what they keep alive. `None` where there was no room for the graph, or is none for the
+    /// computation. Only a graph that is whole has an answer: where the walk broke off or lost events, references lead anywhere.
+    pub fn retention(&self, types: &[HeapType]) -> Option<Retention> {
+        if self.is_full || self.nodes.is_empty() {
+            return None;
+        }
+        let mut graph = ObjectGraph::new(self.nodes.len(), self.edges.len() + self.dependents.len())?;
+        graph.types = types.iter().map(|named| named.name.clone()).collect();
+        // Types of one name and module are one.
+        let mut known: HashMap<(&str, &str), u32> = types.iter().zip(0..).map(|(of, number)| ((&*of.name, &*of.module), number)).collect();
+        let mut is_known = vec![false; types.len()];
+        let mut numbers = Vec::with_capacity(self.types.len());
+        for (kind, index) in self.types.iter().zip(0..) {
+            let module = module_name(self.module(index).unwrap_or_default());
+            let number = *known.entry((kind.name.as_str(), module)).or_insert_with(|| {
+                graph.types.push(kind.name.clone());
+                graph.types.len() as u32 - 1
+            });
+            is_known.get_mut(number as usize).into_iter().for_each(|known| *known = true);
+            numbers.push(number);
+        }
+
+        let mut places = Places::new(&self.addresses);
+        let dependents = self.sorted_dependents();
+        for (_, node, targets) in self.objects(&dependents) {
+            graph.push(node.size, numbers[node.kind as usize], targets.filter_map(|target| places.find(target)));
+        }
+        // The type that comes with a static variable is that of the variable: which class has it is not reported.
+        for Static { object, name, of_thread, .. } in &self.statics {
+            let what = if *of_thread { "thread-static variable" } else { "static variable" };
+            graph.root(format!("{what} {name}"), places.find(*object).into_iter());
+        }
+        for kind in [Root::Local, Root::Strong, Root::Pinned, Root::Reference, Root::Other, Root::Finalizer] {
+            let of_kind = self.roots.iter().filter(|(_, root)| *root == kind);
+            graph.root(kind.words(), of_kind.filter_map(|(object, _)| places.find(*object)));
+        }
+        let mut retention = graph.retention(types.len())?;
+        for (of, known) in retention.types.iter_mut().zip(is_known) {
+            *of = of.take().filter(|_| known);
+        }
+        Some(retention)
+    }
+
+    /// Values of dependent handles by their keys, in the order of these.
+    pub(super) fn sorted_dependents(&self) -> Vec<(u64, u64)> {
+        let mut dependents = self.dependents.clone();
+        dependents.sort_unstable();
+        dependents
+    }
+
+    /// Each object with its address, and what it refers to: its references that are not null, and what [dependent handles](Self::sorted_dependents) keep alive
+    /// as long as it lives.
+    pub(super) fn objects<'g>(
+        &'g self,
+        dependents: &'g [(u64, u64)],
+    ) -> impl Iterator<Item = (u64, &'g Node, impl Iterator<Item = u64> + Clone + 'g)> {
+        let mut edges = &self.edges[..];
+        self.addresses.iter().zip(&self.nodes).map(move |(address, node)| {
+            let (own, others) = edges.split_at((node.edges as usize).min(edges.len()));
+            edges = others;
+            let first = dependents.partition_point(|(key, _)| key < address);
+            let kept = dependents[first..].iter().take_while(move |(key, _)| key == address).map(|(_, value)| *value);
+            (*address, node, own.iter().copied().filter(|target| *target != 0).chain(kept))
+        })
+    }
+
+    /// The path of a type's module, where it is known.
     pub(super) fn module(&self, kind: u32) -> Option<&str> {
         let module = self.types.get(kind as usize)?.module;
         self.modules.get(&module).map(String::as_str).filter(|path| !path.is_empty())
@@ -165,9 +245,9 @@ impl HeapGraph {
     }
 
     fn edges(&mut self, edges: BulkEdge<'_>) -> Option<()> {
-        let told = edges.edges();
-        self.take(told.len() * size_of::<u64>())?;
-        self.edges.extend(told.map(|edge| edge.target));
+        let targets = edges.edges();
+        self.take(targets.len() * size_of::<u64>())?;
+        self.edges.extend(targets.map(|edge| edge.target));
         Some(())
     }
 

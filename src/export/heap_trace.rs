@@ -36,17 +36,10 @@ impl HeapGraph {
                 entry.text(heap::CLASS_NAME, if kind.name.is_empty() { "(unknown type)" } else { &kind.name });
             })?;
         }
-        let mut dependents = self.dependents.clone();
-        dependents.sort_unstable();
-        let mut edges = &self.edges[..];
-        for (address, node) in self.addresses.iter().zip(&self.nodes) {
-            let (own, others) = edges.split_at((node.edges as usize).min(edges.len()));
-            edges = others;
-            let first = dependents.partition_point(|(key, _)| key < address);
-            let kept = dependents[first..].iter().take_while(|(key, _)| key == address).map(|(_, value)| *value);
-            let targets = own.iter().copied().filter(|target| *target != 0).chain(kept);
+        let dependents = self.sorted_dependents();
+        for (address, node, targets) in self.objects(&dependents) {
             parts.add(heap::OBJECTS, |object| {
-                object.uint(heap::OBJECT_ID, *address);
+                object.uint(heap::OBJECT_ID, address);
                 object.uint(heap::OBJECT_TYPE_ID, u64::from(node.kind) + 1);
                 object.uint(heap::SELF_SIZE, node.size.into());
                 // The walk does not say in which fields references are; there have to be as many as references.

@@ -5,7 +5,7 @@ const PAGE: u32 = 10;
 /// A step to the next object that is longer than this begins another run.
 const STEP: u64 = 16 << PAGE;
 
-/// Finds objects by address. A walk over the heap tells them region by region and in the order of addresses within each, so that there are few runs of
+/// Finds objects by address. A heap walk reports them region by region and in the order of addresses within each, so that there are few runs of
 /// growing addresses; where in one an object is, a table of pages says almost.
 pub(super) struct Places<'a> {
     addresses: &'a [u64],

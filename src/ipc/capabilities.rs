@@ -10,7 +10,7 @@ use super::{CommandCode, CommandSupport, RuntimeVersion, Support};
 pub struct Capabilities {
     /// Newest `ProcessInfo`.
     pub process_info: u8,
-    /// Whether it tells its environment.
+    /// Whether it answers with its environment.
     pub environment: bool,
     /// Whether variables can be set.
     pub set_environment: bool,

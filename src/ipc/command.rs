@@ -98,7 +98,7 @@ commands! {
         flags: DumpFlags,
     };
     /// Ends a trace session. To be sent on a second connection while the stream goes on being read: otherwise the target's diagnostic server
-    /// waits for the reader and answers nobody. An id that no session has is answered with success.
+    /// waits for the reader and answers no client. An id that no session has is answered with success.
     0x0201 StopTracing since 3 {
         /// Which session.
         session: SessionId,
@@ -169,7 +169,7 @@ commands! {
         /// Its library.
         path: TargetPath,
     };
-    /// Asks who the process is.
+    /// Reads pid, cookie, command line and platform.
     0x0400 ProcessInfo since 5;
     /// Lets a process that is suspended at startup run. Nothing happens to one that runs.
     0x0401 ResumeRuntime since 5;
@@ -182,7 +182,7 @@ commands! {
         /// Its new value; `None` unsets it.
         value: Option<EnvironmentValue>,
     };
-    /// Asks who the process is, its entry assembly and runtime version included.
+    /// The same with entry assembly and runtime version.
     0x0404 ProcessInfo2 since 6;
     /// Starts perf map files. **Kills .NET 8 and 9 while they are suspended at startup**: see [`CommandCode::is_fatal_while_suspended`].
     0x0405 EnablePerfMap since 8 {
@@ -197,7 +197,7 @@ commands! {
         /// The hook's assembly.
         path: TargetPath,
     };
-    /// Asks who the process is, its portable runtime identifier included.
+    /// The same with the portable runtime identifier.
     0x0408 ProcessInfo3 since 8;
 }
 

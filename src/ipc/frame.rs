@@ -28,10 +28,10 @@ pub struct Message<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum FrameError {
     /// The first bytes are not the protocol's.
-    #[error("what answers does not speak the .NET diagnostic protocol (its first bytes are not DOTNET_IPC_V1)")]
+    #[error("the peer does not speak the .NET diagnostic protocol (its first bytes are not DOTNET_IPC_V1)")]
     Magic,
     /// The header says that the message is shorter than a header.
-    #[error("a message says that it is {0} bytes long; a header alone is 20")]
+    #[error("a message claims a length of {0} bytes; a header alone has 20")]
     Size(u16),
 }
 

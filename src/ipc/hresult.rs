@@ -30,7 +30,7 @@ macro_rules! hresults {
             pub fn explain(self) -> &'static str {
                 match self {
                     $(Self::$constant => $explanation,)+
-                    _ => "the runtime answered with a code that has no known meaning here; its own log may say more",
+                    _ => "the runtime answered with a code that has no known meaning here; its own log may have details",
                 }
             }
         }
@@ -63,9 +63,9 @@ hresults! {
     PROFILER_DETACHING = 0x8013_1367, "CORPROF_E_PROFILER_DETACHING",
         "a profiler is just leaving this process: wait a moment and try again";
     PROFILER_CANCEL_ACTIVATION = 0x8013_1375, "CORPROF_E_PROFILER_CANCEL_ACTIVATION",
-        "the profiler was loaded and does not want to be in this process: its own settings and log say why";
+        "the profiler was loaded and refused to stay in this process: see its own settings and log";
     CONCURRENT_GC_NOT_PROFILABLE = 0x8013_1376, "CORPROF_E_CONCURRENT_GC_NOT_PROFILABLE",
-        "the profiler wants what it cannot have beside concurrent collections: start the process with DOTNET_gcConcurrent=0";
+        "the profiler needs features that concurrent GC rules out: start the process with DOTNET_gcConcurrent=0";
     TIMEOUT_WAITING_FOR_CONCURRENT_GC = 0x8013_1379, "CORPROF_E_TIMEOUT_WAITING_FOR_CONCURRENT_GC",
         "a concurrent collection did not end in time: try again";
     CLASS_NOT_AVAILABLE = 0x8004_0111, "CLASS_E_CLASSNOTAVAILABLE",

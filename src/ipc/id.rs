@@ -9,6 +9,7 @@ use super::invalid::Invalid;
 use crate::wire::{Put, Reader};
 
 /// A GUID as the wire carries it: `u32`, `u16`, `u16` little endian, then 8 bytes. Displayed and parsed as 8-4-4-4-12 hexadecimal digits.
+/// The crate `uuid` would take as much code for an error that names what is wrong with the text, and accepts forms that runtimes do not.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Guid(pub [u8; 16]);
 

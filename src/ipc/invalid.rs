@@ -37,7 +37,7 @@ pub enum Invalid {
     /// A tracepoint set without a name or without event ids.
     #[error("a tracepoint needs a name and at least one event id")]
     EmptyTracepoint,
-    /// A tracepoint's name that the kernel does not take, or under which nobody would find it.
+    /// A tracepoint's name that the kernel does not take, or under which it could not be found.
     #[error("{0:?} is no tracepoint's name: it takes letters, digits and _, with no digit first, and {max} in all at most", max = NAME_LENGTH)]
     TracepointName(String),
     /// One event id in two tracepoint sets of a provider.

@@ -1,6 +1,6 @@
 //! The protocol before this one, which two previews of .NET Core 3.0 (4 and 5) spoke: a message type and a pid, then the fields, and no errors.
 //!
-//! Nothing in it says that it is itself, and a newer runtime waits for bytes that never come. So it is spoken only to who is said to speak it.
+//! Nothing in it says that it is itself, and a newer runtime waits for bytes that never come. So it is used only for processes that the user says speak it.
 
 use super::field::Field;
 use super::{Provider, Providers, SessionId};

@@ -5,7 +5,7 @@
 //! has is learned from its answers ([`CommandSupport`]).
 //!
 //! Some requests crash the process that they are sent to. The types here have no value for such a request: every constructor refuses what a
-//! runtime would not survive, so nobody needs to check before sending. Text from a runtime is handed out as it came; whoever shows it
+//! runtime would not survive, so that no check is needed before sending. Text from a runtime is given as it came; the code that shows it
 //! makes it safe for a terminal.
 //!
 //! Sources: the protocol specification and, where runtimes differ from it, what runtimes 3.1 to 10 were seen to do.

@@ -90,7 +90,7 @@ impl Provider {
         self.level
     }
 
-    /// What it is told, where it is told anything.
+    /// Its argument, where it has one.
     pub fn arguments(&self) -> Option<&str> {
         self.arguments.as_deref()
     }

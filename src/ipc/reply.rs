@@ -27,7 +27,7 @@ pub enum Reply {
     },
 }
 
-/// A reply that says no. Displayed without the target's own words, which may hold anything: who shows those makes them safe.
+/// A reply that says no. Displayed without the target's own words, which may hold anything: the code that shows them sanitises them.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the runtime answered {hresult}: {}", .hresult.explain())]
 pub struct Failure {

@@ -8,8 +8,8 @@ use super::invalid::{Invalid, NAME_LENGTH};
 use super::{EventFilter, FilteredProvider, Hresult, Provider, Providers, SessionConfig};
 use crate::wire::Reader;
 
-/// A session without a stream. Whoever sends it **must** send a file descriptor of `user_events_data` right after it (`SCM_RIGHTS`, with one byte):
-/// until that comes or the connection closes, the target's diagnostic server waits and answers nobody.
+/// A session without a stream. Its sender **must** send a file descriptor of `user_events_data` right after it (`SCM_RIGHTS`, with one byte):
+/// until that comes or the connection closes, the target's diagnostic server waits and answers no client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserEvents {
     /// Which rundown events come at the end; 0 for none.

@@ -1,6 +1,8 @@
 //! What was found out about this machine.
 
-/// One thing that was looked at. Texts are sanitised.
+use super::SafeText;
+
+/// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     /// What was looked at, for people.
@@ -8,7 +10,7 @@ pub struct Check {
     /// How well it is.
     pub grade: Grade,
     /// What was found.
-    pub finding: String,
+    pub finding: SafeText,
     /// What would help, where something is wrong.
     pub advice: Option<&'static str>,
 }
@@ -26,18 +28,18 @@ pub enum Grade {
 
 impl Check {
     /// Nothing is wrong.
-    pub fn good(subject: &'static str, finding: String) -> Self {
-        Self { subject, grade: Grade::Good, finding, advice: None }
+    pub fn good(subject: &'static str, finding: impl Into<SafeText>) -> Self {
+        Self { subject, grade: Grade::Good, finding: finding.into(), advice: None }
     }
 
     /// Something that not everybody needs is not there.
-    pub fn optional(subject: &'static str, finding: String) -> Self {
-        Self { subject, grade: Grade::Optional, finding, advice: None }
+    pub fn optional(subject: &'static str, finding: impl Into<SafeText>) -> Self {
+        Self { subject, grade: Grade::Optional, finding: finding.into(), advice: None }
     }
 
     /// Something cannot be seen or done.
-    pub fn bad(subject: &'static str, finding: String, advice: &'static str) -> Self {
-        Self { subject, grade: Grade::Bad, finding, advice: Some(advice) }
+    pub fn bad(subject: &'static str, finding: impl Into<SafeText>, advice: &'static str) -> Self {
+        Self { subject, grade: Grade::Bad, finding: finding.into(), advice: Some(advice) }
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod capability;
 mod check;
+mod comparison;
 mod cpu;
 mod lines;
 mod native_aot;
@@ -25,6 +26,7 @@ mod variable;
 
 pub use capability::Capability;
 pub use check::{Check, Grade};
+pub use comparison::{Amount, Change};
 pub use cpu::{CpuThread, CpuTime};
 pub use lines::newest_lines;
 pub use native_aot::NativeAotGap;

@@ -39,7 +39,7 @@ pub struct Process {
     pub rid: Option<SafeText>,
     /// Command line as the runtime says it, else from /proc, as [`shown_command_line`](super::shown_command_line) makes it.
     pub command_line: SafeText,
-    /// The runtime instance's random id; `None` where the runtime is too old to say.
+    /// The runtime instance's random id; `None` where the runtime is too old to report it.
     pub cookie: Option<Cookie>,
     /// Effective user id.
     pub uid: u32,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{ProcessKey, RecordingAnalysis, SafeText};
+use super::{ProcessKey, RecordingAnalysis, SafeText, Stopwatch};
 
 /// Which recording of this run of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,7 +54,7 @@ pub struct Recording {
     pub no_cpu: Option<NoCpuTime>,
     /// The file of the kernel's samples, once it is whole.
     pub cpu_file: Option<PathBuf>,
-    /// What is in it so far; `None` before anything is known, and where nobody asked for it.
+    /// What is in it so far; `None` before anything is known, and where it is not analysed.
     pub analysis: Option<Arc<RecordingAnalysis>>,
 }
 
@@ -161,6 +161,11 @@ pub enum Scheduling {
     Waiting,
     /// It is recorded.
     Recording,
+    /// It was recorded, and no more of it comes.
+    Ended {
+        /// From the start of the recording to when its last events came.
+        after: Duration,
+    },
     /// It does not come, so that the events of .NET are recorded alone: why, and what would help.
     Missing(SafeText),
 }
@@ -170,6 +175,11 @@ impl fmt::Display for Scheduling {
         match self {
             Self::Waiting => f.write_str("Kernel: waiting for its events"),
             Self::Recording => f.write_str("Kernel: scheduling is recorded"),
+            Self::Ended { after } => write!(
+                f,
+                "Kernel: scheduling is recorded up to about {} and no further: tracing was turned off (`tracing_on` of tracefs is 0), or `traced_probes` ended",
+                Stopwatch(*after)
+            ),
             Self::Missing(why) => write!(f, "Kernel: nothing; events of .NET are recorded alone: {why}"),
         }
     }

@@ -29,7 +29,7 @@ impl RecordingAnalysis {
         self.cpu.as_ref().filter(|_| !waiting || self.profile.is_empty())
     }
 
-    /// How many kinds of events are told apart.
+    /// How many kinds of events are distinguished.
     pub const EVENTS: usize = 500;
 
     /// A rate per second: the recent one while recording, else the average over all of the recording.

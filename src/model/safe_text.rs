@@ -3,7 +3,10 @@
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
+use std::path::Path;
 use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
 
 use super::text::safe_chars;
 
@@ -37,6 +40,11 @@ impl SafeText {
     /// Cleans bytes that should be UTF-8 and may not be.
     pub fn from_bytes(bytes: &[u8]) -> Self {
         Self::new(&String::from_utf8_lossy(bytes))
+    }
+
+    /// Cleans a path.
+    pub fn from_path(path: &Path) -> Self {
+        Self::new(&path.to_string_lossy())
     }
 
     /// Cleans lines and joins those that are not blank.
@@ -118,6 +126,12 @@ impl PartialEq<&str> for SafeText {
 impl fmt::Display for SafeText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_str().fmt(f)
+    }
+}
+
+impl Serialize for SafeText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
     }
 }
 

@@ -87,7 +87,7 @@ pub(super) fn holds_secret(text: &str) -> bool {
 }
 
 /// The text with `***` for each secret in it: passwords of addresses, values of keys and options with secret names, tokens, keys in PEM form.
-/// Where it is not clear where a secret ends more is masked, and not less: in a command line nothing tells the blanks in an argument from those between
+/// Where it is not clear where a secret ends more is masked, and not less: in a command line the blanks in an argument look like those between
 /// arguments. Takes time in proportion to the length of the text.
 pub(super) fn mask_secrets(text: &str) -> Cow<'_, str> {
     let found = secrets(text);

@@ -5,45 +5,49 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthChar;
 
-/// Characters without a width that may follow one that has one: combining marks, variation selectors, joiners. Emoji take four at most (three joiners and
-/// a variation selector in "kiss"), and so do pointed Hebrew and Arabic. Thousands of them would all be drawn in one cell, over the lines around it.
-const MOST_MARKS: usize = 4;
+/// Characters that may go into the same cell as the one before: combining marks, variation selectors, joiners, skin tones. Emoji take six at most (three
+/// joiners, a variation selector and two skin tones in "kiss"), pointed Hebrew and Arabic four. Thousands of them would be drawn over the lines around it.
+const MOST_MARKS: usize = 6;
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
 
 /// Replaces what a terminal, a path or a clipboard must never get: control and escape characters, and those that reorder or hide text.
 ///
 /// White space of every kind becomes one space, so that the result is one line; the rest becomes U+FFFD, so that a reader sees that something was there.
-/// Of the marks on a character, all but the first four are left out.
+/// Of the marks on a character, all but the first six are left out.
 pub fn sanitise(text: &str) -> String {
     safe(text).into_owned()
 }
 
 /// [`sanitise`], without a copy where there is nothing to replace.
 pub fn safe(text: &str) -> Cow<'_, str> {
-    let is_safe = |c: char| matches!(c, ' '..='~') || safe_char(c) == c && c.width() != Some(0);
+    let is_safe = |c: char| matches!(c, ' '..='~') || safe_char(c) == c && !is_mark(c);
     if text.chars().all(is_safe) { Cow::Borrowed(text) } else { Cow::Owned(safe_chars(text).collect()) }
 }
 
 /// The characters of text that may be shown.
 pub(super) fn safe_chars(text: &str) -> impl Iterator<Item = char> {
     let (mut marks, mut joined) = (0, false);
-    let fits = move |c: &char| match c.width() {
-        Some(0) => {
+    let fits = move |c: &char| {
+        if is_mark(*c) {
             marks += 1;
             let fits = marks <= MOST_MARKS;
             if fits {
                 joined = *c == ZERO_WIDTH_JOINER;
             }
-            fits
+            return fits;
         }
-        // It goes into the same cell: a joined emoji, or the skin tone of one.
-        _ if std::mem::take(&mut joined) || ('\u{1f3fb}'..='\u{1f3ff}').contains(c) => true,
-        _ => {
+        // So does a joined emoji.
+        if !std::mem::take(&mut joined) {
             marks = 0;
-            true
         }
+        true
     };
     text.chars().map(safe_char).filter(fits)
+}
+
+/// Whether a character goes into the same cell as the one before. The skin tone of an emoji does, although it has a width of its own.
+fn is_mark(c: char) -> bool {
+    c.width() == Some(0) || matches!(c, '\u{1f3fb}'..='\u{1f3ff}')
 }
 
 fn safe_char(c: char) -> char {
@@ -118,14 +122,15 @@ mod tests {
             ("ที่นี่ क्षत्रिय".to_owned(), "ที่นี่ क्षत्रिय".to_owned()),
             ("\u{1112}\u{1161}\u{11ab}".to_owned(), "\u{1112}\u{1161}\u{11ab}".to_owned()),
             ("👩🏻\u{200d}❤\u{fe0f}\u{200d}💋\u{200d}👩🏾".to_owned(), "👩🏻\u{200d}❤\u{fe0f}\u{200d}💋\u{200d}👩🏾".to_owned()),
-            (stacked(4), stacked(4)),
-            (stacked(5), stacked(4)),
-            (stacked(10_000), stacked(4)),
-            (stacked(10_000).repeat(2), stacked(4).repeat(2)),
-            ("\u{301}".repeat(10_000), "\u{301}".repeat(4)),
+            (stacked(6), stacked(6)),
+            (stacked(7), stacked(6)),
+            (stacked(10_000), stacked(6)),
+            (stacked(10_000).repeat(2), stacked(6).repeat(2)),
+            ("\u{301}".repeat(10_000), "\u{301}".repeat(6)),
+            ("👩🏻🏻🏻🏻🏻🏻🏻".to_owned(), "👩🏻🏻🏻🏻🏻🏻".to_owned()),
             // A family has an end, too, with skin tones or without.
             (family(4), family(4)),
-            (family(10_000), family(5).repeat(2000)),
+            (family(10_500), family(7).repeat(1500)),
         ] {
             assert_eq!(sanitise(&raw), safe, "{:?}", raw.chars().take(40).collect::<String>());
         }
@@ -142,6 +147,7 @@ mod tests {
             "\u{fe0f}\u{20e3}",
             "\u{e0101}",
             "\u{1161}",
+            "🏻",
         ] {
             for first in ["", "a", "👩", "\u{1112}"] {
                 let safe = sanitise(&format!("{first}{}", piece.repeat(10_000)));

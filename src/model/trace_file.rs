@@ -1,5 +1,6 @@
 //! A recorded file that is looked at.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,13 @@ pub struct TraceFile {
     pub process_id: u32,
     /// When, in milliseconds since the Unix epoch; 0 where it does not say.
     pub start_unix_ms: u64,
+}
+
+impl TraceFile {
+    /// The last part of its path. Not sanitised.
+    pub fn name(&self) -> Cow<'_, str> {
+        self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy()
+    }
 }
 
 /// A part of a recorded file, in nanoseconds since the start of its session; both ends belong to it.

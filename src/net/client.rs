@@ -4,12 +4,13 @@
 //! a time and would wait for the bytes, and a 3.x runtime takes no message in pieces. We always close first; dropping a call closes too.
 
 mod process;
+mod turn;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 use super::access::Access;
 use super::answer::{read_answer, senseless};
@@ -36,7 +37,7 @@ pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 pub const STOP_LIMIT: Duration = Duration::from_secs(60);
 /// How long a profiler may take to load, a hook to run, and tracepoints to be registered.
 const LOAD_LIMIT: Duration = Duration::from_secs(60);
-/// How long the start of a session may take that makes the runtime collect: it answers once it has told of the whole heap.
+/// How long the start of a session may take that makes the runtime collect: it answers once it has reported the whole heap.
 const COLLECT_LIMIT: Duration = Duration::from_secs(600);
 /// How long an answer may still take once the process has ended: it may have been sent before.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
@@ -294,33 +295,6 @@ impl Client {
         Err(last)
     }
 
-    async fn turn(&self, code: CommandCode, limit: Duration) -> Result<super::gate::Turn<'_>, ExchangeError> {
-        let busy = |busy: Busy| Cause::Busy { with: busy.command, elapsed: busy.since.elapsed() };
-        self.gate.enter(code, limit).await.map_err(|under_way| self.error(code, busy(under_way)))
-    }
-
-    async fn within<T>(
-        &self,
-        code: CommandCode,
-        limit: Duration,
-        work: impl Future<Output = Result<T, Cause>>,
-    ) -> Result<T, ExchangeError> {
-        let exit = async {
-            // A short wait is over soon enough.
-            if limit <= ANSWER_LIMIT {
-                std::future::pending::<()>().await;
-            }
-            self.process_exit().await;
-            sleep(LAST_ANSWER).await;
-        };
-        let result = tokio::select! {
-            biased;
-            result = timeout(limit, work) => result.unwrap_or(Err(Cause::Timeout(limit))),
-            () = exit => Err(Cause::Ended),
-        };
-        result.map_err(|cause| self.error(code, cause))
-    }
-
     /// One connection, one message, a file behind it where one is needed, one reply. What follows the reply is left in the connection. A command
     /// that the runtime has declined for good is not sent again: its answer would be the same.
     async fn exchange(&self, command: &Command, data: Option<&UserEventsData>) -> Result<(Reply, VerifiedStream), Cause> {
@@ -373,15 +347,15 @@ impl Client {
                 return Err(Cause::StateUnknown);
             }
         }
-        let unseen = || Err("cannot be looked at, since the process is not seen from here".to_owned());
+        let unseen = || Err("cannot be inspected: the process is not visible from here".to_owned());
         match command {
             Command::ApplyStartupHook { path } => proc
                 .map_or_else(unseen, |proc| hook::check(proc, pid, path.as_str()))
-                .map_err(|why| Cause::BadHook { path: path.as_str().to_owned(), why }),
+                .map_err(|why| Cause::BadHook { path: path.as_str().into(), why: why.into() }),
             Command::AttachProfiler { path, .. } | Command::StartupProfiler { path, .. } => {
                 let must_exist = code == CommandCode::StartupProfiler;
                 proc.map_or(Ok(()), |proc| hook::check_library(proc, pid, path.as_str(), must_exist))
-                    .map_err(|why| Cause::BadProfiler { path: path.as_str().to_owned(), why })
+                    .map_err(|why| Cause::BadProfiler { path: path.as_str().into(), why })
             }
             Command::SetEnvironmentVariable { value: None, .. } if proc.is_some_and(|proc| proc.is_native_aot(pid)) => {
                 Err(Cause::UnsetInNativeAot)

@@ -82,7 +82,7 @@ impl Directory {
         self.clients.port().get_or_insert(port);
     }
 
-    /// Says when runtimes came to the port or left it; `None` without a port.
+    /// Returns when runtimes came to the port or left it; `None` without a port.
     pub fn changes(&self) -> Option<watch::Receiver<()>> {
         self.clients.port().as_ref().map(Port::changes)
     }

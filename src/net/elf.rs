@@ -1,4 +1,4 @@
-//! ELF files: what they export, which tells a program that .NET compiled to native code from one that brings a JIT, and their functions.
+//! ELF files: their functions, and their exports, by which a NativeAOT program differs from one with a JIT.
 //!
 //! The file is the target's and may hold anything: little of it is read, and what does not make sense has no names.
 

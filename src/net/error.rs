@@ -9,7 +9,7 @@ use super::endpoint::Endpoint;
 use super::peer::PeerError;
 use super::user::{ELEVATE, SUPERUSER};
 use crate::ipc::{CommandCode, EnvironmentError, Failure, FrameError, Hresult, ReplyError, TooLong};
-use crate::model::{Trouble, sanitise};
+use crate::model::{SafeText, Trouble};
 
 /// An exchange that failed: what was tried, on which process, and what came.
 #[derive(Debug, Error)]
@@ -110,18 +110,18 @@ pub enum Cause {
     #[error("not sent, because a NativeAOT program does not survive the unsetting of a variable: set it to an empty value instead")]
     UnsetInNativeAot,
     /// Not sent: the startup hook would not load.
-    #[error("not sent, because {} {}: a startup hook that does not load ends the process", sanitise(.path), sanitise(.why))]
+    #[error("not sent, because {} {}: a startup hook that does not load ends the process", .path, .why)]
     BadHook {
         /// The hook's assembly.
-        path: String,
+        path: SafeText,
         /// What is wrong with it.
-        why: String,
+        why: SafeText,
     },
     /// Not sent: the profiler's library is no file.
-    #[error("not sent, because {} {why}", sanitise(.path))]
+    #[error("not sent, because {} {why}", .path)]
     BadProfiler {
         /// The library.
-        path: String,
+        path: SafeText,
         /// What is wrong with it.
         why: String,
     },
@@ -165,7 +165,7 @@ impl ExchangeError {
     fn remark(&self) -> String {
         match &self.cause {
             Cause::Gone | Cause::Denied | Cause::Peer(_) | Cause::Closed | Cause::CutOff(_) | Cause::Io(_) | Cause::Frame(_) => {
-                format!(" (socket {})", sanitise(&self.endpoint.socket.to_string_lossy()))
+                format!(" (socket {})", SafeText::from_path(&self.endpoint.socket))
             }
             Cause::Reply(ReplyError::Failure(failure)) => match failure.hresult {
                 Hresult::UNKNOWN_COMMAND => format!(": {} {}", self.command.purpose(), self.command.needs()),
@@ -196,10 +196,10 @@ impl ExchangeError {
         }
     }
 
-    /// The runtime's own words, where it had any: lines, sanitised.
-    pub fn details(&self) -> Vec<String> {
+    /// The runtime's own words, where it had any, line by line.
+    pub fn details(&self) -> Vec<SafeText> {
         match &self.cause {
-            Cause::Reply(ReplyError::Failure(failure)) => failure.message.iter().flat_map(|text| text.lines()).map(sanitise).collect(),
+            Cause::Reply(ReplyError::Failure(failure)) => failure.message.iter().flat_map(|text| text.lines()).map(SafeText::new).collect(),
             _ => Vec::new(),
         }
     }

@@ -1,4 +1,4 @@
-//! Files of a target, as it sees them. Whoever owns the target decides what they are, so that they are opened without waiting for anything.
+//! Files of a target, as it sees them. The owner of the target controls them, so that they are opened without waiting for anything.
 
 use std::fs::File;
 use std::io;

@@ -1,4 +1,4 @@
-//! One command at a time for each process: its diagnostic server serves one client at a time, and whoever waits in its queue waits blindly.
+//! One command at a time for each process: its diagnostic server serves one client at a time, and shows nothing to clients in its queue.
 
 use std::sync::{Mutex as StdMutex, PoisonError};
 use std::time::Duration;

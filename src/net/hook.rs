@@ -77,7 +77,7 @@ fn check_against_loaded(proc: &Proc, pid: u32, root: &Path, hook: &Assembly) -> 
     Ok(())
 }
 
-/// The assemblies that a process was told to run, and its executable file: the assembly of its program is one of them, or lies beside it.
+/// The assemblies that a process was asked to run, and its executable file: the assembly of its program is one of them, or lies beside it.
 fn program_files(proc: &Proc, pid: u32) -> Vec<PathBuf> {
     let link = |name: &str| std::fs::read_link(proc.path_of(pid, name)).ok();
     let current = link("cwd").unwrap_or_default();
@@ -114,7 +114,7 @@ fn read(root: &Path, path: &str) -> Result<Result<Assembly, AssemblyError>, Stri
 fn unreadable(error: io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => "does not exist as the process sees files".to_owned(),
-        _ => format!("cannot be looked at as the process sees files ({error})"),
+        _ => format!("cannot be inspected as the process sees files ({error})"),
     }
 }
 

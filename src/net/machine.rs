@@ -7,7 +7,7 @@ use super::discovery::Sources;
 use super::proc::Proc;
 use super::tracing::untraceable;
 use super::user_events::Kernel;
-use crate::model::{Check, sanitise};
+use crate::model::{Check, SafeText};
 
 /// The pid namespace that a machine starts with (Linux, `proc_ns.h`: PROC_PID_INIT_INO).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
@@ -21,7 +21,7 @@ pub fn machine_checks(sources: &Sources) -> Vec<Check> {
 }
 
 fn folder(path: &Path) -> Check {
-    let shown = sanitise(&path.to_string_lossy());
+    let shown = SafeText::from_path(path);
     match fs::read_dir(path) {
         Ok(_) => Check::good("sockets", format!("{shown} is searched, and what processes have as TMPDIR")),
         Err(error) => Check::bad("sockets", format!("{shown} cannot be listed: {error}"), "check TMPDIR, and the rights of the folder"),

@@ -38,12 +38,12 @@ mod inquiry;
 #[cfg_attr(windows, path = "windows/interrupts.rs")]
 pub mod interrupts;
 mod legacy;
+pub mod log;
 #[cfg_attr(windows, path = "windows/machine.rs")]
 mod machine;
 mod meters;
 #[cfg_attr(windows, path = "windows/peer.rs")]
 mod peer;
-#[cfg_attr(windows, path = "windows/perf.rs")]
 pub mod perf;
 pub mod perfetto;
 pub mod port;

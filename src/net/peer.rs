@@ -1,6 +1,6 @@
 //! Which process is at the other end of a diagnostic socket, checked before a byte is sent.
 //!
-//! The name of a socket is only a claim: whoever can write to a directory can put a socket, or a link to the socket of another user, under any
+//! The name of a socket is only a claim: every user who can write to a directory can put a socket, or a link to the socket of another user, under any
 //! name. What counts is the kernel's answer: the owner of the file, and the process that called `listen` (or `connect`, where a runtime connects to
 //! us), by `SO_PEERCRED`, which the kernel translates into our pid and user namespaces. Both must be those of the process that /proc shows.
 
@@ -75,9 +75,7 @@ pub enum PeerError {
         uid: u32,
     },
     /// The runtime reports another process.
-    #[error(
-        "the socket is not owned by its process: the runtime says that it is process {said}, and its process is {is} in its pid namespace"
-    )]
+    #[error("the socket is not owned by its process: the runtime reports process id {said}, and its process is {is} in its pid namespace")]
     Pid {
         /// What the runtime reports.
         said: u64,

@@ -15,7 +15,7 @@ use crate::model::{Process, ProcessKey, SafeText};
 /// What a recording has of its process.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordedProcess<'a> {
-    /// Process id in its own pid namespace; 0 where it is not told.
+    /// Process id in its own pid namespace; 0 where it is not known.
     pub pid: u32,
     /// When the recording began, nanoseconds on the clock CLOCK_MONOTONIC.
     pub began_ns: i64,
@@ -27,7 +27,7 @@ pub struct RecordedProcess<'a> {
 #[derive(Debug, Error)]
 pub enum RecordedError {
     /// The recording has no pid.
-    #[error("the recording does not say which process it is of")]
+    #[error("the recording holds no process id")]
     NoPid,
     /// The recording has no addresses.
     #[error("the recording has no stacks, and so no methods that lack a name")]
@@ -112,7 +112,7 @@ fn check(recorded: &RecordedProcess<'_>, row: &Process, proc: &Proc) -> Result<(
     let awake = monotonic();
     let asleep = proc.uptime().map_err(RecordedError::List)?.saturating_sub(awake);
     let began = Duration::from_nanos(recorded.began_ns.max(0).unsigned_abs());
-    // Start times are told in hundredths of a second.
+    // Start times are reported in hundredths of a second.
     if began > awake || since_boot(row.key) > began + asleep + Duration::from_millis(10) {
         return Err(another("it was started after the recording began"));
     }
@@ -151,7 +151,7 @@ mod tests {
         };
         assert_eq!(find(7, now_ns, &here), Ok(pid));
         for (pid, began_ns, code, words) in [
-            (0, now_ns, &here, "the recording does not say which process it is of"),
+            (0, now_ns, &here, "the recording holds no process id"),
             (7, now_ns, &none, "the recording has no stacks"),
             (8, now_ns, &here, "process 8, which was recorded, has ended"),
             (7, 0, &here, "which has ended: it was started after the recording began"),

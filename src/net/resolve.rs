@@ -210,7 +210,7 @@ mod tests {
         symlink("/private/tmp", at("theirs")).unwrap();
         std::os::unix::fs::lchown(at("theirs"), Some(65533), None).unwrap();
         assert_eq!(find_in(&tree, "/theirs/file"), Err("/theirs 65533".to_owned()));
-        // A link of ours in a directory of theirs, who could put another one in its place.
+        // A link of ours in a directory that its owner can change.
         fs::create_dir(at("folder")).unwrap();
         symlink("/private/tmp", at("folder/link")).unwrap();
         chown(at("folder"), Some(65533), None).unwrap();

@@ -17,6 +17,8 @@ pub use tokio::net::UnixStream as Stream;
 
 /// The longest path that fits a Unix socket address: 108 bytes with the NUL.
 pub(super) const LONGEST_PATH: usize = 107;
+/// Of what it is the number.
+pub(super) const PATH_UNIT: &str = "bytes";
 
 /// How many runtimes may connect at the same moment. They wait 100 ms and then try again.
 const BACKLOG: i32 = 1024;

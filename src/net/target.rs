@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::model::{Process, sanitise};
+use crate::model::{Process, SafeText};
 
 /// Why a word names no single process.
 #[derive(Debug, Error)]
@@ -17,18 +17,18 @@ pub enum TargetError {
     #[error("process {0} is not a .NET process: `dn-top ps` lists those that are")]
     NotDotnet(u32),
     /// A name that no process has.
-    #[error("there is no .NET process named '{}': `dn-top ps` lists all", sanitise(.0))]
-    NoName(String),
+    #[error("there is no .NET process named '{}': `dn-top ps` lists all", .0)]
+    NoName(SafeText),
     /// A name that several have.
-    #[error("'{}' names {} processes ({}): give a pid", sanitise(.name), .matches.len(), pids(.matches))]
+    #[error("'{}' names {} processes ({}): give a pid", .name, .matches.len(), pids(.matches))]
     Ambiguous {
         /// The name.
-        name: String,
+        name: SafeText,
         /// The processes that have it.
         matches: Vec<Process>,
     },
     /// A path that leads nowhere.
-    #[error("there is no socket {}", sanitise(&.0.to_string_lossy()))]
+    #[error("there is no socket {}", SafeText::from_path(.0))]
     NoSocket(PathBuf),
     /// The processes cannot be listed.
     #[error(transparent)]
@@ -58,9 +58,9 @@ pub(super) fn find<'a>(text: &str, rows: &'a [Process]) -> Result<&'a Process, T
     let exact = named(&|name| name == text);
     let matches = if exact.is_empty() { named(&|name| name.to_lowercase() == text.to_lowercase()) } else { exact };
     match matches.as_slice() {
-        [] => Err(TargetError::NoName(text.to_owned())),
+        [] => Err(TargetError::NoName(text.into())),
         [only] => Ok(only),
-        several => Err(TargetError::Ambiguous { name: text.to_owned(), matches: several.iter().copied().cloned().collect() }),
+        several => Err(TargetError::Ambiguous { name: text.into(), matches: several.iter().copied().cloned().collect() }),
     }
 }
 

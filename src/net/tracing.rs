@@ -1,9 +1,9 @@
 //! Why a process may not be traced, in words. A dump is written by a program that traces the process, with the process's own rights: what forbids that
-//! is neither in the runtime's answer nor a matter of who asks.
+//! is neither in the runtime's answer nor a matter of the client's rights.
 
 use std::fs;
 
-/// Where the kernel says who may trace whom; not there without the Yama module.
+/// The kernel's rule for tracing processes; not there without the Yama module.
 const SCOPE: &str = "/proc/sys/kernel/yama/ptrace_scope";
 
 /// The number of the right to trace others (Linux, `capability.h`).

@@ -23,7 +23,7 @@ pub fn config_folder() -> Option<PathBuf> {
 /// The name of the user, or what stands for it.
 pub fn name() -> String {
     if is_superuser() {
-        // Whoever called sudo.
+        // The user who called sudo.
         return SUPERUSER.to_owned();
     }
     std::env::var("USER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| geteuid().as_raw().to_string())

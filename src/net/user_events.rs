@@ -13,7 +13,7 @@ use thiserror::Error;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-use crate::model::sanitise;
+use crate::model::SafeText;
 
 /// What `statfs` says of tracefs (Linux, `magic.h`).
 const TRACEFS: u64 = 0x7472_6163;
@@ -43,7 +43,7 @@ impl Kernel {
 
     /// Everything that user_events lack here, each as a sentence about what would help; nothing where they can be had.
     pub fn missing(&self) -> Vec<String> {
-        let shown = sanitise(&self.tracefs.to_string_lossy());
+        let shown = SafeText::from_path(&self.tracefs);
         let mounted = statfs(&self.tracefs).is_ok_and(|system| system.f_type as u64 == TRACEFS);
         let data = self.tracefs.join(FILE);
         let mut missing = Vec::new();
@@ -88,7 +88,7 @@ impl Kernel {
 #[derive(Debug, Error)]
 pub enum UserEventsError {
     /// It cannot be opened.
-    #[error("{} cannot be opened: {reason}", sanitise(&.path.to_string_lossy()))]
+    #[error("{} cannot be opened: {reason}", SafeText::from_path(.path))]
     Io {
         /// The file.
         path: PathBuf,
@@ -96,7 +96,7 @@ pub enum UserEventsError {
         reason: io::Error,
     },
     /// It is something else.
-    #[error("{} is not the kernel's user_events_data, and is handed to no runtime", sanitise(&.0.to_string_lossy()))]
+    #[error("{} is not the kernel's user_events_data, and is handed to no runtime", SafeText::from_path(.0))]
     AnotherFile(PathBuf),
 }
 

@@ -11,7 +11,7 @@ use super::event::{Header, block_header, flag};
 use super::frame::{Format, Frame, frame, prologue};
 use super::{BlockKind, Limits, ThreadId};
 
-/// Kinds of events, threads and gaps in a block that are told apart. Blocks with more are decoded.
+/// Kinds of events, threads and gaps in a block that are distinguished. Blocks with more are decoded.
 const MOST: usize = 255;
 /// Places that are found without a search, as long as keys differ in the low bits.
 const NEAR: usize = 64;

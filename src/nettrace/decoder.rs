@@ -30,7 +30,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// For a stream that comes from a process: it has no longer blocks, and whoever sends it may mean harm.
+    /// For a stream that comes from a process: it has no longer blocks, and may be hostile.
     pub const LIVE: Self = Self { block_bytes: 16 << 20, ..Self::FILE };
     /// For a file.
     const FILE: Self =
@@ -137,7 +137,7 @@ impl Decoder {
     /// Takes the next bytes of the stream.
     ///
     /// # Errors
-    /// Says why the stream cannot be read on, also in every call thereafter.
+    /// Returns why the stream cannot be read on, also in every call thereafter.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<(), DecodeError> {
         if let Some(error) = &self.failed {
             return Err(error.clone());
@@ -166,7 +166,7 @@ impl Decoder {
         self.blocks.flush(sink);
     }
 
-    /// Says that no more bytes come. Delivers what events an unfinished block holds, and all that were held back.
+    /// Ends the stream. Delivers what events an unfinished block holds, and all that were held back.
     pub fn finish(&mut self, sink: &mut impl Sink) -> Ending {
         let ending = self.end(sink);
         self.blocks.flush(sink);
@@ -190,7 +190,7 @@ impl Decoder {
         {
             self.loose = Some(Repair::of_block(format, self.at, size_at, body.start, size));
         }
-        self.failed = Some(DecodeError::Damaged { at: self.at, what: "it was said to have ended here" });
+        self.failed = Some(DecodeError::Damaged { at: self.at, what: "the stream was marked as ended here" });
         Ending::Truncated { whole_bytes, loose_bytes }
     }
 

@@ -67,7 +67,7 @@ impl<'a> Event<'a> {
         self.header.sequence
     }
 
-    /// The number of its stack, 0 where it has none. Numbers begin anew at a sequence point.
+    /// The number of its stack, 0 where it has none. A sequence point resets the numbers.
     #[inline]
     pub fn stack_id(&self) -> u32 {
         self.header.stack
@@ -124,7 +124,7 @@ pub(super) struct Header {
     pub(super) payload_size: u32,
 }
 
-/// What a compressed header says anew. The names of the format, in the order of its bits.
+/// The fields that a compressed header holds. The names of the format, in the order of its bits.
 pub(super) mod flag {
     pub(in super::super) const METADATA: u8 = 0x01;
     pub(in super::super) const SEQUENCE: u8 = 0x02;
@@ -138,7 +138,7 @@ pub(super) mod flag {
 }
 
 impl Header {
-    /// Reads the next event of a block with compressed headers: which fields are said anew, and the payload. `None` where the bytes end or make
+    /// Reads the next event of a block with compressed headers: the fields that it holds, and the payload. `None` where the bytes end or make
     /// no sense; the reader then stands somewhere inside the event.
     #[inline(always)]
     pub(super) fn read_compressed<'a, const V6: bool>(&mut self, reader: &mut Reader<'a>) -> Option<(u8, &'a [u8])> {

@@ -32,7 +32,7 @@ pub(super) enum Frame {
         kind: BlockKind,
         /// The object's version (V4).
         version: u32,
-        /// Where its size is told.
+        /// Where its size is reported.
         size_at: usize,
         /// Its content.
         body: Range<usize>,
@@ -109,7 +109,7 @@ fn v4(reader: &mut Reader<'_>, at: u64) -> Result<Frame, Stop> {
     if reader.rest().first() == Some(&NULL_REFERENCE) {
         return Ok(Frame::End { size: 1 });
     }
-    // Each of the three bytes is looked at as soon as it is there, so that nonsense is told at its first byte.
+    // Each of the three bytes is looked at as soon as it is there, so that nonsense is reported at its first byte.
     for expected in [BEGIN_PRIVATE_OBJECT, BEGIN_PRIVATE_OBJECT, NULL_REFERENCE] {
         let mut ahead = *reader;
         if ahead.u8()? != expected {

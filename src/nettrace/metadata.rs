@@ -36,7 +36,7 @@ pub struct Metadata {
     pub version: u32,
     /// Level, 0 (always) to 5 (verbose).
     pub level: u32,
-    /// Opcode, where it is told.
+    /// Opcode, where it is known.
     pub opcode: Option<u8>,
     /// What the payload holds; empty for native runtime events.
     pub fields: Vec<Field>,
@@ -117,7 +117,7 @@ impl Table {
         self.ordered[index as usize]
     }
 
-    /// Says that events of the newest record are.
+    /// Marks events of the newest record as such.
     pub(super) fn set_ordered(&mut self) {
         if let Some(ordered) = self.ordered.last_mut() {
             *ordered = true;

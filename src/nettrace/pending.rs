@@ -1,7 +1,7 @@
 //! Events in the order of time.
 //!
 //! A runtime writes the events of one thread and then those of the next, ten times a second: across threads a stream is out of order by about as
-//! much. The stream itself tells how far it can be put in order. A sequence point has everything older before it and everything newer behind it. An
+//! much. How far it can be put in order follows from the stream itself. A sequence point has everything older before it and everything newer behind it. An
 //! event that is marked as sorted has nothing older behind it. Where a stream has neither for long, the older half of what is held back is handed over
 //! once there are [`HELD`] bytes of it, so that memory is bounded; what is older and comes later is then out of order.
 
@@ -162,7 +162,7 @@ impl Pending {
         self.note(event.timestamp());
     }
 
-    /// Holds a loss back: it is told before what comes behind it.
+    /// Holds a loss back: it is reported before what comes behind it.
     pub(super) fn loss(&mut self, loss: Loss) {
         self.held.loss(loss);
         self.note(loss.timestamp);
@@ -177,7 +177,7 @@ impl Pending {
         self.added += 1;
     }
 
-    /// Says that no event to come is older than this.
+    /// Sets the time that no event to come is older than.
     #[inline]
     pub(super) fn is_safe(&mut self, timestamp: i64) {
         self.safe = self.safe.max(timestamp);

@@ -1,7 +1,7 @@
 //! The newest part of a stream, for a recording that is kept only when something has happened.
 //!
 //! Blocks of a stream cannot simply be cut off at its front: later ones refer to the stacks and kinds of events in them, and readers would take
-//! the numbers of the events that are gone for losses. So events are written anew, by the encoder, into segments that can each be read alone;
+//! the numbers of the events that are gone for losses. So the encoder writes events again, into segments that can each be read alone;
 //! the oldest go as new ones come. Where those are kept that are closed is for others to say ([`SegmentStore`]); only the open one is here.
 //! [`Recent::pieces`] makes one stream of those that are left.
 
@@ -230,7 +230,7 @@ impl Iterator for Pieces {
             self.trouble.get_or_insert(words);
             Vec::new()
         });
-        // Each segment counts its kinds of events anew.
+        // Each segment numbers its kinds of events from 1.
         writer.ids.clear();
         let mut decoder = Decoder::new(Limits { metadata_bytes: usize::MAX, ..Limits::default() });
         // A segment is this program's own writing: it can be read. Where it cannot, what is whole of it counts. The decoder is the one that reads files.
@@ -241,7 +241,7 @@ impl Iterator for Pieces {
     }
 }
 
-/// Writes events anew.
+/// Writes events again.
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) encoder: Encoder,

@@ -3,7 +3,7 @@
 /// Most blocks of rows whose numbers leave gaps between them. Runtimes leave none.
 const RUN_LIMIT: usize = 4096;
 
-/// Numbered rows of bytes. Numbers go up; a block of rows whose numbers do not begins the table anew.
+/// Numbered rows of bytes. Numbers go up; a block of rows whose numbers do not resets the table.
 #[derive(Debug)]
 pub(super) struct Rows {
     bytes: Vec<u8>,
@@ -128,8 +128,8 @@ mod tests {
             [None, Some(&b"one"[..]), Some(b""), Some(b"three"), None, None, None]
         );
         assert_eq!(rows.get(u32::MAX), Some(&b"last"[..]));
-        assert!(add(&mut rows, 2, &[b"anew"]));
-        assert_eq!([1, 2, 3, u32::MAX].map(|id| rows.get(id)), [None, Some(&b"anew"[..]), None, None]);
+        assert!(add(&mut rows, 2, &[b"again"]));
+        assert_eq!([1, 2, 3, u32::MAX].map(|id| rows.get(id)), [None, Some(&b"again"[..]), None, None]);
         rows.clear();
         assert_eq!(rows.get(2), None);
     }

@@ -22,7 +22,7 @@ const DENSE: u64 = 1024;
 pub struct ThreadId {
     /// Process id; 0 for the process that the whole stream is of.
     pub process: u32,
-    /// Thread id of the operating system, in its own pid namespace; 0 where it is not told.
+    /// Thread id of the operating system, in its own pid namespace; 0 where it is not known.
     pub thread: u64,
     /// How many threads of these ids ended before it, as far as the stream says: ids are used again.
     pub life: u32,
@@ -32,7 +32,7 @@ impl ThreadId {
     /// What stands for all threads that a stream refers to without having described them (V6).
     pub const UNKNOWN: Self = Self { process: 0, thread: 0, life: u32::MAX };
 
-    /// What stands for threads that are not told apart.
+    /// What stands for threads that are not distinguished.
     pub const OTHERS: Self = Self { thread: u64::MAX, ..Self::UNKNOWN };
 
     /// The thread of that number in the process that the stream is of.
@@ -68,7 +68,7 @@ impl fmt::Display for ThreadId {
 pub struct Thread {
     /// Which one.
     pub id: ThreadId,
-    /// Its name, empty where it is not told; not sanitised.
+    /// Its name, empty where it is not known; not sanitised.
     pub name: String,
 }
 
@@ -219,7 +219,7 @@ mod tests {
         let row = |index, process, thread| Row { index, process: Some(process), thread: Some(thread), name: String::new() };
         let id = |process, thread, life| ThreadId { process, thread, life };
         assert_eq!(threads.add(&row(1, 7, 70), 0), Added::As(id(7, 70, 0)));
-        assert_eq!(threads.add(&row(1, 7, 70), 0), Added::As(id(7, 70, 0)), "told twice");
+        assert_eq!(threads.add(&row(1, 7, 70), 0), Added::As(id(7, 70, 0)), "reported twice");
         assert_eq!(threads.add(&row(2, 9, 70), 9), Added::As(id(0, 70, 0)), "the stream's own process");
         threads.clear();
         assert_eq!(threads.add(&row(1, 8, 80), 0), Added::As(id(8, 80, 0)));

@@ -1,4 +1,4 @@
-//! The producer's port: what a data source says and is told.
+//! The producer's port: what a data source sends and receives.
 //!
 //! Source: the specification "Tracing API and ABI", and `protos/perfetto/ipc/producer_port.proto`, `common/commit_data_request.proto`,
 //! `common/data_source_descriptor.proto`, `config/data_source_config.proto`. Configurations are passed on as they came: what this program does not know
@@ -44,7 +44,7 @@ impl Method for ProducerMethod {
     }
 }
 
-/// The argument of `InitializeConnection`: who connects, and which memory would suit.
+/// The argument of `InitializeConnection`: the producer, and the memory that it would like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Initialize {
     /// Shown by `perfetto --query`; configurations may name it.
@@ -96,7 +96,7 @@ impl Initialized {
     }
 }
 
-/// A data source as it is registered. It reports when it has started and stopped, and describes everything again when it is told to.
+/// A data source as it is registered. It reports when it has started and stopped, and describes everything again when it is asked to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataSource {
     /// What configurations call it.
@@ -159,7 +159,7 @@ impl Configuration {
     }
 }
 
-/// What a service tells a producer to do: the replies to `GetAsyncCommand`.
+/// What a service has a producer do: the replies to `GetAsyncCommand`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Map the memory whose file comes with it.

@@ -67,14 +67,10 @@ impl<'a> Message<'a> {
         if size < 0x80 {
             self.0[at] = size as u8;
         } else {
-            let (mut length, mut left, mut count) = ([0; 10], size, 0);
-            while left >= 0x80 {
-                length[count] = left as u8 | 0x80;
-                left >>= 7;
-                count += 1;
-            }
-            length[count] = left as u8;
-            self.0.splice(at..=at, length.into_iter().take(count + 1));
+            self.varint(size as u64);
+            let count = self.0.len() - size - at - 1;
+            self.0[at..].rotate_right(count);
+            self.0.remove(at + count);
         }
     }
 

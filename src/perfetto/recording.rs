@@ -83,7 +83,7 @@ pub fn disabled(reply: &[u8]) -> Result<Option<String>, Malformed> {
 #[derive(Debug, Default)]
 pub struct Packets {
     open: Vec<u8>,
-    /// Whether a packet had events of the kernel.
+    /// Whether a packet had events of the kernel since this was last cleared.
     pub has_kernel_events: bool,
     /// Whether the kernel overwrote events before they were read.
     pub lost_kernel_events: bool,
@@ -234,7 +234,7 @@ mod tests {
             .collect();
         let expected = [(FTRACE, 0), (PROCESS_STATS, 0), ("dotnet.1", 1)].map(|(name, buffer)| (name.to_owned(), buffer));
         assert_eq!(sources, expected);
-        assert_eq!(of(3).count() + of(8).count(), 0, "it ends when it is told to, and comes over the socket");
+        assert_eq!(of(3).count() + of(8).count(), 0, "it ends when it is asked to, and comes over the socket");
     }
 
     #[test]

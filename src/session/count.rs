@@ -79,7 +79,7 @@ impl Sink for Side {
 }
 
 impl Side {
-    /// Tells what there is to tell.
+    /// Gives what is due.
     fn look(&self) {
         let progress = &self.progress;
         if self.watch.has_come() {

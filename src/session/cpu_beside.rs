@@ -17,20 +17,41 @@ pub(super) fn cpu_file(recording: &Path) -> PathBuf {
     whole.as_deref().unwrap_or(recording).with_extension("cpu.nettrace")
 }
 
+/// The file of the samples beside a recording.
+#[derive(Debug)]
+pub(super) struct CpuBeside {
+    pub(super) path: PathBuf,
+    pub(super) recorded: Recorded,
+    /// How much later than its own start the recording starts, nanoseconds.
+    later_ns: i64,
+}
+
+impl CpuBeside {
+    /// `None` where there is no such file of the same time.
+    pub(super) fn open(recording: &Path, header: &TraceHeader) -> Option<Self> {
+        let path = cpu_file(recording);
+        if path == recording || header.ticks_per_second != 1_000_000_000 {
+            return None;
+        }
+        let mut recorded = Recorded::open(&path).ok()?;
+        let own = recorded.header().ok()?;
+        // Both are on the clock CLOCK_MONOTONIC.
+        let later_ns = header.sync_ticks.checked_sub(own.sync_ticks).filter(|later| later.unsigned_abs() < APART_NS)?;
+        Some(Self { path, recorded, later_ns })
+    }
+
+    /// A part of the recording, nanoseconds since its start, as a part of this file.
+    pub(super) fn window(&self, part: &RangeInclusive<i64>) -> RangeInclusive<i64> {
+        part.start().saturating_add(self.later_ns)..=part.end().saturating_add(self.later_ns)
+    }
+}
+
 /// The samples beside a recording, of a part of it where one is given; `None` where there are none of the same process and time.
 pub fn cpu_beside(recording: &Path, header: &TraceHeader, span: Option<Span>) -> Option<Profile> {
-    let path = cpu_file(recording);
-    if path == recording || header.ticks_per_second != 1_000_000_000 {
-        return None;
-    }
-    let mut recorded = Recorded::open(&path).ok()?;
-    let own = recorded.read_while(&mut super::read::Nothing, |_| false).ok()?.header;
-    recorded.rewind().ok()?;
-    // Both are on the clock CLOCK_MONOTONIC.
-    let later = header.sync_ticks.checked_sub(own.sync_ticks).filter(|later| later.unsigned_abs() < APART_NS)?;
-    let window = span.map_or(i64::MIN..=i64::MAX, |(from, to)| RangeInclusive::new(from.saturating_add(later), to.saturating_add(later)));
-    let mut sampled = SampledMethods::within(window);
-    recorded.read(&mut sampled).ok()?;
+    let mut beside = CpuBeside::open(recording, header)?;
+    let (from, to) = span.unwrap_or((i64::MIN, i64::MAX));
+    let mut sampled = SampledMethods::within(beside.window(&(from..=to)));
+    beside.recorded.read(&mut sampled).ok()?;
     sampled.cpu()
 }
 

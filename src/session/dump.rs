@@ -7,7 +7,7 @@ use thiserror::Error;
 use tokio::time::{Instant, sleep};
 
 use crate::ipc::{DumpRequest, Hresult};
-use crate::model::{Process, seen_here};
+use crate::model::{Process, SafeText, seen_here};
 use crate::net::client::Client;
 use crate::net::{ExchangeError, untraceable};
 
@@ -52,7 +52,7 @@ pub enum DumpError {
 
 /// The target's own words behind the error, and ours.
 fn tail(error: &ExchangeError, advice: Option<&str>) -> String {
-    error.details().iter().map(String::as_str).chain(advice).map(|line| format!("\n  {line}")).collect()
+    error.details().iter().map(SafeText::as_str).chain(advice).map(|line| format!("\n  {line}")).collect()
 }
 
 /// What may have forbidden a dump.
@@ -62,8 +62,8 @@ fn advice(error: &ExchangeError, pid: u32) -> Option<&'static str> {
 
 /// Whether the dump program's words are those of one that may not trace: it reads the memory first, then stops the threads. 3.1's words do not
 /// reach us.
-fn may_be_forbidden(details: &[String]) -> bool {
-    let forbidden = |line: &String| line.contains("ptrace(") || line.contains("/mem) FAILED");
+fn may_be_forbidden(details: &[SafeText]) -> bool {
+    let forbidden = |line: &SafeText| line.contains("ptrace(") || line.contains("/mem) FAILED");
     details.is_empty() || details.iter().any(forbidden)
 }
 
@@ -116,7 +116,7 @@ fn advice_on_stall(process: &Process, writer: Option<u32>) -> String {
     let (name, pid) = (&process.name, process.key.pid);
     let advice = writer.map_or_else(String::new, |writer| {
         format!(
-            ": process {writer}, which writes it, may still be reading the memory, or be stuck; `kill -9 {writer}; kill -CONT {pid}` ends it, and {name} goes on"
+            ": process {writer}, which writes it, may still be reading the memory, or be stuck; `kill -9 {writer}; kill -CONT {pid}` ends it, and {name} continues"
         )
     });
     format!("no part of the dump of {name} has been written for {} s{advice}", STALL.as_secs())
@@ -144,7 +144,7 @@ mod tests {
             (Some("[createdump] Only full dumps are supported by single file apps."), false),
             (Some("[createdump] Could not create output file '/d/a.dmp': No space left on device (28)"), false),
         ] {
-            let details: Vec<String> = said.into_iter().map(str::to_owned).collect();
+            let details: Vec<SafeText> = said.into_iter().map(SafeText::new).collect();
             assert_eq!(may_be_forbidden(&details), forbidden, "{said:?}");
         }
     }

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use super::cpu_beside::CpuBeside;
 use super::output::{OutputError, OutputFile};
 use super::recorded::{Pass, ReadError, Recorded};
-use crate::export::{Export, Options, Overview};
+use crate::export::{Export, Options, Overview, Part};
+use crate::model::TraceFormat;
 
 /// How far apart the starts of the machine may be that two recordings tell, milliseconds: the calendar is adjusted now and then.
 const SAME_START_MS: u64 = 1000;
@@ -51,8 +53,8 @@ pub enum ExportError {
     Scratch(io::Error),
 }
 
-/// Is told how many bytes were read, and says whether to go on.
-pub type GoOn<'a> = &'a mut dyn FnMut(u64) -> bool;
+/// Gets how many bytes were read, of how many that are to be read, and says whether to go on.
+pub type GoOn<'a> = &'a mut dyn FnMut(u64, u64) -> bool;
 
 /// Where an export goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,16 +65,27 @@ pub enum Destination {
     Stdout,
 }
 
-/// Exports recorded files into one, in memory that does not depend on their size, as long as `go_on` says so, which is told how many bytes were read: each
-/// recording is read twice. Gives what there is to say of each recording.
+/// Exports recorded files, and the CPU samples beside them, into one, in memory that does not depend on their size, as long as `go_on` says so: each file is
+/// read twice. Gives the files that were read and what there is to say of each.
 ///
 /// # Errors
 /// See [`ExportError`].
-pub fn export(paths: &[PathBuf], options: &Options, destination: &Destination, go_on: GoOn<'_>) -> Result<Vec<Pass>, ExportError> {
-    let mut recordings = Vec::new();
+pub fn export(
+    paths: &[PathBuf],
+    options: &Options,
+    destination: &Destination,
+    go_on: GoOn<'_>,
+) -> Result<Vec<(PathBuf, Pass)>, ExportError> {
+    let mut sources = Vec::new();
     for path in paths {
+        sources.extend(Source::find(path, paths, options)?);
+    }
+    let total = sources.iter().map(|source| 2 * source.recorded.size()).sum();
+    let go_on: &mut dyn FnMut(u64) -> bool = &mut |bytes| go_on(bytes, total);
+    let mut recordings = Vec::new();
+    for source in sources {
         let before = recordings.iter().map(|recording: &Recording| recording.bytes).sum();
-        recordings.push(Recording::read(path, before, go_on)?);
+        recordings.push(source.read(before, go_on)?);
     }
     one_clock(&recordings)?;
     match destination {
@@ -101,30 +114,59 @@ pub fn export(paths: &[PathBuf], options: &Options, destination: &Destination, g
     }
 }
 
-/// A recording after the first pass.
-struct Recording {
+/// A file that is exported, and which part of it.
+struct Source {
     path: PathBuf,
     recorded: Recorded,
+    part: Part,
+}
+
+/// A file after the first pass.
+struct Recording {
+    source: Source,
     overview: Overview,
     bytes: u64,
 }
 
-impl Recording {
-    fn read(path: &Path, before: u64, go_on: GoOn<'_>) -> Result<Self, ExportError> {
-        let mut recorded = Recorded::open(path)?;
+impl Source {
+    /// A recording, and the CPU samples beside it where there are any that are not exported already. A format that has nothing but samples is made of these
+    /// alone: they are more exact than those of the runtime, and each would be counted twice.
+    fn find(path: &Path, paths: &[PathBuf], options: &Options) -> Result<Vec<Self>, ReadError> {
+        let part = options.part.clone();
+        let mut main = Self { path: path.to_owned(), recorded: Recorded::open(path)?, part };
+        let has_events = match options.format {
+            TraceFormat::Perfetto => true,
+            TraceFormat::Speedscope | TraceFormat::Folded | TraceFormat::Pprof => false,
+            TraceFormat::Chromium | TraceFormat::Csv => return Ok(vec![main]),
+        };
+        let is_listed = |file: &Path| paths.iter().any(|path| same_file(path, file));
+        let header = main.recorded.header()?;
+        let Some(beside) = CpuBeside::open(path, &header).filter(|beside| !is_listed(&beside.path)) else { return Ok(vec![main]) };
+        let part = Part { window: beside.window(&main.part.window), ..main.part.clone() };
+        let samples = Self { path: beside.path, recorded: beside.recorded, part };
+        Ok(if has_events { vec![main, samples] } else { vec![samples] })
+    }
+
+    /// The first pass.
+    fn read(mut self, before: u64, go_on: &mut dyn FnMut(u64) -> bool) -> Result<Recording, ExportError> {
         let mut overview = Overview::default();
         let mut is_wanted = true;
-        let mut told = |bytes| {
+        let mut reported = |bytes| {
             is_wanted = go_on(before + bytes);
             is_wanted
         };
-        let bytes = recorded.read_while(&mut overview, &mut told)?.bytes;
+        let bytes = self.recorded.read_while(&mut overview, &mut reported)?.bytes;
         if !is_wanted {
             return Err(ExportError::GivenUp);
         }
-        recorded.rewind()?;
-        Ok(Self { path: path.to_owned(), recorded, overview, bytes })
+        self.recorded.rewind()?;
+        Ok(Recording { source: self, overview, bytes })
     }
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| path.canonicalize().ok();
+    one == other || place(one).is_some_and(|one| place(other) == Some(one))
 }
 
 /// The clock of a recording counts from the start of the machine: recordings from before and after a restart have no time in common.
@@ -140,7 +182,7 @@ fn one_clock(recordings: &[Recording]) -> Result<(), ExportError> {
         _ => false,
     });
     match other {
-        Some(other) => Err(ExportError::OtherStart { first: first.path.clone(), other: other.path.clone() }),
+        Some(other) => Err(ExportError::OtherStart { first: first.source.path.clone(), other: other.source.path.clone() }),
         None => Ok(()),
     }
 }
@@ -150,13 +192,13 @@ fn write(
     recordings: Vec<Recording>,
     options: &Options,
     out: &mut dyn Write,
-    go_on: GoOn<'_>,
-) -> Result<io::Result<Vec<Pass>>, ExportError> {
+    go_on: &mut dyn FnMut(u64) -> bool,
+) -> Result<io::Result<Vec<(PathBuf, Pass)>>, ExportError> {
     let mut passes = Vec::new();
     let mut before: u64 = recordings.iter().map(|recording| recording.bytes).sum();
-    for (number, Recording { mut recorded, overview, bytes, .. }) in (0..).zip(recordings) {
+    for (number, Recording { source: Source { path, mut recorded, part }, overview, bytes }) in (0..).zip(recordings) {
         let scratch = tempfile::tempfile().map_err(ExportError::Scratch)?;
-        let options = Options { number, ..options.clone() };
+        let options = Options { number, part, ..options.clone() };
         let failed = Cell::new(false);
         let out = Watched { out: &mut *out, failed: &failed };
         let mut export = match Export::new(options, overview, Box::new(out), Box::new(scratch)) {
@@ -165,11 +207,11 @@ fn write(
         };
         // Once nothing more can be written there is nothing to read for.
         let mut is_wanted = true;
-        let told = |bytes| {
+        let reported = |bytes| {
             is_wanted = go_on(before + bytes);
             is_wanted && !failed.get()
         };
-        let pass = recorded.read_while(&mut export, told)?;
+        let pass = recorded.read_while(&mut export, reported)?;
         if !is_wanted {
             return Err(ExportError::GivenUp);
         }
@@ -177,7 +219,7 @@ fn write(
         if let Err(error) = export.finish() {
             return Ok(Err(error));
         }
-        passes.push(pass);
+        passes.push((path, pass));
     }
     Ok(Ok(passes))
 }
@@ -211,8 +253,8 @@ impl Write for Watched<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::export::Part;
-    use crate::model::TraceFormat;
+    use crate::export::CpuTrace;
+    use crate::nettrace::{CollectorHeader, Encoder, TraceHeader, UtcTime};
 
     struct Full;
 
@@ -246,13 +288,14 @@ mod tests {
         let size = path.metadata().unwrap().len();
         for format in [TraceFormat::Perfetto, TraceFormat::Csv, TraceFormat::Chromium] {
             let mut bytes = 0;
-            let mut told = |now| {
+            let mut reported = |now| {
                 bytes = now;
                 true
             };
-            let recording = Recording::read(&path, 0, &mut told).unwrap();
+            let [source] = <[_; 1]>::try_from(Source::find(&path, &[], &options(format)).unwrap()).ok().unwrap();
+            let recording = source.read(0, &mut reported).unwrap();
             let mut out = BufWriter::with_capacity(4096, Full);
-            let written = write(vec![recording], &options(format), &mut out, &mut told).unwrap();
+            let written = write(vec![recording], &options(format), &mut out, &mut reported).unwrap();
             assert_eq!(written.unwrap_err().kind(), io::ErrorKind::StorageFull, "{format:?}");
             // The first pass is whole.
             assert!(bytes >= size && bytes < size + size / 2, "{format:?}: {bytes} of {size}");
@@ -266,12 +309,76 @@ mod tests {
         let size = path.metadata().unwrap().len();
         for end in [0, size / 2, size + size / 2] {
             let out = folder.path().join("out");
-            let given_up =
-                export(std::slice::from_ref(&path), &options(TraceFormat::Perfetto), &Destination::File(out.clone()), &mut |bytes| {
+            let given_up = export(
+                std::slice::from_ref(&path),
+                &options(TraceFormat::Perfetto),
+                &Destination::File(out.clone()),
+                &mut |bytes, total| {
+                    assert_eq!(total, 2 * size);
                     bytes < end
-                });
+                },
+            );
             assert!(matches!(given_up, Err(ExportError::GivenUp)), "{given_up:?}");
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the recording alone");
         }
+    }
+
+    const STARTED: i64 = 1_000_000_000;
+
+    /// A recording without events, and beside it samples of one function, at 1, 2 and 3 s of the recording, whose file begins so much later.
+    fn with_samples(folder: &Path, later: i64) -> PathBuf {
+        let path = folder.join("a.nettrace");
+        let mut encoder = Encoder::new(TraceHeader { sync_ticks: STARTED, process_id: 42, ..TraceHeader::default() });
+        encoder.end();
+        std::fs::write(&path, encoder.take()).unwrap();
+        let header = CollectorHeader {
+            sync_utc: UtcTime::from_unix_ms(0),
+            sync_ns: STARTED + later,
+            processors: 1,
+            sampling_interval_ns: 1_000_000,
+        };
+        let mut trace = CpuTrace::new(&header, 42, "shop");
+        trace.mapping(0x1000..0x2000, 0, b"/lib/libz.so");
+        (1..=3).for_each(|second| trace.sample(43, STARTED + second * 1_000_000_000, &[], &[0x1010]));
+        let mut bytes = trace.write_until(i64::MAX);
+        trace.function(0x1000, 0x100, "inflate");
+        bytes.extend(trace.finish());
+        std::fs::write(folder.join("a.cpu.nettrace"), bytes).unwrap();
+        path
+    }
+
+    #[test]
+    fn cpu_samples_beside_a_recording_are_exported_with_it() {
+        let read = |paths: &[&Path], options: &Options, out: &Path| {
+            let paths: Vec<_> = paths.iter().map(|path| path.to_path_buf()).collect();
+            let read = export(&paths, options, &Destination::File(out.to_owned()), &mut |_, _| true).unwrap();
+            let bytes = std::fs::read(out).unwrap();
+            std::fs::remove_file(out).unwrap();
+            (read.into_iter().map(|(path, _)| path).collect::<Vec<_>>(), bytes)
+        };
+        for later in [-300_000_000, 0, 300_000_000] {
+            let folder = tempfile::tempdir().unwrap();
+            let (path, out) = (with_samples(folder.path(), later), folder.path().join("out"));
+            let samples = folder.path().join("a.cpu.nettrace");
+            let (files, folded) = read(&[&path], &options(TraceFormat::Folded), &out);
+            assert_eq!((files, String::from_utf8(folded).unwrap().trim()), (vec![samples.clone()], "thread 42/43;inflate 3"), "{later}");
+            // Times are those of the recording.
+            let window = 1_900_000_000..=2_100_000_000;
+            let part = Options { part: Part { window, ..Part::default() }, ..options(TraceFormat::Folded) };
+            assert_eq!(String::from_utf8(read(&[&path], &part, &out).1).unwrap().trim(), "thread 42/43;inflate 1", "{later}");
+            for format in [TraceFormat::Speedscope, TraceFormat::Pprof] {
+                assert_eq!(read(&[&path], &options(format), &out).0, std::slice::from_ref(&samples), "{format:?}");
+            }
+            let perfetto = options(TraceFormat::Perfetto);
+            let (files, trace) = read(&[&path], &perfetto, &out);
+            assert_eq!(files, [path.clone(), samples.clone()]);
+            // Once, where they are named as well.
+            assert_eq!(read(&[&path, &folder.path().join("./a.cpu.nettrace")], &perfetto, &out).1, trace);
+            assert_eq!(read(&[&path], &options(TraceFormat::Csv), &out).0, [path]);
+        }
+        // Those of another recording stay out.
+        let folder = tempfile::tempdir().unwrap();
+        let path = with_samples(folder.path(), 61_000_000_000);
+        assert_eq!(read(&[&path], &options(TraceFormat::Perfetto), &folder.path().join("out")).0, [path]);
     }
 }

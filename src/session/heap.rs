@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::listener::Listener;
 use super::plan::StartError;
 use super::trace_session::{Cut, StopLimit, Unfinished};
-use crate::analysis::{HeapSnapshot, Live};
+use crate::analysis::{HeapSnapshot, Live, Retention};
 use crate::clr::RUNTIME;
 use crate::export::HeapGraph;
 use crate::ipc::{BufferMb, BufferMode, Invalid, Level, Provider, Rundown, RuntimeVersion, SessionConfig};
@@ -40,6 +40,14 @@ pub struct HeapWalk {
     pub ended: Result<(), Unfinished>,
 }
 
+impl HeapWalk {
+    /// What keeps the objects of each type alive, and what they keep alive, in the order of [`HeapSnapshot::types`]. It takes seconds for millions of
+    /// objects. `None` without a graph, for one that is not whole, and for one that is too large.
+    pub fn retention(&self) -> Option<Retention> {
+        self.heap.is_whole().then(|| self.graph.retention(&self.heap.types))?
+    }
+}
+
 /// Why there is no heap.
 #[derive(Debug, Error)]
 pub enum HeapError {
@@ -55,9 +63,13 @@ pub enum HeapError {
     /// The runtime reported nothing.
     #[error("no object was reported within {} s", .0.as_secs())]
     Nothing(Duration),
+    /// It was not to go on.
+    #[error("the heap walk was canceled")]
+    Canceled,
 }
 
-/// Walks the heap of a runtime of this version until the walk is over, or no event arrives for so long. `progress` gets the objects and bytes so far.
+/// Walks the heap of a runtime of this version until the walk is over, or no event arrives for so long. `go_on` gets the objects and bytes so far,
+/// ten times a second, and says whether the walk is to go on; the session of one that is canceled is stopped all the same.
 ///
 /// # Errors
 /// [`HeapError`].
@@ -66,7 +78,7 @@ pub async fn walk_heap(
     version: Option<&RuntimeVersion>,
     with_graph: bool,
     silence: Duration,
-    progress: impl FnMut(u64, u64),
+    go_on: impl FnMut(u64, u64) -> bool,
 ) -> Result<HeapWalk, HeapError> {
     forget_types(&client).await?;
     // What is on a heap was in memory: more than that is not believed. An object takes 24 bytes at least, 32 of the walk and 20 of the graph; a
@@ -76,8 +88,9 @@ pub async fn walk_heap(
     let config = session(version.map_or(0, RuntimeVersion::major))?;
     let sink = (Live::default(), HeapGraph::new(if with_graph { room } else { 0 }));
     let mut listener = Listener::start(client, &config, sink, most).await?;
-    let heap = follow(&listener, silence, progress).await;
+    let followed = follow(&listener, silence, go_on).await;
     let ended = listener.stop(STOP).await;
+    let heap = followed?;
     let (live, graph) = listener.take();
     // Figures of what was lost may have come last.
     match (live.heap().or(heap), ended) {
@@ -112,23 +125,28 @@ async fn forget_types(client: &Client) -> Result<(), HeapError> {
 }
 
 /// Waits until the walk is over, or nothing more comes.
-async fn follow(listener: &Listener<(Live, HeapGraph)>, silence: Duration, mut publish: impl FnMut(u64, u64)) -> Option<HeapSnapshot> {
+async fn follow(
+    listener: &Listener<(Live, HeapGraph)>,
+    silence: Duration,
+    mut go_on: impl FnMut(u64, u64) -> bool,
+) -> Result<Option<HeapSnapshot>, HeapError> {
     let began = Instant::now();
     let (mut before, mut at) = (None, began);
     loop {
         sleep(POLL).await;
         let (over, progress) = (listener.is_over(), listener.look(|(live, _)| live.heap_progress()));
+        let (objects, bytes) = progress.unwrap_or_default();
+        if !go_on(objects, bytes) {
+            return Err(HeapError::Canceled);
+        }
         if progress != before && !over && began.elapsed() < LONGEST {
             (before, at) = (progress, Instant::now());
-            if let Some((objects, bytes)) = progress {
-                publish(objects, bytes);
-            }
             continue;
         }
         // Only a quiet stream is checked for its end: that takes all types.
         let heap = progress.and_then(|_| listener.look(|(live, _)| live.heap()));
         if over || at.elapsed() > silence || heap.as_ref().is_some_and(|heap| heap.is_finished) {
-            return heap;
+            return Ok(heap);
         }
     }
 }

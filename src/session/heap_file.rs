@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use thiserror::Error;
 
 use super::output::{OutputError, OutputFile};
-use crate::analysis::{HeapProblem, HeapSnapshot};
+use crate::analysis::HeapSnapshot;
 use crate::export::{Facts, GraphError, HeapGraph};
 use crate::model::Process;
 
@@ -54,8 +54,7 @@ impl HeapFile {
     /// # Errors
     /// [`HeapFileError`].
     pub fn write(mut self, graph: HeapGraph, heap: &HeapSnapshot, process: &Process) -> Result<Option<PathBuf>, HeapFileError> {
-        // Objects may lack their types: that leaves them without a name.
-        if !heap.is_finished || !heap.problems.iter().all(|problem| matches!(problem, HeapProblem::TypesUnknown(_))) {
+        if !heap.is_whole() {
             return Err(HeapFileError::Incomplete);
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

@@ -4,6 +4,10 @@
 //! wait (seen on 9: a variable that is set while the runtime is suspended is its children's). It runs in a process group of its own, so
 //! that the Ctrl-C that stops a recording reaches the program only after its last events were taken in.
 
+mod others;
+#[cfg(test)]
+mod tests;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -13,7 +17,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use foldhash::HashSet;
 use tempfile::TempDir;
 use thiserror::Error;
 use tokio::process::{Child, Command};
@@ -21,15 +24,18 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
+pub(super) use others::resume_others;
+use others::{VARIABLE, ports};
+
 use super::{no_port, orphans};
-use crate::ipc::{self, EnvironmentName, EnvironmentValue};
-use crate::model::{ProcessKey, SafeText, sanitise};
+use crate::ipc;
+use crate::model::{ProcessKey, SafeText};
 use crate::net::ExchangeError;
 use crate::net::child;
 use crate::net::client::Client;
 use crate::net::discovery::Sources;
 use crate::net::port::{ConnectedRuntime, Port, PortError};
-use crate::net::stream::{address_in, port_name};
+use crate::net::stream::address_in;
 
 /// After this time without a runtime that connects there is probably none in the program.
 pub const USUAL_START: Duration = Duration::from_secs(10);
@@ -37,8 +43,6 @@ pub const USUAL_START: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(5);
 /// A folder whose path is longer may leave no room for a socket's name.
 const LONGEST_FOLDER: usize = 60;
-/// The variable that names ports to connect to.
-const VARIABLE: &str = "DOTNET_DiagnosticPorts";
 /// The port's socket in its folder.
 pub(super) const PORT: &str = "port";
 
@@ -82,7 +86,7 @@ pub enum LaunchError {
     #[error(transparent)]
     Port(#[from] PortError),
     /// The program.
-    #[error("{} cannot be started: {reason}", sanitise(&.program.to_string_lossy()))]
+    #[error("{} cannot be started: {reason}", SafeText::from_path(.program.as_ref()))]
     Program {
         /// Which.
         program: OsString,
@@ -276,75 +280,6 @@ impl Drop for Launch {
     }
 }
 
-/// Shows the first runtime of the program itself to whoever waits for it, and lets all others go on: all where there is no such program.
-pub(super) async fn resume_others(
-    port: Port,
-    pid: Option<u32>,
-    without_port: impl Future<Output = Option<Launched>>,
-    connected: oneshot::Sender<Launched>,
-    others: Arc<AtomicUsize>,
-) {
-    let (mut connected, mut seen, mut changes) = (Some(connected), HashSet::default(), port.changes());
-    let mut without_port = Some(Box::pin(without_port));
-    let free = free_children(&ports(port.path(), "nosuspend"));
-    loop {
-        for runtime in port.runtimes() {
-            if !seen.insert((runtime.key(), runtime.cookie)) {
-                continue;
-            }
-            let (free, own) = (free.clone(), if Some(runtime.key().pid) == pid { connected.take() } else { None });
-            if own.is_some() {
-                // It may have a connection to the same runtime, which answers no other client until that is closed.
-                without_port = None;
-            }
-            if own.is_none() {
-                others.fetch_add(1, Ordering::Relaxed);
-            }
-            tokio::spawn(async move {
-                // .NET 5 cannot do this: what it starts is let go on here. One that has ended needs neither this nor a resume.
-                if let Some(free) = free {
-                    let _ = runtime.client.run(&free).await;
-                }
-                match own {
-                    // A caller that has gone is about to end the program.
-                    Some(connected) => drop(connected.send(Launched::waiting(runtime))),
-                    None => drop(runtime.client.run(&ipc::Command::ResumeRuntime).await),
-                }
-            });
-        }
-        tokio::select! {
-            changed = changes.changed() => if changed.is_err() {
-                return;
-            },
-            Some(found) = async { Some(without_port.as_mut()?.await) } => {
-                without_port = None;
-                if let Some(launched) = found
-                    && let Some(connected) = connected.take()
-                {
-                    drop(connected.send(launched));
-                }
-            }
-        }
-    }
-}
-
-/// Has a runtime start others that connect to `ports` and do not wait: no process need be there to resume them.
-fn free_children(ports: &OsStr) -> Option<ipc::Command> {
-    let (name, value) = (EnvironmentName::new(VARIABLE).ok()?, EnvironmentValue::new(ports.to_str()?).ok()?);
-    Some(ipc::Command::SetEnvironmentVariable { name, value: Some(value) })
-}
-
-/// Our port, and behind it those that were asked for already.
-fn ports(ours: &Path, tag: &str) -> OsString {
-    let mut value = port_name(ours).as_os_str().to_owned();
-    value.push(format!(",{tag},connect"));
-    if let Some(others) = std::env::var_os(VARIABLE).filter(|others| !others.is_empty()) {
-        value.push(";");
-        value.push(others);
-    }
-    value
-}
-
 fn short_folder() -> PathBuf {
     let usual = std::env::temp_dir();
     let bytes = usual.as_os_str().as_encoded_bytes();
@@ -362,52 +297,4 @@ fn streams(output: ChildOutput) -> (Stdio, Stdio) {
 
 async fn exited(child: &mut Child) -> u8 {
     child.wait().await.map_or(1, child::exit_code)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shell(script: &str) -> Launch {
-        Launch::start(&["sh".into(), "-c".into(), script.into()], ChildOutput::Discarded, Orphans::Leave).unwrap()
-    }
-
-    #[tokio::test]
-    async fn exit_codes_are_those_of_a_shell() {
-        for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137)] {
-            let mut launch = shell(script);
-            assert!(matches!(launch.next().await, LaunchEvent::Exited(exited) if exited == code), "{script}");
-            assert_eq!(launch.others(), 0, "there is no runtime in it");
-            assert_eq!(launch.end().await, code, "a program that has ended is not ended again");
-        }
-        let error = Launch::start(&["/no/such\u{1b}".into()], ChildOutput::Discarded, Orphans::Leave).unwrap_err().to_string();
-        assert!(error.starts_with("/no/such\u{fffd} cannot be started: No such file"), "{error}");
-    }
-
-    #[tokio::test]
-    async fn a_program_and_what_it_started_are_asked_to_end_and_then_made_to() {
-        let folder = tempfile::tempdir().unwrap();
-        let pids = |file: &str| std::fs::read_to_string(folder.path().join(file)).is_ok_and(|text| text.ends_with('\n'));
-        let ready = async |file: &str| {
-            while !pids(file) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        let mut meek = shell(&format!("sleep 100 & echo $! > {}/meek; wait", folder.path().display()));
-        ready("meek").await;
-        assert_eq!(meek.end().await, 143);
-        let began = Instant::now();
-        let mut deaf = shell(&format!("trap '' TERM; echo > {}/deaf; while :; do sleep 1; done", folder.path().display()));
-        ready("deaf").await;
-        assert_eq!(deaf.end().await, 137);
-        assert!(began.elapsed() >= GRACE);
-    }
-
-    #[test]
-    fn ports_that_were_asked_for_stay() {
-        // Tests share one environment, so that this one only looks at what is put before it.
-        let value = ports(Path::new("/tmp/p"), "suspend");
-        assert!(value.to_str().unwrap().starts_with("/tmp/p,suspend,connect"), "{value:?}");
-        assert!(short_folder().as_os_str().len() <= LONGEST_FOLDER);
-    }
 }

@@ -31,7 +31,7 @@ const MANY: u64 = 20;
 /// What all of it may take.
 const LIMIT: StopLimit = StopLimit { time: Duration::from_secs(20), ..StopLimit::RUNDOWN };
 /// The session wants no events, but runtimes want a provider. None of that name is anywhere.
-const NOBODY: &str = "DnTop-Nobody";
+const UNUSED_PROVIDER: &str = "DnTop-Unused";
 /// The end of a stream of a runtime, bytes.
 const END: i64 = 1;
 /// Room for a rundown: what a runtime cannot send at once it keeps.
@@ -112,7 +112,7 @@ impl Names {
             if abandon {
                 task.abort();
             }
-            // A panic in it is seen by whoever installed the panic hook.
+            // The panic hook reports a panic in it.
             let _ = task.await;
         }
     }
@@ -134,7 +134,7 @@ async fn ask(client: Client) -> Result<Symbols, String> {
 
 /// Opens the session, stops it, and gives the sink back that took in what it sent, and whether that is all.
 async fn rundown<S: Sink + Send + 'static>(client: Client, sink: S) -> Result<(S, Result<(), Unfinished>), String> {
-    let provider = Provider::new(NOBODY, 0, Level::LogAlways).map_err(|error| error.to_string())?;
+    let provider = Provider::new(UNUSED_PROVIDER, 0, Level::LogAlways).map_err(|error| error.to_string())?;
     let buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
     let config = SessionConfig { buffer, ..SessionConfig::new(provider.into()) };
     let mut listener = Listener::start(client, &config, sink, LIMIT.bytes).await.map_err(|error| error.to_string())?;

@@ -11,7 +11,7 @@ use crate::model::{EventRate, RecordingAnalysis};
 pub(super) const PACE: Duration = Duration::from_millis(500);
 /// The pause after a look is this many times what the look took: chunks wait for it.
 const REST: u32 = 25;
-/// What rates of events are told over.
+/// What rates of events are reported over.
 const SPAN: Duration = Duration::from_secs(10);
 
 /// Decides when to look, and remembers what it takes to tell rates.

@@ -201,11 +201,11 @@ mod tests {
         assert!(!elsewhere.exists());
 
         let (output, _file) = OutputFile::create(&path).unwrap();
-        std::fs::write(&path, b"somebody else's").unwrap();
+        std::fs::write(&path, b"another's").unwrap();
         let partial = output.partial().to_owned();
         assert!(matches!(output.keep(), Err(OutputError::Exists(_))));
         assert!(partial.exists());
-        assert_eq!(std::fs::read(&path).unwrap(), b"somebody else's");
+        assert_eq!(std::fs::read(&path).unwrap(), b"another's");
     }
 
     #[test]

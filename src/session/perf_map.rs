@@ -14,17 +14,17 @@ use crate::net::client::Client;
 /// When the runtime does not do it.
 pub async fn perf_map(client: &Client, process: &Process, kind: Option<PerfMapKind>) -> Result<Vec<PathBuf>, ExchangeError> {
     client.run(&kind.map_or(Command::DisablePerfMap, |kind| Command::EnablePerfMap { kind })).await?;
-    // Without its environment the target is taken to have been told nothing.
+    // Without its environment the target is taken to have no such variable.
     let folder = folder(&client.environment().await.unwrap_or_default());
     let files = perf_map_files(process.ns_pid, kind.unwrap_or(PerfMapKind::All)).map(|name| seen_here(process, &folder.join(name)));
     Ok(files.filter(|file| file.is_file()).collect())
 }
 
-/// Where a runtime writes its maps: where it was told to at its start, or `/tmp`, whatever its `TMPDIR` (seen on 9 and 10).
+/// Where a runtime writes its maps: where it was asked to at its start, or `/tmp`, whatever its `TMPDIR` (seen on 9 and 10).
 fn folder(environment: &[Variable]) -> PathBuf {
-    let told = |name: &str| environment.iter().find(|variable| variable.name == name && !variable.value.is_empty());
-    let told = told("DOTNET_PerfMapJitDumpPath").or_else(|| told("COMPlus_PerfMapJitDumpPath"));
-    told.map_or_else(|| "/tmp".into(), |variable| PathBuf::from(&variable.value))
+    let reported = |name: &str| environment.iter().find(|variable| variable.name == name && !variable.value.is_empty());
+    let reported = reported("DOTNET_PerfMapJitDumpPath").or_else(|| reported("COMPlus_PerfMapJitDumpPath"));
+    reported.map_or_else(|| "/tmp".into(), |variable| PathBuf::from(&variable.value))
 }
 
 /// Names of the files; the pid in them is the target's own.

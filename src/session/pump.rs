@@ -86,7 +86,7 @@ impl Pump {
 }
 
 impl Pump {
-    /// Writes what a flight recorder kept. Counts it again: the numbers at the end are those of the file. Says whether the file ends as it should, and
+    /// Writes what a flight recorder kept. Counts it again: the numbers at the end are those of the file. Returns whether the file ends as it should, and
     /// whether all of it is there. What is not stays in the files of its segments.
     fn save(&mut self, recent: Recent, whole: bool, trouble: &mut Trouble) -> (bool, bool) {
         let (mut total, mut saved) = (0, true);

@@ -9,24 +9,13 @@ use super::cpu_beside::cpu_beside;
 use super::recorded::Recorded;
 use crate::analysis::{KernelSamples, Live, SampledMethods};
 use crate::model::{CpuTime, EventRate, FileContents, RecordingAnalysis, SafeText, Span, TraceFile};
-use crate::nettrace::Sink;
-
-/// Takes nothing.
-pub(super) struct Nothing;
-
-impl Sink for Nothing {}
 
 /// The facts at the beginning of a file.
 ///
 /// # Errors
 /// A sentence: there is no such file, or it is no trace.
 pub fn trace_file(path: &Path) -> Result<TraceFile, String> {
-    let mut recorded = Recorded::open(path).map_err(|error| error.to_string())?;
-    // It is in the first chunk.
-    let header = recorded.read_while(&mut Nothing, |_| false).map_err(|error| error.to_string())?.header;
-    let bytes = recorded.rewind().map_err(|error| error.to_string())?.metadata().map_or(0, |facts| facts.len());
-    let started = header.sync_utc.map_or(0, |time| time.unix_ms());
-    Ok(TraceFile { path: path.to_owned(), bytes, process_id: header.process_id, start_unix_ms: u64::try_from(started).unwrap_or(0) })
+    Recorded::open(path).and_then(Recorded::facts).map_err(|error| error.to_string())
 }
 
 /// Reads a file, or what is in a part of it; events outside of that only locate methods. `go_on` gets the number of bytes that were read, and returns

@@ -10,6 +10,8 @@ use thiserror::Error;
 
 use super::pieces::{Piece, Pieces};
 use crate::analysis::{Live, SampledMethods};
+use crate::model::TraceFile;
+use crate::net::files;
 use crate::nettrace::{DecodeError, Decoder, Ending, Limits, Repair, Sink, TraceHeader};
 
 /// What a person can do with a file that does not end as it should.
@@ -19,6 +21,11 @@ const SALVAGE: &str = "`dn-top salvage` makes a whole file of it (`--names` adds
 const ALONE: usize = 8;
 /// Pieces that are read ahead, besides the one that is being read.
 const AHEAD: usize = 2;
+
+/// Takes nothing.
+struct Nothing;
+
+impl Sink for Nothing {}
 
 /// A nettrace file.
 #[derive(Debug)]
@@ -89,7 +96,7 @@ impl Pass {
             Ending::Truncated { whole_bytes, loose_bytes } => {
                 format!("cut off: {loose_bytes} bytes after the last whole block at byte {whole_bytes}")
             }
-            Ending::Broken { error, .. } => format!("{error}; what comes before is counted"),
+            Ending::Broken { error, .. } => format!("{error}; everything before it is counted"),
         };
         Some(if self.repair.is_some() { format!("{words}; {SALVAGE}") } else { words })
     }
@@ -108,6 +115,49 @@ impl Recorded {
         }
     }
 
+    /// Its size in bytes; 0 where that is not known.
+    pub fn size(&self) -> u64 {
+        self.file.metadata().map_or(0, |facts| facts.len())
+    }
+
+    /// What the whole stream has in common. The file stands at its start again.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read) and [`rewind`](Self::rewind).
+    pub fn header(&mut self) -> Result<TraceHeader, ReadError> {
+        // It is in the first piece.
+        let header = self.read_while(&mut Nothing, |_| false)?.header;
+        self.rewind()?;
+        Ok(header)
+    }
+
+    /// Opens a file that no person asked for by its name: a regular one, through no link.
+    ///
+    /// # Errors
+    /// When the system refuses, or it is something else.
+    pub fn open_unasked(path: &Path) -> Result<Self, ReadError> {
+        let opened = files::open(path).and_then(|file| match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(io::ErrorKind::Unsupported.into()),
+        });
+        let path = path.to_owned();
+        match opened {
+            Ok(file) => Ok(Self { path, file }),
+            Err(error) => Err(ReadError::Open { path, error }),
+        }
+    }
+
+    /// What is known of it once its first bytes are read.
+    ///
+    /// # Errors
+    /// Where it is no trace.
+    pub fn facts(mut self) -> Result<TraceFile, ReadError> {
+        let header = self.header()?;
+        let started = header.sync_utc.map_or(0, |time| time.unix_ms());
+        let bytes = self.size();
+        Ok(TraceFile { path: self.path, bytes, process_id: header.process_id, start_unix_ms: u64::try_from(started).unwrap_or(0) })
+    }
+
     /// Gives the sink everything that the file holds, from where it stands.
     ///
     /// # Errors
@@ -116,7 +166,7 @@ impl Recorded {
         self.read_while(sink, |_| true)
     }
 
-    /// The same as long as `go_on`, which is told how many bytes were read, says so.
+    /// The same as long as `go_on`, which gets how many bytes were read, says so.
     ///
     /// # Errors
     /// As [`read`](Self::read).

@@ -22,8 +22,9 @@ use super::threads::Threads;
 use super::trace_session::TraceSession;
 use crate::export::LiveProcess;
 use crate::ipc::{SessionConfig, SessionId};
-use crate::model::{NoCpuTime, Recording, SafeText, sanitise, shown_command_line};
+use crate::model::{NoCpuTime, Recording, SafeText, shown_command_line};
 use crate::net::client::Client;
+use crate::net::log;
 
 /// Whether a recording is to end. Later requests replace earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +79,7 @@ impl Recorder {
             }
         };
 
+        log::note(format_args!("recording of process {} has begun, {}", plan.key.pid, output.partial().display()));
         let (request, requests) = watch::channel(StopRequest::None);
         let mut recording = plan.starting();
         recording.notes.extend(session.losses().iter().map(ToString::to_string));
@@ -134,7 +136,7 @@ impl Recorder {
 
     /// Waits for the end.
     pub async fn finished(self) -> Recording {
-        // The driver's last act is to publish the outcome; a panic in it is seen by whoever installed the panic hook.
+        // The driver's last act is to publish the outcome; the panic hook reports a panic in it.
         let _ = self.task.await;
         self.progress.borrow().clone()
     }
@@ -198,6 +200,12 @@ async fn describe(client: &Client, plan: &Plan) -> LiveProcess {
     let info = client.process_info().await.ok().flatten();
     let (command_line, runtime) =
         info.map_or_else(Default::default, |info| (info.command_line.clone(), info.runtime_version().to_string()));
-    let (command_line, runtime) = (shown_command_line(&command_line), sanitise(&runtime));
-    LiveProcess { pid: plan.key.pid, started: plan.key.started, name: plan.name.to_string(), command_line: command_line.into(), runtime }
+    let (command_line, runtime) = (shown_command_line(&command_line), SafeText::from(runtime));
+    LiveProcess {
+        pid: plan.key.pid,
+        started: plan.key.started,
+        name: plan.name.to_string(),
+        command_line: command_line.into(),
+        runtime: runtime.into(),
+    }
 }

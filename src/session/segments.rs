@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::model::sanitise;
+use crate::model::SafeText;
 use crate::net::files::{self, FileId};
 use crate::nettrace::{Refusal, SegmentStore};
 
@@ -53,7 +53,7 @@ impl Segments {
     }
 
     fn said(&self, number: u32, what: &str, error: &io::Error) -> String {
-        format!("{} cannot be {what}: {error}", sanitise(&self.path(number).to_string_lossy()))
+        format!("{} cannot be {what}: {error}", SafeText::from_path(&self.path(number)))
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
         assert!(segments.take_oldest().unwrap_err().contains("a.0002 cannot be read"));
     }
 
-    /// Opening a pipe waits for whoever writes into it, for ever.
+    /// Opening a pipe waits for a writer, for ever.
     #[test]
     fn what_took_the_place_of_a_segment_is_neither_read_nor_waited_for_nor_removed() {
         let folder = tempfile::tempdir().unwrap();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_told_from_other_trouble() {
+    fn a_full_disk_differs_from_other_trouble() {
         let segments = |path: &str| Segments { last: 0, ..Segments::beside(Path::new(path)) };
         assert!(matches!(segments("/no/such/folder/a").put(b"x"), Err(Refusal::Failed(_))));
         assert!(matches!(refusal(&io::ErrorKind::StorageFull.into(), String::new()), Refusal::Full(_)));

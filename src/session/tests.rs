@@ -240,7 +240,7 @@ async fn a_refused_session_leaves_no_file() {
 #[tokio::test]
 async fn a_stream_that_makes_no_sense_is_kept_and_said() {
     let bench = bench(Spec { script: Script::Canned(vec![0x55; 100_000].into()), ..spec() });
-    // Nobody need stop it.
+    // It need not be stopped.
     let recording = timeout(PATIENCE, bench.start(bench.plan()).await.finished()).await.unwrap();
     let Outcome { stopped_by, complete, file, trouble } = outcome(&recording);
     assert_eq!((*stopped_by, *complete), (StoppedBy::Error, false));

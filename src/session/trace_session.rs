@@ -22,6 +22,7 @@ use crate::ipc::{Loss, SessionConfig, SessionId};
 use crate::model::{Bytes, Trouble};
 use crate::net::ExchangeError;
 use crate::net::client::{Client, Session};
+use crate::net::log;
 use crate::net::stream::{self, BlockingStream, Closer, Stream};
 use crate::nettrace::DecodeError;
 
@@ -144,6 +145,7 @@ impl TraceSession {
                 () = watched.ended() => {}
             }
         });
+        log::note(format_args!("session {} of process {} has begun", this.id, this.client.endpoint().key.pid));
         let end = StreamEnd(Arc::clone(&this));
         Ok((this, EventStream { stream: session.stream, end }))
     }
@@ -158,7 +160,7 @@ impl TraceSession {
         &self.losses
     }
 
-    /// Waits for the end of the stream, whoever closed it.
+    /// Waits for the end of the stream, on whichever side it is closed.
     pub(super) async fn ended(&self) {
         // The sender lives as long as this.
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
@@ -214,7 +216,7 @@ impl TraceSession {
     /// Why the stream has no proper end, where that is so.
     pub(super) fn unfinished(&self, refusal: Option<ExchangeError>) -> Unfinished {
         match (self.cut.get(), refusal) {
-            // Whoever has gone needs no stop.
+            // A process that has ended needs no stop.
             (None, Some(error)) if error.trouble() == Some(Trouble::Stale) => Unfinished::Closed,
             (Some(Cut::Time(_)) | None, Some(error)) => Unfinished::NotStopped(error),
             (Some(cut), _) => Unfinished::Cut(cut.clone()),
@@ -261,6 +263,8 @@ impl TraceSession {
 impl Drop for StreamEnd {
     fn drop(&mut self) {
         self.0.close();
+        let (session, received) = (&self.0, self.0.received.load(Ordering::Relaxed));
+        log::note(format_args!("session {} of process {} has ended after {received} bytes", session.id, session.client.endpoint().key.pid));
         self.0.ended.send_replace(true);
     }
 }

@@ -36,8 +36,11 @@ pub async fn watch<F: Future<Output = ()>>(
     publish: impl Fn(CountersSnapshot) -> F,
 ) -> Result<(), String> {
     let buffer = BufferMb::new(BUFFER_MB).map_err(|error| error.to_string())?;
-    let options = CounterOptions::new(CounterSelection::runtime(watch.meters), watch.interval, buffer);
-    let monitor = CounterMonitor::new(client.clone(), watch.process.runtime.as_ref(), options);
+    let (selection, version) = (CounterSelection::runtime(watch.meters), watch.process.runtime.as_ref());
+    // Meters cost the target a thread: those of requests are collected only where there are requests.
+    let mut durations = version.and_then(|version| selection.with_request_durations(version.major()));
+    let options = CounterOptions { collections: true, ..CounterOptions::new(selection, watch.interval, buffer) };
+    let monitor = CounterMonitor::new(client.clone(), version, options);
     let mut monitor = monitor.map_err(|error| error.to_string())?;
     loop {
         let event = tokio::select! {
@@ -46,7 +49,12 @@ pub async fn watch<F: Future<Output = ()>>(
             event = monitor.next() => event.map_err(|error| error.to_string())?,
         };
         match event {
-            CounterEvent::Values(counters) => publish(*counters).await,
+            CounterEvent::Values(counters) => {
+                if let Some(selection) = durations.take_if(|_| CounterSelection::serves_requests(&counters)) {
+                    monitor.select(selection).map_err(|error| error.to_string())?;
+                }
+                publish(*counters).await;
+            }
             CounterEvent::OtherLimits(_) => {}
             CounterEvent::Ended => break,
         }

@@ -12,7 +12,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval};
 
-use super::facts::{Facts, ProcTree, TICKS};
+use super::facts::{Facts, TICKS};
+use super::proc_tree::ProcTree;
 use super::server::Simulated;
 use super::spec::{Fault, Rates, Script, Spec};
 use crate::net::stream::address_in;
@@ -159,7 +160,7 @@ impl Fleet {
 
 impl Drop for Fleet {
     fn drop(&mut self) {
-        // Its files are about to be removed: who writes them on another thread is waited for, and writes no more.
+        // Its files are about to be removed: the thread that writes them is waited for, and writes no more.
         *self.going.lock().unwrap_or_else(PoisonError::into_inner) = false;
         self.clock.abort();
     }

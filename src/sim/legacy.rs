@@ -20,7 +20,7 @@ pub(super) async fn serve(mut connection: Stream, runtime: &mut Runtime) {
     let stopped = if let Command::StopTracing { session } = &command { session.0 } else { 0 };
     let answer = runtime.answer(command, Way::Socket).await;
     let id = if let Answer::Stream(starting) = &answer { starting.id() } else { stopped };
-    // Who has gone hears nothing, and its stream ends at the first write.
+    // A client that has gone gets no answer, and its stream ends at the first write.
     let sent = connection.write_all(&id.to_le_bytes()).await;
     if let (Answer::Stream(starting), Ok(())) = (answer, sent) {
         runtime.stream(connection, *starting);

@@ -3,7 +3,7 @@
 //! They serve `--demo` and the tests. A simulated runtime answers what a real one of its version answers, blocks where it blocks, and dies of
 //! the requests that a real one dies of; faults can be added. The ordinary program talks to it over the ordinary socket: nothing else in dn-top
 //! knows that it is not real.
-#[cfg_attr(windows, path = "windows/facts.rs")]
+#[cfg_attr(windows, allow(dead_code, reason = "the version is in the path of a library on Linux alone"))]
 mod facts;
 mod fatal_requests;
 mod fleet;
@@ -11,6 +11,8 @@ mod fleet;
 mod handle;
 mod legacy;
 mod port;
+#[cfg_attr(windows, path = "windows/proc_tree.rs")]
+mod proc_tree;
 mod program;
 mod requested;
 mod runtime;

@@ -119,7 +119,7 @@ impl Program {
         &self.bytes
     }
 
-    /// What the runtime sends when the session is stopped: the rest, who it is, the rundown if it was requested, the end.
+    /// What the runtime sends when the session is stopped: the rest, its process info, the rundown if it was requested, the end.
     pub(super) fn finish(&mut self, elapsed: Duration) -> &[u8] {
         let mut bytes = self.run_until(elapsed).to_vec();
         let time = CLOCK + elapsed.as_nanos() as i64;
@@ -127,7 +127,7 @@ impl Program {
         for text in [self.command_line.as_str(), "Linux", "x64"] {
             payload.put_utf16z(text);
         }
-        // The runtime's own provider, which nobody can turn off.
+        // The runtime's own provider, which cannot be turned off.
         self.write(Kind::ProcessInfo, time, self.pid, 0, &payload);
         if self.requested.rundown {
             for method in 0..METHODS.len() {

@@ -101,9 +101,9 @@ impl Runtime {
         waits_for.extend(spec.suspended.then_some(Way::Socket));
         waits_for.extend(spec.port.as_ref().and_then(|port| port.suspend.then_some(Way::Port)));
         let (suspended, mut environment) = (watch::Sender::new(!waits_for.is_empty()), spec.variables());
-        // A real one that is told nothing writes to /tmp.
-        let told = folder.to_string_lossy().into_owned();
-        environment.push(Variable { name: "DOTNET_PerfMapJitDumpPath".to_owned(), value: told });
+        // A real one without this variable writes to /tmp.
+        let reported = folder.to_string_lossy().into_owned();
+        environment.push(Variable { name: "DOTNET_PerfMapJitDumpPath".to_owned(), value: reported });
         Self { spec, folder, environment, waits_for, suspended, sessions: BTreeMap::new(), streams: JoinSet::new(), bad_hook: false }
     }
 
@@ -247,7 +247,7 @@ impl Runtime {
         self.streams.spawn(starting.stream.run(connection));
     }
 
-    /// Returns when the reader has taken the rundown: until then this server answers nobody.
+    /// Returns when the reader has taken the rundown: until then this server answers no client.
     async fn stop(&mut self, id: u64) {
         if self.fault() == Some(&Fault::NeverStop) {
             std::future::pending().await

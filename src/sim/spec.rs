@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::ipc::{Cookie, ProcessInfo, RuntimeVersion, Variable};
 
-/// One simulated runtime: who it says it is, what happens in it, and what is wrong with it.
+/// One simulated runtime: its answers about itself, what happens in it, and its faults.
 #[derive(Debug, Clone)]
 pub struct Spec {
     /// Process id in its own namespace: what it says of itself.
@@ -29,7 +29,7 @@ pub struct Spec {
     pub fault: Option<Fault>,
 }
 
-/// A diagnostic port of somebody else's, as `DOTNET_DiagnosticPorts` names it.
+/// A diagnostic port of another process, as `DOTNET_DiagnosticPorts` names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectPort {
     /// Where it is served, now or later.
@@ -89,7 +89,7 @@ pub enum Fault {
     CutStream(u64),
     /// Does not stop sessions.
     NeverStop,
-    /// Says that it has stopped a session, and goes on sending.
+    /// Answers that it has stopped a session, and goes on sending.
     GoOn,
 }
 

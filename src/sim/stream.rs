@@ -16,7 +16,7 @@ use crate::net::stream::Stream as Connection;
 /// How often a runtime writes what has gathered.
 const FLUSH: Duration = Duration::from_millis(100);
 
-/// A session that streams until it is stopped or nobody reads any more.
+/// A session that streams until it is stopped or its reader is gone.
 pub(super) struct Stream {
     source: Source,
     suspended: watch::Receiver<bool>,

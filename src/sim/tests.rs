@@ -171,7 +171,7 @@ async fn there_is_room_for_64_sessions_and_ids_come_again() {
     bench.ask(Command::StopTracing { session: id }).await.unwrap();
     drain.await.unwrap().unwrap();
     assert_eq!(bench.open(&everything()).await.0, id);
-    // Nobody has this one; real runtimes say yes.
+    // No session has this id; real runtimes answer success.
     let unknown = SessionId(5);
     assert_eq!(bench.ask(Command::StopTracing { session: unknown }).await, Ok(Reply::Session(unknown)));
 }

@@ -29,7 +29,7 @@ pub(super) fn read(message: &Message<'_>) -> Reading {
             id[..message.payload.len()].copy_from_slice(message.payload);
             Reading::Command(Command::StopTracing { session: SessionId(u64::from_le_bytes(id)) })
         }
-        // It sets what has no name, or one that nobody can ask for.
+        // It sets a variable without a name, or with one that cannot be asked for.
         Some(code @ Code::SetEnvironmentVariable) if refused == Hresult::INVALID_ARGUMENT && message.payload[..4] != [0; 4] => {
             Reading::Ignored(code)
         }

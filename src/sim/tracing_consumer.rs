@@ -28,6 +28,8 @@ pub struct ConsumerBehaviour {
     pub has_kernel: bool,
     /// Whether the kernel's events come.
     pub has_kernel_events: bool,
+    /// After so many readings of the buffers none of the kernel's events come any more.
+    pub kernel_readings: Option<usize>,
     /// Bytes of the buffer of .NET events that were overwritten.
     pub overwritten: u64,
     /// Why it makes no recording.
@@ -87,6 +89,7 @@ impl ConsumerPort {
                     seen: sender.clone(),
                     recording: None,
                     given: 0,
+                    readings: 0,
                 };
                 connections.spawn(consumer.serve());
             }
@@ -113,6 +116,8 @@ struct Consumer {
     recording: Option<u64>,
     /// Packets that were read.
     given: usize,
+    /// How often they were.
+    readings: usize,
 }
 
 impl Drop for Consumer {
@@ -203,7 +208,9 @@ impl Consumer {
         let mut packets = self.service.until(|_| true).await.packets().unwrap_or_default();
         let new = packets.split_off(self.given.min(packets.len()));
         self.given += new.len();
-        let kernel = self.behaviour.has_kernel_events.then(|| {
+        let has_kernel_events = self.behaviour.has_kernel_events && self.behaviour.kernel_readings.is_none_or(|most| self.readings < most);
+        self.readings += 1;
+        let kernel = has_kernel_events.then(|| {
             let mut packet = Vec::new();
             Message::new(&mut packet).message(1, |bundle| bundle.message(2, |event| event.uint(1, 5)));
             packet
@@ -222,7 +229,7 @@ impl Consumer {
         self.reply(request, true, false, Vec::new()).await
     }
 
-    /// Says that a recording is over.
+    /// Reports that a recording is over.
     async fn ended(&mut self, request: u64, error: &str) -> io::Result<()> {
         let mut reply = Vec::new();
         let mut message = Message::new(&mut reply);

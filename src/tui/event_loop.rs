@@ -12,12 +12,13 @@ use jiff::tz::TimeZone;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::sleep;
 
+use super::asked::Asked;
 use super::background::IsLight;
 use super::exit_report::{self, say};
 use super::input;
 use super::input::Input;
 use super::runner::{ForTerminal, Runner};
-use super::signals::{self, Asked, Signals};
+use super::signals::{self, Signals};
 use super::terminal::{Device, Terminal, TerminalOptions};
 use super::ticks::Ticks;
 use super::{panic, watcher};
@@ -45,7 +46,7 @@ pub struct Dashboard {
     pub options: Options,
     /// How it looks.
     pub look: Look,
-    /// Where to look for processes; `None` where recorded files are looked at.
+    /// Where to look for processes; `None` where recorded files are shown.
     pub machine: Option<Machine>,
     /// Time between two looks.
     pub refresh: Duration,
@@ -60,6 +61,8 @@ pub struct Look {
     pub theme: Theme,
     /// The one for a terminal that turns out to have a light background; `None` does not ask for it.
     pub on_light: Option<Theme>,
+    /// Whether it is drawn with ASCII characters only.
+    pub ascii: bool,
 }
 
 /// Where processes are found.
@@ -278,12 +281,21 @@ impl Screen<'_> {
                     };
                     update(&mut self.state, answer, self.clock.now());
                 }
+                ForTerminal::UseTheme(name) => self.use_theme(name),
                 ForTerminal::Redraw => self.terminal.clear()?,
                 ForTerminal::Suspend => self.suspend()?,
                 ForTerminal::Quit { keep_recording } => return Ok(ControlFlow::Break(Leave { keep_recording })),
             }
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Takes a theme that was chosen, whatever the background.
+    fn use_theme(&mut self, name: &str) {
+        let Some(theme) = Theme::named(name) else { return };
+        let theme = if self.look.ascii { theme.ascii() } else { theme };
+        self.look = Look { theme, on_light: None, ascii: self.look.ascii };
+        self.dirty = true;
     }
 
     /// Stops until a shell continues this program.
@@ -313,7 +325,7 @@ impl Screen<'_> {
 
 /// Columns and rows of the window.
 fn size() -> anyhow::Result<(u16, u16)> {
-    crossterm::terminal::size().context("the terminal does not say its size")
+    crossterm::terminal::size().context("the size of the terminal cannot be determined")
 }
 
 fn measured() -> anyhow::Result<Msg> {

@@ -21,7 +21,7 @@ pub fn say(words: impl Display) {
     write_stderr(&format!("dn-top: {}\n", lines.join("\n")), TIMEOUT);
 }
 
-/// Says what became of a recording.
+/// Reports the end of a recording.
 pub(super) fn print(recording: &Recording) {
     let Phase::Done(Outcome { file, trouble, .. }) = &recording.phase else { return };
     let trouble = trouble.as_ref().map(|trouble| format!("; {trouble}")).unwrap_or_default();

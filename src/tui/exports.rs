@@ -30,13 +30,12 @@ pub(super) fn start(wanted: ExportRequest, inbox: mpsc::Sender<Msg>) {
 
 fn export(wanted: ExportRequest, inbox: &mpsc::Sender<Msg>) -> Result<JobResult, String> {
     let ExportRequest { source, destination, format, span, ticket } = wanted;
-    // It is read twice. One that grows has more to read by then.
-    let total = source.metadata().map_or(0, |facts| facts.len().saturating_mul(2)).max(1);
-    let mut told = 0;
-    let mut go_on = |bytes: u64| {
-        let percent = u8::try_from(u128::from(bytes) * 100 / u128::from(total)).unwrap_or(100).min(99);
-        if percent != told {
-            told = percent;
+    let mut reported = 0;
+    let mut go_on = |bytes: u64, total: u64| {
+        // One that grows has more to read by then.
+        let percent = u8::try_from(u128::from(bytes) * 100 / u128::from(total.max(1))).unwrap_or(100).min(99);
+        if percent != reported {
+            reported = percent;
             // Where the loop is busy, the next one will do.
             let _ = inbox.try_send(Msg::JobProgress { ticket, percent });
         }
@@ -50,6 +49,6 @@ fn export(wanted: ExportRequest, inbox: &mpsc::Sender<Msg>) -> Result<JobResult,
     let passes = session::export(&[source], &options, &file, &mut go_on).map_err(|error| error.to_string())?;
     let bytes = destination.metadata().ok().map(|facts| facts.len());
     // One that goes on has no end yet.
-    let note = passes.iter().find_map(|pass| pass.trouble()).filter(|_| !grows);
+    let note = passes.iter().find_map(|(_, pass)| pass.trouble()).filter(|_| !grows);
     Ok(JobResult { files: vec![destination.to_string_lossy().into_owned().into()], bytes, note: note.map(Into::into) })
 }

@@ -12,7 +12,7 @@ use crate::app::{Msg, Ticket};
 use crate::model::{ProcessKey, Span};
 use crate::session::read_trace;
 
-/// How often it is told how far a file was read.
+/// How often it is reported how far a file was read.
 const TELL: Duration = Duration::from_millis(100);
 
 /// The readings that are under way.
@@ -30,10 +30,10 @@ impl Files {
             before.store(false, Ordering::Relaxed);
         }
         tokio::task::spawn_blocking(move || {
-            let mut told = Instant::now();
+            let mut reported = Instant::now();
             let go_on = |bytes| {
-                if told.elapsed() >= TELL {
-                    told = Instant::now();
+                if reported.elapsed() >= TELL {
+                    reported = Instant::now();
                     // Where the loop is busy, the next one will do.
                     let _ = inbox.try_send(Msg::FileProgress { ticket, bytes });
                 }

@@ -84,7 +84,7 @@ async fn follow(
     let plan = introduce(&launched, &program, id, order).await?;
     drop(inbox.send(Msg::Launched { ticket, recording: Box::new(plan.starting()) }).await);
     if start.send((launched, plan)).is_err() {
-        return Err("it was not wanted any more".to_owned());
+        return Err("it was cancelled".to_owned());
     }
     launch.release();
     ended(launch.wait().await, "")

@@ -5,6 +5,8 @@
 //! draws on the terminal, which is never waited for, and every way out gives it back, finishes the recordings and
 //! ends what is watched.
 
+#[cfg_attr(windows, allow(dead_code, reason = "a console asks for the end alone"))]
+mod asked;
 mod background;
 mod clipboard;
 mod control_sequence;
@@ -12,11 +14,14 @@ mod event_loop;
 mod exit_report;
 mod exports;
 mod files;
-#[cfg_attr(windows, path = "windows/input.rs")]
+mod heaps;
+#[cfg_attr(windows, allow(dead_code, reason = "a console is not asked for its background"))]
 mod input;
 #[cfg_attr(windows, allow(dead_code, reason = "a console sends keys as records"))]
 mod input_parser;
 mod kernel;
+#[cfg_attr(windows, path = "windows/keyboard.rs")]
+mod keyboard;
 mod launch;
 mod panic;
 mod producer;

@@ -25,7 +25,7 @@ pub(super) fn guard(inbox: mpsc::Sender<Msg>, device: Arc<Device>) {
         let words = words(info);
         let more = match report(&words) {
             Ok(path) => format!("please report it, with {}", path.display()),
-            Err(error) => format!("please report it (no more can be said of it in a file: {error})"),
+            Err(error) => format!("please report it (no report file could be written: {error})"),
         };
         if is_dashboard {
             say(format_args!("the dashboard broke: {words}"));

@@ -22,7 +22,7 @@ pub(super) struct Producer {
 }
 
 impl Producer {
-    /// Begins to serve; what was served before ends. How it goes is told to `inbox`.
+    /// Begins to serve; what was served before ends. How it goes is reported to `inbox`.
     pub(super) fn start(&mut self, serve: Serve, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
         self.stop();
         while self.tasks.try_join_next().is_some() {}

@@ -30,7 +30,7 @@ pub(super) struct Recordings {
 }
 
 impl Recordings {
-    /// Begins one; how it goes is told to `inbox`.
+    /// Begins one; how it goes is reported to `inbox`.
     pub(super) fn start(&mut self, client: Client, plan: Plan, inbox: mpsc::Sender<Msg>) {
         let requests = self.begin(plan.id);
         self.event_filters.insert(plan.id, plan.event_filter.clone());
@@ -74,7 +74,7 @@ impl Recordings {
         self.request(id, StopRequest::Abandon);
     }
 
-    /// Says which single events are to be kept for a look.
+    /// Chooses the single events that are kept.
     pub(super) fn filter_events(&self, id: RecordingId, filter: String) {
         if let Some(shared) = self.event_filters.get(&id) {
             shared.put(filter);
@@ -97,7 +97,7 @@ impl Recordings {
         self.tasks.len()
     }
 
-    /// Says what became of those that are over, for when the dashboard has gone.
+    /// Reports the end of those that are over, for when the dashboard has gone.
     pub(super) fn print_outcomes(&mut self) {
         self.active();
         self.over.drain(..).for_each(|recording| exit_report::print(&recording));

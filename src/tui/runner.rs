@@ -11,6 +11,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use super::clipboard::{Desktop, LONGEST_OSC52, Route, is_set, route};
 use super::exports;
 use super::files::Files;
+use super::heaps::Heaps;
 use super::kernel;
 use super::launch::{self, LaunchRequest};
 use super::producer::Producer;
@@ -38,6 +39,7 @@ pub(super) enum ForTerminal {
         text: String,
         label: String,
     },
+    UseTheme(&'static str),
     Redraw,
     Suspend,
     Quit {
@@ -46,9 +48,10 @@ pub(super) enum ForTerminal {
 }
 
 pub(super) struct Runner {
-    /// None where recorded files are looked at.
+    /// None where recorded files are shown.
     clients: Option<Clients>,
     files: Files,
+    heaps: Heaps,
     processes: HashMap<ProcessKey, Process>,
     recordings: Recordings,
     watches: Watches,
@@ -67,7 +70,19 @@ impl Runner {
     pub(super) fn new(clients: Option<Clients>, refresh: Duration, wake: Arc<Notify>, inbox: mpsc::Sender<Msg>) -> Self {
         let (processes, recordings, desktop) = (HashMap::default(), Recordings::default(), Desktop::default());
         let (watches, producer, interval) = (Watches::default(), Producer::default(), refresh.max(SHORTEST));
-        Self { clients, files: Files::default(), processes, recordings, watches, producer, interval, desktop, wake, inbox }
+        Self {
+            clients,
+            files: Files::default(),
+            heaps: Heaps::default(),
+            processes,
+            recordings,
+            watches,
+            producer,
+            interval,
+            desktop,
+            wake,
+            inbox,
+        }
     }
 
     /// Keeps what effects need to know of the processes: they name them by key.
@@ -115,6 +130,12 @@ impl Runner {
                 };
                 Msg::Stacks { ticket, result }
             }),
+            Effect::WalkHeap { key, ticket } => match self.reach(key) {
+                Ok((client, process)) => self.heaps.walk(client, process, ticket, self.inbox.clone()),
+                Err(gone) => self.send(Msg::HeapWalked { ticket, result: Err(gone.into()) }),
+            },
+            Effect::CancelHeapWalk { ticket } => self.heaps.cancel(ticket),
+            Effect::WriteHeap { walk, destination, ticket } => self.heaps.write(walk, destination, ticket, self.inbox.clone()),
             Effect::StartTrace { id, key, order } => {
                 if let Err(reason) = self.start_trace(id, key, *order) {
                     self.send(Msg::TraceFailed { id, reason: reason.into() });
@@ -128,6 +149,15 @@ impl Runner {
             Effect::StopTrace { id } => self.recordings.stop(id),
             Effect::AbandonTrace { id } => self.recordings.abandon(id),
             Effect::ReadFile { key, ticket, path, span } => self.files.read(key, path, span, ticket, self.inbox.clone()),
+            Effect::FindFiles { known, ticket } => {
+                let inbox = self.inbox.clone();
+                tokio::task::spawn_blocking(move || {
+                    let folder = std::env::current_dir().unwrap_or_default();
+                    let files = session::recorded_files(&known, &folder);
+                    // The receiver is gone once the dashboard has quit.
+                    let _ = inbox.blocking_send(Msg::FilesFound { ticket, files });
+                });
+            }
             Effect::Export { source, destination, format, span, ticket } => {
                 exports::start(exports::ExportRequest { source, destination, format, span, ticket }, self.inbox.clone());
             }
@@ -229,6 +259,7 @@ impl Runner {
                 });
             }
             Effect::Copy { text, label } => return self.copy(text, label),
+            Effect::UseTheme(name) => return ForTerminal::UseTheme(name),
             Effect::Redraw => return ForTerminal::Redraw,
             Effect::Suspend => return ForTerminal::Suspend,
             Effect::Quit { keep_recording } => return ForTerminal::Quit { keep_recording },

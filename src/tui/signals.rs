@@ -9,6 +9,7 @@ use rustix::process::{self, getpgrp, getsid};
 use signal_hook::low_level::{emulate_default_handler, raise};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::asked::Asked;
 use super::terminal::Device;
 
 /// Signals that the dashboard handles.
@@ -19,19 +20,6 @@ pub(super) struct Signals {
     stop: Signal,
     resumed: Signal,
     resized: Signal,
-}
-
-/// What a signal asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
-    /// To end.
-    End,
-    /// To give the terminal back and stop until it is continued.
-    Suspend,
-    /// To take the terminal again: the program was stopped and continued.
-    Resume,
-    /// To measure the window.
-    Measure,
 }
 
 impl Signals {
@@ -71,7 +59,7 @@ impl Signals {
 
 /// Stops this process until it is continued, after `prepare`. Nothing happens where no shell could continue it: there the kernel ignores a SIGTSTP too.
 pub(super) fn suspend(prepare: impl FnOnce()) {
-    // A shell gives each job a process group of its own. The session leader's group has nobody above it in the session.
+    // A shell gives each job a process group of its own. The session leader's group has no parent in the session.
     if getsid(None).is_ok_and(|session| session != getpgrp()) {
         prepare();
         // To this thread, not to the process: another thread would take it, and this one go on for a moment. It does not fail.

@@ -13,8 +13,8 @@ use ratatui::backend::{Backend, CrosstermBackend};
 use super::background;
 use super::tty::Tty;
 
-/// Alternate screen, bracketed paste, no cursor.
-const TAKE: &[u8] = b"\x1b[?1049h\x1b[?2004h\x1b[?25l";
+/// Alternate screen, which some terminals do not clear, bracketed paste, no cursor.
+const TAKE: &[u8] = b"\x1b[?1049h\x1b[2J\x1b[?2004h\x1b[?25l";
 /// Buttons and the wheel, in SGR coordinates. No motion: it would be thrown away.
 const TAKE_MOUSE: &[u8] = b"\x1b[?1000h\x1b[?1006h";
 /// Undoes all of that, wherever in a frame it comes: ends a string and a synchronized update, resets the style.

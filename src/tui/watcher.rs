@@ -11,7 +11,7 @@ use super::ticks::Ticks;
 use crate::app::{Msg, StaleSockets};
 use crate::net::Directory;
 
-/// How long the list waits for new processes to say who they are. Most answer within a millisecond; who does not is in the next list.
+/// How long the list waits for answers of new processes. Most answer within a millisecond; the others are in the next list.
 const PATIENCE: Duration = Duration::from_millis(40);
 
 /// Lists at every tick until the receiver is gone. `wake` requests one out of turn.

@@ -24,7 +24,7 @@ pub(super) struct Watches {
 }
 
 impl Watches {
-    /// Watches a process; the session before, if there is one, is stopped. What comes of it is told to `inbox`.
+    /// Watches a process; the session before, if there is one, is stopped. What comes of it is reported to `inbox`.
     pub(super) fn start(&mut self, client: Client, watch: Watch, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
         let (stop, stopped) = watch::channel(false);
         if let Some(before) = self.stops.insert(watch.process.key, stop) {

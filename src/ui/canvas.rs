@@ -33,7 +33,7 @@ impl<'a> Canvas<'a> {
         if self.theme.glyphs.ascii && !text.is_ascii() { Cow::Owned(to_ascii(text)) } else { Cow::Borrowed(text) }
     }
 
-    /// Writes text from here on, into at most so many columns; what does not fit is cut and marked. Says how many it took.
+    /// Writes text from here on, into at most so many columns; what does not fit is cut and marked. Returns how many it took.
     ///
     /// It is the last line of defence: whatever text is given, no character reaches the terminal that it obeys.
     pub(super) fn text(&mut self, x: u16, y: u16, room: u16, text: &str, style: Style) -> u16 {
@@ -69,7 +69,7 @@ impl<'a> Canvas<'a> {
         self.with_scratch(value, |canvas, text| canvas.right(x, y, room, text, style));
     }
 
-    /// Writes a value. Says how many columns it took.
+    /// Writes a value. Returns how many columns it took.
     pub(super) fn value(&mut self, x: u16, y: u16, room: u16, value: impl Display, style: Style) -> u16 {
         self.with_scratch(value, |canvas, text| canvas.text(x, y, room, text, style))
     }
@@ -84,7 +84,7 @@ impl<'a> Canvas<'a> {
         drawn
     }
 
-    /// Writes pieces of text one behind the other. Says how many columns they took.
+    /// Writes pieces of text one behind the other. Returns how many columns they took.
     pub(super) fn pieces(&mut self, x: u16, y: u16, room: u16, pieces: &[(&str, Style)]) -> u16 {
         let mut used = 0;
         for (text, style) in pieces {
@@ -123,7 +123,7 @@ impl<'a> Canvas<'a> {
         }
     }
 
-    /// Writes text over several lines, broken between words, as far as there is room. Says how many lines it took.
+    /// Writes text over several lines, broken between words, as far as there is room. Returns how many lines it took.
     pub(super) fn wrapped(&mut self, area: Rect, text: &str, style: Style) -> u16 {
         let lines = wrap(&self.spell(text), area.width);
         for (line, y) in lines.iter().zip(area.y..area.bottom()) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::app::tabs::Mark;
 use crate::model::Recording;
 
 use super::canvas::{Canvas, width};
@@ -153,6 +154,19 @@ pub(super) fn plot(
         }
     }
     peak
+}
+
+/// Draws single moments over a plot that was drawn with the same area and span, and whose highest value is `peak`.
+pub(super) fn marks(canvas: &mut Canvas<'_>, area: Rect, span: Span, peak: f64, marks: &[Mark]) {
+    let plot = Rect { x: area.x + AXIS, width: area.width.saturating_sub(AXIS), ..area };
+    let (top, rows) = (round_up(peak), f64::from(plot.height.saturating_sub(1)));
+    for mark in marks {
+        let ago = mark.ago / span.seconds() as f64 * f64::from(plot.width);
+        if ago < f64::from(plot.width) {
+            let row = (mark.value / top * rows).round().min(rows);
+            canvas.char(plot.right() - 1 - ago as u16, plot.bottom() - 1 - row as u16, mark.sign, canvas.theme.role(mark.role));
+        }
+    }
 }
 
 /// The layers of a graph, without Unicode.

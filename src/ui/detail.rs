@@ -1,17 +1,17 @@
 //! The details of the selected process: the frame, the tabs, and what the open tab shows.
 
-use std::time::Duration;
+use std::ops::RangeInclusive;
 
 use ratatui::layout::Rect;
 
 use crate::app::layout::{DetailLayout, TabSlot};
 use crate::app::{Content, Focus, OpenFile, State, Tab, Typing};
-use crate::model::{Percent, Stopwatch};
+use crate::model::Percent;
 
 use super::canvas::{Canvas, width};
 use super::{analysis, overview, trace};
 
-/// Draws the details. Says where the terminal's cursor belongs, while a search is being typed.
+/// Draws the details. Returns where the terminal's cursor belongs, while a search is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let focused = state.focus == Focus::Detail;
@@ -76,36 +76,61 @@ fn subject(canvas: &mut Canvas<'_>, state: &State, layout: &DetailLayout) {
     }
 }
 
-/// Draws the line about the range of a recorded file that is shown. Returns the room below it.
+/// Draws what part of a recorded file is shown, and events over its time. Returns the room below it.
 fn file_range(canvas: &mut Canvas<'_>, file: &OpenFile, body: Rect) -> Rect {
     let theme = canvas.theme;
-    let line = Rect { x: body.x + 1, width: body.width.saturating_sub(2), height: body.height.min(1), ..body };
-    let rest = Rect { y: body.y + line.height, height: body.height - line.height, ..body };
+    let lines = file.range_lines(body.height);
+    let line = Rect { x: body.x + 1, width: body.width.saturating_sub(2), height: lines.min(1), ..body };
+    let rest = Rect { y: body.y + lines, height: body.height - lines, ..body };
     let text = words(file);
     let used = canvas.text(line.x, line.y, line.width, &text, if file.span().is_some() { theme.accent } else { theme.dim });
-    let room = line.width.saturating_sub(used + 2);
-    let (Some(end), 10..) = (file.end, room) else { return rest };
-    let (from, to) = file.span().unwrap_or((0, end));
-    let place = |at: i64| (at.clamp(0, end) as f64 / end.max(1) as f64 * f64::from(room - 1)).round() as u16;
-    let [full, empty] = theme.glyphs.meter;
-    for column in 0..room {
-        let inside = (place(from)..=place(to)).contains(&column);
-        let (sign, style) = if inside { (full, theme.accent) } else { (empty, theme.border) };
-        canvas.sign(line.x + used + 2 + column, line.y, sign, style);
+    if lines > 1 {
+        file_events(canvas, file, Rect { y: line.y + 1, ..line });
+        file_meter(canvas, file, Rect { y: line.y + 2, ..line });
+    } else {
+        let behind = Rect { x: line.x + used + 2, width: line.width.saturating_sub(used + 2), ..line };
+        file_meter(canvas, file, behind);
+        // Where there is one line for both, the range shows by its style.
+        file_events(canvas, file, behind);
     }
     rest
 }
 
+/// Which columns of a line are in the part that is shown; `None` where there is too little room, or the end is not known.
+fn columns_shown(file: &OpenFile, line: Rect) -> Option<RangeInclusive<u16>> {
+    let end = file.end.filter(|_| line.width >= 10)?;
+    let (from, to) = file.span().unwrap_or((0, end));
+    let place = |at: i64| (at.clamp(0, end) as f64 / end.max(1) as f64 * f64::from(line.width - 1)).round() as u16;
+    Some(place(from)..=place(to))
+}
+
+/// Draws the part that is shown, of all of the file.
+fn file_meter(canvas: &mut Canvas<'_>, file: &OpenFile, line: Rect) {
+    let theme = canvas.theme;
+    let Some(shown) = columns_shown(file, line) else { return };
+    let [full, empty] = theme.glyphs.meter;
+    for column in 0..line.width {
+        let (sign, style) = if shown.contains(&column) { (full, theme.accent) } else { (empty, theme.border) };
+        canvas.sign(line.x + column, line.y, sign, style);
+    }
+}
+
+/// Draws events over the time of a file.
+fn file_events(canvas: &mut Canvas<'_>, file: &OpenFile, line: Rect) {
+    let theme = canvas.theme;
+    let Some(shown) = columns_shown(file, line) else { return };
+    let parts = file.events_by_part(line.width.into());
+    let most = parts.iter().copied().fold(0.0, f64::max);
+    let bars = theme.glyphs.bars;
+    for (column, events) in (0..).zip(parts).filter(|(_, events)| *events > 0.0) {
+        let level = (events / most * (bars.len() - 1) as f64).ceil() as usize;
+        let style = if shown.contains(&column) { theme.accent } else { theme.border };
+        canvas.sign(line.x + column, line.y, bars[level.min(bars.len() - 1)], style);
+    }
+}
+
 fn words(file: &OpenFile) -> String {
-    let clock = |at: i64| {
-        let at = Duration::from_nanos(u64::try_from(at).unwrap_or(0));
-        format!("{}.{}", Stopwatch(at), at.subsec_millis() / 100)
-    };
-    let what = match (file.span(), file.end) {
-        (None, Some(end)) => format!("whole file, {}", clock(end)),
-        (Some((from, to)), Some(end)) => format!("{} to {} of {}", clock(from), clock(to), clock(end)),
-        (_, None) => String::new(),
-    };
+    let what = file.range(file.span());
     let reading = file.progress.map(|bytes| format!("reading {}", Percent(bytes as f64 / file.facts.bytes.max(1) as f64)));
     [Some(what).filter(|what| !what.is_empty()), reading].into_iter().flatten().collect::<Vec<_>>().join("   ")
 }

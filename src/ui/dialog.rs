@@ -8,7 +8,7 @@ use crate::app::{Choice, Field, Form, FormLayout, FormLine, Purpose, Question, R
 
 use super::canvas::{Canvas, width};
 
-/// Draws the dialog. Says where the terminal's cursor belongs, while something is being typed.
+/// Draws the dialog. Returns where the terminal's cursor belongs, while something is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, form: &Form, layout: &Layout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let place = form.place(layout);

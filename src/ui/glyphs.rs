@@ -41,6 +41,10 @@ pub(super) struct Glyphs {
     pub(super) ascending: &'static str,
     /// Sorted downwards.
     pub(super) descending: &'static str,
+    /// Lines of a tree: a branch goes on, a row of it, its last row.
+    pub(super) tree: [&'static str; 3],
+    /// A row of a tree that is collapsed, and one that is expanded.
+    pub(super) fold: [&'static str; 2],
     /// Between two facts.
     pub(super) dot: &'static str,
     /// Nothing known.
@@ -72,6 +76,8 @@ pub(super) static UNICODE: Glyphs = Glyphs {
     meter: ["━", "─"],
     ascending: "▴",
     descending: "▾",
+    tree: ["│ ", "├─", "╰─"],
+    fold: ["▸ ", "▾ "],
     dot: "·",
     none: "–",
     more: "…",
@@ -98,6 +104,8 @@ pub(super) static ASCII: Glyphs = Glyphs {
     meter: ["=", "-"],
     ascending: "^",
     descending: "v",
+    tree: ["| ", "|-", "`-"],
+    fold: ["+ ", "- "],
     dot: "-",
     none: "-",
     more: "~",

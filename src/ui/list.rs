@@ -6,8 +6,8 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::analysis::Filter;
-use crate::app::Cursor;
 use crate::app::tabs::{Cell, Column, Direction, Fit, List, Role, Sign};
+use crate::app::{Branch, Cursor};
 use crate::model::sanitise;
 
 use super::canvas::{Canvas, width};
@@ -161,10 +161,9 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
             let shares: Vec<_> = shares.into_iter().map(|(share, role)| (share, theme.role(role))).collect();
             meter(canvas, x, y, room, &shares);
         }
-        Cell::Node(depth, text, role) => {
-            // Deep stacks go on where there is still room for a name.
-            let indent = (2 * depth).min(usize::from(room / 2)) as u16;
+        Cell::Node(branch, text, role) => {
             let text = sanitise(&text);
+            let indent = branches(canvas, Rect { width: room / 2, ..place }, &branch);
             name(canvas, x + indent, y, room - indent, &text, theme.role(role), &filter.marks(column.field(&text)));
         }
         Cell::Bars(values, role) => bars(canvas, place, &values, theme.role(role)),
@@ -182,6 +181,18 @@ fn cell(canvas: &mut Canvas<'_>, place: Rect, column: &Column, cell: Cell, filte
             canvas.pieces(x, y, room, &[("[", theme.dim), mark, ("]", theme.dim)]);
         }
     }
+}
+
+/// Draws the lines in front of a row of a tree; of more than there is room for, those next to it. Returns how many columns they took.
+fn branches(canvas: &mut Canvas<'_>, area: Rect, branch: &Branch) -> u16 {
+    let theme = canvas.theme;
+    let [goes_on, fork, end] = theme.glyphs.tree;
+    let own = branch.last.map(|last| if last { end } else { fork });
+    let lines = branch.above.iter().map(|line| if *line { goes_on } else { "  " }).chain(own);
+    let fold = branch.expanded.map_or("  ", |expanded| theme.glyphs.fold[usize::from(expanded)]);
+    let all: Vec<_> = lines.map(|line| (line, theme.border)).chain([(fold, theme.key)]).collect();
+    let shown = &all[all.len().saturating_sub(usize::from(area.width / 2).max(1))..];
+    canvas.pieces(area.x, area.y, shown.len() as u16 * 2, shown)
 }
 
 /// Draws how much of a whole something is: shares from the left, each in its style.

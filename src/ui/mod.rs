@@ -72,7 +72,7 @@ fn too_small(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     match (&state.overlay, state.recordings.active()) {
         _ if state.ending.is_some() => text.push_str(" Finishing."),
         (Some(Overlay::Form(Form { purpose: Purpose::Quit(_), .. })), _) => text.push_str(" Ctrl-C again stops and leaves."),
-        (_, 1..) => text.push_str(" Recording goes on."),
+        (_, 1..) => text.push_str(" Recording continues."),
         _ => {}
     }
     let lines = wrap(&text, screen.width);

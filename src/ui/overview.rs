@@ -9,7 +9,7 @@ use crate::model::Age;
 
 use super::analysis::{draw_finding, figures};
 use super::canvas::{Canvas, width};
-use super::chart::{AXIS, Layer, Span, plot, time_axis};
+use super::chart::{AXIS, Layer, Span, marks, plot, time_axis};
 
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     let Some(overview) = state.overview() else {
@@ -131,6 +131,7 @@ fn draw_graph(canvas: &mut Canvas<'_>, graph: &Graph, span: Span, area: Rect) {
     let len = graph.layers.iter().map(|layer| layer.values.len()).max().unwrap_or(0);
     let below = Rect { y: area.y + 1, height: area.height - 1, ..area };
     let peak = plot(canvas, below, span, len, graph.unit, &layers, &|_| false);
+    marks(canvas, below, span, peak, &graph.marks);
     let mut used = canvas.pieces(area.x, area.y, area.width, &[(graph.title, theme.strong), (" ", theme.dim), (&graph.now, theme.text)]);
     let mut parts: Vec<_> = graph.layers.iter().collect();
     // The largest first.

@@ -14,7 +14,7 @@ use super::theme::Theme;
 /// Columns of the keys.
 const KEYS: u16 = 14;
 
-/// All keys. Says where the terminal's cursor belongs, while a search is being typed.
+/// All keys. Returns where the terminal's cursor belongs, while a search is being typed.
 pub(super) fn keys(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, layout: &Layout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let inside = canvas.dialog(layout.reader(), "Keys", theme.focus);

@@ -9,7 +9,7 @@ use crate::app::{Column, Focus, State, Typing};
 use super::canvas::{Canvas, width, wrap};
 use super::list::{self, Listing};
 
-/// Draws the table. Says where the terminal's cursor belongs, while a filter is being typed.
+/// Draws the table. Returns where the terminal's cursor belongs, while a filter is being typed.
 pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let focused = state.focus == Focus::List;
@@ -48,6 +48,7 @@ fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<
     let style = if state.focus == Focus::List { theme.strong } else { theme.text };
     let count = if list.filter().is_empty() { format!("{} ", list.len()) } else { format!("{} of {} ", list.len(), list.rows().len()) };
     let stale = match state.stale_sockets.count {
+        _ if state.shows_files() => String::new(),
         0 => String::new(),
         1 => format!("+ 1 stale socket {} C: clean up ", canvas.theme.glyphs.dot),
         count => format!("+ {count} stale sockets {} C: clean up ", canvas.theme.glyphs.dot),

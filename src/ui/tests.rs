@@ -83,6 +83,7 @@ fn every_state_has_its_picture() {
 fn every_size_has_its_picture() {
     for (name, width, height) in [
         ("sick-overview", 120, 40),
+        ("web-overview", 120, 40),
         ("live-gc", 120, 40),
         ("live-exceptions", 120, 40),
         ("live-threads", 120, 40),
@@ -105,6 +106,15 @@ fn every_size_has_its_picture() {
         ("providers", 120, 40),
         ("wrong-answers", 120, 40),
         ("act", 120, 40),
+        ("heap", 40, 10),
+        ("heap-paths", 160, 50),
+        ("heap-difference", 120, 40),
+        ("pick-file", 120, 40),
+        ("pick-file", 40, 10),
+        ("file-part", 40, 10),
+        ("compare", 120, 40),
+        ("compare", 40, 10),
+        ("compare-methods", 120, 40),
     ] {
         insta::assert_snapshot!(
             format!("{name}-{width}x{height}"),
@@ -175,7 +185,7 @@ fn what_is_missing_in_a_recording_stands_beside_it() {
 }
 
 #[test]
-fn a_native_aot_program_is_told_from_others() {
+fn a_native_aot_program_differs_from_others() {
     let shop = |native_aot| Process { native_aot, runtime: Some(RuntimeVersion::new("8.0.33")), ..process(4242, "OrderService") };
     for (native_aot, version, words) in [(true, "AOT 8.0", ".NET 8.0.33 (NativeAOT)"), (false, "8.0.33", ".NET 8.0.33 ")] {
         let mut app = TestApp::new(120, 40);
@@ -254,7 +264,7 @@ fn every_tab_has_its_styles() {
     }
 }
 
-/// Without colour, selection and states are still told apart, and nothing is coloured.
+/// Without colour, selection and states are still distinguished, and nothing is coloured.
 #[test]
 fn mono_has_no_colour_and_shows_the_selection() {
     for (name, make) in SCENES {
@@ -310,7 +320,7 @@ fn no_size_is_too_small_to_draw() {
 fn a_terminal_that_became_too_small_says_how_to_leave() {
     let mut app = scene("recording", 120, 40);
     app.send(crate::app::Msg::Resize(20, 7));
-    assert!(text(&picture(&app, &Theme::dark(), 20, 7)).contains("Recording goes on."));
+    assert!(text(&picture(&app, &Theme::dark(), 20, 7)).contains("Recording continues."));
     app.press("⌃c");
     assert!(text(&picture(&app, &Theme::dark(), 20, 7)).contains("Ctrl-C again"));
     app.press("⌃c");

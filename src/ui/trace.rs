@@ -37,7 +37,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, body: Rect) {
     }
 }
 
-/// What asks for a look, and the key figures. Says how many lines it took.
+/// What asks for a look, and the key figures. Returns how many lines it took.
 fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, analysis: &RecordingAnalysis, area: Rect) -> u16 {
     let over = !tracked.is_active();
     let all = figures_of(canvas, analysis, over);
@@ -66,7 +66,7 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &Recordin
     }
 }
 
-/// Three to five lines of words and numbers. Says how many.
+/// Three to five lines of words and numbers. Returns how many.
 fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) -> u16 {
     let theme = canvas.theme;
     let recording = &tracked.value;
@@ -95,7 +95,7 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
     };
 
     if let Some(scheduling) = &recording.scheduling {
-        let style = if matches!(scheduling, Scheduling::Missing(_)) { theme.warn } else { theme.dim };
+        let style = if matches!(scheduling, Scheduling::Missing(_) | Scheduling::Ended { .. }) { theme.warn } else { theme.dim };
         y += canvas.wrapped(Rect { y, height: area.bottom().saturating_sub(y).min(3), ..area }, &format!("{scheduling}."), style);
     }
     for note in &recording.notes {
@@ -127,7 +127,7 @@ fn facts(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect) 
     y - area.y
 }
 
-/// Where events go that do not come here, and who reads them. Says how many lines it took.
+/// Where events go that do not come here, and their readers. Returns how many lines it took.
 fn destination(canvas: &mut Canvas<'_>, kernel: &KernelTrace, area: Rect) -> u16 {
     let theme = canvas.theme;
     let places = kernel.to_string();
@@ -140,7 +140,7 @@ fn destination(canvas: &mut Canvas<'_>, kernel: &KernelTrace, area: Rect) -> u16
     ) + 1
 }
 
-/// How much came, and how much was lost. Says how many lines it took.
+/// How much came, and how much was lost. Returns how many lines it took.
 fn numbers(canvas: &mut Canvas<'_>, tracked: &Tracked, area: Rect) -> u16 {
     let (theme, y) = (canvas.theme, area.y);
     let (dot, recording) = (theme.glyphs.dot, &tracked.value);

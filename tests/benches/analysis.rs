@@ -98,9 +98,9 @@ impl Counts for FileOrder {
     }
 }
 
-/// Reads a file as it comes, and tells what that takes.
+/// Reads a file as it comes, and measures what that takes.
 fn memory<S: Counts>(name: &str, file: &Path, sink: impl Fn() -> S) {
-    // The peak begins anew.
+    // The peak is reset.
     std::fs::write("/proc/self/clear_refs", "5").unwrap();
     let (mut sink, mut input, mut buffer) = (sink(), File::open(file).unwrap(), vec![0; 256 << 10]);
     let (before, begun) = (time(), Instant::now());

@@ -1,6 +1,6 @@
 //! How long it takes to find the .NET processes: simulated ones by the hundred, and those of this machine.
 //!
-//! `cargo bench --bench discovery`; medians of the rounds. "First" is a scan by someone who knows nothing yet, "next" one of those that follow every second,
+//! `cargo bench --bench discovery`; medians of the rounds. "First" is a scan with an empty cache, "next" one of those that follow every second,
 //! "asked" the whole list with everybody's answer to ProcessInfo.
 
 use std::time::{Duration, Instant};

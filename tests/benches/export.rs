@@ -1,6 +1,7 @@
 //! How fast captures become the formats of other tools, and packets for a tracing service while they come.
 //!
 //! `cargo bench --bench export [-- FILE.nettrace]..`; without files those of the benchmark `analysis`. One core, by the processor's time; the best of the rounds.
+//! Always also exceptions with texts and stacks as fast as packets can be made of them.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
 
@@ -15,8 +16,9 @@ use std::time::{Duration, Instant};
 use captures::{read, time};
 use dn_top::export::{Export, LiveProcess, LiveTrace, Options, Overview, Part};
 use dn_top::model::TraceFormat;
-use dn_top::nettrace::{Decoder, Limits, Sink};
+use dn_top::nettrace::{Decoder, Encoder, Limits, Metadata, NewEvent, Sink, TraceHeader};
 use dn_top::perfetto::producer::packets;
+use dn_top::wire::Put;
 
 /// How long each line is measured.
 const TIME: Duration = Duration::from_secs(2);
@@ -35,14 +37,62 @@ fn main() {
             let took = best(|| export(format, &bytes));
             println!("  {:<12} {:>6.0} MB/s", format!("{format:?}"), bytes.len() as f64 / took / 1e6);
         }
-        let mut count = 0;
-        let took = best(|| count = live(&bytes));
-        println!(
-            "  {count} live packets, {:.0} ns each: {:.1} % of a core at 200,000/s",
-            took * 1e9 / count as f64,
-            took * 2e7 / count as f64
-        );
+        measure_live(&bytes);
     }
+    println!("exceptions");
+    measure_live(&exceptions());
+}
+
+fn measure_live(bytes: &[u8]) {
+    let mut count = 0;
+    let took = best(|| count = live(bytes));
+    println!("  {count} live packets, {:.0} ns each: {:.1} % of a core at 200,000/s", took * 1e9 / count as f64, took * 2e7 / count as f64);
+}
+
+/// Exceptions as .NET 9 writes them that are thrown and caught: four events each. Every 16th message is new.
+fn exceptions() -> Vec<u8> {
+    let mut encoder = Encoder::new(TraceHeader { process_id: 1, ..TraceHeader::default() });
+    let [thrown, caught, caught_end, thrown_end] = [80, 250, 251, 256].map(|event_id| {
+        let provider = "Microsoft-Windows-DotNETRuntime".to_owned();
+        encoder.metadata(&Metadata { provider, event_id, version: 1, level: 2, ..Metadata::default() })
+    });
+    let text = |texts: &[&str]| {
+        let mut payload = Vec::new();
+        texts.iter().for_each(|text| payload.put_utf16z(text));
+        payload
+    };
+    for number in 0..100_000_i64 {
+        let (timestamp, thread) = (number * 5_000, 10 + number as u64 % 8);
+        let message = format!("Order {} has been shipped already", 4711 + number / 16);
+        let mut exception = text(&["System.InvalidOperationException", &message]);
+        exception.put_u64(0x7f00_0000_1000);
+        exception.put_u32(0x8013_1509);
+        exception.put_u16(0x10);
+        exception.put_u16(0);
+        let mut handler = vec![0; 16];
+        handler.put(&text(&["instance void [Shop] Shop.Orders::Ship(int32)"]));
+        let frames: Vec<u64> =
+            (0..20).map(|depth| 0x7f00_0000_0000 + depth * 0x100 + (number as u64 % 50) * u64::from(depth < 4)).collect();
+        let stack = encoder.stack(&frames);
+        for (index, (metadata, payload)) in (0..).zip([(thrown, &*exception), (caught, &*handler), (caught_end, &[]), (thrown_end, &[])]) {
+            let timestamp = timestamp + index;
+            encoder.event(&NewEvent {
+                metadata,
+                timestamp,
+                thread,
+                capture_thread: thread,
+                stack,
+                sorted: true,
+                payload,
+                ..NewEvent::default()
+            });
+        }
+        if number % 20_000 == 19_999 {
+            encoder.sequence_point(timestamp + 10);
+        }
+    }
+    encoder.end();
+    encoder.take()
 }
 
 /// Seconds that it takes.

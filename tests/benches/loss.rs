@@ -4,7 +4,7 @@
 //! cargo bench --bench loss
 //! ```
 //!
-//! Both ask the same .NET 9 process for the same session, in turn, and write into memory; what is lost is told by the numbers that the runtime gives its
+//! Both ask the same .NET 9 process for the same session, in turn, and write into memory; what is lost is reported by the numbers that the runtime gives its
 //! events, which are counted afterwards in what was written. `tests/setup.sh` brings the runtime.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]

@@ -7,7 +7,7 @@
 //! The runtimes are simulated in this process; the port is dn-top's, in a terminal of its own, and idle figures are over ten seconds of that. How long
 //! it takes to resume all is measured with the library here, so that the runtimes' own part is in it. What `run` costs is the difference of medians: to
 //! the program alone, and where a session is asked for to the same program with one that its runtime starts by itself, since what a session costs the
-//! runtime is the same whoever asks.
+//! runtime is the same for every client.
 
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot be set up has failed")]
 
@@ -32,7 +32,7 @@ fn main() {
     port::make_room();
     let tasks = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let place = folder();
-    // Their facts, for who looks them up; those that connect are others of the same pids.
+    // Their facts, as discovery looks them up; those that connect are others of the same pids.
     let _fleet = tasks.block_on(async { Fleet::uniform(place.path(), COUNT) }).unwrap();
     let path = place.path().join("port");
     let runtimes = tasks.block_on(async { connecting(place.path(), &path) });

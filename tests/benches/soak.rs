@@ -148,7 +148,7 @@ fn keys(turn: u32, is_recording: bool) -> &'static str {
         3 => "2",
         4 => "9",
         5 => "0",
-        // Somebody is recorded.
+        // A process is recorded.
         11 if !is_recording => "\x1bGt",
         12..=16 => "3",
         17 => "4",
@@ -157,7 +157,7 @@ fn keys(turn: u32, is_recording: bool) -> &'static str {
         20 => "7",
         21 => "8",
         22 if is_recording => "3t",
-        // Nobody is watched any more.
+        // No process is watched any more.
         26 | 27 => "\x1bW",
         30 => "\x1bg",
         _ => "j",

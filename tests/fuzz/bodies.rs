@@ -61,7 +61,7 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Digest, Ending, Decode
     (digest, ending, decoder)
 }
 
-/// What a sink is told, in short.
+/// The calls of a sink, in short.
 #[derive(Default)]
 struct Digest {
     calls: u64,

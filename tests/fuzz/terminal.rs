@@ -72,6 +72,7 @@ pub(crate) fn keys(bytes: &[u8]) {
                         | Effect::LookAtTracepoints { .. }
                         | Effect::FilterEvents { .. }
                         | Effect::ListThreads { .. }
+                        | Effect::FindFiles { .. }
                         | Effect::Unwatch { .. }
                         | Effect::Copy { .. }
                         | Effect::Redraw

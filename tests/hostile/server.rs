@@ -19,11 +19,11 @@ use crate::support::{PATIENCE, folder, poll};
 /// Where the program finds what is wrong with it.
 pub(crate) const FAULT: &str = "HOSTILE";
 
-/// What a process does that means harm. All but the first four say properly who they are: what is faulty is the answer to everything else, or the
+/// What a hostile process does. All but the first four answer process info properly: what is faulty is the answer to everything else, or the
 /// stream of every session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// Answers nothing, not even who it is.
+    /// Answers nothing, not even process info.
     AllSilent,
     /// Answers everything with what is no protocol.
     AllGarbage,

@@ -203,7 +203,7 @@ fn methods_are_known_by_a_short_second_session() {
         let after = live.methods(SampleFilter::ALL, usize::MAX);
         let all = after.samples.all();
         assert!(before.unresolved * 2 > all && all > 100, "{runtime}: {before:?}");
-        // A few are in code that no rundown tells: stubs, and methods that went.
+        // A few are in code that no rundown has: stubs, and methods that were unloaded.
         assert!(after.unresolved * 20 < all || runtime.version.starts_with('9'), "{runtime}: {} of {all}", after.unresolved);
         assert!(after.methods.iter().any(|method| method.name.starts_with("System.")), "{runtime}: {:?}", after.methods);
     });
@@ -238,7 +238,7 @@ fn counters_and_meters_have_the_values_that_the_program_set() {
         let of = |name: &str, tags: &str| -> &CounterSnapshot {
             counters.counters.iter().find(|counter| counter.name == name && counter.tags == tags).unwrap_or_else(|| panic!("{name} {tags}"))
         };
-        assert_eq!((of("g", "").value, counters.notices.len(), counters.all_instruments_told), (Some(42.0), 0, true));
+        assert_eq!((of("g", "").value, counters.notices.len(), counters.all_instruments_reported), (Some(42.0), 0, true));
         let [a, b] = ["route=/a", "route=/b"].map(|tags| of("hits", tags));
         assert!((a.value.unwrap() - b.value.unwrap()).abs() <= 1.0, "in turn: {a:?} {b:?}");
         let latency = of("lat", "").histogram.as_ref().unwrap();
@@ -262,7 +262,7 @@ fn counters_and_meters_have_the_values_that_the_program_set() {
 }
 
 /// A session for `DnTop.Told`, and what is seen of it.
-fn told(live: &Snapshot, name: &str, tags: &str) -> Option<CounterSnapshot> {
+fn reported(live: &Snapshot, name: &str, tags: &str) -> Option<CounterSnapshot> {
     live.counters.counters.iter().find(|counter| counter.group == "DnTop.Told" && counter.name == name && counter.tags == tags).cloned()
 }
 
@@ -280,25 +280,25 @@ fn instruments_have_exactly_the_values_that_they_were_given() {
         });
         let watch = Watch::start(&program, vec![meters], Rundown::None, live).await;
         // An instrument counts what it is given once it is listened to.
-        assert!(poll(PATIENCE, || watch.look().counters.all_instruments_told.then_some(())).is_some(), "{:?}", watch.look().counters);
+        assert!(poll(PATIENCE, || watch.look().counters.all_instruments_reported.then_some(())).is_some(), "{:?}", watch.look().counters);
         for command in ["count 7", "change 5", "change -3", "record 40 25", "gauge 17"] {
             program.carry_out(command);
         }
-        let value = |name: &str, tags: &str| told(&watch.look(), name, tags).and_then(|counter| counter.value);
+        let value = |name: &str, tags: &str| reported(&watch.look(), name, tags).and_then(|counter| counter.value);
         let reaches = |name: &str, tags: &str, expected: f64| {
             let reached = poll(PATIENCE, || (value(name, tags) == Some(expected)).then_some(()));
-            assert!(reached.is_some(), "{name} {tags}: {:?} and not {expected}", told(&watch.look(), name, tags));
+            assert!(reached.is_some(), "{name} {tags}: {:?} and not {expected}", reported(&watch.look(), name, tags));
         };
         reaches("sold", "fruit=apple", 7.0);
         reaches("sold", "fruit=pear", 14.0);
         reaches("stock", "", 2.0);
         reaches("level", "", 17.0);
         let recorded = |count: u64| {
-            let size = || told(&watch.look(), "size", "").and_then(|size| size.histogram).filter(|size| size.total_count == count);
-            poll(PATIENCE, size).unwrap_or_else(|| panic!("{:?}", told(&watch.look(), "size", "")))
+            let size = || reported(&watch.look(), "size", "").and_then(|size| size.histogram).filter(|size| size.total_count == count);
+            poll(PATIENCE, size).unwrap_or_else(|| panic!("{:?}", reported(&watch.look(), "size", "")))
         };
         assert_eq!(recorded(40).total_sum, 40.0 * 25.0);
-        // What is counted on is added to what was; what comes in an interval is told of that interval alone.
+        // What is counted on is added to what was; what is of an interval is reported for that interval alone.
         for command in ["count 3", "change 10", "record 60 50", "gauge 4"] {
             program.carry_out(command);
         }

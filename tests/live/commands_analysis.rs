@@ -138,10 +138,10 @@ fn meters_have_the_values_that_the_program_set() {
         assert!((recorded - a - b).abs() <= 0.25 * recorded, "{recorded} recorded, {deltas:?}");
         for line in &histograms {
             // Values from 0 to 99 in turn; an interval has about two rounds of them.
-            let told = &line["histogram"];
-            let mean = number(&told["sum"]) / number(&told["count"]);
+            let reported = &line["histogram"];
+            let mean = number(&reported["sum"]) / number(&reported["count"]);
             assert!((30.0..70.0).contains(&mean), "{line}");
-            let quantiles = told["quantiles"].as_array().unwrap();
+            let quantiles = reported["quantiles"].as_array().unwrap();
             assert!(
                 quantiles.len() >= 3 && number(&quantiles[0][1]) <= number(&quantiles[2][1]) && number(&quantiles[2][1]) <= 100.0,
                 "{line}"
@@ -218,7 +218,7 @@ fn the_heap_has_the_objects_that_the_program_holds() {
         let mut program = runtime.program("known").start();
         start(&["heap"], &program, &[]).wait().assert_refused(2, "confirm with --yes");
         program.carry_out("hold 12345");
-        // The second time the runtime has told the names already.
+        // The second time the runtime has reported the names already.
         for _ in 0..2 {
             let heap = start(&["heap", "--yes", "--json", "-n", "1000"], &program, &[]).wait().json();
             assert_eq!((&heap["complete"], &heap["problems"]), (&json!(true), &json!([])), "{runtime}");
@@ -277,8 +277,8 @@ fn the_graph_of_the_heap_leads_to_what_the_program_holds() {
         // An array of 8024 bytes; and a reader that shows one size of a type shows that of its like.
         let [array] = of("Held[] (Bytes > 1K)")[..] else { panic!("{runtime}: one array") };
         for (kind, file) in [("Held", "known.dll"), ("System.String", "System.Private.CoreLib.dll")] {
-            let told = of(kind).iter().all(|node| node.module.as_deref().is_some_and(|path| path.rsplit('/').next() == Some(file)));
-            assert!(told && !of(kind).is_empty(), "{runtime}: {kind} is of {file}: {:?}", of(kind).first());
+            let reported = of(kind).iter().all(|node| node.module.as_deref().is_some_and(|path| path.rsplit('/').next() == Some(file)));
+            assert!(reported && !of(kind).is_empty(), "{runtime}: {kind} is of {file}: {:?}", of(kind).first());
         }
         assert_eq!((array.children.len(), of("Held").len(), of("Grain[]").len()), (1000, 1000, 1000), "{runtime}");
         let grains = |held: &usize| {
@@ -298,10 +298,10 @@ fn the_graph_of_the_heap_leads_to_what_the_program_holds() {
                 walk.extend(&dump.nodes[node].children);
             }
         }
-        let [told, alive] = [dump.nodes.len(), reached.iter().filter(|reached| **reached).count()];
-        assert!(below.iter().all(|grains| reached[*grains]), "{runtime}: {alive} of {told} are reached");
+        let [reported, alive] = [dump.nodes.len(), reached.iter().filter(|reached| **reached).count()];
+        assert!(below.iter().all(|grains| reached[*grains]), "{runtime}: {alive} of {reported} are reached");
         start(&["heap", "--yes", "-o", path], &program, &[]).wait().assert_refused(1, "exists already and is not overwritten");
-        eprintln!("{runtime}: {told} nodes, {alive} reached from the root, {} bytes of file", file.metadata().unwrap().len());
+        eprintln!("{runtime}: {reported} nodes, {alive} reached from the root, {} bytes of file", file.metadata().unwrap().len());
         assert!(program.is_alive() && program.answers(), "{runtime}");
     });
 }

@@ -89,7 +89,7 @@ fn dies(runtime: &Runtime, bytes: &[u8]) -> bool {
 /// A simulated runtime that says of itself what the real one says.
 fn spec(runtime: &Runtime, program: &Program, major: u32) -> Spec {
     let mut spec = Spec::new("work", runtime.version, program.pid());
-    let told = || {
+    let reported = || {
         let answer = exchange(&program.socket(), &request(0x0408, &[]), Sent::Whole, |_| {}).bytes;
         let (message, _) = Message::decode(&answer).unwrap()?;
         let Ok(Reply::Info(info)) = Reply::decode(CommandCode::ProcessInfo3, &message) else { panic!("{message:?}") };
@@ -97,7 +97,7 @@ fn spec(runtime: &Runtime, program: &Program, major: u32) -> Spec {
         info.command_line.contains(' ').then_some(info)
     };
     if major >= 5 {
-        let info = poll(PATIENCE, told).unwrap();
+        let info = poll(PATIENCE, reported).unwrap();
         spec.name = info.entry_assembly.unwrap();
         spec.command = vec![info.command_line];
     }
@@ -181,9 +181,9 @@ fn sessions_begin_and_end_alike() {
         let _inside = tasks.enter();
         let place = folder();
         let simulated = Simulated::start(place.path().join("s"), Spec::new("work", runtime.version, 1)).unwrap();
-        let good = provider(5, &text("DnTop-Nobody"), NULL);
+        let good = provider(5, &text("DnTop-Unused"), NULL);
         // The longest message that fits, but for a few bytes.
-        let long = provider(5, &text("DnTop-Nobody"), &text(&format!("a={}", "x".repeat(32_690))));
+        let long = provider(5, &text("DnTop-Unused"), &text(&format!("a={}", "x".repeat(32_690))));
         let mut commands = vec![
             request(0x0202, &[number(16), number(1), array(1, &good)].concat()),
             request(0x0203, &[number(16), number(1), vec![0], array(2, &good)].concat()),
@@ -243,7 +243,7 @@ fn open(socket: &Path, command: &[u8]) -> Result<([u8; 8], Vec<u8>, UnixStream),
 
 /// How many sessions there is room for, and the answer to one more.
 fn many(socket: &Path) -> (usize, Vec<u8>) {
-    let quiet = request(0x0203, &[number(1), number(1), vec![0], array(1, &provider(5, &text("DnTop-Nobody"), NULL))].concat());
+    let quiet = request(0x0203, &[number(1), number(1), vec![0], array(1, &provider(5, &text("DnTop-Unused"), NULL))].concat());
     let mut sessions = Vec::new();
     let refusal = loop {
         match open(socket, &quiet) {

@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use crate::support::runtimes;
 use crate::support::{Invocation, Output, PATIENCE, Program, Signal, folder, poll};
+use crate::trace_processor::Engine;
 
 async fn client(program: &Program) -> Client {
     let mut directory = Directory::new(Sources::machine()).unwrap();
@@ -499,6 +500,28 @@ fn trace_stores_cpu_samples_in_a_file_beside() {
         let report = Invocation::new(["report", path, "--json"]).run().json();
         assert_eq!((&report["source"], &report["methods"][0]["name"]), (&json!("cpu"), &json!("Known.Burn(int)")), "{runtime}: {report:#}");
         assert!(report["samples"].as_u64() > Some(50), "{runtime}: {report:#}");
+        // Exports have all of them, with native frames.
+        let export = |format: &str| {
+            let out = folder.path().join(format);
+            let said = Invocation::new(["export", path, "--format", format, "-o", out.to_str().unwrap(), "--json"]).run().json();
+            (said["files"].clone(), out)
+        };
+        let (files, folded) = export("folded");
+        assert_eq!(files, json!([samples.to_str().unwrap()]));
+        let folded = std::fs::read_to_string(folded).unwrap();
+        let counts = |part: &str| -> u64 {
+            folded.lines().filter(|line| line.contains(part)).map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
+        };
+        assert_eq!(counts(""), report["samples"].as_u64().unwrap() + report["waiting"].as_u64().unwrap(), "{runtime}: {folded}");
+        let is_below_native_code =
+            |line: &str| line.split(';').skip(1).position(|frame| frame.starts_with("Known.")).is_some_and(|at| at > 0);
+        assert!(counts("Known.Burn(int)") * 2 > counts("") && folded.lines().any(is_below_native_code), "{runtime}: {folded}");
+        let (files, perfetto) = export("perfetto");
+        assert_eq!(files, json!([path, samples.to_str().unwrap()]));
+        if let Some(engine) = Engine::newest() {
+            engine.assert_right(&perfetto, "");
+            assert_eq!(engine.query(&perfetto, "select count(*) n from perf_sample")[0]["n"], counts(""), "{runtime}");
+        }
         // The stream of the runtime is as without.
         let before = [std::fs::read(&file).unwrap(), std::fs::read(&samples).unwrap()];
         let again = trace();
@@ -550,7 +573,7 @@ fn a_recording_that_is_looked_at_shows_cpu_time() {
         assert!(recording.notes.iter().all(|note| !note.contains("CPU time")), "{:?}", recording.notes);
         let analysis = recording.analysis.unwrap();
         let cpu = analysis.cpu.as_ref().unwrap().profile.methods(SampleFilter::ALL, usize::MAX);
-        // Methods that were compiled again meanwhile have got their names at the stop.
+        // Methods that were compiled again have got their names at the stop.
         let times = ["Known.Seventy", "Known.Burn"].map(|method| cpu_time(Some(&analysis), method).unwrap().0 as f64);
         assert!((times[0] / times[1] - 0.7).abs() < 0.1, "{runtime}: {times:?}");
         // What has no name by then is no method.

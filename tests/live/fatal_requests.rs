@@ -61,7 +61,7 @@ fn every_form() -> Vec<Runtime> {
     runtimes
 }
 
-/// Files that somebody might take for a startup hook, each with what is wrong with it.
+/// Files that could be taken for a startup hook, each with what is wrong with it.
 fn bad_hooks(runtime: &Runtime, place: &Path) -> Vec<(PathBuf, &'static str)> {
     let hook = fs::read(runtime.hook()).unwrap();
     let file = |name: &str, bytes: &[u8]| {
@@ -312,7 +312,7 @@ fn a_dump_program_that_is_stuck_can_be_ended() {
         let dump = Invocation::new(["dump", &program.pid().to_string(), "-o", path.to_str().unwrap()]).start();
         let writer = poll(PATIENCE, || children(program.pid()).trim().parse::<u32>().ok()).expect("no dump program");
         send(writer, Signal::STOP);
-        let advice = format!("`kill -9 {writer}; kill -CONT {}` ends it, and work goes on", program.pid());
+        let advice = format!("`kill -9 {writer}; kill -CONT {}` ends it, and work continues", program.pid());
         assert!(poll(PATIENCE, || dump.stderr().contains(&advice).then_some(())).is_some(), "{runtime}: {}", dump.stderr());
         send(writer, Signal::KILL);
         let stat = format!("/proc/{writer}/stat");

@@ -238,7 +238,7 @@ fn events_go_to_tracepoints_or_the_form_says_what_is_missing() {
         } else {
             screen.wait_for("into the kernel");
             screen.wait_for("user_events:dn_top_test   session 0x");
-            assert!(program.answers(), "others are served meanwhile");
+            assert!(program.answers(), "others are served in the meantime");
             screen.keys("t");
             screen.wait_for("wrote to user_events:dn_top_test for");
         }

@@ -85,7 +85,7 @@ fn counters_keep_their_names_and_have_values() {
     }
 }
 
-/// What a recording of these providers shows in the end, of what the program does meanwhile.
+/// What a recording of these providers shows in the end, of what the program does while it is recorded.
 async fn recorded(program: &mut Program, providers: &[&str], act: impl FnOnce(&mut Program, &dyn Fn() -> Recording)) -> RecordingAnalysis {
     let place = folder();
     let config = select(&[] as &[&str], providers, None).unwrap().config;

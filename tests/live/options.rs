@@ -53,6 +53,7 @@ const COMMANDS: &[(Subject, &[&str])] = &[
     (Subject::Changes, &["counters", "TARGET", "--duration", "1s"]),
     (Subject::Changes, &["stacks", "TARGET"]),
     (Subject::Changes, &["heap", "TARGET", "--yes"]),
+    (Subject::Changes, &["heap", "TARGET", "--yes", "--retained", "--paths", "App.Cache"]),
     (Subject::Changes, &["dump", "TARGET", "-o", "/tmp/dn-top-readonly.dmp"]),
     (Subject::Changes, &["perfmap", "TARGET", "on"]),
     (Subject::Changes, &["perfmap", "TARGET", "off"]),
@@ -76,9 +77,12 @@ const OPTIONS: &[(&[&str], &[Subject])] = &[
     (&["--readonly"], &[Subject::Looks, Subject::Opens, Subject::Files]),
     (&["--demo"], &[Subject::Looks, Subject::Changes]),
     (&["--port", "port"], &[]),
+    (&["--log", "requests.log"], &[Subject::Looks, Subject::Changes, Subject::Starts]),
     (&["--refresh", "2s"], &[Subject::Opens]),
     (&["--watch", "all"], &[]),
     (&["--filter", "x"], &[Subject::Opens]),
+    (&["--columns", "pid,name"], &[Subject::Opens]),
+    (&["--sort", "name"], &[Subject::Opens]),
     (&["--theme", "light"], &[Subject::Opens]),
     (&["--color", "never"], &[Subject::Opens]),
     (&["--ascii"], &[Subject::Opens]),
@@ -208,7 +212,7 @@ fn the_configuration_file_gives_other_defaults_and_its_mistakes_are_one_line() {
         std::os::unix::fs::chown(&file, Some(65_533), Some(65_533)).unwrap();
         cannot(": it belongs to another user");
     }
-    // Nobody writes to it: whoever waited for that would wait for ever.
+    // Nothing writes to it: waiting for that would never end.
     fs::remove_file(&file).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, &file, rustix::fs::Mode::RUSR).unwrap();
     cannot(": it is no file");

@@ -35,7 +35,7 @@ pub(crate) struct Traced {
     kernel: Option<MutexGuard<'static, ()>>,
 }
 
-/// The kernel has one tracing: whoever ends a recording of it ends those of others.
+/// The kernel has one tracing: the end of one recording of it ends those of others.
 static KERNEL: Mutex<()> = Mutex::new(());
 
 impl Traced {
@@ -58,6 +58,13 @@ impl Traced {
             (ended || self.query().contains("linux.ftrace")).then_some(!ended)
         });
         registered.unwrap()
+    }
+
+    /// Turns the kernel's tracing off, as anybody may who has the rights, or ends its data sources where it cannot be seen from here.
+    pub(crate) fn end_kernel_tracing(&mut self) {
+        if fs::write("/sys/kernel/tracing/tracing_on", "0").is_err() {
+            self.probes.as_mut().unwrap().kill().unwrap();
+        }
     }
 
     pub(crate) fn place(&self) -> &Path {

@@ -177,7 +177,7 @@ fn a_variable_that_is_set_before_the_start_is_the_programs_and_its_childrens() {
         let connected = runtimes(&port, &[parent.pid(), child]).await.remove(1);
         let environ = std::fs::read_to_string(format!("/proc/{child}/environ")).unwrap();
         assert!(environ.split('\0').any(|variable| variable == "DN_TOP_SET=seen"), "{environ}");
-        // It waits for nobody: its arguments are known only to a runtime that runs.
+        // It does not wait: its arguments are known only to a runtime that runs.
         let began = Instant::now();
         while !connected.client.process_info().await.unwrap().unwrap().command_line.contains(' ') {
             assert!(began.elapsed() < PATIENCE);

@@ -60,7 +60,7 @@ fn known(runtime: &Runtime, place: &Path) -> PathBuf {
     file
 }
 
-/// Requests that succeed, fail, and find nobody who listens: the server's side and the client's.
+/// Requests that succeed, fail, and find no server: the server's side and the client's.
 fn web(runtime: &Runtime, place: &Path) -> Vec<PathBuf> {
     let (server, url) = serve(runtime);
     let mut client = runtime.program("fetch").start();

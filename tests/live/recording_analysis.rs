@@ -55,16 +55,17 @@ fn assert_same(file: &Path, recording: &Recording, analysis: &RecordingAnalysis,
     let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
     let totals = analysis.snapshot.totals;
     let shown = json!([recording.bytes, totals.events, totals.dropped, totals.stacks, totals.threads, totals.sequence_points]);
-    let told = ["bytes", "events", "dropped", "stacks", "threads", "sequence_points"].map(|name| stats[name].clone());
-    assert_eq!(shown, json!(told), "{runtime}");
+    let reported = ["bytes", "events", "dropped", "stacks", "threads", "sequence_points"].map(|name| stats[name].clone());
+    assert_eq!(shown, json!(reported), "{runtime}");
     assert_eq!(recording.events, totals.events, "{runtime}");
     let mut shown: Vec<Value> =
         analysis.events.iter().map(|rate| json!([rate.event.provider, rate.event.event_id, rate.event.name, rate.event.count])).collect();
     let counts = stats["counts"].as_array().unwrap();
-    let mut told: Vec<Value> = counts.iter().map(|count| json!([count["provider"], count["id"], count["name"], count["count"]])).collect();
+    let mut reported: Vec<Value> =
+        counts.iter().map(|count| json!([count["provider"], count["id"], count["name"], count["count"]])).collect();
     shown.sort_by_key(Value::to_string);
-    told.sort_by_key(Value::to_string);
-    assert_eq!(shown, told, "{runtime}");
+    reported.sort_by_key(Value::to_string);
+    assert_eq!(shown, reported, "{runtime}");
 
     let live = read(file);
     assert_eq!(totals.dropped_at_start + totals.dropped + totals.problems + analysis.snapshot.unreadable, 0, "{runtime}: {totals:?}");
@@ -182,12 +183,12 @@ fn commands_to_a_database_are_counted_by_their_text() {
         })
         .await;
         let analysis = recording.analysis.unwrap();
-        let told = analysis.snapshot.activities.operations.iter().map(|operation| {
+        let reported = analysis.snapshot.activities.operations.iter().map(|operation| {
             let subject = operation.subjects.first().map(|subject| (subject.text.as_str(), subject.count));
             (operation.name.as_str(), operation.started, operation.ended, subject)
         });
         assert_eq!(
-            told.collect::<Vec<_>>(),
+            reported.collect::<Vec<_>>(),
             [
                 ("SqlClientDiagnosticListener", 7, 7, Some(("SELECT * FROM Orders WHERE Id = ?", 7))),
                 ("Microsoft.EntityFrameworkCore", 5, 5, Some(("UPDATE Stock SET Count = @n", 5))),

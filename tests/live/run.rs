@@ -32,7 +32,7 @@ impl Drop for Held {
     }
 }
 
-/// A program that is nobody's child any more, and may be suspended.
+/// A program whose parent is gone, and that may be suspended.
 struct KillAtEnd(u32);
 
 impl Drop for KillAtEnd {
@@ -120,7 +120,7 @@ fn a_child_of_the_program_is_let_go_on_at_once() {
         let output = running.wait();
         assert!(output.stderr.contains("(parent) from its start"), "{output:?}");
         assert!(!is_alive(pid(&output.stderr)), "{output:?}");
-        // It was asked to end with its parent, and nobody waits for grandchildren.
+        // It was asked to end with its parent, and no process waits for grandchildren.
         assert!(poll(PATIENCE, || (!is_alive(line)).then_some(())).is_some(), "{output:?}");
     });
 }
@@ -232,7 +232,7 @@ fn pid(stderr: &str) -> u32 {
     rest.split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Whether it runs; one that nobody waits for does not.
+/// Whether it runs; a zombie does not.
 fn is_alive(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }

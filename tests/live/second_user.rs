@@ -1,5 +1,5 @@
 //! What a second user can do to a dn-top that root runs on the same machine: nothing. Each test is an attack by the user id 65533; what is attacked is
-//! a real runtime of root, or a process of root that is no runtime. Skipped where this is not root, who alone can become another user.
+//! a real runtime of root, or a process of root that is no runtime. Skipped where this is not root: no other user can become a second one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -322,7 +322,7 @@ fn a_socket_under_the_pid_of_a_process_of_root_is_not_its_own() {
     assert!(rows(shared.path()).iter().all(|row| row["pid"] != sleeps.pid()), "sleep is no .NET process");
     root_runs(&["set-env", &pid, "DB_PASSWORD=secret"], shared.path()).assert_refused(3, &format!("process {pid} is not a .NET process"));
     served.assert_nothing_came();
-    // By its path it is what it is: a socket of the second user, who serves it.
+    // By its path it is what it is: a socket of the second user, served by that user.
     let info = root_runs(&["info", planted.to_str().unwrap(), "--json"], shared.path()).json();
     assert_eq!((&info["contact"], &info["pid"], &info["uid"]), (&json!("ok"), &json!(served._process.pid()), &json!(UID)), "{info}");
     // Unless the file is said to be root's.

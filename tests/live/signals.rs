@@ -1,4 +1,4 @@
-//! Recordings that are told to end, in every way that a person, a machine or a lost connection does it.
+//! Recordings that are asked to end, in every way that a person, a machine or a lost connection does it.
 
 use dn_top::ipc::{Level, Provider, SessionConfig};
 use dn_top::model::{Process, ProcessKey};
@@ -38,7 +38,7 @@ fn room_for_sessions(program: &Program) -> usize {
     let client = Client::new(Endpoint::of(&process).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let config = SessionConfig::new(Provider::new("DnTop-Nobody", 1, Level::Critical).unwrap().into());
+        let config = SessionConfig::new(Provider::new("DnTop-Unused", 1, Level::Critical).unwrap().into());
         let mut sessions = Vec::new();
         while let Ok(session) = client.start_session(&config).await {
             sessions.push(session);
@@ -54,7 +54,7 @@ fn a_second_signal_does_without_the_rundown() {
         let place = folder();
         let running = Invocation::new(["trace", &program.pid().to_string(), "--json"]).current_dir(place.path()).start();
         trace::wait_for_bytes(&running, place.path());
-        // A stopped process answers nobody, and sends no rundown.
+        // A stopped process does not answer, and sends no rundown.
         program.signal(Signal::STOP);
         running.signal(Signal::INT);
         poll(PATIENCE, || running.stderr().contains("stopping").then_some(())).unwrap_or_else(|| panic!("{}", running.stderr()));
@@ -80,7 +80,7 @@ fn a_terminal_that_goes_away_ends_a_recording_and_not_its_file() {
         let file = place.path().join("a.nettrace");
         let pid = program.pid().to_string();
         let trace = Invocation::new(["trace", &pid, "-o", file.to_str().unwrap()]);
-        // These words are in the line that is written anew all the time.
+        // These words are in the line that is rewritten all the time.
         assert_eq!(trace.lose_terminal_at(" events").exit_code(), 130);
         let stats = Invocation::new(["stats".as_ref(), file.as_os_str(), "--json".as_ref()]).run().json();
         assert_eq!(stats["complete"], true);

@@ -4,6 +4,7 @@ use dn_top::app::{Cause, Evidence, Slowdown, slowdowns};
 use dn_top::clr::{SLOW, select};
 use dn_top::model::Recording;
 
+use crate::numbers::serve;
 use crate::recording_analysis::record;
 use crate::support::runtimes::{self, Runtime};
 use crate::support::screen::ENTER;
@@ -51,6 +52,28 @@ fn the_first_cause_is_what_is_wrong() {
             let all = weighed(&recording, runtime);
             assert_eq!(all[0].cause, cause, "{runtime}, {command}: {all:#?}");
         }
+    });
+}
+
+/// A program that waits for another: where its requests go to is named. Requests that are sent are reported from .NET 5 on.
+#[test]
+fn a_slow_dependency_is_the_first_cause() {
+    runtimes::each_async_in_turn(runtimes::since(5, runtimes::with("web")), async |runtime| {
+        let (_server, url) = serve(runtime);
+        let mut program = runtime.program("fetch").start();
+        let place = folder();
+        let config = select(&[SLOW], &[] as &[&str], None).unwrap().config;
+        let recording = record(&mut program, config, &place.path().join("a.nettrace"), |program, look| {
+            let seen = poll(PATIENCE, || {
+                program.carry_out(&format!("get 2 {url}/slow/1500"));
+                weighed(&look(), runtime).into_iter().next().filter(|first| first.cause == Cause::Http && first.is_problem())
+            });
+            assert!(seen.is_some(), "{runtime}: {:#?}", weighed(&look(), runtime));
+        })
+        .await;
+        let first = &weighed(&recording, runtime)[0];
+        eprintln!("{runtime}: F: {}", first.text);
+        assert!(first.cause == Cause::Http && first.text.contains(&format!("most time with {url}/slow/1500")), "{runtime}: {first:#?}");
     });
 }
 

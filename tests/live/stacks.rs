@@ -32,3 +32,23 @@ fn one_key_shows_what_every_thread_is_doing() {
         assert!(poll(PATIENCE, || program.answers().then_some(())).is_some(), "{runtime}");
     });
 }
+
+/// The first sample of a thread can be the same whether it runs or waits: on .NET 9 a thread that waits for a lock looks like one that runs.
+#[test]
+fn no_thread_is_judged_by_its_first_sample() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.carry_out("hold-lock 600000");
+        let pid = program.pid().to_string();
+        let document = Invocation::new(["stacks", &pid, "--json"]).run().json();
+        let stacks = document["stacks"].as_array().unwrap();
+        let is_in = |method: &str| {
+            stacks.iter().any(|stack| stack["frames"].as_array().unwrap().iter().any(|frame| frame.as_str().unwrap().contains(method)))
+        };
+        assert!(is_in("Known.Main") && is_in("HoldLock"), "{runtime}: {document:#}");
+        assert!(stacks.iter().all(|stack| stack.get("waiting").is_none()), "{runtime}: {document:#}");
+        let text = Invocation::new(["stacks", &pid]).run().stdout;
+        assert!(text.contains("Waiting threads are included.") && !text.contains(", waiting"), "{runtime}: {text}");
+        assert!(program.answers(), "{runtime}");
+    });
+}

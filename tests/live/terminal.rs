@@ -82,7 +82,7 @@ fn a_run_without_a_terminal_keeps_both_streams_and_the_code() {
     assert_eq!((output.stdout.as_str(), output.stderr.as_str(), output.code), ("hi\n", "oops\n", 3));
     let mut running = Invocation::of("sleep", ["60"]).start();
     assert!(running.is_alive());
-    // Not an interrupt: whoever runs the tests in the background has their children ignore it.
+    // Not an interrupt: children of tests that run in the background ignore it.
     running.signal(Signal::TERM);
     assert_eq!(running.wait().code, 143);
 }

@@ -270,7 +270,7 @@ fn a_rundown_of_methods_and_modules_has_nothing_else() {
     runtimes::each(runtimes::since(9, runtimes::all()), |runtime| {
         let (program, place) = (runtime.any().start(), folder());
         let file = place.path().join("a.nettrace");
-        let output = trace(&program, &file, &["--provider", "DnTop-Nobody", "--rundown", "0x38", "--duration", "200ms"]).run();
+        let output = trace(&program, &file, &["--provider", "DnTop-Unused", "--rundown", "0x38", "--duration", "200ms"]).run();
         let recorded = assert_whole(&file, &output.json());
         let rundown = format!("{RUNTIME}Rundown");
         let names: Vec<_> = recorded.counts.iter().filter(|count| count.provider == rundown).map(|count| count.name.as_str()).collect();

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use dn_top::analysis::{CounterSnapshot, CountersSnapshot, RuntimeStats};
+use dn_top::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, RuntimeStats};
 use dn_top::model::{Contact, Process};
 use dn_top::net::discovery::Sources;
 use dn_top::net::{Clients, Directory};
@@ -13,13 +13,14 @@ use tokio::sync::watch::channel;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
+use crate::numbers::serve;
 use crate::support::runtimes;
 use crate::support::screen::{ENTER, ctrl};
 use crate::support::{Invocation, PATIENCE, Program, poll};
 
-/// A session that is listened to, and what it told last.
+/// A session that is listened to, and what it reported last.
 struct Watched {
-    told: Arc<Mutex<Option<CountersSnapshot>>>,
+    reported: Arc<Mutex<Option<CountersSnapshot>>>,
     stop: tokio::sync::watch::Sender<bool>,
     task: JoinHandle<Result<(), String>>,
 }
@@ -40,10 +41,10 @@ async fn find(program: &Program) -> (Process, Clients) {
 
 impl Watched {
     fn start(process: &Process, clients: &Clients, meters: bool) -> Self {
-        let (client, told) = (clients.of(process).unwrap(), Arc::new(Mutex::new(None)));
+        let (client, reported) = (clients.of(process).unwrap(), Arc::new(Mutex::new(None)));
         let wanted = Watch { process: process.clone(), interval: Duration::from_secs(1), meters };
         let (stop, stopped) = channel(false);
-        let tell = Arc::clone(&told);
+        let tell = Arc::clone(&reported);
         let task = tokio::spawn(async move {
             let publish = |counters| {
                 *tell.lock().unwrap() = Some(counters);
@@ -51,17 +52,17 @@ impl Watched {
             };
             watch(&client, &wanted, stopped, publish).await
         });
-        Self { told, stop, task }
+        Self { reported, stop, task }
     }
 
-    /// Waits until what was told is as it should be.
+    /// Waits until what was reported is as it should be.
     async fn until<T>(&self, what: &str, is: impl Fn(&CountersSnapshot) -> Option<T>) -> T {
         let began = Instant::now();
         loop {
-            if let Some(found) = self.told.lock().unwrap().as_ref().and_then(&is) {
+            if let Some(found) = self.reported.lock().unwrap().as_ref().and_then(&is) {
                 return found;
             }
-            assert!(!self.task.is_finished() && began.elapsed() < PATIENCE, "waited in vain for {what}: {:?}", self.told);
+            assert!(!self.task.is_finished() && began.elapsed() < PATIENCE, "timed out waiting for {what}: {:?}", self.reported);
             sleep(Duration::from_millis(20)).await;
         }
     }
@@ -88,11 +89,11 @@ fn figures_come_from_every_runtime_and_no_session_stays() {
         // The second session finds what the first left behind.
         for _ in 0..2 {
             let watched = Watched::start(&process, &clients, false);
-            let told = |counters: &CountersSnapshot| {
+            let reported = |counters: &CountersSnapshot| {
                 let RuntimeStats { heap, allocation_rate, gc_time_percent, exceptions, queue_length, .. } = counters.stats;
                 Some((heap.filter(|heap| *heap > 1e5)?, allocation_rate?, gc_time_percent?, exceptions?, queue_length?))
             };
-            let (heap, allocated, gc, exceptions, queue) = watched.until("all figures", told).await;
+            let (heap, allocated, gc, exceptions, queue) = watched.until("all figures", reported).await;
             eprintln!("{runtime}: heap {heap}, {allocated} B/s, {gc} % in collections, {exceptions} exceptions/s, queue {queue}");
             assert!((0.0..=100.0).contains(&gc) && queue >= 0.0, "{runtime}");
             if !runtime.is_trimmed() {
@@ -191,19 +192,11 @@ fn the_overview_has_figures_without_a_key() {
         // Titles with their newest values.
         let graph =
             |shown: &str, title: &str| shown.split_once(title).is_some_and(|(_, value)| value.starts_with(|c: char| c.is_ascii_digit()));
-        let graphs = [
-            "CPU ",
-            "GC heap ",
-            "Time in GC ",
-            "Allocation rate ",
-            "Exceptions ",
-            "Thread pool queue ",
-            "Lock contention ",
-            "Collections ",
-        ];
+        let graphs = ["CPU ", "GC heap ", "Time in GC ", "Allocation rate ", "Exceptions ", "Thread pool queue ", "Lock contention "];
         for title in graphs {
             screen.wait_until(title, |shown| graph(shown, title));
         }
+        screen.wait_for("GC pauses ");
         screen.wait_until("findings", |shown| shown.contains("no findings") || shown.contains("/s exceptions"));
         // One session, and no row that says more than that it runs.
         assert!(sessions(&program) <= 1, "{} sessions", sessions(&program));
@@ -216,7 +209,7 @@ fn the_overview_has_figures_without_a_key() {
     });
 }
 
-/// What the tabs show of a process that nobody has recorded, of every runtime.
+/// What the tabs show of a process that was not recorded, of every runtime.
 #[test]
 fn the_tabs_of_a_recording_have_figures_without_one() {
     runtimes::each(runtimes::all(), |runtime| {
@@ -259,7 +252,91 @@ fn the_tabs_of_a_recording_have_figures_without_one() {
     });
 }
 
-/// Somebody who has never seen the program before reads the cause on the first screen, without a key.
+/// Each collection is a mark with its generation, on every runtime.
+#[test]
+fn collections_are_marked_one_by_one() {
+    runtimes::each_async(runtimes::with("known"), async |runtime| {
+        let mut program = runtime.program("known").start();
+        assert_eq!(program.line(), "ready");
+        let (process, clients) = find(&program).await;
+        let watched = Watched::start(&process, &clients, false);
+        watched.until("figures", |counters| counters.stats.heap).await;
+        for (generation, count) in [(0, 3), (1, 2), (2, 4)] {
+            program.carry_out(&format!("collect {count} {generation}"));
+        }
+        let marked = |counters: &CountersSnapshot| match &counters.collections {
+            CollectionMarks::Recorded(marks) if marks.len() >= 9 => Some(marks.clone()),
+            _ => None,
+        };
+        let marks = watched.until("nine marks", marked).await;
+        // The collector may choose an older generation than it is asked for.
+        let asked = [0, 0, 0, 1, 1, 2, 2, 2, 2];
+        assert!(marks.len() == 9 && marks.iter().zip(asked).all(|(mark, asked)| mark.generation >= asked), "{runtime}: {marks:?}");
+        assert!(marks.iter().all(|mark| (1_000..1_000_000_000).contains(&mark.pause_ns)), "{runtime}: {marks:?}");
+        // A program that does nothing but collect is marked as long as that is cheap, and then its counters go on without.
+        program.command("collect 1000000 0");
+        // .NET 10 leaves out most of the events.
+        if process.runtime.as_ref().is_none_or(|version| version.major() < 10) {
+            let rate = |counters: &CountersSnapshot| match counters.collections {
+                CollectionMarks::TooMany(rate) => Some(rate),
+                _ => None,
+            };
+            eprintln!("{runtime}: {:.0} B/s of collections, no longer marked", watched.until("too many", rate).await);
+            watched.until("figures without marks", |counters| counters.stats.collections[0].filter(|rate| *rate > 10.0)).await;
+        }
+        assert_eq!(watched.end().await, Ok(()), "{runtime}");
+        assert!(program.answers(), "{runtime}");
+    });
+}
+
+/// Requests, those that failed, and how long they take: from every runtime what it can tell.
+#[test]
+fn requests_have_durations_where_the_runtime_publishes_them() {
+    runtimes::each(runtimes::with("web"), |runtime| {
+        let (server, url) = serve(runtime);
+        let address = url.strip_prefix("http://").unwrap().to_owned();
+        let pid = server.pid().to_string();
+        let mut screen = Invocation::new(["--filter", &pid]).screen(160, 50);
+        screen.wait_for("Requests ");
+        let over = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let client = std::thread::spawn({
+            let over = Arc::clone(&over);
+            move || {
+                for number in 0.. {
+                    let path = if number % 4 == 0 { "status/503" } else { "a" };
+                    let mut stream = std::net::TcpStream::connect(&address).unwrap();
+                    std::io::Write::write_all(&mut stream, format!("GET /{path} HTTP/1.0\r\n\r\n").as_bytes()).unwrap();
+                    std::io::read_to_string(stream).unwrap();
+                    if over.load(std::sync::atomic::Ordering::Relaxed) {
+                        return;
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+        });
+        let has = |shown: &str, title: &str, words: &[&str]| {
+            shown.split_once(title).is_some_and(|(_, rest)| {
+                let line = rest.lines().next().unwrap_or_default();
+                words.iter().all(|word| line.contains(word))
+            })
+        };
+        screen.wait_until("failures", |shown| has(shown, "Requests ", &["/s failed"]));
+        if runtime.major() >= 8 {
+            let shown = screen.wait_until("durations", |shown| has(shown, "p50/p95/p99 ", &["≈ ", "s, "]));
+            assert!(!shown.contains("need .NET 8"), "{shown}");
+        } else {
+            let shown = screen.wait_until("why there are none", |shown| shown.contains("durations need .NET 8"));
+            assert!(!shown.contains("p50/p95/p99"), "{shown}");
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        client.join().unwrap();
+        screen.keys("q");
+        assert!(screen.wait_exit().success());
+        assert!(server.answers(), "{runtime}");
+    });
+}
+
+/// The first screen names the cause, without a key. That few long waits for locks are the cause, only a recording shows: counters have their number.
 #[test]
 fn the_overview_names_what_a_program_suffers_from() {
     runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
@@ -268,6 +345,8 @@ fn the_overview_names_what_a_program_suffers_from() {
             ("occupy 200 3000", " work items wait"),
             ("churn 60000", "/s gen 2 collections"),
             ("leak 100", "! gen 2 grew from "),
+            ("induce 100000 100", "/s induced GCs"),
+            ("compile 3600000", " of a core compiles methods"),
         ] {
             let mut program = runtime.program("known").start();
             assert_eq!(program.line(), "ready");
@@ -275,8 +354,11 @@ fn the_overview_names_what_a_program_suffers_from() {
             let pid = program.pid().to_string();
             let mut screen = Invocation::new(["--filter", &pid]).screen(120, 40);
             let began = Instant::now();
-            screen.wait_until(finding, |shown| shown.lines().any(|line| line.contains("│ ! ") && line.contains(finding)));
-            eprintln!("{runtime}: {command}: {:.1} s", began.elapsed().as_secs_f64());
+            let line = |shown: &str| shown.lines().find(|line| line.contains("│ ! ") && line.contains(finding)).map(str::to_owned);
+            let shown = screen.wait_until(finding, |shown| line(shown).is_some());
+            let line = line(&shown).unwrap_or_default();
+            eprintln!("{runtime}: {command}: {:.1} s, no key: {}", began.elapsed().as_secs_f64(), line.trim_matches(['│', ' ', '┃']));
+            assert!(began.elapsed() < Duration::from_secs(30), "{runtime}: {command}");
             screen.keys("q");
             assert!(screen.wait_exit().success());
         }

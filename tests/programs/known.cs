@@ -9,6 +9,8 @@
 //   await N          N work items for each processor, which wait in place for asynchronous work: it takes another thread of the pool to end
 //   flood N          N events of provider DnTop-Known, each with 2000 bytes, as fast as it goes
 //   churn MS         large objects, each dropped at once, for MS milliseconds
+//   induce N MS      N collections of all generations, MS milliseconds apart
+//   compile MS       methods that are generated and called once, for MS milliseconds
 //   leak N           N times: 10 MB that are held from then on, and a full collection
 //   spend MS         at least MS milliseconds of work: 70 % of it in Seventy, 20 % in Twenty, 10 % in Ten. Before "done" it says "spent" and how many
 //                    milliseconds each of the three took by the clock
@@ -21,6 +23,7 @@ using System.Collections.Generic;
 using System.Diagnostics;
 using System.Diagnostics.Tracing;
 using System.Globalization;
+using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
 using System.Threading;
 using System.Threading.Tasks;
@@ -164,6 +167,29 @@ public static class Known {
     }
   }
 
+  static void Induce(int count, int milliseconds) {
+    for (int i = 0; i < count; i++) {
+      GC.Collect();
+      Thread.Sleep(milliseconds);
+    }
+  }
+
+  static void Compile(int milliseconds) {
+    for (var watch = Stopwatch.StartNew(); watch.ElapsedMilliseconds < milliseconds;) {
+      var method = new DynamicMethod("Generated", typeof(int), new[] { typeof(int) });
+      var code = method.GetILGenerator();
+      for (int i = 0; i < 500; i++) {
+        code.Emit(OpCodes.Ldarg_0);
+        code.Emit(OpCodes.Ldc_I4, i);
+        code.Emit(OpCodes.Xor);
+        code.Emit(OpCodes.Starg_S, (byte)0);
+      }
+      code.Emit(OpCodes.Ldarg_0);
+      code.Emit(OpCodes.Ret);
+      ((Func<int, int>)method.CreateDelegate(typeof(Func<int, int>)))(1);
+    }
+  }
+
   static readonly List<byte[]> Leaked = new List<byte[]>();
 
   // Ten megabytes more are held after each full collection.
@@ -197,6 +223,8 @@ public static class Known {
         case "flood": Flood(number); break;
         case "spend": Spend(number); break;
         case "churn": Churn(number); break;
+        case "induce": Induce(number, int.Parse(words[2])); break;
+        case "compile": Compile(number); break;
         case "leak": Leak(number); break;
         case "hold": Hold(number); break;
         case "deep": Deep(number, int.Parse(words[2])); break;

@@ -1,6 +1,6 @@
 // A small real web server (Kestrel). Says on standard output where it listens.
 //   web.dll [URL]      by default a free port of 127.0.0.1
-// GET /status/N answers with status N, GET /throw throws, everything else answers "hi".
+// GET /status/N answers with status N, GET /slow/MS answers after MS milliseconds, GET /throw throws, everything else answers "hi".
 using System;
 using System.Threading.Tasks;
 using Microsoft.AspNetCore.Builder;
@@ -9,9 +9,15 @@ using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.Hosting;
 
 public static class Web {
+  static async Task Slow(HttpContext context, int milliseconds) {
+    await Task.Delay(milliseconds);
+    await context.Response.WriteAsync("hi");
+  }
+
   static Task Answer(HttpContext context) {
     string path = context.Request.Path.Value;
     if (path == "/throw") throw new InvalidOperationException("as it was asked to");
+    if (path.StartsWith("/slow/")) return Slow(context, int.Parse(path.Substring(6)));
     if (path.StartsWith("/status/")) context.Response.StatusCode = int.Parse(path.Substring(8));
     return path.StartsWith("/status/") ? Task.CompletedTask : context.Response.WriteAsync("hi");
   }

@@ -58,7 +58,7 @@ pub(crate) fn read(file: &[u8]) -> Dump {
 
     assert_eq!(reader.u8() == 1, is_64_bit);
     assert_eq!([reader.i32(), reader.i32()], [1.0_f32.to_bits() as i32; 2], "nothing was sampled");
-    assert_eq!([reader.u8(), reader.u8()], [1; 2], "nothing else is told of the heap");
+    assert_eq!([reader.u8(), reader.u8()], [1; 2], "nothing else follows the heap");
     assert_eq!(reader.string(), None, "no log");
     let ticks = reader.i64();
     let _machine = reader.string();

@@ -70,7 +70,7 @@ impl Invocation {
             .envs(environment)
             .current_dir(self.current.as_deref().unwrap_or(folder.path()))
             .stdin(self.stdin)
-            // Files, and not pipes: nobody has to read along.
+            // Files, and not pipes: nothing has to read along.
             .stdout(fs::File::create(folder.path().join(".stdout")).unwrap())
             .stderr(fs::File::create(folder.path().join(".stderr")).unwrap())
             .spawn()

@@ -61,6 +61,6 @@ pub(crate) fn folder() -> tempfile::TempDir {
 
 pub(crate) fn send(pid: u32, signal: Signal) {
     let pid = rustix::process::Pid::from_raw(pid.try_into().unwrap()).unwrap();
-    // A process that is gone has nothing left to be told.
+    // A process that is gone needs no signal.
     let _ = rustix::process::kill_process(pid, signal);
 }

@@ -228,7 +228,7 @@ impl<'a> Stream<'a> {
     fn event_block(&mut self, block: Bytes<'a>) {
         let v6 = self.v6;
         rows(block, v6, &mut |row| {
-            // In V6 threads begin at 0, and before it whoever comes first.
+            // In V6 threads begin at 0, and before it with the first that has an event.
             let before = if v6 { Some(self.last[&row.capture_thread]) } else { self.last.get(&row.capture_thread).copied() };
             let lost = before.map_or(0, |last| row.sequence.wrapping_sub(last).wrapping_sub(1));
             self.lost += u64::from(lost);

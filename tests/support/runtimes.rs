@@ -266,7 +266,7 @@ fn block_on(future: impl Future<Output = ()>) {
 /// Whether programs can be started in pid and mount namespaces of their own, as `Launch::contained` does. Some machines,
 /// containers among them, do not let even root do that, so that this is skipped in CI too.
 pub(crate) fn namespaces() -> bool {
-    // Whatever is mounted over the folder, nobody else sees it.
+    // Whatever is mounted over the folder, no other process sees it.
     let mut probe = super::program::namespaced(&std::env::temp_dir());
     let possible = probe.arg("true").stderr(Stdio::null()).status().is_ok_and(|status| status.success());
     if !possible {

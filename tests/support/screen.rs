@@ -170,7 +170,7 @@ impl Screen {
 
     /// Waits until the screen is as it should be, and returns it.
     pub(crate) fn wait_until(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
-        self.try_wait_until(PATIENCE, is_so).unwrap_or_else(|shown| panic!("waited in vain for {what}; the screen shows\n{shown}"))
+        self.try_wait_until(PATIENCE, is_so).unwrap_or_else(|shown| panic!("timed out waiting for {what}; the screen shows\n{shown}"))
     }
 
     /// The same with a deadline of one's own and no panic: `Err` has what the screen shows instead.

@@ -83,7 +83,7 @@ impl V6 {
         let mut body = block_header(1);
         let (mut sequence, mut timestamp) = (0_u32, 0_i64);
         for row in rows {
-            // All is told anew but what there is no room for in V6.
+            // All is written again but what there is no room for in V6.
             body.put_u8(0xdf);
             body.put_varint(row.metadata.into());
             body.put_varint(row.sequence.wrapping_sub(sequence).wrapping_sub(1).into());

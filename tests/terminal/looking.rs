@@ -69,6 +69,7 @@ fn the_details_have_their_keys() {
         (RIGHT, "No recording of this process"),
         ("9", "This process is not watched"),
         ("0", "No jobs yet"),
+        (LEFT, "M: what is on the heap?"),
         (LEFT, "D: what is every thread doing now?"),
         ("3", "No recording of this process"),
         (BACK_TAB, "ConnectionStrings__Orders"),
@@ -98,7 +99,7 @@ fn the_details_have_their_keys() {
 fn help_palette_pause_and_copy() {
     let mut screen = sorted(&[]);
     press(&screen, "?", "The selected process");
-    press(&screen, "G", "Good to know");
+    press(&screen, "G", "Notes");
     press(&screen, "g", "The selected process");
     press(&screen, "/shell", "fg in the shell resumes it");
     screen.wait_gone("The selected process");
@@ -106,7 +107,7 @@ fn help_palette_pause_and_copy() {
     screen.keys(ESC);
     screen.wait_gone("fg in the shell resumes it");
 
-    press(&screen, ":", "Find an action or a process");
+    press(&screen, ":", "Find by name");
     press(&screen, "paym", "PaymentGateway");
     press(&screen, ENTER, SECOND);
     press(&screen, ":zoom", "Maximize or restore");
@@ -139,7 +140,7 @@ fn every_size_has_its_picture() {
     }
     let screen = demo(&[]).screen(20, 5);
     screen.wait_for("dn-top needs 40x10");
-    // Nothing is begun that nobody can see. The picture that is drawn anew says that the key before was taken.
+    // Nothing is started that is not on the screen. That it is redrawn means that the key before was taken.
     screen.watch();
     screen.keys("t");
     screen.keys(&ctrl('l'));

@@ -63,6 +63,7 @@ fn dialogs_say_what_will_happen_and_do_nothing_by_default() {
         ("T", "Record OrderService (1200)"),
         ("d", "Dump · OrderService (1200)"),
         ("p", "Perf map · OrderService (1200)"),
+        ("M", "Walk the heap · OrderService (1200)"),
         ("y", "─ Copy "),
     ] {
         press(&screen, keys, shows);
@@ -223,7 +224,7 @@ fn an_event_ends_a_recording_and_a_flight_recorder_keeps_the_end() {
     screen.keys(ENTER);
     screen.wait_for("Flight recorder: last");
     // It is saved, and another goes on.
-    press(&screen, "S", "saving what was kept");
+    press(&screen, "S", "saving the flight recording");
     let whole = || recordings(&screen).iter().filter(|file| file.extension().is_some_and(|extension| extension == "nettrace")).count();
     assert!(poll(PATIENCE, || (whole() == 2).then_some(())).is_some(), "{}", screen.contents());
     screen.wait_for("Flight recorder: last");
@@ -264,7 +265,7 @@ fn what_a_program_writes_is_shown_while_it_runs_and_how_it_ends() {
     press(&screen, "a", "record it from its start");
     screen.keys(END);
     press(&screen, ENTER, "Run a program");
-    // It ends when it is told to, by a file.
+    // It ends when it is asked to, by a file.
     let script = "printf 'first\\033[2J word\\n'; echo sorry >&2; until [ -e go ]; do sleep 0.1; done; seq 1000; exit 7";
     screen.keys(&format!("sh -c \"{script}\"{TAB}{TAB}out.txt"));
     screen.wait_for("out.txt");
@@ -287,4 +288,78 @@ fn what_a_program_writes_is_shown_while_it_runs_and_how_it_ends() {
     press(&screen, "/99", "│ 899 ");
     let written = fs::read_to_string(screen.folder().join("out.txt")).unwrap();
     assert!(written.starts_with("first\u{1b}[2J word\nsorry\n1\n") && written.ends_with("1000\n"), "{written}");
+}
+
+/// What was recorded is looked at without leaving the dashboard, and the processes are there again afterwards.
+#[test]
+fn a_recording_is_opened_from_the_list_of_files() {
+    let mut screen = sorted(&[]);
+    press(&screen, "L", "There is no .nettrace file");
+    press(&screen, ENTER, "Esc back");
+    press(&screen, "t", "◉ recording");
+    let events = |shown: &str| shown.lines().any(|line| line.contains(" events · "));
+    screen.wait_until("events", events);
+    press(&screen, "t", "✓ done");
+    let file = recordings(&screen).remove(0);
+    let name = file.file_name().unwrap().to_str().unwrap();
+    // What is no file is not opened: this would never end.
+    std::os::unix::fs::symlink("/dev/zero", file.with_file_name("link.nettrace")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, file.with_file_name("pipe.nettrace"), rustix::fs::Mode::RUSR).unwrap();
+    let shown = press(&screen, "L", "Open a recorded file");
+    assert!(shown.contains(name) && !shown.contains("link.nettrace") && !shown.contains("pipe.nettrace"), "{shown}");
+    screen.keys(ENTER);
+    screen.wait_for("Files 1");
+    // Read as `dn-top open` does.
+    press(&screen, "5", "System.");
+    press(&screen, ESC, "Esc processes");
+    screen.keys(ESC);
+    screen.wait_for("Processes 9");
+    // As they were left.
+    screen.wait_for("✓ done");
+    screen.wait_for(file.to_str().unwrap());
+    screen.keys("qq");
+    assert_left(&mut screen);
+}
+
+/// Two recordings are compared with each other, and two ranges of one.
+#[test]
+fn two_recordings_and_two_ranges_are_compared() {
+    let mut screen = sorted(&[]);
+    press(&screen, ENTER, "Esc back");
+    for count in 1..=2 {
+        press(&screen, "t", "◉ recording");
+        press(&screen, "7", "Demo.Pricing.");
+        press(&screen, "3", "◉ recording");
+        screen.keys("t");
+        screen.wait_gone("◉ recording");
+        assert_only_whole(&screen, count);
+    }
+    press(&screen, "L", "Open a recorded file");
+    screen.keys(ENTER);
+    screen.wait_for("whole file, ");
+    // The first entry is a range of the same file, the second the file that is open, the third the other one.
+    press(&screen, "=", "another range of this file");
+    screen.keys(&DOWN.repeat(2));
+    press(&screen, ENTER, "CHANGE %");
+    let name = |shown: &str, label: &str| -> String {
+        let words = shown.lines().find_map(|line| line.split_once(&format!("│ {label} "))).unwrap_or_else(|| panic!("{shown}"));
+        words.1.split_whitespace().next().unwrap().to_owned()
+    };
+    let shown = screen.contents();
+    let (before, after) = (name(&shown, "before"), name(&shown, "after"));
+    assert!(before != after && before.contains(".nettrace") && after.contains(".nettrace"), "{shown}");
+    press(&screen, "X", &format!("before  {after}"));
+    press(&screen, "f", "next subject");
+    screen.wait_gone("SUBJECT");
+    // What is shown now, and then another range.
+    press(&screen, "=", "another range of this file");
+    press(&screen, ENTER, "This range is \"before\"");
+    press(&screen, "[", "CHANGE");
+    let shown = screen.contents();
+    assert!(
+        shown.contains(&format!("before  {after}   whole file")) && shown.contains(&format!("after   {after}   0:00.0 to ")),
+        "{shown}"
+    );
+    screen.keys("qq");
+    assert_left(&mut screen);
 }

@@ -96,7 +96,7 @@ impl EventCounters {
                 name: payload.name.start(NAME),
                 display_name: payload.display_name.start(NAME),
                 unit: payload.unit.start(NAME),
-                // Tags are told the way meters tell them.
+                // Tags are reported the way meters report them.
                 tags: payload.metadata.start(NAME).replace(':', "="),
                 rate_scale_s: None,
             })
@@ -114,7 +114,7 @@ impl EventCounters {
             let (before, took) = std::mem::take(&mut reading.part);
             *delta += before;
             *seconds += took;
-            if payload.interval_ms().is_some_and(|told| *seconds < f64::from(told) / 1000.0 * WHOLE) {
+            if payload.interval_ms().is_some_and(|reported| *seconds < f64::from(reported) / 1000.0 * WHOLE) {
                 reading.part = (*delta, *seconds);
                 return Some(());
             }
@@ -136,9 +136,9 @@ impl EventCounters {
 
     /// Whether a value is to be taken: of the interval that was asked for, or of another where none of that comes.
     fn is_own(&mut self, known: &Known<'_>, payload: &Payload<'_>, session: &CounterSession) -> bool {
-        let (Some(asked), Some(told)) = (session.interval_ms, payload.interval_ms()) else { return true };
+        let (Some(asked), Some(reported)) = (session.interval_ms, payload.interval_ms()) else { return true };
         let provider = known.event.metadata.index;
-        if asked == told {
+        if asked == reported {
             if self.own_at.len() < PROVIDERS || self.own_at.contains_key(&provider) {
                 self.own_at.insert(provider, known.at);
             }

@@ -8,6 +8,7 @@ use crate::nettrace::Value;
 use crate::wire::Utf16;
 
 use super::super::known::Known;
+use super::durations::{Durations, RequestDurations};
 use super::number::{number, pairs};
 use super::series::{CounterKind, CounterSource, Identity, Series};
 use super::{CounterSession, Store};
@@ -25,9 +26,10 @@ const AMOUNTS: (&str, [&str; 2]) = ("System.Runtime", ["dotnet.thread_pool.queue
 #[derive(Debug, Default)]
 pub(super) struct Meters {
     instruments: BTreeMap<(String, String), Instrument>,
-    all_told: bool,
+    all_reported: bool,
     notices: Vec<MeterNotice>,
     interval_s: Option<f64>,
+    durations: Durations,
 }
 
 /// Something that a program can publish.
@@ -56,7 +58,7 @@ pub enum MeterNotice {
     HistogramLimit,
     /// The library failed.
     Error(String),
-    /// A callback of the program that tells a value failed.
+    /// A callback of the program that observes a value failed.
     CallbackError(String),
     /// Another session has the meters, and they serve only one: nothing comes.
     OtherSession(String),
@@ -71,8 +73,8 @@ impl fmt::Display for MeterNotice {
             Self::TimeSeriesLimit => f.write_str("the limit of time series was reached: some tag combinations are missing"),
             Self::HistogramLimit => f.write_str("the limit of histograms was reached: some are missing"),
             Self::Error(words) => write!(f, "the meters failed: {words}"),
-            Self::CallbackError(words) => write!(f, "the program failed to tell a value: {words}"),
-            Self::OtherSession(id) => write!(f, "session {id} reads the meters, and they serve only one: their values may not come"),
+            Self::CallbackError(words) => write!(f, "the program failed to report a value: {words}"),
+            Self::OtherSession(id) => write!(f, "session {id} reads the meters, and only one session can: their values may be missing"),
             Self::OtherLimits(_) => f.write_str("another session reads the meters, with other limits"),
         }
     }
@@ -160,6 +162,7 @@ impl Meters {
                 let ticks = fields.interval_end.saturating_sub(fields.interval_start);
                 self.interval_s = (ticks > 0).then_some(ticks as f64 / 1e7);
             }
+            "CollectionStop" => self.durations.end(known.at),
             "CounterRateValuePublished" => self.sum(known, &fields, CounterKind::Counter, store),
             "UpDownCounterRateValuePublished" => self.sum(known, &fields, CounterKind::UpDownCounter, store),
             "GaugeValuePublished" => {
@@ -172,12 +175,12 @@ impl Meters {
             "BeginInstrumentReporting" => self.instrument(&fields, Some(true)),
             "EndInstrumentReporting" => self.instrument(&fields, Some(false)),
             "InstrumentPublished" => self.instrument(&fields, None),
-            "InitialInstrumentEnumerationComplete" => self.all_told = true,
+            "InitialInstrumentEnumerationComplete" => self.all_reported = true,
             "TimeSeriesLimitReached" => self.note(MeterNotice::TimeSeriesLimit),
             "HistogramLimitReached" => self.note(MeterNotice::HistogramLimit),
             "Error" => self.note(MeterNotice::Error(fields.error.start(TEXT))),
             "ObservableInstrumentCallbackError" => self.note(MeterNotice::CallbackError(fields.error.start(TEXT))),
-            // Everybody is told, also the session that has the meters.
+            // All sessions get it, also the one that has the meters.
             "MultipleSessionsNotSupportedError" if session.meter_session.is_some() && !is_ours(fields.running_session) => {
                 self.note(MeterNotice::OtherSession(fields.running_session.start(TEXT)));
             }
@@ -205,7 +208,7 @@ impl Meters {
         series.record();
     }
 
-    fn histogram(&self, known: &Known<'_>, fields: &Fields<'_>, store: &mut Store) {
+    fn histogram(&mut self, known: &Known<'_>, fields: &Fields<'_>, store: &mut Store) {
         let Some(series) = self.series(known, fields, CounterKind::Histogram, store) else { return };
         let reading = &mut series.reading;
         pairs(fields.quantiles, &mut reading.quantiles);
@@ -215,6 +218,7 @@ impl Meters {
         reading.total_count = reading.total_count.saturating_add(reading.count.unwrap_or(0));
         reading.total_sum += reading.sum.unwrap_or(0.0);
         series.record();
+        self.durations.add(&series.identity.group, &series.identity.name, &series.reading);
     }
 
     fn series<'s>(&self, known: &Known<'_>, fields: &Fields<'_>, kind: CounterKind, store: &'s mut Store) -> Option<&'s mut Series> {
@@ -268,8 +272,12 @@ impl Meters {
         self.instruments.values().cloned().collect()
     }
 
-    pub(super) fn all_told(&self) -> bool {
-        self.all_told
+    pub(super) fn durations(&self) -> Vec<RequestDurations> {
+        self.durations.history()
+    }
+
+    pub(super) fn all_reported(&self) -> bool {
+        self.all_reported
     }
 
     pub(super) fn notices(&self) -> &[MeterNotice] {

@@ -1,5 +1,6 @@
 //! Counters: figures that the program and its libraries publish themselves, as EventCounters and as instruments of meters.
 
+mod durations;
 mod event_counters;
 mod meters;
 mod number;
@@ -12,19 +13,21 @@ use foldhash::{HashMap, HashSet};
 
 use crate::clr::EventKind;
 
+use super::gc::GcMark;
 use super::known::{Analysis, Known, View};
 
 use event_counters::EventCounters;
 use meters::Meters;
 use series::Series;
 
+pub use durations::RequestDurations;
 pub use meters::{Instrument, MeterLimits, MeterNotice};
 pub use reader::{CounterReader, CounterValue};
 pub use runtime_stats::RuntimeStats;
 pub use series::{CounterKind, CounterSnapshot, CounterSource, HistogramReading, Spread};
 pub use tally::CounterTally;
 
-/// Most series that are told apart; as many as a session of meters asks for by default, and EventCounters besides.
+/// Most series that are distinguished; as many as a session of meters asks for by default, and EventCounters besides.
 const SERIES: usize = 2000;
 
 /// Which of the counters in a stream are the session's own.
@@ -50,12 +53,12 @@ pub(super) struct Counters {
     meters: Meters,
 }
 
-/// All series, by what tells them apart.
+/// All series, by what distinguishes them.
 #[derive(Debug, Default)]
 struct Store {
     series: Vec<Series>,
     index: HashMap<Box<[u8]>, u32>,
-    /// What tells the latest apart; kept for its memory.
+    /// What distinguishes the latest; kept for its memory.
     key: Vec<u8>,
     /// Values of series for which there was no room.
     dropped: u64,
@@ -68,20 +71,36 @@ struct Store {
 pub struct CountersSnapshot {
     /// Counters, by provider or meter, name and tags.
     pub counters: Vec<CounterSnapshot>,
-    /// What there is to publish, so far as it was told.
+    /// What there is to publish, so far as it was reported.
     pub instruments: Vec<Instrument>,
-    /// Whether all that there is was told.
-    pub all_instruments_told: bool,
+    /// Whether all that there is was reported.
+    pub all_instruments_reported: bool,
     /// What went wrong, each once.
     pub notices: Vec<MeterNotice>,
     /// Values that were left out, as there are too many counters.
     pub dropped: u64,
     /// The figures for a line of a table.
     pub stats: RuntimeStats,
+    /// How long requests took, by interval, oldest first; empty where the session has no such histogram.
+    pub requests: Vec<RequestDurations>,
+    /// Collections one by one.
+    pub collections: CollectionMarks,
 }
 
-/// The counters without those that are told twice: a group that is a meter is not shown as EventCounters, too.
-pub fn told_once(counters: &[CounterSnapshot]) -> impl Iterator<Item = &CounterSnapshot> {
+/// Whether the session of counters has the events of collections.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum CollectionMarks {
+    /// It has not.
+    #[default]
+    NotRecorded,
+    /// The latest, oldest first.
+    Recorded(Vec<GcMark>),
+    /// There were so many bytes of them a second that they are not recorded any more.
+    TooMany(f64),
+}
+
+/// The counters without those that are reported twice: a group that is a meter is not shown as EventCounters, too.
+pub fn without_duplicates(counters: &[CounterSnapshot]) -> impl Iterator<Item = &CounterSnapshot> {
     let of_meter = |counter: &&CounterSnapshot| counter.source == CounterSource::Meter;
     let meters: HashSet<&str> = counters.iter().filter(of_meter).map(|counter| counter.group.as_str()).collect();
     counters.iter().filter(move |counter| of_meter(counter) || !meters.contains(counter.group.as_str()))
@@ -141,9 +160,11 @@ impl Analysis for Counters {
             stats: RuntimeStats::new(&counters),
             counters,
             instruments: self.meters.instruments(),
-            all_instruments_told: self.meters.all_told(),
+            all_instruments_reported: self.meters.all_reported(),
             notices: self.meters.notices().to_vec(),
             dropped: self.store.dropped,
+            requests: self.meters.durations(),
+            collections: CollectionMarks::NotRecorded,
         }
     }
 }

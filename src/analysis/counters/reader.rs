@@ -17,7 +17,7 @@ pub struct CounterValue<'a> {
     pub group: &'a str,
     /// The counter's name.
     pub name: &'a str,
-    /// What tells it from others of its name: `k=v,k2=v2`; can be empty.
+    /// Its tags, which distinguish it from others of its name: `k=v,k2=v2`; can be empty.
     pub tags: &'a str,
     /// What is counted; can be empty.
     pub unit: &'a str,

@@ -3,7 +3,7 @@
 use super::series::CounterSnapshot;
 
 /// How a process is, by what its runtime publishes: EventCounters of `System.Runtime`, or else the meter of that name (.NET 9). What is not
-/// told is `None`.
+/// reported is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RuntimeStats {
     /// Processor time, percent of all processors.

@@ -37,7 +37,7 @@ pub(super) struct Reading {
     pub(super) value: Option<f64>,
     pub(super) delta: Option<f64>,
     pub(super) total: Option<f64>,
-    /// A change that came too early to be told as one, and the seconds that it took: a part of the next.
+    /// A change that came too early to be reported as one, and the seconds that it took: a part of the next.
     pub(super) part: (f64, f64),
     pub(super) spread: Option<Spread>,
     pub(super) quantiles: Vec<(f64, f64)>,
@@ -97,7 +97,7 @@ pub struct HistogramReading {
     pub total_sum: f64,
 }
 
-/// A counter and its latest value. What is not told is `None`, never 0.
+/// A counter and its latest value. What is not known is `None`, never 0.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CounterSnapshot {
     /// Who publishes it.
@@ -112,7 +112,7 @@ pub struct CounterSnapshot {
     pub display_name: String,
     /// What is counted; can be empty.
     pub unit: String,
-    /// What tells it from others of its name: `k=v,k2=v2`, not escaped; can be empty.
+    /// Its tags, which distinguish it from others of its name: `k=v,k2=v2`, not escaped; can be empty.
     pub tags: String,
     /// The latest value of a gauge, the running total of a counter (since the session began, where the library does not tell), the median of a histogram.
     pub value: Option<f64>,

@@ -7,7 +7,7 @@ use crate::wire::Utf16;
 use super::super::ranking::{Ranking, Row};
 use super::super::timeline::{Merge, Timeline};
 
-/// Types that are told apart.
+/// Types that are distinguished.
 const TYPES: usize = 1024;
 /// Types of a snapshot.
 const TOP: usize = 100;
@@ -81,7 +81,7 @@ pub struct AllocatedType {
     pub bytes: u64,
     /// Events that tell of it.
     pub ticks: u64,
-    /// The largest object among them, bytes; 0 where sizes are not told.
+    /// The largest object among them, bytes; 0 where sizes are not known.
     pub largest: u64,
 }
 

@@ -12,12 +12,12 @@ use super::{Heap, RECENT};
 
 /// Collections that go on at the same time: a background one and one in front of it.
 const OPEN: usize = 64;
-/// Combinations of generation, reason and type that are told apart: real ones are fewer.
+/// Combinations of generation, reason and type that are distinguished: real ones are fewer.
 const CAUSES: usize = 256;
 
 /// Pairs starts and ends of collections by their number.
 ///
-/// A background collection ends after others that began later, and with the server's collector start and end are told by different threads, so that
+/// A background collection ends after others that began later, and with the server's collector start and end are reported by different threads, so that
 /// the end can stand before the start in the stream.
 #[derive(Debug, Default)]
 pub(super) struct Collections {
@@ -26,9 +26,9 @@ pub(super) struct Collections {
     causes: BTreeMap<(u32, GcReason, GcType), u64>,
     begun: HashMap<u32, (i64, GcStart)>,
     ended: HashMap<u32, Ended>,
-    /// The collection whose end each thread told last: sizes of the heap follow it.
+    /// The collection whose end each thread reported last: sizes of the heap follow it.
     last_ended: HashMap<ThreadId, u32>,
-    /// Sizes before a collection that the thread has not told the end of, all heaps together.
+    /// Sizes before a collection that the thread has not reported the end of, all heaps together.
     before: HashMap<ThreadId, u64>,
     recent: VecDeque<Collection>,
 }
@@ -115,7 +115,7 @@ impl Collections {
         }
     }
 
-    /// Size of one heap before a collection, which is told by the thread that tells its end.
+    /// Size of one heap before a collection, which the thread that reports its end reports.
     pub(super) fn before(&mut self, thread: ThreadId, bytes: u64) {
         if self.before.len() >= OPEN && !self.before.contains_key(&thread) {
             self.before.clear();

@@ -2,6 +2,7 @@
 
 mod allocations;
 mod collections;
+mod marks;
 mod pauses;
 
 use crate::clr::EventKind;
@@ -17,6 +18,8 @@ use pauses::Pauses;
 
 pub use allocations::{AllocatedType, AllocationSnapshot};
 pub use collections::{Collection, CollectionCount};
+pub use marks::GcMark;
+pub(in crate::analysis) use marks::GcMarks;
 pub use pauses::PauseSnapshot;
 
 /// Collections that are kept one by one.
@@ -54,7 +57,7 @@ pub struct GcSnapshot {
     pub heap_size: Timeline,
     /// The same of its parts, in the order of [`Heap::parts`].
     pub parts_over_time: [Timeline; 5],
-    /// What is allocated; `None` where no event tells (it takes level verbose).
+    /// What is allocated; `None` where no event shows it (it takes level verbose).
     pub allocations: Option<AllocationSnapshot>,
     /// The latest collections, newest first.
     pub recent: Vec<Collection>,
@@ -149,7 +152,7 @@ impl Analysis for Gc {
                     self.heap = Some(heap);
                 }
             }
-            // Version 3 tells sizes; older ones are not written by any .NET Core.
+            // Version 3 has sizes; older ones are not written by any .NET Core.
             EventKind::PerHeapHistory if known.event.metadata.version >= 3 => {
                 let history: PerHeapHistory = known.payload()?;
                 self.collections.before(thread, history.size_before);

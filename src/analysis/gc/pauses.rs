@@ -17,7 +17,7 @@ const RECENT: usize = 1024;
 
 /// Pairs the begin of a suspension with the end of the restart.
 ///
-/// The sampling profiler suspends a thousand times a second, and its events stand between those of the collector. But who suspends also restarts,
+/// The sampling profiler suspends a thousand times a second, and its events stand between those of the collector. But the thread that suspends also restarts,
 /// and the events of one thread come in their order: so they are paired by thread.
 #[derive(Debug)]
 pub(super) struct Pauses {

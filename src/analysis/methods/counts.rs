@@ -18,7 +18,7 @@ use super::{SampleFilter, ThreadSamples};
 /// time since the round before, but for no more than four times the mean of the latest: a stall does not go to what was sampled after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SampleCount {
-    /// Running, as far as is known: whether a sample says that it was in managed code tells little, as .NET 9 says so of hardly any.
+    /// Running, as far as is known: that a sample is marked as managed code means little, as .NET 9 marks hardly any.
     pub running: u64,
     /// Waiting: in a method that does nothing else, or for a lock.
     pub waiting: u64,
@@ -93,6 +93,8 @@ pub struct MethodCount {
 pub struct CallNode {
     /// Type and name, an address, or `…` for all that is too light; not sanitised.
     pub name: String,
+    /// Index of its frame.
+    pub frame: u32,
     /// Frames above it; the first have 0.
     pub depth: usize,
     /// Whose code it is.
@@ -314,11 +316,20 @@ impl<'a> Counts<'a> {
         let mut tree = Vec::with_capacity(heaviest.len());
         while let Some((index, depth)) = walk.pop() {
             let (own, total) = (self.own[index as usize], self.total[index as usize]);
-            let ProfileFrame { name, origin, .. } = self.frame(index);
-            tree.push(CallNode { name: name.clone(), depth, origin: *origin, own, total });
+            tree.push(self.call_node(self.profile.nodes[index as usize].frame, depth, own, total));
             walk.extend(heaviest_last(index, depth + 1));
         }
         tree
+    }
+
+    pub(super) fn call_node(&self, frame: u32, depth: usize, own: SampleCount, total: SampleCount) -> CallNode {
+        let ProfileFrame { name, origin, .. } = &self.profile.frames[frame as usize];
+        CallNode { name: name.clone(), frame, depth, origin: *origin, own, total }
+    }
+
+    /// Samples of a node: in which it was the leaf, and these with those of everything below.
+    pub(super) fn of_node(&self, node: u32) -> (SampleCount, SampleCount) {
+        (self.own[node as usize], self.total[node as usize])
     }
 
     fn frame(&self, node: u32) -> &ProfileFrame {

@@ -3,6 +3,7 @@
 //! The sampler looks at every managed thread, about a thousand times a second, also at those that wait. So a sample is a piece of *thread time*,
 //! not of processor time: as long as its round took. A sample whose method is not known yet is kept by address, and finds its method when that is asked for.
 
+mod callers;
 mod counts;
 mod cpu;
 mod profile;
@@ -97,7 +98,7 @@ pub struct MethodsSnapshot {
 /// Samples of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadSamples {
-    /// Which one; [`ThreadId::OTHERS`] for all that are not told apart.
+    /// Which one; [`ThreadId::OTHERS`] for all that are not distinguished.
     pub thread: ThreadId,
     /// How many.
     pub samples: SampleCount,

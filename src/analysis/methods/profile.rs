@@ -1,4 +1,4 @@
-//! All samples at one moment, apart from the stream that they came from: whoever has it can look at it from every side.
+//! All samples at one moment, apart from the stream that they came from, to be viewed in every way.
 
 use foldhash::HashMap;
 
@@ -44,7 +44,7 @@ pub struct ProfileFrame {
 }
 
 impl ProfileFrame {
-    /// Its name with its parameters: tells overloads apart.
+    /// Its name with its parameters, which distinguish overloads.
     pub fn full_name(&self) -> String {
         format!("{}{}", self.name, self.parameters)
     }
@@ -114,7 +114,7 @@ impl Profile {
         for (index, node) in tree.nodes().iter().enumerate().skip(1) {
             let parent = places[node.parent as usize];
             let frame = node.frame.resolved(symbols);
-            // Code that the runtime makes to get from one app to another belongs to who called it.
+            // Code that the runtime makes to get from one app to another belongs to its caller.
             if let Meaning::Method(method) = frame.meaning()
                 && symbols.is_stub(method)
             {
@@ -123,7 +123,7 @@ impl Profile {
             }
             let is_nameless = matches!(frame.meaning(), Meaning::Method(method) if symbols.is_nameless(method));
             let frame = profile.frame(&mut frames, frame, symbols);
-            // Functions that call each other, and that nothing tells apart.
+            // Functions that call each other, and that look the same.
             if is_nameless && parent != StackTree::ROOT && profile.nodes[parent as usize].frame == frame {
                 places[index] = parent;
                 continue;

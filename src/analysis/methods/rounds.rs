@@ -9,7 +9,7 @@ const LATEST: u64 = 32;
 /// What a round stands for before any are known: the runtime's period (reference: nettrace, sample profiler).
 const NOMINAL_NS: u64 = 1_000_000;
 
-/// Tells rounds of the sampler apart and how long each was.
+/// Finds the rounds of the sampler and how long each was.
 #[derive(Debug)]
 pub struct Rounds {
     /// Number of the round that goes on; the first has 1.

@@ -7,9 +7,9 @@ use crate::nettrace::ThreadId;
 
 /// Most combinations of stack and thread.
 const CELLS: usize = 1 << 17;
-/// Most threads that are told apart.
+/// Most threads that are distinguished.
 const THREADS: usize = 4096;
-/// The thread of what is not told apart.
+/// The thread of what is not distinguished.
 const OTHERS: u32 = 0;
 
 /// Samples by node of the tree and thread.
@@ -140,7 +140,7 @@ impl Samples {
         let index = self.cells[cell as usize].thread;
         let thread = &mut self.threads[index as usize];
         let (round, ns) = self.rounds.sample(thread.round, at);
-        // Of threads that are not told apart there are many in a round.
+        // Of threads that are not distinguished there are many in a round.
         if index != OTHERS {
             thread.round = round;
         }
@@ -204,7 +204,7 @@ impl Samples {
         weights
     }
 
-    /// Follows nodes to where they moved, and where that is not enough no longer tells apart the threads of the lightest cells.
+    /// Follows nodes to where they moved, and where that is not enough no longer distinguishes the threads of the lightest cells.
     pub(super) fn make_room(&mut self, moved: &[u32]) {
         let old = std::mem::take(&mut self.cells);
         self.index.clear();

@@ -29,7 +29,7 @@ pub(super) struct Node {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Frame(u64);
 
-/// A frame, told apart.
+/// What distinguishes a frame.
 pub(super) enum Meaning {
     Method(MethodId),
     Address(u64),

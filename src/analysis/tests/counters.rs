@@ -120,7 +120,7 @@ fn values_of_another_interval_are_taken_only_where_the_own_does_not_come() {
     sum(&mut script, S, "n", 1.0, 1.0, "", "Interval=1000");
     sum(&mut script, 3 * S, "n", 100.0, 0.1, "", "Interval=100");
     assert_eq!(named(&counters(&mut script, session.clone()), "n").value, Some(2.0));
-    // Somebody else asked for a shorter interval: everybody gets that.
+    // Another client asked for a shorter interval: all sessions get that.
     let mut script = Script::new();
     sum(&mut script, 0, "n", 1.0, 1.0, "", "Interval=1000");
     for tick in 1..=50 {
@@ -235,7 +235,7 @@ fn instruments_of_every_kind() {
         "",
         &[Text("rate", "-3"), Text("value", "7"), Int("instrumentId", 2)],
     );
-    // Before version 1 a counter told no total.
+    // Before version 1 a counter reported no total.
     value(&mut script, S, "me", "CounterRateValuePublished", "old", "", &[Text("rate", "2")]);
     value(&mut script, 2 * S, "me", "CounterRateValuePublished", "old", "", &[Text("rate", "3")]);
     value(&mut script, S, "me", "GaugeValuePublished", "heat", "", &[Text("lastValue", "21.5"), Int("instrumentId", 3)]);
@@ -246,7 +246,7 @@ fn instruments_of_every_kind() {
     }
     value(&mut script, 2 * S, "me", "HistogramValuePublished", "old took", "", &[Text("quantiles", "0.5=1")]);
     let found = counters(&mut script, session);
-    assert!(found.all_instruments_told);
+    assert!(found.all_instruments_reported);
     assert_eq!((found.instruments.len(), found.instruments[0].kind.as_str(), found.instruments[0].is_reported), (1, "Counter", true));
     let sold: Vec<_> =
         found.counters.iter().filter(|counter| counter.name == "sold").map(|c| (c.tags.as_str(), c.value, c.delta, c.rate)).collect();

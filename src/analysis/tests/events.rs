@@ -148,12 +148,12 @@ fn messages_without_a_name_have_their_text() {
     log(5, "MessageJson", &json, head().text("{\"Type\":\"Oops\"}").text("{}").text("not paid"));
     log(6, "MessageJson", &json, head().text("Paying").text("{\"Type\":\"Oops\"}").text("{}").text("never paid"));
     let logs = script.snapshot().logs;
-    let told: Vec<_> =
+    let reported: Vec<_> =
         logs.recent.iter().rev().map(|message| (message.text.as_str(), message.exception.as_str(), message.event_id)).collect();
     let oops = "{\"Type\":\"Oops\"}";
     let expected =
         [("paid", "", 7), ("is paid", "", 7), ("was paid", "", 7), ("json paid", "", 7), ("not paid", oops, 7), ("never paid", oops, 7)];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::script::MS;
 use super::{Bytes, Script};
+use crate::analysis::{CollectionMarks, CounterSession, CounterTally, GcMark};
 use crate::nettrace::ThreadId;
 
 fn suspend(script: &mut Script, at: i64, thread: u64, reason: u32) {
@@ -34,7 +35,7 @@ fn only_suspensions_for_the_collector_are_pauses() {
     let mut script = Script::new();
     let (sampler, collector, background) = (9, 1, 2);
     suspend(&mut script, MS, collector, 1);
-    // The sampler wants to suspend meanwhile, and has to wait.
+    // The sampler has to wait with its own suspension.
     suspend(&mut script, 2 * MS, sampler, 0);
     restart(&mut script, 4 * MS, collector);
     restart(&mut script, 5 * MS, sampler);
@@ -69,7 +70,7 @@ fn collections_are_paired_by_number() {
     restart(&mut script, 22 * MS, 2);
     end(&mut script, 30 * MS, 2, 7, 2);
     heap(&mut script, 30 * MS, 2, [10, 20, 30, 40, 50]);
-    // The server's collector: the thread that tells the start comes behind the one that tells the end.
+    // The server's collector: the thread that reports the start comes behind the one that reports the end.
     suspend(&mut script, 40 * MS, 3, 1);
     end(&mut script, 44 * MS, 3, 9, 0);
     heap(&mut script, 44 * MS, 3, [0, 0, 0, 0, 7]);
@@ -151,4 +152,37 @@ fn a_collection_knows_the_heap_before_and_after_it() {
     assert_eq!(known, [(8, None, None, None), (7, Some(330), Some(100), Some(40))]);
     assert_eq!(gc.heap.map(|heap| heap.parts()), Some([60, 0, 40, 0, 0]));
     assert_eq!(gc.parts_over_time[2].recent(3 * MS, 1), [40.0]);
+}
+
+/// What a session of counters makes of the events of collections.
+#[test]
+fn pauses_are_marked_with_their_generation() {
+    let mut script = Script::new();
+    let (collector, background) = (1, 2);
+    let pause = |script: &mut Script, at: i64, thread: u64, within: &dyn Fn(&mut Script)| {
+        suspend(script, at * MS, thread, 1);
+        within(script);
+        restart(script, (at + 2) * MS, thread);
+    };
+    pause(&mut script, 10, collector, &|script| {
+        start(script, 11 * MS, collector, 1, 0, 0, 0);
+        end(script, 11 * MS, collector, 1, 0);
+    });
+    // A background collection begins in one pause and has another; in between, a young generation is collected.
+    pause(&mut script, 20, background, &|script| start(script, 21 * MS, background, 2, 2, 0, 1));
+    pause(&mut script, 30, collector, &|script| {
+        start(script, 31 * MS, collector, 3, 1, 1, 0);
+        end(script, 31 * MS, collector, 3, 1);
+    });
+    pause(&mut script, 40, background, &|_| {});
+    end(&mut script, 45 * MS, background, 2, 2);
+    // Of these nothing is known, and the last is none for a collection.
+    pause(&mut script, 50, collector, &|_| {});
+    suspend(&mut script, 60 * MS, collector, 0);
+    restart(&mut script, 61 * MS, collector);
+    let mut tally = CounterTally::new(CounterSession::default());
+    script.play_to(&mut tally);
+    let mark = |at: i64, generation| GcMark { at: at * MS, pause_ns: 2_000_000, generation, is_induced: at == 30 };
+    assert_eq!(tally.marks(), CollectionMarks::Recorded(vec![mark(10, 0), mark(20, 2), mark(30, 1), mark(40, 2)]));
+    assert!((500..2000).contains(&tally.gc_bytes()) && tally.values() == 0, "{} bytes", tally.gc_bytes());
 }

@@ -85,7 +85,7 @@ fn a_walk_that_does_not_add_up_is_not_exact() {
     let expected = [
         HeapProblem::EventsMissing(1),
         HeapProblem::EventsLost(2),
-        HeapProblem::ReferencesDoNotAddUp { promised: 3, told: 2 },
+        HeapProblem::ReferencesDoNotAddUp { promised: 3, reported: 2 },
         HeapProblem::TypesUnknown(1),
     ];
     assert_eq!(heap.problems, expected);

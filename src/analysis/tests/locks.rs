@@ -84,7 +84,7 @@ fn a_wait_whose_end_was_lost_is_none() {
     assert_eq!((contention.sites.len(), contention.sites[0].count), (1, 2), "and stays in the count of its place");
 }
 
-/// Whoever waits when a session is stopped did not wait for the rundown.
+/// A thread that waits when a session is stopped did not wait for the rundown.
 #[test]
 fn what_goes_on_at_the_stop_ends_there() {
     let mut script = Script::new();
@@ -119,7 +119,7 @@ fn threads_of_the_pool_that_wait_for_tasks_are_counted() {
     };
     assert_eq!(pool(true, &[(1, 3, 3), (2, 20, 6)]), (0, 0, 1), "for other reasons");
     assert_eq!(pool(true, &[(1, 3, 8), (2, 9, 8), (3, 2, 8)]), (7, 7, 0));
-    // Nothing new is told while they wait and wait.
+    // Nothing new is reported while they wait and wait.
     assert_eq!(pool(true, &[(1, 9, 8), (90, 30, 3)]), (7, 7, 0));
     assert_eq!(pool(true, &[(1, 9, 8), (2, 2, 8), (90, 3, 3)]), (7, 0, 0), "it is over");
     // Where the minimum is not in the stream, the lowest count that was wanted stands for it.

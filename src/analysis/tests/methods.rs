@@ -70,6 +70,19 @@ fn check(live: &Live) {
         ]
     );
     assert_eq!(live.profile().count(SampleFilter::ALL).call_tree(SampleCount::all, 3).len(), 3);
+
+    let profile = live.profile();
+    let counts = profile.count(SampleFilter::ALL);
+    let callers = |name: &str| -> Vec<_> {
+        let methods = counts.by_method();
+        let method = methods.iter().find(|method| profile.frame_at(method.frame).unwrap().name == name).unwrap();
+        let rows = counts.callers(method.frame, SampleCount::all, 100).into_iter();
+        rows.map(|row| (row.depth, row.name, row.own.all(), row.total.all())).collect()
+    };
+    // Of a recursion the outermost call counts.
+    assert_eq!(callers("App.Work"), [node(0, "App.Work", 2, 12), node(1, "App.Main", 2, 12)]);
+    let sleep = "System.Threading.Thread.Sleep";
+    assert_eq!(callers(sleep), [node(0, sleep, 10, 10), node(1, "App.Idle", 10, 10), node(2, "App.Main", 10, 10)]);
     let stacks = live.stacks(SampleFilter::ALL, 2);
     assert_eq!(stacks[0].frames, ["App.Work", "App.Work", "App.Work", "App.Main"]);
     assert_eq!((stacks[0].samples.all(), &stacks[0].threads[..]), (10, &[(ThreadId::of(1), 10)][..]));
@@ -161,7 +174,7 @@ fn shares_are_those_of_time() {
     assert_eq!(threads, [work.running_ns + idle.running_ns]);
 }
 
-/// The runtime writes no more than 100 frames: who called the last of them is not known.
+/// The runtime writes no more than 100 frames: the caller of the last of them is not known.
 #[test]
 fn stacks_that_were_cut_off_are_told_apart() {
     let mut script = Script::new();

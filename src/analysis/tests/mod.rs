@@ -10,6 +10,7 @@ mod locks;
 mod methods;
 mod recent;
 mod requests;
+mod retention;
 mod script;
 
 use script::{Bytes, Script};

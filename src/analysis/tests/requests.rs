@@ -48,9 +48,9 @@ fn requests_are_counted_once_and_have_their_outcome() {
         let served = Bytes::default().text("GET").text("/a");
         script.activity(30 + id).described(HOSTING, "RequestStart", &text(&["method", "path"]), at, served);
         let fields = text(&["connectionId", "requestId", "httpVersion", "path", "method"]);
-        let told = Bytes::default().text(connection).text(connection).text("HTTP/1.1").text("/a").text("GET");
-        script.activity(40 + id).described(KESTREL, "RequestStart", &fields, at, told.clone());
-        script.activity(40 + id).described(KESTREL, "RequestStop", &fields, at + MS, told);
+        let reported = Bytes::default().text(connection).text(connection).text("HTTP/1.1").text("/a").text("GET");
+        script.activity(40 + id).described(KESTREL, "RequestStart", &fields, at, reported.clone());
+        script.activity(40 + id).described(KESTREL, "RequestStop", &fields, at + MS, reported);
         if id == 2 {
             script.activity(30 + id).described(HOSTING, "UnhandledException", &[], at + MS, Bytes::default());
         }
@@ -119,7 +119,7 @@ fn commands_to_databases_are_named_by_their_text() {
     let text = |name: &str| Field { name: name.to_owned(), kind: FieldType::String };
     let pairs = FieldType::Array(Box::new(FieldType::Object(vec![text("Key"), text("Value")])));
     let fields = [("SourceName", FieldType::String), ("EventName", FieldType::String), ("Arguments", pairs)];
-    let told = |source: &str, arguments: &[(&str, &str)]| {
+    let reported = |source: &str, arguments: &[(&str, &str)]| {
         let head = Bytes::default().text(source).text("Before").u16(arguments.len() as u16);
         arguments.iter().fold(head, |bytes, (key, value)| bytes.text(key).text(value))
     };
@@ -127,8 +127,8 @@ fn commands_to_databases_are_named_by_their_text() {
     let mut script = Script::new();
     let mut command = |at: i64, source: &str, connection: &str, arguments: &[(&str, &str)]| {
         let all: Vec<_> = [("ConnectionId", connection), ("ConnectionString", "Password=x")].iter().chain(arguments).copied().collect();
-        script.activity(1).described(BRIDGE, "Activity1Start", &fields, at * MS, told(source, &all));
-        script.activity(1).described(BRIDGE, "Activity1Stop", &fields, (at + 2) * MS, told(source, &all[..1]));
+        script.activity(1).described(BRIDGE, "Activity1Start", &fields, at * MS, reported(source, &all));
+        script.activity(1).described(BRIDGE, "Activity1Stop", &fields, (at + 2) * MS, reported(source, &all[..1]));
     };
     let select = [("Database", "shop"), ("CommandText", "SELECT *\nFROM t WHERE id = ?")];
     command(0, "Sql", "a", &select);

@@ -18,7 +18,7 @@ pub(super) struct Script {
     records: HashMap<(String, u32, u32, String), u32>,
     stack: Vec<u64>,
     activity: [u8; 16],
-    /// Tells records of one name apart.
+    /// Distinguishes records of one name.
     pub(super) shape: u32,
 }
 

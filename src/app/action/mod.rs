@@ -74,6 +74,8 @@ pub enum Action {
     Threads,
     /// Zoom out.
     Widen,
+    /// Show the callers of a method, or no longer.
+    Callers,
     /// Show the environment.
     Environment,
     /// Watch or unwatch the selected process.
@@ -96,10 +98,18 @@ pub enum Action {
     Mark,
     /// Show the whole file.
     Whole,
+    /// Compare the shown range with another, or with another file.
+    Compare,
+    /// Swap before and after.
+    Swap,
     /// Find out why a process is slow.
     WhySlow,
     /// Sample all threads once.
     Stacks,
+    /// Walk the heap, or cancel that.
+    WalkHeap,
+    /// Write the walked heap to a file.
+    WriteHeap,
     /// Start recording, or stop it.
     Trace,
     /// Choose what to record.
@@ -138,6 +148,8 @@ pub enum Action {
     PerfMap,
     /// Resume a process suspended at startup.
     Resume,
+    /// Choose a recorded file to look at.
+    OpenFile,
     /// Choose what to copy.
     Copy,
     /// Show all keys.
@@ -310,8 +322,8 @@ macro_rules! groups {
 
 groups!(acts: Process, table: Table, details: Details, program: Program, dialogs: Dialogs);
 
-const fn files(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, run: fn(&mut State)) -> Entry {
-    new(action, keys, label, help, PANES, Group::Files, Run::Do(run)).when(status::walking)
+const fn files(action: Action, keys: &'static [Key], label: &'static str, help: &'static str, run: Run) -> Entry {
+    new(action, keys, label, help, PANES, Group::Files, run).when(status::walking)
 }
 
 const fn moves(

@@ -15,6 +15,8 @@ pub enum Context {
     Methods,
     /// The same as a flame graph, in which arrows move.
     Flame,
+    /// The same as a call tree, in which arrows expand and collapse.
+    CallTree,
     /// Events.
     Events,
     /// Counters and meters.
@@ -23,6 +25,10 @@ pub enum Context {
     Rows,
     /// Why a process is slow.
     Slowdown,
+    /// What changed between two recordings.
+    Compare,
+    /// What is on the heap.
+    Heap,
     /// Jobs.
     Jobs,
     /// A line of text for a filter or a search.
@@ -46,8 +52,25 @@ pub enum Context {
 impl Context {
     /// Whether the keys go to one of the two panes.
     pub fn is_pane(self) -> bool {
-        use Context::{Counters, Environment, Events, Flame, Jobs, List, Methods, Overview, Rows, Slowdown, Trace};
-        matches!(self, List | Overview | Environment | Trace | Methods | Flame | Events | Counters | Rows | Slowdown | Jobs)
+        use Context::{
+            CallTree, Compare, Counters, Environment, Events, Flame, Heap, Jobs, List, Methods, Overview, Rows, Slowdown, Trace,
+        };
+        matches!(
+            self,
+            List | Overview
+                | Environment
+                | Trace
+                | Methods
+                | Flame
+                | CallTree
+                | Events
+                | Counters
+                | Rows
+                | Slowdown
+                | Compare
+                | Heap
+                | Jobs
+        )
     }
 
     /// Whether letters are text here, not keys.
@@ -86,19 +109,28 @@ pub(super) const ENVIRONMENT: Places = Places::of(&[Context::Environment]);
 pub(super) const TRACE: Places = Places::of(&[Context::Trace]);
 pub(super) const JOBS: Places = Places::of(&[Context::Jobs]);
 pub(super) const FLAME: Places = Places::of(&[Context::Flame]);
-pub(super) const METHODS: Places = Places::of(&[Context::Methods]).and(FLAME);
+pub(super) const CALL_TREE: Places = Places::of(&[Context::CallTree]);
+/// Samples as anything but a call tree.
+pub(super) const FLAT_METHODS: Places = Places::of(&[Context::Methods]).and(FLAME);
+pub(super) const METHODS: Places = FLAT_METHODS.and(CALL_TREE);
+/// Where arrows to the sides move.
+pub(super) const SIDEWAYS: Places = FLAME.and(CALL_TREE);
 pub(super) const EVENTS: Places = Places::of(&[Context::Events]);
 pub(super) const COUNTERS: Places = Places::of(&[Context::Counters]);
 pub(super) const ROWS: Places = Places::of(&[Context::Rows]);
 pub(super) const SLOWDOWN: Places = Places::of(&[Context::Slowdown]);
-pub(super) const ANALYSES: Places = Places::of(&[Context::Methods]).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN);
+pub(super) const COMPARE: Places = Places::of(&[Context::Compare]);
+pub(super) const HEAP: Places = Places::of(&[Context::Heap]);
+pub(super) const ANALYSES: Places =
+    Places::of(&[Context::Methods]).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(COMPARE).and(HEAP);
 /// Where arrows to the sides are for nothing else.
 pub(super) const PLAIN_DETAIL: Places = OVERVIEW.and(ENVIRONMENT).and(TRACE).and(ANALYSES).and(JOBS);
-pub(super) const DETAIL: Places = PLAIN_DETAIL.and(FLAME);
+pub(super) const DETAIL: Places = PLAIN_DETAIL.and(SIDEWAYS);
 pub(super) const PLAIN_PANES: Places = LIST.and(PLAIN_DETAIL);
 pub(super) const PANES: Places = LIST.and(DETAIL);
 /// Methods have another use for its key.
-pub(super) const WATCH: Places = LIST.and(OVERVIEW).and(ENVIRONMENT).and(TRACE).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(JOBS);
+pub(super) const WATCH: Places =
+    LIST.and(OVERVIEW).and(ENVIRONMENT).and(TRACE).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(COMPARE).and(HEAP).and(JOBS);
 pub(super) const LINE: Places = Places::of(&[Context::Line]);
 pub(super) const PICK: Places = Places::of(&[Context::Pick, Context::PickMany]);
 pub(super) const PICK_MANY: Places = Places::of(&[Context::PickMany]);
@@ -109,6 +141,7 @@ pub(super) const READER: Places = Places::of(&[Context::Reader]);
 pub(super) const ENDING: Places = Places::of(&[Context::Ending]);
 pub(super) const LISTS: Places = PICK.and(PALETTE);
 /// Tabs whose lists have a filter.
-pub(super) const LISTED: Places = ENVIRONMENT.and(METHODS).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(JOBS);
+pub(super) const LISTED: Places =
+    ENVIRONMENT.and(METHODS).and(EVENTS).and(COUNTERS).and(ROWS).and(SLOWDOWN).and(COMPARE).and(HEAP).and(JOBS);
 pub(super) const PAGED: Places = PANES.and(LISTS).and(READER).and(LINE);
 pub(super) const EVERYWHERE: Places = PANES.and(LINE).and(PICK).and(FORM).and(FORM_TEXT).and(PALETTE).and(READER).and(ENDING);

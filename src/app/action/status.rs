@@ -2,6 +2,7 @@
 
 use crate::app::details::Answer;
 use crate::app::dialog::{Change, Overlay};
+use crate::app::heaps::ProcessHeap;
 use crate::app::list::Row;
 use crate::app::toast::Level;
 use crate::app::{Shape, State};
@@ -38,7 +39,11 @@ pub(super) fn always(_: &State) -> Status {
 
 /// Needs live processes, not files.
 pub(super) fn live(state: &State) -> Status {
-    if state.shows_files() { refused("A recorded file is open, not a process.") } else { Status::Ready }
+    match (state.shows_files(), &state.behind) {
+        (false, _) => Status::Ready,
+        (true, None) => refused("A recorded file is open, not a process."),
+        (true, Some(_)) => refused("A recorded file is open, not a process: Esc in the table goes back to the processes."),
+    }
 }
 
 /// Needs a selected process that can be attached to, and what `check` says of it.
@@ -54,10 +59,13 @@ fn of_process(state: &State, check: impl Fn(&Row) -> Option<Status>) -> Status {
 fn of_command(state: &State, command: CommandCode, check: impl Fn(&Process) -> Option<Status>) -> Status {
     of_process(state, |row| {
         let process = &row.process;
-        let busy =
-            || state.jobs.running(process.key).map(|job| refused(format!("{} is still busy with the {}.", job.subject, job.what.title())));
-        check(process).or_else(|| missing(process, command).map(refused)).or_else(busy)
+        check(process).or_else(|| missing(process, command).map(refused)).or_else(|| busy(state, process))
     })
+}
+
+/// Whether a process is busy with a job.
+fn busy(state: &State, process: &Process) -> Option<Status> {
+    state.jobs.running(process.key).map(|job| refused(format!("{} is still busy with the {}.", job.subject, job.what.title())))
 }
 
 pub(in crate::app) fn attachable(state: &State) -> Status {
@@ -75,6 +83,10 @@ fn each_tagged(state: &State) -> Option<Status> {
 
 pub(super) fn trace_tagged(state: &State) -> Status {
     each_tagged(state).unwrap_or_else(|| trace(state))
+}
+
+pub(super) fn why_slow_tagged(state: &State) -> Status {
+    each_tagged(state).unwrap_or_else(|| why_slow(state))
 }
 
 pub(super) fn watch_tagged(state: &State) -> Status {
@@ -96,8 +108,42 @@ pub(super) fn stacks(state: &State) -> Status {
     })
 }
 
+/// A walk in progress can be canceled.
+pub(super) fn heap(state: &State) -> Status {
+    of_process(state, |row| {
+        let process = &row.process;
+        if state.heaps.of(process.key).is_some_and(|heap| heap.walking.is_some()) {
+            return None;
+        }
+        let aot = process.native_aot.then(|| refused(format!("{}: {}.", process.name, NativeAotGap::Heap.words(process.key.pid))));
+        let suspended = (process.run_state == RunState::Suspended)
+            .then(|| refused(format!("{} is suspended at startup: it has no heap yet. Resume it first.", process.name)));
+        aot.or(suspended).or_else(|| busy(state, process))
+    })
+}
+
+fn selected_heap(state: &State) -> Option<&ProcessHeap> {
+    state.heaps.of(state.list.selected()?)
+}
+
+pub(super) fn walked_heap(state: &State) -> Status {
+    ready_if(selected_heap(state).is_some_and(|heap| heap.last.is_some()))
+}
+
+pub(super) fn walked_twice(state: &State) -> Status {
+    ready_if(selected_heap(state).is_some_and(|heap| heap.before.is_some()))
+}
+
+pub(super) fn write_heap(state: &State) -> Status {
+    let Some(last) = selected_heap(state).and_then(|heap| heap.last.as_ref()) else { return Status::Idle };
+    if state.heaps.written_by(last.ticket).is_some() {
+        return Status::Ready;
+    }
+    refused("Only the objects of the walk that was begun last are kept: walk this heap again with M.")
+}
+
 /// Of a file, it is only shown.
-pub(super) fn why_slow(state: &State) -> Status {
+pub(in crate::app) fn why_slow(state: &State) -> Status {
     match state.shows_files() {
         true => Status::Ready,
         false if state.options.readonly => refused(super::READONLY),
@@ -208,7 +254,7 @@ pub(super) fn jobs(state: &State) -> Status {
 
 pub(super) fn clear(state: &State) -> Status {
     let errors = state.toasts.shown(state.now.elapsed).any(|toast| toast.level == Level::Error);
-    ready_if(!state.list.filter().as_str().is_empty() || errors)
+    ready_if(!state.list.filter().as_str().is_empty() || errors || state.behind.is_some())
 }
 
 pub(super) fn reveal(state: &State) -> Status {
@@ -233,6 +279,10 @@ pub(super) fn enter_sampling(state: &State) -> Status {
     ready_if(state.has_samples() && matches!(state.views.sampling.shape, Shape::Flame | Shape::Threads))
 }
 
+pub(super) fn callers(state: &State) -> Status {
+    ready_if(state.has_samples() && state.views.sampling.shape != Shape::Threads)
+}
+
 pub(super) fn widen(state: &State) -> Status {
     ready_if(state.can_widen())
 }
@@ -251,6 +301,10 @@ pub(super) fn counters(state: &State) -> Status {
 
 pub(super) fn walking(state: &State) -> Status {
     ready_if(state.open_file().is_some_and(|file| file.end.is_some()))
+}
+
+pub(super) fn compared(state: &State) -> Status {
+    ready_if(state.comparison.as_ref().is_some_and(|comparison| !comparison.sections().is_empty()))
 }
 
 pub(super) fn pause(state: &State) -> Status {
@@ -311,10 +365,10 @@ impl State {
     /// what is typed next would be so many commands else.
     pub(in crate::app) fn has_what_to_filter(&self) -> bool {
         match self.context() {
-            Context::Methods | Context::Flame => self.has_samples() && self.views.sampling.shape != Shape::Threads,
+            Context::Methods | Context::Flame | Context::CallTree => self.has_samples() && self.views.sampling.shape != Shape::Threads,
             Context::Events => self.analysis().is_some(),
             Context::Counters => is_watched(self) || self.counters().is_some_and(|snapshot| !snapshot.counters.is_empty()),
-            Context::Rows | Context::Slowdown | Context::Environment | Context::Jobs => {
+            Context::Rows | Context::Heap | Context::Slowdown | Context::Compare | Context::Environment | Context::Jobs => {
                 self.view_of(self.tab).is_some_and(|view| !view.list.is_empty() || !self.views.filter(self.tab).as_str().is_empty())
             }
             _ => true,

@@ -5,16 +5,17 @@ use crossterm::event::KeyCode;
 use super::Run::{Ask, Digit, Do};
 use super::key::char;
 use super::places::{
-    COUNTERS, DETAIL, ENDING, ENVIRONMENT, EVENTS, EVERYWHERE, FLAME, FORM, FORM_TEXT, JOBS, LINE, LIST, LISTED, LISTS, METHODS, OVERVIEW,
-    PAGED, PALETTE, PANES, PICK, PICK_MANY, PLAIN_PANES, READER, ROWS, SLOWDOWN, TRACE, WATCH,
+    CALL_TREE, COMPARE, COUNTERS, DETAIL, ENDING, ENVIRONMENT, EVENTS, EVERYWHERE, FLAME, FLAT_METHODS, FORM, FORM_TEXT, HEAP, JOBS, LINE,
+    LIST, LISTED, LISTS, METHODS, OVERVIEW, PAGED, PALETTE, PANES, PICK, PICK_MANY, PLAIN_PANES, READER, ROWS, SIDEWAYS, SLOWDOWN, TRACE,
+    WATCH,
 };
 use super::{Action, Entry, Key, acts, details, dialogs, files, moves, program, status, table};
 use crate::app::cursor::Step;
-use crate::app::dialog::{Change, Overlay, Palette, Reader};
+use crate::app::dialog::{Change, FileUse, Overlay, Reader};
 use crate::app::effect::Effect;
 use crate::app::files::OpenFile;
 use crate::app::state::State;
-use crate::app::update::{files as ranges, keys, leaving, overlays, panes, process, tagged, watching};
+use crate::app::update::{comparison, files as ranges, heap, keys, leaving, overlays, panes, process, tagged, watching};
 
 const ENTER: Key = Key::Plain(KeyCode::Enter);
 const BACKSPACE: Key = Key::Plain(KeyCode::Backspace);
@@ -35,11 +36,20 @@ const FILTER: &str = "Filter rows: words, !excluded words, column:word.";
 
 const WHY_SLOW: &str = "Why is it slow: record 30 s and list the causes, the worst first.";
 
+/// An action that changes something in a process, after a dialog.
+macro_rules! change {
+    ($change:ident, $label:literal, $help:literal) => {
+        acts(Action::$change, &[], $label, $help, PANES, Do(|state| panes::control(state, Change::$change)))
+            .changing()
+            .when(|state| status::change(state, Change::$change))
+    };
+}
+
 /// Every action: its keys, its words, where and when it is valid, and what it does. An action may stand here more than once, with other words and
 /// another handler in another place.
 pub static TABLE: &[Entry] = &[
     // What is done to or with a process.
-    acts(Action::WhySlow, &[char('F')], "why slow", WHY_SLOW, LIST, Ask(process::why_slow)).hint(89).when(status::why_slow),
+    acts(Action::WhySlow, &[char('F')], "why slow", WHY_SLOW, LIST, Ask(tagged::why_slow)).hint(89).when(status::why_slow_tagged),
     acts(Action::WhySlow, &[char('F')], "why slow", WHY_SLOW, DETAIL, Ask(process::why_slow)).hint(58).when(status::why_slow),
     acts(Action::Trace, &[char('t')], "trace", "Start or stop recording with the last profiles.", PANES, Ask(tagged::toggle_trace))
         .hint(90)
@@ -88,56 +98,11 @@ pub static TABLE: &[Entry] = &[
     acts(Action::Act, &[char('a')], "actions", "List what can be done with the process.", PANES, Do(panes::actions))
         .hint(65)
         .when(status::live),
-    acts(
-        Action::SetVariable,
-        &[],
-        "set variable",
-        "Set an environment variable of the process.",
-        PANES,
-        Do(|state| panes::control(state, Change::SetVariable)),
-    )
-    .changing()
-    .when(|state| status::change(state, Change::SetVariable)),
-    acts(
-        Action::UnsetVariable,
-        &[],
-        "unset variable",
-        "Unset an environment variable of the process.",
-        PANES,
-        Do(|state| panes::control(state, Change::UnsetVariable)),
-    )
-    .changing()
-    .when(|state| status::change(state, Change::UnsetVariable)),
-    acts(
-        Action::StartupHook,
-        &[],
-        "startup hook",
-        "Load a startup hook into the process.",
-        PANES,
-        Do(|state| panes::control(state, Change::StartupHook)),
-    )
-    .changing()
-    .when(|state| status::change(state, Change::StartupHook)),
-    acts(
-        Action::AttachProfiler,
-        &[],
-        "profiler",
-        "Attach a CLR profiler.",
-        PANES,
-        Do(|state| panes::control(state, Change::AttachProfiler)),
-    )
-    .changing()
-    .when(|state| status::change(state, Change::AttachProfiler)),
-    acts(
-        Action::StartupProfiler,
-        &[],
-        "start profiler",
-        "Set a CLR profiler for a suspended process.",
-        PANES,
-        Do(|state| panes::control(state, Change::StartupProfiler)),
-    )
-    .changing()
-    .when(|state| status::change(state, Change::StartupProfiler)),
+    change!(SetVariable, "set variable", "Set an environment variable of the process."),
+    change!(UnsetVariable, "unset variable", "Unset an environment variable of the process."),
+    change!(StartupHook, "startup hook", "Load a startup hook into the process."),
+    change!(AttachProfiler, "profiler", "Attach a CLR profiler."),
+    change!(StartupProfiler, "start profiler", "Set a CLR profiler for a suspended process."),
     acts(Action::Launch, &[], "run", "Start a program and record it from its start.", PANES, Do(panes::launch))
         .changing()
         .when(status::live),
@@ -155,13 +120,26 @@ pub static TABLE: &[Entry] = &[
         .hint(48)
         .changing()
         .when(status::stacks),
+    acts(
+        Action::WalkHeap,
+        &[char('M')],
+        "heap",
+        "Walk the heap: objects by type and what keeps them alive. Forces a full GC.",
+        PANES,
+        Ask(heap::toggle),
+    )
+    .hint(47)
+    .changing()
+    .when(status::heap),
     acts(Action::Copy, &[char('y')], "copy", "Copy the PID, command line, a path or a value.", PANES, Do(panes::copy))
         .hint(45)
         .when(status::copy),
     // The process table.
     table(Action::Open, &[ENTER], "details", "Focus details.", LIST, Do(panes::focus_details)).hint(85).when(status::selected),
     table(Action::Filter, &[char('/')], "filter", FILTER, LIST, Do(panes::filter_processes)).hint(75),
-    table(Action::Back, &[ESC], "clear", "Clear the filter or dismiss an error.", LIST, Do(panes::back)).when(status::clear),
+    table(Action::Back, &[ESC], "clear", "Clear the filter, dismiss an error, or go back to the processes.", LIST, Ask(panes::back))
+        .hint(70)
+        .when(status::clear),
     table(Action::SortRight, &[char('>')], "sort", "Sort by the next column.", LIST, Do(|state| panes::sort_beside(state, true))).hint(40),
     table(Action::SortLeft, &[char('<')], "sort", "Sort by the previous column.", LIST, Do(|state| panes::sort_beside(state, false))),
     table(Action::Reverse, &[char('r')], "reverse", "Reverse the sort order.", LIST, Do(|state| state.list.reverse())),
@@ -169,7 +147,7 @@ pub static TABLE: &[Entry] = &[
         Action::Tag,
         &[char('s')],
         "tag",
-        "Tag or untag the process: t, T and w act on all tagged.",
+        "Tag or untag the process: t, T, F and w act on all tagged.",
         LIST,
         Do(|state| state.list.toggle_tag()),
     )
@@ -188,11 +166,11 @@ pub static TABLE: &[Entry] = &[
     table(Action::Refresh, &[Key::Plain(KeyCode::F(5)), Key::Ctrl('r')], "refresh", "Refresh now.", PANES, Ask(panes::refresh))
         .when(status::live),
     // The details.
-    details(Action::Back, &[ESC, char('q')], "back", "Focus the process list.", DETAIL, Do(panes::back)).hint(85),
+    details(Action::Back, &[ESC, char('q')], "back", "Focus the process list.", DETAIL, Ask(panes::back)).hint(85),
     details(Action::NextTab, &[TAB, RIGHT], "tabs", "Next tab.", PLAIN_PANES, Do(|state| panes::turn(state, true))).hint(84),
     details(Action::PreviousTab, &[BACK_TAB, LEFT], "tabs", "Previous tab.", PLAIN_PANES, Do(|state| panes::turn(state, false))),
-    details(Action::NextTab, &[TAB], "tabs", "Next tab.", FLAME, Do(|state| panes::turn(state, true))).hint(84),
-    details(Action::PreviousTab, &[BACK_TAB], "tabs", "Previous tab.", FLAME, Do(|state| panes::turn(state, false))),
+    details(Action::NextTab, &[TAB], "tabs", "Next tab.", SIDEWAYS, Do(|state| panes::turn(state, true))).hint(84),
+    details(Action::PreviousTab, &[BACK_TAB], "tabs", "Previous tab.", SIDEWAYS, Do(|state| panes::turn(state, false))),
     details(Action::Digit, &[Key::Digit], "tab", "Open the tab with this digit.", DETAIL, Digit(panes::turn_to_digit)),
     details(Action::Search, &[char('/')], "filter", FILTER, LISTED, Do(panes::filter_tab)).hint(80),
     details(Action::Reveal, &[char('v')], "reveal", "Show or hide the selected secret value.", ENVIRONMENT, Do(panes::reveal))
@@ -228,10 +206,21 @@ pub static TABLE: &[Entry] = &[
     details(Action::Threads, &[char('s')], "threads", "Choose a thread.", METHODS, Do(State::toggle_threads))
         .hint(81)
         .when(status::samples),
-    details(Action::Open, &[ENTER], "zoom in", "Zoom in, or show the methods of the thread.", METHODS, Do(State::enter_sampling))
+    details(Action::Open, &[ENTER], "zoom in", "Zoom in, or show the methods of the thread.", FLAT_METHODS, Do(State::enter_sampling))
         .hint(84)
         .when(status::enter_sampling),
-    details(Action::Widen, &[BACKSPACE], "zoom out", "Zoom out, or back to all threads.", METHODS, Do(State::widen))
+    details(Action::Open, &[ENTER], "expand", "Expand or collapse the row.", CALL_TREE, Do(State::enter_sampling)).hint(84),
+    details(
+        Action::Callers,
+        &[char('c')],
+        "callers",
+        "Show the callers of the selected method, or go back.",
+        METHODS,
+        Do(State::toggle_callers),
+    )
+    .hint(79)
+    .when(status::callers),
+    details(Action::Widen, &[BACKSPACE], "zoom out", "Zoom out, back from callers, or to all threads.", METHODS, Do(State::widen))
         .hint(83)
         .when(status::widen),
     details(Action::Open, &[ENTER], "collapse", "Collapse or expand a provider.", COUNTERS, Do(State::fold_counters))
@@ -254,24 +243,69 @@ pub static TABLE: &[Entry] = &[
     details(Action::Open, &[ENTER], "open", "Open the tab of the selected cause.", SLOWDOWN, Do(State::open_cause))
         .hint(84)
         .when(status::recorded),
+    details(Action::Open, &[ENTER], "paths", "Show or hide what keeps the type alive.", HEAP, Do(State::toggle_heap_paths))
+        .hint(84)
+        .when(status::walked_heap),
+    details(
+        Action::Shape,
+        &[char('f')],
+        "difference",
+        "Switch between the last walk and its difference to the one before.",
+        HEAP,
+        Do(State::toggle_heap_difference),
+    )
+    .hint(83)
+    .when(status::walked_twice),
+    details(
+        Action::WriteHeap,
+        &[char('o')],
+        "write file",
+        "Write the objects of the last walk to a .gcdump file.",
+        HEAP,
+        Do(heap::file_form),
+    )
+    .hint(82)
+    .when(status::write_heap),
+    details(
+        Action::Shape,
+        &[char('f')],
+        "next subject",
+        "Show the figures of the next subject only, or all.",
+        COMPARE,
+        Do(comparison::next_subject),
+    )
+    .hint(83)
+    .when(status::compared),
+    details(Action::Swap, &[char('X')], "swap", "Swap before and after.", COMPARE, Do(comparison::swap)).hint(82).when(status::compared),
     details(Action::Open, &[ENTER], "go to", "Go to the process, or show the output of a program.", JOBS, Do(panes::open_job))
         .hint(80)
         .when(status::jobs),
     // Recorded files.
-    files(Action::Earlier, &[char('[')], "earlier", "Move range end back.", |state| ranges::walk(state, |file| file.step(-1))).hint(70),
-    files(Action::Later, &[char(']')], "later", "Move range end forward.", |state| ranges::walk(state, |file| file.step(1))).hint(69),
-    files(Action::MuchEarlier, &[char('{')], "earlier", "Move range end far back.", |state| ranges::walk(state, |file| file.step(-10))),
-    files(Action::MuchLater, &[char('}')], "later", "Move range end far forward.", |state| ranges::walk(state, |file| file.step(10))),
-    files(Action::Mark, &[char('b')], "range start", "Set range start here, or back to the beginning.", |state| {
-        ranges::walk(state, OpenFile::set_mark);
-    })
+    files(Action::Earlier, &[char('[')], "earlier", "Move range end back.", Do(|state| ranges::walk(state, |file| file.step(-1)))).hint(70),
+    files(Action::Later, &[char(']')], "later", "Move range end forward.", Do(|state| ranges::walk(state, |file| file.step(1)))).hint(69),
+    files(Action::MuchEarlier, &[char('{')], "earlier", "Move range end far back.", Do(|state| ranges::walk(state, |file| file.step(-10)))),
+    files(Action::MuchLater, &[char('}')], "later", "Move range end far forward.", Do(|state| ranges::walk(state, |file| file.step(10)))),
+    files(
+        Action::Mark,
+        &[char('b')],
+        "range start",
+        "Set range start here, or back to the beginning.",
+        Do(|state| {
+            ranges::walk(state, OpenFile::set_mark);
+        }),
+    )
     .hint(68),
-    files(Action::Whole, &[char('B')], "whole file", "Show the whole file.", |state| ranges::walk(state, OpenFile::forget_span)).hint(67),
+    files(Action::Whole, &[char('B')], "whole file", "Show the whole file.", Do(|state| ranges::walk(state, OpenFile::forget_span)))
+        .hint(67),
+    files(Action::Compare, &[char('=')], "compare", "Compare the shown range with another range or file.", Ask(comparison::choose))
+        .hint(64),
     // Getting about.
     moves(Action::Up, &[UP, char('k')], "up", "One line up.", PANES.and(PICK).and(READER), |state| panes::step(state, Step::By(-1))),
     moves(Action::Down, &[DOWN, char('j')], "down", "One line down.", PANES.and(PICK).and(READER), |state| panes::step(state, Step::By(1))),
     moves(Action::Left, &[LEFT], "left", "To the frame on the left.", FLAME, |state| state.step_sideways(false)),
     moves(Action::Right, &[RIGHT], "right", "To the frame on the right.", FLAME, |state| state.step_sideways(true)),
+    moves(Action::Left, &[LEFT], "collapse", "Collapse the row, or go to its caller.", CALL_TREE, State::step_out_of_row),
+    moves(Action::Right, &[RIGHT], "expand", "Expand the row, or go to the first that it calls.", CALL_TREE, State::step_into_row),
     moves(Action::Up, &[UP], "up", "One line up.", LINE.and(PALETTE), |state| panes::step(state, Step::By(-1))),
     moves(Action::Down, &[DOWN], "down", "One line down.", LINE.and(PALETTE), |state| panes::step(state, Step::By(1))),
     moves(Action::PageUp, &[PAGE_UP, Key::Ctrl('b')], "page up", "One page up.", PAGED, |state| panes::step(state, Step::Page(-1))),
@@ -291,13 +325,20 @@ pub static TABLE: &[Entry] = &[
         Action::Palette,
         &[char(':')],
         "find",
-        "Find an action or a process by name.",
+        "Find an action, a tab, a profile, a theme, a process or a recorded file by name.",
         PANES,
-        Do(|state| {
-            state.overlay = Some(Overlay::Palette(state.searched(Palette::default())));
-        }),
+        Ask(ranges::open_palette),
     )
     .hint(25),
+    program(
+        Action::OpenFile,
+        &[char('L')],
+        "open file",
+        "Open a recorded file: of this run, or of the current folder.",
+        PANES,
+        Ask(|state| ranges::find(state, FileUse::Open)),
+    )
+    .hint(22),
     program(Action::Messages, &[char('!')], "messages", "Show the message history.", PANES, Do(panes::messages)).hint(15),
     program(
         Action::Help,

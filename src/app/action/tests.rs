@@ -3,16 +3,20 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::*;
 use crate::app::test_app::TestApp;
 
-const CONTEXTS: [Context; 18] = [
+const CONTEXTS: [Context; 22] = [
     Context::List,
     Context::Overview,
     Context::Environment,
     Context::Trace,
     Context::Methods,
     Context::Flame,
+    Context::CallTree,
     Context::Events,
     Context::Counters,
     Context::Rows,
+    Context::Slowdown,
+    Context::Compare,
+    Context::Heap,
     Context::Jobs,
     Context::Line,
     Context::Pick,

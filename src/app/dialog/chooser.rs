@@ -66,7 +66,7 @@ impl Form {
                 let usual = if general { "the general picture" } else { "all of them" };
                 items.insert(0, (String::new(), format!("default: {usual}")));
             }
-            // That of who says nothing.
+            // The default.
             Kind::Level => {
                 let usual = items.iter().position(|(name, _)| name == level_name(Level::Informational));
                 list.cursor = Cursor::at(usual.unwrap_or(0));

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Form, Purpose, Question, Subject};
 
-/// A port that is served, and who is connected to it.
+/// A port that is served, and the processes that are connected to it.
 #[derive(Debug)]
 pub struct ClosePort {
     path: PathBuf,
@@ -28,7 +28,7 @@ impl Form {
         Self::new(None, Purpose::ClosePort(ClosePort { path: path.to_owned(), connected, waiting, recorded }), questions)
     }
 
-    /// Whether who waits is to run first.
+    /// Whether processes that wait are resumed first.
     pub(in crate::app) fn lets_run(&self) -> bool {
         self.chosen(0) == 0
     }

@@ -22,14 +22,14 @@ pub struct Dump {
 const OPTIONS: &[(&str, &str)] = &[
     ("mini", "threads, stacks and modules; no heap"),
     ("heap", "mini and the memory of the heaps: for objects and leaks"),
-    ("triage", "mini without personal data, as far as the runtime knows it"),
+    ("triage", "mini with personal data removed, as far as the runtime can"),
     ("full", "all memory, secrets included"),
 ];
 
 const ALSO: &[(&str, &str)] = &[
     ("nothing", "the dump alone"),
     ("crash report", "a JSON file beside it: threads, stacks, modules"),
-    ("log", "createdump says what it does on the target's console"),
+    ("log", "createdump logs to the target's console"),
     ("both", "a crash report, and a log on the target's console"),
 ];
 
@@ -92,7 +92,7 @@ impl Dump {
         let path = form.typed(PATH);
         let here = self.elsewhere.as_ref().map(|process| seen_here(process, path.as_ref()));
         let place = here.map(|here| format!(" in its container; from here that is {}", here.display())).unwrap_or_default();
-        let armed = form.armed.then(|| "All its memory goes into the file, secrets included. Press again to go on.".to_owned());
+        let armed = form.armed.then(|| "The file will hold all its memory, secrets included. Press again to continue.".to_owned());
         armed
             .into_iter()
             .chain([

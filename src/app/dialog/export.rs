@@ -94,7 +94,7 @@ impl Export {
         let what = match (self.span, self.grows) {
             (Some(_), _) => "Only the selected range of the file is exported.",
             (None, true) => {
-                "What has been recorded so far is exported. The recording goes on. Names of methods come at its end: without them code is shown by its addresses."
+                "What has been recorded so far is exported. The recording continues. Method names are recorded at its end: until then code is shown by address."
             }
             (None, false) => "All of the recording is exported; it stays as it is.",
         };

@@ -10,6 +10,7 @@ use super::close_port::ClosePort;
 use super::control::Control;
 use super::dump::Dump;
 use super::export::Export;
+use super::heap::HeapWalkCost;
 use super::launch::Launch;
 use super::perf_map::PerfMap;
 use super::port::Port;
@@ -17,6 +18,7 @@ use super::producer::ProducerForm;
 use super::quit::Quit;
 use super::resume::Resume;
 use super::trace::Trace;
+use crate::app::Ticket;
 
 /// A dialog that asks.
 #[derive(Debug)]
@@ -60,6 +62,10 @@ pub enum Purpose {
     CleanUp(BTreeSet<PathBuf>),
     /// Perfetto's tracing service.
     Producer(ProducerForm),
+    /// A walk over the heap.
+    HeapWalk(HeapWalkCost),
+    /// A file of the objects that a walk found.
+    HeapFile(Ticket),
     /// Leaving.
     Quit(Quit),
 }
@@ -153,6 +159,8 @@ impl Form {
             Purpose::ClosePort(_) => "Close the diagnostic port",
             Purpose::CleanUp(_) => "Clean up stale sockets",
             Purpose::Producer(producer) => producer.title(),
+            Purpose::HeapWalk(_) => "Walk the heap",
+            Purpose::HeapFile(_) => "Write the heap",
             Purpose::Quit(_) => "Quit",
         };
         self.subject.as_ref().map_or_else(|| what.to_owned(), |subject| format!("{what} · {subject}"))
@@ -172,6 +180,10 @@ impl Form {
             Purpose::ClosePort(close) => close.effects(),
             Purpose::CleanUp(folders) => clean_up_effects(folders),
             Purpose::Producer(producer) => producer.effects(),
+            Purpose::HeapWalk(cost) => cost.effects(),
+            Purpose::HeapFile(_) => {
+                vec!["Every object of the last walk, its type and its references go into the file, but no values.".to_owned()]
+            }
             Purpose::Quit(quit) => quit.effects(),
         }
     }
@@ -190,6 +202,8 @@ impl Form {
             Purpose::ClosePort(_) => &["No", "Yes, close it"],
             Purpose::CleanUp(_) => &["No", "Yes, remove them"],
             Purpose::Producer(producer) => producer.buttons(),
+            Purpose::HeapWalk(_) => &["No", "Yes, walk it"],
+            Purpose::HeapFile(_) => &["Cancel", "Write"],
             Purpose::Quit(quit) => quit.buttons(),
         }
     }
@@ -229,6 +243,7 @@ impl Form {
                 | Purpose::Trace(_)
                 | Purpose::Launch(_)
                 | Purpose::Port(_)
+                | Purpose::HeapFile(_)
                 | Purpose::Producer(ProducerForm::Begin)
         );
         !is_harmless || self.armed
@@ -236,7 +251,7 @@ impl Form {
 
     /// Whether Enter in a field does it, instead of going to the next.
     pub(in crate::app) fn is_quick(&self) -> bool {
-        matches!(self.purpose, Purpose::Trace(_) | Purpose::Export(_))
+        matches!(self.purpose, Purpose::Trace(_) | Purpose::Export(_) | Purpose::HeapFile(_))
     }
 
     /// Whether it asks about leaving.

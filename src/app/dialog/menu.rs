@@ -33,7 +33,7 @@ pub struct ActMenu {
 
 impl ActMenu {
     /// The lines, whether they are possible now or not.
-    pub const ITEMS: [Action; 13] = [
+    pub const ITEMS: [Action; 14] = [
         Action::TraceForm,
         Action::Profiles,
         Action::Dump,
@@ -44,6 +44,7 @@ impl ActMenu {
         Action::AttachProfiler,
         Action::StartupProfiler,
         Action::Resume,
+        Action::WalkHeap,
         Action::Port,
         Action::Producer,
         Action::Launch,

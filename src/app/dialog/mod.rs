@@ -5,7 +5,9 @@ mod close_port;
 mod control;
 mod dump;
 mod export;
+mod file_picker;
 mod form;
+mod heap;
 mod launch;
 mod menu;
 mod palette;
@@ -32,6 +34,7 @@ pub(super) use chooser::Chosen;
 pub use control::Change;
 pub(super) use control::ControlRequest;
 pub(super) use export::ExportRequest;
+pub use file_picker::{FilePicker, FileUse};
 pub use form::{Choice, Field, Form, Purpose, Question, Reply};
 pub(super) use launch::Program;
 pub use menu::{ActMenu, CopyItem, CopyMenu};
@@ -83,6 +86,8 @@ pub enum Overlay {
     Form(Form),
     /// Choose what to type into a field of one.
     Choose(Chooser),
+    /// Choose a recorded file.
+    Files(FilePicker),
 }
 
 /// A text to read.
@@ -116,6 +121,7 @@ impl Overlay {
             Self::Copy(menu) => Some(&menu.list),
             Self::Act(menu) => Some(&menu.list),
             Self::Choose(chooser) => Some(&chooser.list),
+            Self::Files(picker) => Some(&picker.list),
             Self::Palette(palette) => Some(&palette.list),
             Self::Help(_) | Self::Messages(_) | Self::Output(_) | Self::Form(_) => None,
         }
@@ -128,6 +134,7 @@ impl Overlay {
             Self::Copy(menu) => Some(&mut menu.list),
             Self::Act(menu) => Some(&mut menu.list),
             Self::Choose(chooser) => Some(&mut chooser.list),
+            Self::Files(picker) => Some(&mut picker.list),
             Self::Palette(palette) => Some(&mut palette.list),
             Self::Help(_) | Self::Messages(_) | Self::Output(_) | Self::Form(_) => None,
         }
@@ -139,7 +146,7 @@ impl Overlay {
             Self::Profiles(picker) => Some(&picker.subject),
             Self::Act(menu) => menu.subject.as_ref(),
             Self::Form(form) | Self::Choose(Chooser { form, .. }) => form.subject.as_ref(),
-            Self::Help(_) | Self::Messages(_) | Self::Palette(_) | Self::Output(_) | Self::Copy(_) => None,
+            Self::Help(_) | Self::Messages(_) | Self::Palette(_) | Self::Output(_) | Self::Copy(_) | Self::Files(_) => None,
         }
     }
 }

@@ -1,20 +1,28 @@
-//! The palette: an action or a process, found by name.
+//! The palette: whatever can be done or gone to, found by name.
 
 use super::{ListState, Subject};
 use crate::analysis::{Field, Filter};
+use crate::app::Ticket;
 use crate::app::action::{Action, Entry, Status, TABLE};
-use crate::app::list::Row;
+use crate::app::pane::Tab;
 use crate::app::state::State;
+use crate::app::tabs::{Cell, Role};
+use crate::clr::{Profile, profiles};
+use crate::model::TraceFile;
 use tui_input::Input;
 
-/// An action or a process, found by name.
+/// Whatever can be done or gone to, found by name.
 #[derive(Debug, Default)]
 pub struct Palette {
     /// What is searched for.
     pub input: Input,
     /// The selected line, and what is searched for.
     pub list: ListState,
-    /// What was found: actions by their names, processes, then actions by what they do.
+    /// The search for recorded files.
+    pub(in crate::app) asked: Option<Ticket>,
+    /// Recorded files of this run and of the current folder, once they are known.
+    pub(in crate::app) files: Vec<TraceFile>,
+    /// What was found: actions by their names, those that are possible now first, tabs, profiles, themes, processes, actions by what they do, files.
     pub found: Vec<Found>,
 }
 
@@ -23,57 +31,92 @@ pub struct Palette {
 pub enum Found {
     /// A line of the action table.
     Action(usize),
+    /// A tab.
+    Tab(Tab),
+    /// A profile to record with.
+    Profile(&'static Profile),
+    /// A theme, by name.
+    Theme(&'static str),
     /// A process.
     Process(Subject),
-}
-
-impl Palette {
-    /// The columns in which a word can match.
-    pub const COLUMNS: [&str; 3] = ["ACTION", "HELP", "PROCESS"];
-
-    /// Searches among the lines of the action table that `offers` takes, and among the processes.
-    pub(in crate::app) fn search(&mut self, offers: impl Fn(usize) -> bool, rows: &[Row]) {
-        let filter = Filter::new(self.input.value());
-        let passes = |fields: &[(&'static str, &str)]| {
-            filter.passes(&fields.iter().map(|(column, text)| Field::text(column, text)).collect::<Vec<_>>())
-        };
-        let [action, help, process] = Self::COLUMNS;
-        let (mut named, mut described) = (Vec::new(), Vec::new());
-        for (index, entry) in TABLE.iter().enumerate().filter(|(index, _)| offers(*index)) {
-            if passes(&[(action, entry.label)]) {
-                named.push(Found::Action(index));
-            } else if passes(&[(action, entry.label), (help, entry.help)]) {
-                described.push(Found::Action(index));
-            }
-        }
-        // What begins so is meant before what only has it.
-        let begins = |found: &Found| matches!(found, Found::Action(index) if TABLE[*index].label.starts_with(filter.as_str()));
-        named.sort_by_key(|found| !begins(found));
-        // Processes come in once something is typed: there may be very many.
-        if !filter.is_empty() {
-            let subjects = rows.iter().map(|row| Subject { key: row.process.key, name: row.process.name.clone() });
-            named.extend(subjects.filter(|subject| passes(&[(process, &subject.to_string())])).map(Found::Process));
-        }
-        named.append(&mut described);
-        self.found = named;
-        self.list.set_filter(filter);
-    }
+    /// A recorded file.
+    File(TraceFile),
 }
 
 impl State {
     /// Searches for what the palette's line says, among what could be done without the palette.
     pub(in crate::app) fn searched(&self, mut palette: Palette) -> Palette {
         debug_assert!(self.overlay.is_none(), "the palette asks what is possible beneath it");
-        let context = self.context();
-        let offers = |index: usize| {
-            let entry: &Entry = &TABLE[index];
-            let earlier = TABLE[..index].iter().any(|other| other.action == entry.action && other.places.contains(context));
-            entry.places.contains(context)
-                && !earlier
-                && !matches!(entry.action, Action::Digit | Action::Palette)
-                && entry.status(self) != Status::Idle
+        let filter = Filter::new(palette.input.value());
+        let passes = |fields: &[(&'static str, &str)]| {
+            filter.passes(&fields.iter().map(|(column, text)| Field::text(column, text)).collect::<Vec<_>>())
         };
-        palette.search(offers, self.list.rows());
+        let (mut named, mut described) = (Vec::new(), Vec::new());
+        for (index, entry) in TABLE.iter().enumerate().filter(|(index, _)| self.offers(*index)) {
+            if passes(&[("ACTION", entry.label)]) {
+                named.push((index, entry));
+            } else if passes(&[("ACTION", entry.label), ("HELP", entry.help)]) {
+                described.push(Found::Action(index));
+            }
+        }
+        // What begins so is meant before what only has it.
+        named.sort_by_key(|(_, entry)| (entry.status(self) != Status::Ready, !entry.label.starts_with(filter.as_str())));
+        let mut found: Vec<Found> = named.into_iter().map(|(index, _)| Found::Action(index)).collect();
+        let tabs = Tab::ALL.into_iter().filter(|tab| tab.is_shown(self.shows_files()));
+        found.extend(tabs.filter(|tab| passes(&[("TAB", tab.titles()[0])])).map(Found::Tab));
+        if (0..TABLE.len()).any(|index| TABLE[index].action == Action::Profiles && self.offers(index)) {
+            found.extend(profiles().iter().filter(|profile| passes(&[("PROFILE", &profile.name)])).map(Found::Profile));
+        }
+        found.extend(self.options.themes.iter().filter(|name| passes(&[("THEME", name)])).map(|name| Found::Theme(name)));
+        // Processes and files come in once something is typed: there may be very many.
+        let typed = !filter.is_empty();
+        let subjects = self.list.rows().iter().map(|row| Subject { key: row.process.key, name: row.process.name.clone() });
+        found.extend(subjects.filter(|subject| typed && passes(&[("PROCESS", &subject.to_string())])).map(Found::Process));
+        found.append(&mut described);
+        // Last: they come later, and must not move what is selected.
+        found.extend(palette.files.iter().filter(|file| typed && passes(&[("FILE", &file.name())])).cloned().map(Found::File));
+        palette.found = found;
+        palette.list.set_filter(filter);
         palette
+    }
+
+    /// Whether the palette has this line of the action table.
+    fn offers(&self, index: usize) -> bool {
+        let (entry, context): (&Entry, _) = (&TABLE[index], self.context());
+        let earlier = TABLE[..index].iter().any(|other| other.action == entry.action && other.places.contains(context));
+        entry.places.contains(context)
+            && !earlier
+            && !matches!(entry.action, Action::Digit | Action::Palette)
+            && entry.status(self) != Status::Idle
+    }
+
+    /// Takes in the recorded files that were found while the palette is open. The selected line stays.
+    pub(in crate::app) fn with_files(&self, mut palette: Palette, files: Vec<TraceFile>) -> Palette {
+        let cursor = palette.list.cursor;
+        palette.files = files;
+        palette = self.searched(palette);
+        palette.list.cursor = cursor;
+        palette
+    }
+
+    /// What a line of the palette says of a thing that is no action: what it is, its name, and its key.
+    pub(super) fn found_cells(&self, found: &Found) -> [Cell; 3] {
+        let (kind, name) = match found {
+            Found::Action(index) => {
+                let entry = &TABLE[*index];
+                let (label, help) = self.action_cells(Some(entry));
+                return [label, help, super::pick_list::key_of(Some(entry))];
+            }
+            Found::Tab(tab) => ("tab", tab.titles()[0].to_owned()),
+            Found::Profile(profile) => ("profile", profile.name.clone()),
+            Found::Theme(name) => ("theme", (*name).to_owned()),
+            Found::Process(subject) => ("process", subject.to_string()),
+            Found::File(file) => ("file", file.name().into_owned()),
+        };
+        let key = match found {
+            Found::Tab(tab) => Cell::new(tab.key(self.shows_files()), Role::Key),
+            _ => Cell::EMPTY,
+        };
+        [Cell::new(kind, Role::Dim), Cell::Text(name, Role::Strong), key]
     }
 }

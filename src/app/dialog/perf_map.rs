@@ -57,9 +57,7 @@ impl PerfMap {
         };
         let here = self.folder.as_ref().map(|folder| format!(" (from here {})", folder.display())).unwrap_or_default();
         vec![
-            format!(
-                "The runtime writes {files} to /tmp{here}, or where its DOTNET_PerfMapJitDumpPath says, and goes on until this is turned off."
-            ),
+            format!("The runtime writes {files} to /tmp{here}, or to its DOTNET_PerfMapJitDumpPath, until this is turned off."),
             "Every method it compiles from now on costs a little more time and disk.".to_owned(),
         ]
     }

@@ -10,8 +10,9 @@ use crate::app::state::State;
 use crate::app::tabs::{Cell, Fit, Line, List, Role, Rows, Table};
 use crate::app::text::width;
 use crate::clr::profiles;
+use crate::model::Bytes;
 
-use super::{ActMenu, Chooser, Found, Overlay};
+use super::{ActMenu, Chooser, FileUse, Found, Overlay};
 
 /// What is selected in a list, and what it is filtered for.
 #[derive(Debug, Default)]
@@ -124,7 +125,7 @@ impl State {
         }
     }
 
-    /// Selects the row in this line of the screen. Says whether it was selected before.
+    /// Selects the row in this line of the screen. Returns whether it was selected before.
     pub(in crate::app) fn click_pick(&mut self, x: u16, y: u16) -> Option<bool> {
         let list = self.pick_list()?;
         let rows = list.rows();
@@ -170,6 +171,34 @@ impl State {
                     .column("ABOUT", 0, Fit::Left, move |item| dim(&items[*item].1));
                 Draft { title: chooser.title().to_owned(), width: 104, lines: 3, detail: about_choice, table }
             }
+            Overlay::Files(picker) => {
+                let file = |item: &usize| picker.file(*item);
+                let table = table(picker.len())
+                    .column("NAME", 0, Fit::Left, move |item| match file(item) {
+                        Some(file) => Cell::new(&*file.name(), Role::Strong),
+                        None => Cell::new("another range of this file", Role::Accent),
+                    })
+                    .column("SIZE", 8, Fit::Right, move |item| Cell::known(file(item).map(|file| Bytes(file.bytes)), Role::Bytes))
+                    .column("RECORDED", 16, Fit::Left, move |item| Cell::known(file(item).map(|file| self.recorded_at(file)), Role::Dim))
+                    .column("PROCESS", 8, Fit::Right, move |item| {
+                        Cell::known(file(item).map(|file| file.process_id).filter(|pid| *pid != 0), Role::Dim)
+                    });
+                let about = |state: &State, item: usize| match &state.overlay {
+                    Some(Overlay::Files(picker)) => {
+                        let text = picker.file(item).map_or_else(
+                            || "Keeps what is shown now as \"before\". Then choose the other range with [ ] and b.".to_owned(),
+                            |file| file.path.display().to_string(),
+                        );
+                        vec![vec![(text, Role::Text)]]
+                    }
+                    _ => Vec::new(),
+                };
+                let title = match picker.purpose {
+                    FileUse::Open => "Open a recorded file",
+                    FileUse::Compare => "Compare with",
+                };
+                Draft { title: title.to_owned(), width: 104, lines: 3, detail: about, table }
+            }
             Overlay::Copy(menu) => {
                 let table = table(menu.items.len())
                     .column("WHAT", 20, Fit::Left, |item| Cell::new(menu.items[*item].label, Role::Text))
@@ -185,34 +214,28 @@ impl State {
                 Draft { title, width: 100, lines: 3, detail: |state, item| state.about_action(entry(ActMenu::ITEMS[item])), table }
             }
             Overlay::Palette(palette) => {
-                let action = |item: usize| match &palette.found[item] {
-                    Found::Action(index) => Ok(Some(&TABLE[*index])),
-                    Found::Process(subject) => Err(subject),
-                };
+                let cell = |item: usize, column: usize| self.found_cells(&palette.found[item])[column].clone();
                 let table = table(palette.found.len())
-                    .column("ACTION", 14, Fit::Left, move |item| {
-                        action(*item).map_or_else(|_| dim("process"), |action| self.action_cells(action).0)
-                    })
-                    .column("HELP", 0, Fit::Left, move |item| {
-                        action(*item)
-                            .map_or_else(|subject| Cell::Text(subject.to_string(), Role::Strong), |action| self.action_cells(action).1)
-                    })
-                    .column("KEY", 7, Fit::Right, move |item| action(*item).map_or(Cell::EMPTY, key_of));
+                    .column("ACTION", 14, Fit::Left, move |item| cell(*item, 0))
+                    .column("HELP", 0, Fit::Left, move |item| cell(*item, 1))
+                    .column("KEY", 7, Fit::Right, move |item| cell(*item, 2));
                 let about = |state: &State, item: usize| match &state.overlay {
                     Some(Overlay::Palette(palette)) => match &palette.found[item] {
                         Found::Action(index) => state.about_action(Some(&TABLE[*index])),
-                        Found::Process(_) => Vec::new(),
+                        Found::Profile(profile) => vec![vec![(profile.about.clone(), Role::Text)]],
+                        Found::File(file) => vec![vec![(file.path.display().to_string(), Role::Text)]],
+                        Found::Tab(_) | Found::Theme(_) | Found::Process(_) => Vec::new(),
                     },
                     _ => Vec::new(),
                 };
-                Draft { title: "Find an action or a process".to_owned(), width: 84, lines: 3, detail: about, table }
+                Draft { title: "Find by name".to_owned(), width: 84, lines: 3, detail: about, table }
             }
             Overlay::Help(_) | Overlay::Messages(_) | Overlay::Output(_) | Overlay::Form(_) => return None,
         })
     }
 
     /// Label and help of an action; where it is not possible now, why.
-    fn action_cells(&self, entry: Option<&Entry>) -> (Cell, Cell) {
+    pub(super) fn action_cells(&self, entry: Option<&Entry>) -> (Cell, Cell) {
         let Some(entry) = entry else { return (Cell::EMPTY, Cell::EMPTY) };
         match entry.status(self) {
             Status::Refused(reason) => (Cell::new(entry.label, Role::Dim), Cell::new(reason, Role::Warning)),
@@ -230,7 +253,7 @@ impl State {
     }
 }
 
-fn key_of(entry: Option<&Entry>) -> Cell {
+pub(super) fn key_of(entry: Option<&Entry>) -> Cell {
     entry.and_then(|entry| entry.keys.first()).map_or(Cell::EMPTY, |key| Cell::Key(*key))
 }
 

@@ -9,7 +9,7 @@ use super::{Field, Form, Purpose, Question};
 pub struct Port;
 
 const PATH: usize = 0;
-/// Where the last one was, where nobody says another: programs that are told it in a script find it again.
+/// Where the last one was, unless another path is given: programs that have it in a script find it again.
 const USUAL: &str = "/tmp/dn-top.port";
 
 impl Form {

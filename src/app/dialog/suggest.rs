@@ -77,7 +77,7 @@ impl Form {
         }
     }
 
-    /// Types the first of the suggestions, where the cursor stands at the end. Says whether there was one.
+    /// Types the first of the suggestions, where the cursor stands at the end. Returns whether there was one.
     pub(in crate::app) fn complete(&mut self) -> bool {
         let super::Field::Question(at) = self.focus else { return false };
         let Suggestions { start, items } = self.suggestions(at);

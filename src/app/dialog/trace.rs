@@ -237,8 +237,8 @@ impl Form {
 impl Trace {
     pub(super) fn effects(&self, form: &Form) -> Vec<String> {
         let stalls = form.stalls().then(|| {
-            let again = if form.armed { " Press again to go on." } else { "" };
-            format!("The process stands still whenever its events are not taken in fast enough: a slow disk stalls it.{again}")
+            let again = if form.armed { " Press again to continue." } else { "" };
+            format!("The process is paused whenever its events are not read fast enough: a slow disk stalls it.{again}")
         });
         let about_tracepoints = form.focus == Field::Question(TRACEPOINTS) || !form.typed(TRACEPOINTS).is_empty();
         let missing = self.missing.iter().filter(|_| about_tracepoints).map(|missing| format!("Tracepoints: {missing}."));

@@ -1,6 +1,7 @@
 //! The columns of the process table.
 
 use std::cmp::Ordering;
+use std::fmt;
 
 use crate::analysis::RuntimeStats;
 use crate::model::{Contact, Process, RunState};
@@ -88,6 +89,20 @@ impl Column {
             Self::Container => "CONTAINER",
             Self::Command => "COMMAND",
         }
+    }
+
+    /// Its name on the command line: the title in lower case, without unit.
+    pub fn name(self) -> String {
+        self.title().split(['%', '/']).next().unwrap_or_default().to_lowercase()
+    }
+
+    /// The column with this name.
+    ///
+    /// # Errors
+    /// A sentence with all names.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|column| column.name() == name.trim().to_lowercase());
+        found.ok_or_else(|| format!("there is no column '{}'; the columns are {}", name.escape_debug(), Columns::default()))
     }
 
     /// Columns it needs on the screen.
@@ -194,6 +209,53 @@ impl Column {
             Self::Container => left.container.cmp(&right.container),
             Self::Command => caseless(&left.command_line, &right.command_line),
         }
+    }
+}
+
+/// Columns of the process table, from the left. NAME is always among them, and none is there twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Columns {
+    order: [Column; Column::ALL.len()],
+    count: usize,
+}
+
+impl Columns {
+    /// All of them.
+    pub const ALL: Self = Self { order: Column::ALL, count: Column::ALL.len() };
+
+    /// Reads names with commas between them.
+    ///
+    /// # Errors
+    /// A sentence about what is wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut columns = Self { order: Column::ALL, count: 0 };
+        for name in text.split(',') {
+            let column = Column::named(name)?;
+            if columns.listed().contains(&column) {
+                return Err(format!("column '{}' is there twice", column.name()));
+            }
+            columns.order[columns.count] = column;
+            columns.count += 1;
+        }
+        if columns.listed().contains(&Column::Name) { Ok(columns) } else { Err("column 'name' is missing".to_owned()) }
+    }
+
+    /// From the left.
+    pub fn listed(&self) -> &[Column] {
+        &self.order[..self.count]
+    }
+}
+
+impl Default for Columns {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+/// As it is read.
+impl fmt::Display for Columns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.listed().iter().map(|column| column.name()).collect::<Vec<_>>().join(","))
     }
 }
 

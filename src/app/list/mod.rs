@@ -4,86 +4,29 @@
 //! neighbour only when the process leaves the table. Order and marks are worked out when something changes, never while drawing.
 
 mod column;
+mod row;
 mod table;
 mod tree;
 mod trend;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 use std::time::Duration;
 
-pub use column::Column;
+pub use column::{Column, Columns};
+pub use row::Row;
 pub use table::ProcessTable;
 pub use trend::Trend;
 
 use super::cursor::Cursor;
-use super::health::HealthIssue;
 use super::watches::WatchStatus;
-use crate::analysis::{Field, Filter};
-use crate::model::{Contact, Process, ProcessKey, RunState};
+use crate::analysis::Filter;
+use crate::model::{Process, ProcessKey};
 
 /// How long a new row is marked.
 const NEW: Duration = Duration::from_millis(1500);
 /// How long the row of a process that ended stays, dimmed.
 const GONE: Duration = Duration::from_secs(3);
-
-/// A process in the table.
-#[derive(Debug, Clone)]
-pub struct Row {
-    /// The process as it was last seen.
-    pub process: Process,
-    /// Whether it is being recorded.
-    pub recording: bool,
-    /// How it is, where it is watched.
-    pub watch: Option<WatchStatus>,
-    /// Until when it counts as new.
-    pub new_until: Option<Duration>,
-    /// When it was found to have ended.
-    pub gone_at: Option<Duration>,
-    /// Its processor time over the last scans.
-    pub trend: Trend,
-    /// How many of the processes above it in the tree are its ancestors.
-    pub depth: usize,
-}
-
-impl Row {
-    /// What is wrong with it, where it is watched and nothing worse is to be said of it.
-    pub fn issue(&self) -> Option<HealthIssue> {
-        let is_well_met = self.gone_at.is_none() && self.process.contact == Contact::Ok && self.process.run_state == RunState::Running;
-        self.watch.filter(|_| is_well_met)?.issue
-    }
-
-    fn passes(&self, filter: &Filter, scratch: &mut String) -> bool {
-        if filter.is_empty() {
-            return true;
-        }
-        scratch.clear();
-        let _: std::fmt::Result = write!(scratch, "{}", self.process.key.pid);
-        let text = |column: Column| Field::text(column.title(), column.text(self).unwrap_or_default());
-        // A recording is found whatever the state says instead.
-        let recording = Field::text(Column::State.title(), if self.recording { "recording" } else { "" });
-        let [pid, others @ ..] = Column::FILTERED;
-        let [a, b, c, d, e, f] = others.map(text);
-        filter.passes(&[Field::text(pid.title(), scratch), a, b, c, d, e, f, recording])
-    }
-
-    /// State of the process, in a word. A health issue is shown while recording, too.
-    pub fn word(&self) -> &'static str {
-        if let Some(issue) = self.issue() {
-            return issue.word();
-        }
-        match (&self.process.contact, self.process.run_state) {
-            _ if self.gone_at.is_some() => "ended",
-            _ if self.recording => "recording",
-            (Contact::Trouble { kind, .. }, _) => kind.word(),
-            (_, RunState::Suspended) => "suspended",
-            (Contact::Unknown, _) => "connecting",
-            (Contact::Ok, RunState::Running) if self.watch.is_some_and(|watch| !watch.automatic) => "watched",
-            (Contact::Ok, RunState::Running) => "running",
-        }
-    }
-}
 
 /// By what the table is sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +35,30 @@ pub struct Sort {
     pub column: Column,
     /// Whether the largest comes first.
     pub descending: bool,
+}
+
+impl Default for Sort {
+    fn default() -> Self {
+        Self { column: Column::Cpu, descending: true }
+    }
+}
+
+impl Sort {
+    /// Reads the name of a column, and the direction where it is not the usual one: `cpu`, `name:desc`.
+    ///
+    /// # Errors
+    /// A sentence about what is wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (name, direction) = text.split_once(':').map_or((text, None), |(name, direction)| (name, Some(direction)));
+        let column = Column::named(name)?;
+        let descending = match direction {
+            None => column.is_descending_first(),
+            Some("asc") => false,
+            Some("desc") => true,
+            Some(other) => return Err(format!("there is no direction '{}': it is asc or desc", other.escape_debug())),
+        };
+        Ok(Self { column, descending })
+    }
 }
 
 /// The process table.
@@ -115,15 +82,15 @@ pub struct ProcessList {
 }
 
 impl ProcessList {
-    /// An empty table with this filter.
-    pub fn new(filter: &str) -> Self {
+    /// An empty table with this filter, sorted so.
+    pub fn new(filter: &str, sort: Sort) -> Self {
         Self {
             rows: Vec::new(),
             order: Vec::new(),
             selected: None,
             cursor: Cursor::default(),
             pinned: false,
-            sort: Sort { column: Column::Cpu, descending: true },
+            sort,
             filter: Filter::new(filter),
             is_tree: false,
             tagged: BTreeSet::new(),
@@ -203,7 +170,7 @@ impl ProcessList {
         self.rows.iter().find(|row| row.process.key == key)
     }
 
-    /// Takes in what is there now. Says whether anything changed.
+    /// Takes in what is there now. Returns whether anything changed.
     pub(super) fn replace(&mut self, processes: Vec<Process>, now: Duration) -> bool {
         let mut changed = !self.loaded;
         // New ones come in an order that is the same each time.
@@ -240,7 +207,7 @@ impl ProcessList {
         changed
     }
 
-    /// Ends marks of new rows and drops rows of ended processes. Says whether anything changed.
+    /// Ends marks of new rows and drops rows of ended processes. Returns whether anything changed.
     pub(super) fn expire(&mut self, now: Duration) -> bool {
         let mut changed = false;
         for row in &mut self.rows {

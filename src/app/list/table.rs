@@ -163,7 +163,9 @@ fn figure(row: &Row, column: Column, role: Role) -> Cell {
         Some(HealthIssue::GcTime) => column == Column::GcTime,
         Some(HealthIssue::Exceptions) => column == Column::Exceptions,
         Some(HealthIssue::Queue) => column == Column::Queue,
-        Some(HealthIssue::Contention | HealthIssue::FullCollections | HealthIssue::HeapGrowth) | None => false,
+        // They have no column.
+        Some(HealthIssue::Contention | HealthIssue::FullCollections | HealthIssue::HeapGrowth | HealthIssue::InducedCollections) => false,
+        Some(HealthIssue::JitTime | HealthIssue::FailedRequests | HealthIssue::SlowRequests) | None => false,
     };
     let role = match value {
         _ if row.gone_at.is_some() => role,

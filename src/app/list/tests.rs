@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::analysis::RuntimeStats;
+use crate::app::layout::{Layout, LayoutInput};
 use crate::app::test_app::{fleet, process};
 
 fn names(list: &ProcessList) -> Vec<&str> {
@@ -9,7 +10,7 @@ fn names(list: &ProcessList) -> Vec<&str> {
 }
 
 fn list(filter: &str) -> ProcessList {
-    let mut list = ProcessList::new(filter);
+    let mut list = ProcessList::new(filter, Sort::default());
     list.replace(fleet(), Duration::ZERO);
     list
 }
@@ -126,7 +127,7 @@ fn the_selection_follows_the_process() {
 
 #[test]
 fn new_rows_are_marked_and_gone_rows_fade() {
-    let mut list = ProcessList::new("");
+    let mut list = ProcessList::new("", Sort::default());
     assert!(!list.is_loaded());
     (0..6).for_each(|_| _ = list.replace(vec![process(1, "a")], Duration::ZERO));
     assert!(list.rows().iter().all(|row| row.new_until.is_none()), "not everything is new at first");
@@ -151,7 +152,7 @@ proptest! {
     #[test]
     fn the_selection_is_always_a_row_that_is_shown(steps in prop::collection::vec((0_u8..8, 0_usize..12), 1..60)) {
         let all = fleet();
-        let mut list = ProcessList::new("");
+        let mut list = ProcessList::new("", Sort::default());
         for (now, (step, number)) in steps.into_iter().enumerate() {
             match step {
                 0 => { list.replace(all.iter().skip(number).cloned().collect(), Duration::from_secs(now as u64)); }
@@ -173,4 +174,45 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn columns_and_their_order_are_read() {
+    assert_eq!(Columns::parse(&Columns::default().to_string()), Ok(Columns::default()));
+    let columns = Columns::parse("name, CPU,gc").unwrap();
+    assert_eq!(columns.listed(), [Column::Name, Column::Cpu, Column::GcTime]);
+    assert_eq!(Sort::parse("rss"), Ok(Sort { column: Column::Memory, descending: true }));
+    assert_eq!(Sort::parse("name"), Ok(Sort { column: Column::Name, descending: false }));
+    assert_eq!(Sort::parse("cpu:asc"), Ok(Sort { column: Column::Cpu, descending: false }));
+    for (text, wrong) in [
+        ("pid,nme", "there is no column 'nme'; the columns are pid,name,runtime,"),
+        ("", "there is no column ''"),
+        ("pid", "column 'name' is missing"),
+        ("name,name", "column 'name' is there twice"),
+    ] {
+        assert!(Columns::parse(text).unwrap_err().starts_with(wrong), "{text}");
+    }
+    assert!(Sort::parse("cpu:up").unwrap_err().starts_with("there is no direction 'up'"));
+}
+
+#[test]
+fn the_chosen_columns_stand_in_their_order_as_far_as_they_have_room() {
+    let shown = |width, columns: &str| -> Vec<_> {
+        let input = LayoutInput {
+            columns: Columns::parse(columns).unwrap(),
+            detail_focused: false,
+            zoomed: false,
+            containers: false,
+            watching: false,
+            files: false,
+            rows: 0,
+        };
+        Layout::new(width, 30, input).list.unwrap().columns.iter().map(|slot| slot.column).collect()
+    };
+    use Column::{Cpu, GcTime, Heap, Memory, Name, User};
+    // Figures of watched processes are shown where they are asked for.
+    assert_eq!(shown(80, "rss,name,gc,user,heap"), [Memory, Name, GcTime, User, Heap]);
+    assert_eq!(shown(40, "rss,name,gc,user,heap"), [Name, GcTime, Heap]);
+    assert_eq!(shown(80, "cpu,name"), [Cpu, Name]);
+    assert!(!shown(200, &Columns::ALL.to_string()).contains(&Heap));
 }

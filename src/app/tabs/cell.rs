@@ -7,6 +7,7 @@ use super::list::Direction;
 use super::view::{Line, Role, Sign};
 use crate::analysis::ThreadId;
 use crate::app::action::Key;
+use crate::app::call_tree::Branch;
 use crate::model::{ByteRate, Bytes, Count, CountRate, Nanoseconds, Percent, SafeText, Stopwatch};
 
 /// A value in a column.
@@ -36,8 +37,8 @@ pub enum Cell {
     Key(Key),
     /// Text that is not shown, nor found.
     Masked,
-    /// A name in a tree, at this depth.
-    Node(usize, String, Role),
+    /// A name in a tree.
+    Node(Branch, String, Role),
 }
 
 /// A value that a cell shows. A column of quantities is sorted by them, any other by its text.

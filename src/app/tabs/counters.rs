@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::cell::Cell;
 use super::list::{Direction, Fit, Rows, Table};
 use super::view::{Line, Plot, Role, Side, View};
-use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, Field, HistogramReading, Spread, told_once};
+use crate::analysis::{CounterKind, CounterSnapshot, CountersSnapshot, Field, HistogramReading, Spread, without_duplicates};
 use crate::app::counters::{CounterLine, CounterOrigin, change};
 use crate::app::pane::Tab;
 use crate::app::state::State;
@@ -194,7 +194,7 @@ fn sign(value: f64) -> &'static str {
 const HUGE: f64 = 1e18;
 
 /// A number in some seven columns.
-fn plain(value: f64) -> String {
+pub(super) fn plain(value: f64) -> String {
     match value.abs() {
         _ if !value.is_finite() => "?".to_owned(),
         HUGE.. => format!("{value:.1e}"),
@@ -243,7 +243,7 @@ impl State {
             filter.passes(&[name, display_name, tags, Field::text(COLUMNS[1], group)])
         };
         let sort = self.views.sort(Tab::Counters).unwrap_or(BY_NAME);
-        let mut shown: Vec<_> = told_once(all).filter(passes).collect();
+        let mut shown: Vec<_> = without_duplicates(all).filter(passes).collect();
         shown.sort_by(|a, b| a.group.cmp(&b.group).then_with(|| compare(sort, a, b)));
         let mut lines = Vec::with_capacity(shown.len());
         for counters in shown.chunk_by(|a, b| a.group == b.group) {

@@ -95,7 +95,7 @@ fn single(look: Look<'_>) -> View<'_> {
         words.push((", samples of threads left out (/sample)".to_owned(), Role::Dim));
     }
     if recent.skipped > 0 {
-        words.push((format!("   {} came too fast to be shown", Count(recent.skipped)), Role::Dim));
+        words.push((format!("   {} skipped: too many to show", Count(recent.skipped)), Role::Dim));
     }
     View {
         head: if events.is_empty() { Vec::new() } else { vec![Head::Text(words)] },

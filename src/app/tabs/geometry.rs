@@ -66,11 +66,11 @@ impl Geometry {
 }
 
 impl State {
-    /// Where the body of the open tab is: below the line about the part of a file that is shown.
+    /// Where the body of the open tab is: below the lines about the part of a file that is shown.
     pub fn tab_body(&self) -> Option<Rect> {
         let body = self.layout().detail?.body;
-        let line = u16::from(self.open_file().is_some()).min(body.height);
-        Some(Rect { y: body.y + line, height: body.height - line, ..body })
+        let lines = self.open_file().map_or(0, |file| file.range_lines(body.height));
+        Some(Rect { y: body.y + lines, height: body.height - lines, ..body })
     }
 
     /// What the open tab shows, and where; `None` where it draws itself.

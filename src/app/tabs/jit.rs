@@ -43,7 +43,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         keeps_value: false,
     });
     let unmatched = match &jit.time {
-        None => format!("Profile {} (T) records how long compilation takes.", Source::CompileTime.profile()),
+        None => format!("Profile {} (T) records how long compilation takes.", Source::Compilation.profile()),
         Some(_) => "No method matches the filter.".to_owned(),
     };
     View {

@@ -19,7 +19,7 @@ pub(super) fn view(state: &State, tab: Tab) -> Option<View<'_>> {
     }
     let counters = state.watches.of(row.process.key).and_then(|watch| watch.counters.as_deref());
     let (view, graphs): (View<'_>, &[&str]) = match tab {
-        Tab::Gc => (gc(state, counters), &["GC heap", "Time in GC", "Collections", "Allocation rate"]),
+        Tab::Gc => (gc(state, counters), &["GC heap", "Time in GC", "GC pauses", "Collections", "Allocation rate"]),
         Tab::Exceptions => (exceptions(state, counters), &["Exceptions"]),
         Tab::Threads => {
             (threads(state, counters), &["Thread pool queue", "Lock contention", "Thread pool threads", "Completed work items"])

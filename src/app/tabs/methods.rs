@@ -7,7 +7,8 @@ use super::list::{Fit, Rows, Table};
 use super::look::Look;
 use super::threads::{core_share, threads};
 use super::view::{Figure, Head, Line, Role, Side, View};
-use crate::analysis::{CallNode, Counts, MethodCount, Origin, ProfileFrame, SampleCount};
+use crate::analysis::{Counts, MethodCount, Origin, ProfileFrame, SampleCount};
+use crate::app::call_tree::{TreeRow, short_name};
 use crate::app::pane::Tab;
 use crate::app::sampling::{Sampling, Shape};
 use crate::app::source::Source;
@@ -29,9 +30,10 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         head.push(Head::text(text, Role::Warning));
     }
     let shown = look.state.methods();
+    let rows = if look.state.is_tree() { look.state.tree_rows() } else { Vec::new() };
     let list = match sampling.shape {
         Shape::List | Shape::Flame => methods(look, shown.clone()),
-        Shape::Tree => tree(look),
+        Shape::Tree | Shape::Callers => tree(look, &rows),
         Shape::Threads => threads(look, look.state.thread_rows()).finish(),
     };
     let cursor = look.cursor(Tab::Methods, list.as_ref());
@@ -41,10 +43,13 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         (true, 0) => "This thread has no sample here. Backspace: all threads.",
         (true, _) => "All threads wait: w shows where.",
     };
-    let selected = shown.get(cursor.at).filter(|_| sampling.shape == Shape::List);
+    let selected = match sampling.shape {
+        Shape::List => shown.get(cursor.at).map(|(_, frame)| *frame),
+        _ => rows.get(cursor.at).and_then(|row| look.state.samples()?.profile().frame_at(row.node.frame)),
+    };
     View {
         head,
-        side: selected.map(|(_, frame)| Side { wide: u16::MAX, ..Side::text(vec![about(frame)]) }),
+        side: selected.map(|frame| Side { wide: u16::MAX, ..Side::text(vec![about(frame)]) }),
         copy: look.state.shown_frame(cursor.at),
         filtered: Sampling::COLUMNS.to_vec(),
         ..View::new(list, cursor, empty)
@@ -135,7 +140,7 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
         }
         (true, true) => ("thread time (managed only, includes waiting; w: running only)", Role::Dim),
         (true, false) => ("thread time (managed only, includes waiting that is not recognised; w: all)", Role::Dim),
-        // A thread that waits is told by the name of the method that it is in.
+        // A thread that waits is recognised by the name of the method that it is in.
         (false, _) if look.over() => ("thread time: many names are unresolved, so that waiting threads seem to run", Role::Warning),
         (false, _) => ("thread time: waiting threads seem to run until names are resolved", Role::Warning),
     };
@@ -208,19 +213,23 @@ fn cpu_times<'a, T: 'a>(
         .column(second, 7, Fit::Right, move |row| time(of(row)[1], Role::Text))
 }
 
-fn tree(look: Look<'_>) -> Rows<'_> {
-    // A method can be at many places of the tree.
-    let nodes: Vec<(usize, CallNode)> = look.state.call_tree().into_iter().enumerate().collect();
+fn tree<'a>(look: Look<'a>, rows: &[TreeRow]) -> Rows<'a> {
+    let title = match look.state.views.sampling.shape {
+        Shape::Callers => "METHOD AND ITS CALLERS",
+        _ => "METHOD (CALL TREE)",
+    };
+    let table = Table::new(rows.to_vec(), |row: &TreeRow| row.path.clone());
     if let Some(cpu) = cpu(look) {
-        let table = Table::new(nodes, |(index, node): &(usize, CallNode)| format!("{index} {}", node.name));
-        return cpu_times(table, cpu, ["TOTAL", "SELF"], |(_, node)| [node.total, node.own])
-            .column("METHOD (CALL TREE)", 0, Fit::Name, |(_, node)| {
-                Cell::Node(node.depth, node.origin.label(&node.name), role(node.origin))
+        return cpu_times(table, cpu, ["TOTAL", "SELF"], |row| [row.node.total, row.node.own])
+            .column(title, 0, Fit::Name, |TreeRow { node, branch, .. }| {
+                Cell::Node(branch.clone(), node.origin.label(short_name(&node.name)), role(node.origin))
             })
             .finish();
     }
-    shares(look, Table::new(nodes, |(index, node)| format!("{index} {}", node.name)), |(_, node)| (node.own, node.total))
-        .column("METHOD (CALL TREE)", 0, Fit::Name, |(_, node)| Cell::Node(node.depth, node.name.clone(), Role::Text))
+    shares(look, table, |row| (row.node.own, row.node.total))
+        .column(title, 0, Fit::Name, |TreeRow { node, branch, .. }| {
+            Cell::Node(branch.clone(), short_name(&node.name).to_owned(), Role::Text)
+        })
         .finish()
 }
 

@@ -4,12 +4,14 @@
 
 mod assemblies;
 mod cell;
+mod compare;
 mod counters;
 mod environment;
 mod events;
 mod exceptions;
 mod gc;
 mod geometry;
+mod heap;
 mod http;
 mod jit;
 mod jobs;
@@ -27,11 +29,12 @@ mod view;
 pub use cell::{Cell, CellValue};
 pub use events::EventsView;
 pub use geometry::{Geometry, last_piece};
+pub use heap::HeapView;
 pub use jobs::phase_badge;
 pub(in crate::app) use list::Table;
 pub use list::{Column, Direction, Fit, List, Rows};
 pub use look::Look;
-pub use overview::{Graph, LABELS, Layer, Overview, OverviewLayout};
+pub use overview::{Graph, LABELS, Layer, Mark, Overview, OverviewLayout};
 pub use stacks::Stacks;
 pub use view::{Chart, Figure, Head, Line, Plot, Role, Side, Sign, View};
 
@@ -60,7 +63,9 @@ impl State {
             Tab::Overview | Tab::Trace => return None,
             Tab::Environment => return Some(environment::view(self)),
             Tab::Jobs => return Some(jobs::view(self)),
+            Tab::Compare => return Some(compare::view(self)),
             Tab::Stacks => return Some(stacks::view(self)),
+            Tab::Heap => return Some(heap::view(self)),
             Tab::Counters => return counters::view(self),
             Tab::Gc => gc::view(look()?),
             Tab::Exceptions => exceptions::view(look()?),

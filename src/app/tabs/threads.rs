@@ -160,10 +160,10 @@ pub(super) fn threads<'a>(look: Look<'a>, rows: Vec<ThreadRow<'a>>) -> Table<'a,
     let shown = look.state.shown_thread();
     Table::new(rows, |row: &ThreadRow<'_>| format!("{:?}", row.thread))
         .column("CPU", 7, Fit::Right, move |row| Cell::new(Nanoseconds(of(row)), Role::Strong))
-        .column_if(!cpu.recent.is_zero(), "NOW%", 6, Fit::Right, move |row| core_share(row.samples.recent_ns, cpu.recent, Role::Events))
-        .column("CPU%", 6, Fit::Right, move |row| core_share(of(row), cpu.elapsed, Role::Text))
         .column("THREAD", 8, Fit::Right, move |row| thread_number(row, shown))
         .column("NAME", 15, Fit::Left, thread_name)
+        .column_if(!cpu.recent.is_zero(), "NOW%", 6, Fit::Right, move |row| core_share(row.samples.recent_ns, cpu.recent, Role::Events))
+        .column("CPU%", 6, Fit::Right, move |row| core_share(of(row), cpu.elapsed, Role::Text))
         .column("OFF CPU", 0, Fit::Left, |row| {
             let parts = row.cpu.map(CpuThread::off_cpu).unwrap_or_default();
             let words = parts.iter().map(|(wait, share)| format!("{wait} {}", Percent(*share)));

@@ -1,14 +1,77 @@
 //! Recorded files: reading them, and choosing which part is looked at.
 
+use super::{comparison, process, replies, watching};
+use crate::app::dialog::{FilePicker, FileUse, Overlay, Palette};
 use crate::app::toast::Level;
 use crate::app::{Effect, OpenFile, State, Ticket};
-use crate::model::{FileContents, NameSearch, Outcome, Phase, Recording, SafeText, StoppedBy};
+use crate::model::{FileContents, NameSearch, Outcome, Phase, Recording, SafeText, StoppedBy, TraceFile};
 
 /// Changes the range of the selected file.
 pub(in crate::app) fn walk(state: &mut State, change: impl Fn(&mut OpenFile)) {
     if let Some(file) = state.open_file_mut() {
         change(file);
     }
+}
+
+/// Looks for recorded files: those of this run, open ones among them, and those of the current folder.
+pub(in crate::app) fn find(state: &mut State, purpose: FileUse) -> Vec<Effect> {
+    let of_this_run = state.recordings.all().iter().rev().filter_map(|tracked| match &tracked.value.phase {
+        Phase::Done(outcome) => outcome.file.clone(),
+        _ => None,
+    });
+    let known = of_this_run.collect();
+    let ticket = state.ticket();
+    state.finding_files = Some((ticket, purpose));
+    vec![Effect::FindFiles { known, ticket }]
+}
+
+/// Opens the palette, and looks for what it lists besides.
+pub(in crate::app) fn open_palette(state: &mut State) -> Vec<Effect> {
+    let effects = find(state, FileUse::Open);
+    let palette = Palette { asked: state.finding_files.take().map(|(ticket, _)| ticket), ..Palette::default() };
+    state.overlay = Some(Overlay::Palette(state.searched(palette)));
+    effects
+}
+
+/// Lists the files that were found.
+pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceFile>) -> Vec<Effect> {
+    let is_asked = |overlay: &mut Overlay| matches!(overlay, Overlay::Palette(palette) if palette.asked == Some(ticket));
+    if let Some(Overlay::Palette(palette)) = state.overlay.take_if(is_asked) {
+        state.overlay = Some(Overlay::Palette(state.with_files(palette, files)));
+        state.dirty = true;
+        return Vec::new();
+    }
+    let Some((_, purpose)) = state.finding_files.take_if(|(asked, _)| *asked == ticket) else { return Vec::new() };
+    if files.is_empty() && purpose == FileUse::Open {
+        state.say(
+            Level::Info,
+            "There is no .nettrace file in the current folder: t records one, `dn-top open FILE` opens one of another folder.",
+        );
+    } else if state.overlay.is_none() && state.line.is_none() && state.ending.is_none() {
+        state.overlay = Some(Overlay::Files(FilePicker::new(purpose, files)));
+        state.dirty = true;
+    }
+    Vec::new()
+}
+
+/// Opens the file that was chosen, or compares with it.
+pub(in crate::app) fn picked(state: &mut State, picker: &FilePicker, item: usize) -> Vec<Effect> {
+    match (picker.purpose, picker.file(item)) {
+        (FileUse::Compare, file) => comparison::begin(state, file),
+        (FileUse::Open, Some(file)) => {
+            state.open_file_too(file.clone());
+            Vec::new()
+        }
+        (FileUse::Open, None) => Vec::new(),
+    }
+}
+
+/// Goes back to the processes.
+pub(in crate::app) fn close(state: &mut State) -> Vec<Effect> {
+    let pending = state.close_files();
+    process::mark_recordings(state);
+    watching::mark(state);
+    pending.map_or_else(Vec::new, |pending| replies::processes(state, pending))
 }
 
 /// Has every file read of which something else is to be shown than what was read.
@@ -40,12 +103,16 @@ pub(in crate::app) fn progress(state: &mut State, ticket: Ticket, bytes: u64) ->
         file.progress = Some(bytes);
         state.dirty = true;
     }
+    comparison::progress(state, ticket, bytes);
     Vec::new()
 }
 
 /// A file was read, or cannot be.
 pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<FileContents, SafeText>) -> Vec<Effect> {
     let Some(file) = state.files.iter_mut().find(|file| file.ticket == Some(ticket)) else {
+        if comparison::awaits(state, ticket) {
+            return comparison::read(state, result);
+        }
         let trouble = result.as_ref().err().cloned();
         if state.recordings.answer(ticket, result) {
             state.dirty = true;
@@ -66,8 +133,10 @@ pub(in crate::app) fn read(state: &mut State, ticket: Ticket, result: Result<Fil
     };
     let FileContents { analysis, bytes, end, duration, complete, trouble } = contents;
     file.complete = Some(complete);
+    file.read = file.span();
     if file.span().is_none() {
         file.end = Some(end);
+        file.events = Some(analysis.snapshot.rates.events.clone());
     }
     let path = file.path();
     let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete, file: Some(path.clone()), trouble };

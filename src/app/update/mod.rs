@@ -1,6 +1,8 @@
 //! What a message does.
 
+pub(super) mod comparison;
 pub(super) mod files;
+pub(super) mod heap;
 pub(super) mod keys;
 pub(super) mod leaving;
 mod mouse;
@@ -53,6 +55,8 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
             state.dirty |= state.details.stacks.take(ticket, result);
             Vec::new()
         }
+        Msg::HeapProgress { ticket, objects, bytes } => heap::progress(state, ticket, objects, bytes),
+        Msg::HeapWalked { ticket, result } => heap::walked(state, ticket, result),
         Msg::Environment { ticket, result } => replies::environment(state, ticket, result),
         Msg::TracepointsMissing { key, missing } => replies::tracepoints_missing(state, key, missing),
         Msg::Recording(recording) => replies::recording(state, *recording),
@@ -62,6 +66,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
             state.dirty = true;
             Vec::new()
         }
+        Msg::FilesFound { ticket, files } => files::found(state, ticket, files),
         Msg::FileProgress { ticket, bytes } => files::progress(state, ticket, bytes),
         Msg::FileRead { ticket, result } => files::read(state, ticket, result),
         Msg::Watched { ticket, counters } => watching::apply(state, ticket, counters),
@@ -78,6 +83,7 @@ pub fn update(state: &mut State, msg: Msg, now: Now) -> Vec<Effect> {
         Msg::TaskPanicked(text) => replies::task_panicked(state, &text),
     };
     effects.extend(time::settle(state));
+    comparison::refresh(state);
     effects
 }
 

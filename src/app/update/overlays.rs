@@ -4,20 +4,21 @@ use std::path::PathBuf;
 
 use tui_input::Input;
 
-use crate::app::action::TABLE;
+use crate::app::action::{Action, TABLE};
 use crate::app::cursor::Step;
 use crate::app::dialog::{
-    ActMenu, Change, Chosen, ControlRequest, ExportRequest, Field, Form, Found, Overlay, ProducerForm, Program, Purpose, Reader, Served,
-    Subject,
+    ActMenu, Change, Chosen, ControlRequest, ExportRequest, Field, Form, Found, Overlay, Picker, ProducerForm, Program, Purpose, Reader,
+    Served, Subject,
 };
 use crate::app::help::help;
+use crate::app::pane::Focus;
 use crate::app::state::{Line, Typing};
-use crate::app::{Effect, State};
+use crate::app::{Effect, State, Ticket};
 use crate::clr::SLOW;
 use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};
 use crate::model::TraceOptions;
 
-use super::{keys, leaving, panes, process, tagged};
+use super::{files, heap, keys, leaving, panes, process, tagged};
 
 /// Closes what lies over the panes; a list of values goes back to its form.
 pub(in crate::app) fn cancel(state: &mut State) {
@@ -40,8 +41,24 @@ pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
         Some(Overlay::Act(_)) => ActMenu::ITEMS.get(picked).map(|action| keys::perform(state, *action, None)).unwrap_or_default(),
         Some(Overlay::Palette(palette)) => match palette.found.get(picked) {
             Some(Found::Action(index)) => keys::perform(state, TABLE[*index].action, None),
+            Some(Found::Tab(tab)) => {
+                (state.tab, state.focus) = (*tab, Focus::Detail);
+                Vec::new()
+            }
+            Some(Found::Profile(profile)) => {
+                let effects = keys::perform(state, Action::Profiles, None);
+                if let Some(Overlay::Profiles(picker)) = &mut state.overlay {
+                    *picker = Picker::new(picker.subject.clone(), std::slice::from_ref(&profile.name));
+                }
+                effects
+            }
+            Some(Found::Theme(name)) => vec![Effect::UseTheme(name)],
             Some(Found::Process(subject)) => {
                 panes::go_to(state, subject.key);
+                Vec::new()
+            }
+            Some(Found::File(file)) => {
+                state.open_file_too(file.clone());
                 Vec::new()
             }
             None => Vec::new(),
@@ -58,6 +75,7 @@ pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
             state.overlay = Some(chosen(chooser.accept(picked)));
             Vec::new()
         }
+        Some(Overlay::Files(picker)) => files::picked(state, &picker, picked),
         Some(Overlay::Copy(menu)) => {
             let item = menu.items.into_iter().nth(picked);
             item.map(|item| Effect::Copy { text: item.text, label: item.label.to_owned() }).into_iter().collect()
@@ -110,7 +128,9 @@ fn scroll(state: &mut State, step: Step) {
             // It is scrolled from its end.
             scroll_reader(&mut view.reader, step.lines(page).saturating_neg(), last);
         }
-        Some(Overlay::Palette(_) | Overlay::Profiles(_) | Overlay::Choose(_) | Overlay::Copy(_) | Overlay::Act(_)) => state.step_pick(step),
+        Some(Overlay::Palette(_) | Overlay::Profiles(_) | Overlay::Choose(_) | Overlay::Copy(_) | Overlay::Act(_) | Overlay::Files(_)) => {
+            state.step_pick(step);
+        }
         Some(Overlay::Form(_)) | None => {}
     }
 }
@@ -227,6 +247,8 @@ enum Request {
     CleanUp,
     Producer(Served),
     EndProducer,
+    HeapWalk,
+    HeapFile(Ticket, PathBuf),
 }
 
 impl Request {
@@ -255,6 +277,8 @@ fn request(form: &Form) -> Result<Request, (usize, String)> {
         Purpose::Producer(ProducerForm::GoesOn(_)) => Request::EndProducer,
         Purpose::ClosePort(_) => Request::ClosePort { resume: form.lets_run() },
         Purpose::CleanUp(_) => Request::CleanUp,
+        Purpose::HeapWalk(_) => Request::HeapWalk,
+        Purpose::HeapFile(walk) => Request::HeapFile(*walk, form.heap_file_request()?),
     })
 }
 
@@ -266,7 +290,9 @@ fn carry_out(state: &mut State, subject: Option<Subject>, request: Request) -> V
         (Request::CleanUp, _) => process::clean_up(state),
         (Request::Producer(served), _) => process::producer(state, served),
         (Request::EndProducer, _) => vec![Effect::EndProducer],
+        (Request::HeapFile(walk, path), _) => heap::write(state, walk, path),
         (Request::Nothing, _) | (_, None) => Vec::new(),
+        (Request::HeapWalk, Some(subject)) => heap::begin(state, subject),
         (Request::PerfMap(kind), Some(subject)) => process::perf_map(state, subject, kind),
         (Request::Resume { all }, Some(subject)) => process::resume(state, subject, all),
         (Request::Export(request), Some(subject)) => process::export(state, subject, request),

@@ -9,7 +9,7 @@ use crate::app::state::{Line, Pause, Typing};
 use crate::app::toast::Level;
 use crate::app::{Activity, Answer, Column, Content, Cursor, Effect, Focus, Form, OutputView, State, Tab};
 
-use super::{overlays, process, watching};
+use super::{files, overlays, process, watching};
 use crate::model::{Process, TraceOptions};
 
 /// Moves in what has the keys: what lies over the panes, or the focused pane.
@@ -45,7 +45,7 @@ pub(in crate::app) fn turn(state: &mut State, forward: bool) {
 
 pub(in crate::app) fn turn_to_digit(state: &mut State, digit: usize) {
     let (key, files) = (digit.to_string(), state.shows_files());
-    let tab = Tab::ALL.into_iter().find(|tab| (tab.is_in_file() || !files) && tab.key(files) == key);
+    let tab = Tab::ALL.into_iter().find(|tab| tab.is_shown(files) && tab.key(files) == key);
     state.tab = tab.unwrap_or(state.tab);
 }
 
@@ -213,7 +213,7 @@ pub(in crate::app) fn open_job(state: &mut State) {
     }
 }
 
-/// Selects a process, even one that the filter hides. Says so when it is not there any more.
+/// Selects a process, even one that the filter hides, or notifies that it has ended.
 pub(in crate::app) fn go_to(state: &mut State, key: crate::model::ProcessKey) -> bool {
     if !state.list.select(key) && state.list.find(key).is_some() {
         state.list.set_filter("");
@@ -226,19 +226,24 @@ pub(in crate::app) fn go_to(state: &mut State, key: crate::model::ProcessKey) ->
     there
 }
 
-/// Steps back: from the details to the table; in the table dismisses errors, then clears the filter.
-pub(in crate::app) fn back(state: &mut State) {
+/// Steps back: from the details to the table; in the table dismisses errors, then clears the filter, then closes the files that were opened from here.
+pub(in crate::app) fn back(state: &mut State) -> Vec<Effect> {
     if state.context() == Context::Flame && state.is_zoomed_flame() {
         state.widen();
     } else if state.context() == Context::Events && state.views.events.open {
         state.views.events.open = false;
+    } else if state.context() == Context::Heap && state.views.heap.open {
+        state.views.heap.open = false;
     } else if state.focus == Focus::Detail {
         state.focus = Focus::List;
     } else if state.toasts.shown(state.now.elapsed).any(|toast| toast.level == Level::Error) {
         state.toasts.dismiss(state.now.elapsed);
+    } else if state.behind.is_some() && state.list.filter().as_str().is_empty() {
+        return files::close(state);
     } else {
         state.list.set_filter("");
     }
+    Vec::new()
 }
 
 fn shown_columns(state: &State) -> Vec<Column> {

@@ -41,7 +41,7 @@ pub(in crate::app) fn record_tab(state: &mut State) -> Vec<Effect> {
 /// How long it is recorded to find out why a process is slow.
 const SLOW_TIME: Duration = Duration::from_secs(30);
 
-/// Records what tells why the selected process is slow, and shows it; a recording for that which goes on is only shown.
+/// Records what shows why the selected process is slow, and shows it; a recording for that which goes on is only shown.
 pub(in crate::app) fn why_slow(state: &mut State) -> Vec<Effect> {
     let Some(subject) = state.selected_subject() else { return Vec::new() };
     let is_running = |tracked: &&Tracked| tracked.is_stoppable() && tracked.value.what == [SLOW];
@@ -96,7 +96,7 @@ pub(in crate::app) fn save(state: &mut State) -> Vec<Effect> {
     };
     let Some(at) = state.flights.iter().position(|(other, _)| *other == id) else { return Vec::new() };
     let (_, order) = state.flights.swap_remove(at);
-    state.say(Level::Info, format!("{subject}: saving what was kept; another goes on."));
+    state.say(Level::Info, format!("{subject}: saving the flight recording; the recorder continues."));
     let mut effects = start_trace(state, subject, order);
     effects.extend(stop_trace(state, id));
     effects
@@ -177,7 +177,7 @@ pub(in crate::app) fn port_form(state: &State) -> Form {
     Form::close_port(path, subjects, waiting, recorded)
 }
 
-/// Takes the port down, and lets run before who waits for it, if that is wanted.
+/// Closes the port, after resuming the processes that wait for it if that was chosen.
 pub(in crate::app) fn close_port(state: &mut State, resume: bool) -> Vec<Effect> {
     let Some(path) = state.port.clone() else { return Vec::new() };
     let waits = |row: &&Row| resume && row.process.run_state == RunState::Suspended;
@@ -238,14 +238,15 @@ pub(in crate::app) fn resume(state: &mut State, subject: Subject, all: bool) -> 
     subjects.into_iter().map(begin).collect()
 }
 
-fn begin(state: &mut State, subject: Subject, what: JobKind) -> Ticket {
+/// Notes that something is being done to a process.
+pub(super) fn begin(state: &mut State, subject: Subject, what: JobKind) -> Ticket {
     let ticket = state.ticket();
     state.say(Level::Info, format!("{subject}: {} …", what.title()));
     state.jobs.begin(Job { ticket, subject, what, began: state.now.elapsed, ended: None, wrote: Arc::default(), percent: None });
     ticket
 }
 
-/// Tells the table which processes are being recorded.
+/// Updates which processes are being recorded in the table.
 pub(in crate::app) fn mark_recordings(state: &mut State) {
     let recordings = &state.recordings;
     state.list.mark_recordings(|key| recordings.is_recording(key));

@@ -18,6 +18,10 @@ pub(super) fn processes(state: &mut State, mut processes: Vec<Process>) -> Vec<E
     for process in &mut processes {
         process.name = std::mem::take(&mut process.name).cut(LONGEST_NAME);
     }
+    if let Some(behind) = &mut state.behind {
+        behind.pending = Some(processes);
+        return Vec::new();
+    }
     let alive = |key| processes.iter().any(|process| process.key == key);
     // A dialog about a process that ended must not be answered.
     let orphan = state.overlay.as_ref().and_then(|overlay| overlay.subject()).filter(|subject| !alive(subject.key)).cloned();
@@ -202,6 +206,6 @@ pub(super) fn failed(state: &mut State, reason: SafeText) -> Vec<Effect> {
 }
 
 pub(super) fn task_panicked(state: &mut State, text: &str) -> Vec<Effect> {
-    state.say(Level::Error, format!("A part of dn-top broke: {text}. The rest goes on."));
+    state.say(Level::Error, format!("An internal error occurred: {text}. The rest of dn-top continues."));
     Vec::new()
 }

@@ -16,6 +16,12 @@ pub(in crate::app) fn toggle_trace(state: &mut State) -> Vec<Effect> {
     for_each(state, keys, status::trace, process::toggle_trace)
 }
 
+/// Records what shows why each of the tagged processes is slow. Without tags, the selected process.
+pub(in crate::app) fn why_slow(state: &mut State) -> Vec<Effect> {
+    let keys = state.tagged();
+    for_each(state, keys, status::why_slow, process::why_slow)
+}
+
 /// Watches the tagged processes that are not watched by key, or none of them once all are. Without tags, the selected process.
 pub(in crate::app) fn toggle_watch(state: &mut State) -> Vec<Effect> {
     let tagged = state.tagged();

@@ -1,10 +1,12 @@
 //! Every rule of the program, as keys and messages on the one side and effects and state on the other.
 
+mod comparison;
 mod counters;
 mod events;
 mod exports;
 mod files;
 mod forms;
+mod heap;
 mod keys;
 mod leaving;
 mod mouse;

@@ -88,17 +88,21 @@ fn due(state: &State) -> Vec<(ProcessKey, Duration)> {
     match state.options.watch {
         AutoWatch::Never => Vec::new(),
         AutoWatch::Selected => {
-            let at = state.details.since + WATCHED;
-            state.selected().filter(is_due).map(|row| (row.process.key, at)).into_iter().collect()
+            let at = |key| (state.details.since + WATCHED).max(state.watches.retry_at(key));
+            state.selected().filter(is_due).map(|row| (row.process.key, at(row.process.key))).into_iter().collect()
         }
-        AutoWatch::All => state.list.rows().iter().filter(is_due).map(|row| (row.process.key, Duration::ZERO)).collect(),
+        AutoWatch::All => {
+            let due = state.list.rows().iter().filter(is_due).map(|row| row.process.key);
+            due.map(|key| (key, state.watches.retry_at(key))).collect()
+        }
     }
 }
 
 impl State {
     /// Whether the selected process is about to be watched without a key.
     pub(in crate::app) fn is_to_be_watched(&self) -> bool {
-        self.list.selected().is_some_and(|selected| due(self).iter().any(|(key, _)| *key == selected))
+        let soon = self.now.elapsed + WATCHED;
+        self.list.selected().is_some_and(|selected| due(self).iter().any(|(key, at)| *key == selected && *at <= soon))
     }
 }
 
@@ -134,18 +138,21 @@ pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<Cou
 
 /// A watch is over: the process ended, or the sentence says why.
 pub(in crate::app) fn ended(state: &mut State, ticket: Ticket, trouble: Option<SafeText>) -> Vec<Effect> {
-    let Some(key) = state.watches.ended(ticket) else { return Vec::new() };
-    state.watches.turn_off(key);
+    let Some((key, automatic)) = state.watches.ended(ticket) else { return Vec::new() };
+    let is_news = if automatic && trouble.is_some() { state.watches.failed(key, state.now.elapsed) } else { true };
+    if !automatic || trouble.is_none() {
+        state.watches.turn_off(key);
+    }
     mark(state);
     state.dirty = true;
-    if let Some(trouble) = trouble {
+    if let Some(trouble) = trouble.filter(|_| is_news) {
         let name = state.list.find(key).map(|row| row.process.name.clone()).unwrap_or_default();
         state.say(Level::Error, format!("{name} ({}) is not watched: {trouble}", key.pid));
     }
     Vec::new()
 }
 
-/// Tells the table what is known of watched processes.
+/// Updates what is known of watched processes in the table.
 pub(in crate::app) fn mark(state: &mut State) {
     let watches = &state.watches;
     state.list.mark_watches(|key| watches.of(key).map(crate::app::Watch::watch));

@@ -48,6 +48,12 @@ pub(in crate::cli) struct Heap {
     /// Number of types, at most 1000
     #[arg(short = 'n', value_name = "N", default_value = "20")]
     pub(in crate::cli) count: usize,
+    /// Also show what would be freed with the objects of each type, at least, and sort by it
+    #[arg(long)]
+    pub(in crate::cli) retained: bool,
+    /// Also show what keeps objects of this type alive: the shortest paths from roots. Its full name, or the end of it
+    #[arg(long, value_name = "TYPE")]
+    pub(in crate::cli) paths: Option<String>,
     /// Also write the object graph to this file: a .gcdump, or a trace for ui.perfetto.dev if its name ends in .perfetto-trace; created with mode 0600, never overwritten
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(in crate::cli) graph_file: Option<PathBuf>,

@@ -24,7 +24,7 @@ pub(in crate::cli) struct Salvage {
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Export {
-    /// The recording, also a truncated one; several become one trace with --format perfetto
+    /// The recording, also a truncated one, with the CPU samples beside it; several become one trace with --format perfetto
     #[arg(required = true, value_name = "FILE")]
     pub(in crate::cli) files: Vec<PathBuf>,
     /// The format

@@ -32,7 +32,7 @@ pub(super) async fn run(host: &Host, arguments: args::Counters) -> Result<Exit, 
     let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
     let args::Counters { interval, max_histograms, max_time_series, .. } = arguments;
     let buffer = BufferMb::new(BUFFER_MB).map_err(Failure::usage)?;
-    let options = CounterOptions { selection: selection.clone(), interval, max_histograms, max_time_series, buffer };
+    let options = CounterOptions { selection: selection.clone(), interval, max_histograms, max_time_series, buffer, collections: false };
     let mut monitor = CounterMonitor::new(client, process.runtime.as_ref(), options).map_err(Failure::usage)?;
     let file = arguments.output_file.as_deref().map(create).transpose()?;
     // How long the runtime takes to answer is no part of the duration.

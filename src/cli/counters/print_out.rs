@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
-use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, MeterNotice, told_once};
+use crate::analysis::{CounterKind, CounterSnapshot, CounterSource, MeterNotice, without_duplicates};
 use crate::cli::args::CounterFormat;
 use crate::cli::print::{self, Safe};
 use crate::model::{Number, sanitise};
@@ -76,7 +76,7 @@ impl Printer {
         self.printed.clear();
     }
 
-    /// Says something about the values, once.
+    /// Prints a remark about the values, once.
     pub(super) fn say(&mut self, notice: &MeterNotice) {
         if matches!(notice, MeterNotice::OtherLimits(_)) {
             return;
@@ -90,7 +90,8 @@ impl Printer {
     /// Prints what is new of the selection; whether there was anything, and whether the output is still open.
     pub(super) fn counters(&mut self, counters: &[CounterSnapshot], selection: &CounterSelection) -> anyhow::Result<(bool, bool)> {
         // What publishes both ways is shown once, as dotnet-counters does.
-        let new: Vec<_> = told_once(counters).filter(|counter| selection.has(counter)).filter(|counter| self.is_new(counter)).collect();
+        let new: Vec<_> =
+            without_duplicates(counters).filter(|counter| selection.has(counter)).filter(|counter| self.is_new(counter)).collect();
         if new.is_empty() {
             return Ok((false, true));
         }
@@ -143,10 +144,10 @@ fn json(out: &mut dyn Write, now: Timestamp, counters: &[&CounterSnapshot]) -> i
             delta: counter.delta.map(exact),
             rate: counter.rate.map(exact),
             interval_s: counter.interval_s.map(exact),
-            histogram: histogram.map(|told| Histogram {
-                quantiles: told.quantiles.iter().map(|(share, value)| (*share, exact(*value))).collect(),
-                count: told.count,
-                sum: told.sum.map(exact),
+            histogram: histogram.map(|reading| Histogram {
+                quantiles: reading.quantiles.iter().map(|(share, value)| (*share, exact(*value))).collect(),
+                count: reading.count,
+                sum: reading.sum.map(exact),
             }),
         };
         print::json_line(out, &line)?;
@@ -194,10 +195,10 @@ fn rows(counter: &CounterSnapshot) -> Vec<Row<'_>> {
     let row = |unit: String, tags: String, kind, value| Row { counter, unit, tags, kind, value };
     let (unit, tags) = (counter.unit.clone(), counter.tags.clone());
     match (counter.kind, &counter.histogram) {
-        (CounterKind::Histogram, Some(told)) => {
+        (CounterKind::Histogram, Some(reading)) => {
             let percentile = |share: f64| format!("Percentile={}", (share * 1e4).round() / 100.0);
             let tagged = |share| if tags.is_empty() { percentile(share) } else { format!("{tags},{}", percentile(share)) };
-            told.quantiles.iter().map(|(share, value)| row(unit.clone(), tagged(*share), "Metric", Some(*value))).collect()
+            reading.quantiles.iter().map(|(share, value)| row(unit.clone(), tagged(*share), "Metric", Some(*value))).collect()
         }
         (CounterKind::Counter, _) => vec![match counter.scaled_rate {
             Some((rate, seconds)) => {

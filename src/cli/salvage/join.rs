@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use super::{Made, unwritten};
 use crate::cli::exit::Failure;
 use crate::cli::print;
-use crate::model::{Bytes, Count, sanitise};
+use crate::model::{Bytes, Count, SafeText};
 use crate::nettrace::{Event, Pieces, Refusal, SegmentStore, Sink, TraceHeader};
 use crate::session::{ReadError, Recorded};
 
 /// What is longer is no segment: they have a fraction of this, and each is read at once.
 const LONGEST: u64 = 64 << 20;
 
-/// What a look at a segment tells.
+/// What is known of a segment.
 #[derive(Default)]
 struct Look {
     /// Oldest and newest timestamp.
@@ -86,7 +86,7 @@ pub(super) fn make_whole(paths: &[PathBuf], file: &mut File) -> Result<Made, Fai
     }
     let events = segments.iter().map(|segment| segment.look.events).sum();
     let mut words =
-        vec![format!("{} events of {} segments; what came before the first or after the last is gone", Count(events), segments.len())];
+        vec![format!("{} events of {} segments; events before the first or after the last are lost", Count(events), segments.len())];
     let missing = gaps(segments.iter().filter_map(|segment| number(segment.path)));
     words.extend(missing.into_iter().map(|(from, to)| format!("between {from:04} and {to:04} segments are missing")));
     Ok(Made { words, rundown: segments.iter().any(|segment| segment.look.rundown) })
@@ -133,8 +133,8 @@ fn gaps(numbers: impl Iterator<Item = u32>) -> Vec<(u32, u32)> {
     numbers.windows(2).filter(|pair| pair[1] - pair[0] > 1).map(|pair| (pair[0], pair[1])).collect()
 }
 
-fn shown(path: &Path) -> String {
-    sanitise(&path.to_string_lossy())
+fn shown(path: &Path) -> SafeText {
+    SafeText::from_path(path)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::host::Host;
 use crate::cli::target::{called, connect_running};
-use crate::model::{Count, Process, sanitise};
+use crate::model::{Count, Process, SafeText};
 use crate::net::{RecordedError, RecordedProcess};
 use crate::nettrace::{Tail, TraceHeader};
 use crate::session::{Recorded, append_names};
@@ -55,11 +55,11 @@ pub(super) async fn append(host: &Host, path: &Path, file: &mut File) -> Result<
     Ok(format!("{} names of methods were appended, as {} has them now", Count(methods), called(&found)))
 }
 
-/// Says how names can be had, where that is certain.
+/// How names can be had, where that is certain.
 pub(super) fn offer(host: &Host, made: &Path, paths: &[PathBuf]) -> Result<Option<String>, Failure> {
     let Ok(process) = Subject::of(made)?.process(host)? else { return Ok(None) };
     let command = match paths {
-        [path] => format!("`dn-top salvage {} -o OTHER --names`", sanitise(&path.to_string_lossy())),
+        [path] => format!("`dn-top salvage {} -o OTHER --names`", SafeText::from_path(path)),
         _ => "the same command with --names and another file behind -o".to_owned(),
     };
     Ok(Some(format!(

@@ -13,12 +13,12 @@ pub struct ExceptionThrown<'a> {
     pub message: Utf16<'a>,
     /// Its HRESULT.
     pub hresult: u32,
-    /// 1 has an inner exception, 2 thrown while another was handled, 4 thrown anew, 8 corrupt state, 0x10 is of a CLS type.
+    /// 1 has an inner exception, 2 thrown while another was handled, 4 rethrown, 8 corrupt state, 0x10 is of a CLS type.
     pub flags: u16,
 }
 
 impl ExceptionThrown<'_> {
-    /// Whether it was caught before and is thrown anew.
+    /// Whether it was caught before and is rethrown.
     pub fn is_rethrown(&self) -> bool {
         self.flags & 4 != 0
     }

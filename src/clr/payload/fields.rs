@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
         self.reader.take(length.into()).ok()
     }
 
-    /// A field that tells runtimes in one process apart, of which there is only ever one.
+    /// The id of the runtime in its process, of which there is only ever one.
     pub(super) fn clr_instance(&mut self) -> Option<()> {
         self.u16().map(drop)
     }

@@ -43,7 +43,7 @@ impl MethodBody {
 /// How code was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
-    /// Not told; dynamic methods and stubs.
+    /// Not known; dynamic methods and stubs.
     Unknown,
     /// Compiled without optimisation for good, as a debugger asks for.
     MinOpt,

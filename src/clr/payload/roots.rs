@@ -47,7 +47,7 @@ impl RootEdge {
         self.flags & 2 != 0
     }
 
-    /// Whether it holds the object for as long as somebody outside counts it.
+    /// Whether it holds the object while native code holds a reference (COM reference counting).
     pub fn is_counted(&self) -> bool {
         self.flags & 8 != 0
     }

@@ -48,7 +48,7 @@ pub struct AdjustmentReason(pub u32);
 impl AdjustmentReason {
     /// Work waited for half a second and no worker came free: the pool adds one, as slowly as that.
     pub const STARVATION: Self = Self(6);
-    /// Workers wait for tasks, and others take their places meanwhile; or no longer do (.NET 6).
+    /// Workers are blocked on tasks, and others are added for them; or no longer are (.NET 6).
     pub const COOPERATIVE_BLOCKING: Self = Self(8);
 
     /// The runtime's name for it.

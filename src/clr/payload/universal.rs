@@ -21,7 +21,7 @@ impl Payload<'_> for ContextSwitch {
 /// A process is there, or begins. Texts are bytes that need not be UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessName<'a> {
-    /// Its name; empty where it is not told.
+    /// Its name; empty where it is not known.
     pub name: &'a [u8],
 }
 

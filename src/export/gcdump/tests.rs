@@ -31,7 +31,7 @@ fn node(kind: &str, size: i32, children: &[usize], address: u64) -> reader::Node
     reader::Node { kind: kind.into(), module, size, children: children.into(), address }
 }
 
-/// The graph that a session tells of: events by number, and their payloads.
+/// The graph that a session reports: events by number, and their payloads.
 fn graph(events: &[(u32, Vec<u8>)]) -> HeapGraph {
     graph_in(1 << 30, events)
 }
@@ -108,7 +108,7 @@ fn a_graph_is_read_again() {
         (38, statics),
         // Address, bytes, type, references.
         (18, rows(true, &[&[0x100, 24, 1, 2], &[0x200, 32, 1, 0], &[0x300, 8000, 2, 2]], 0)),
-        // To itself, to what was not told, to none, and back. An edge has a field's number of four bytes behind it.
+        // To itself, to what was not reported, to none, and back. An edge has a field's number of four bytes behind it.
         (19, rows(true, &[&[0x100, 0], &[0x999, 0], &[0, 0], &[0x100, 0]], 4)),
         // One that lives as long as another.
         (17, rows(true, &[&[0x100, 0x300, 7]], 0)),

@@ -231,9 +231,9 @@ impl Background {
 impl Wait {
     fn show(&self, thread: ThreadId, end: i64, output: &mut Output<'_>) {
         let Self { since, start, node, flow } = *self;
-        let told = [start.lock.map(|lock| ("lock", Fact::Count(lock))), start.owner.map(|owner| ("owner thread", Fact::Count(owner)))];
+        let reported = [start.lock.map(|lock| ("lock", Fact::Count(lock))), start.owner.map(|owner| ("owner thread", Fact::Count(owner)))];
         let (mut facts, mut known) = ([("", Fact::Count(0)); 2], 0);
-        for fact in told.into_iter().flatten() {
+        for fact in reported.into_iter().flatten() {
             facts[known] = fact;
             known += 1;
         }

@@ -1,6 +1,6 @@
 //! Events as comma-separated values: a line for each, in the order of the file.
 //!
-//! Source: RFC 4180, but with line feeds alone.
+//! Source: RFC 4180, but with line feeds alone. The crate `csv` would keep each record in a buffer of its own; here a field is written as it is decoded.
 
 use std::io::{self, Write};
 

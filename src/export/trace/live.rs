@@ -14,7 +14,7 @@ use crate::analysis::{Images, Live, Symbols};
 use crate::clr::EventKind;
 use crate::nettrace::{Event, Loss, Metadata, SequencePoint, Sink, Thread, TraceHeader};
 
-/// The process that a stream is of, as the one who opened it knows it.
+/// The process that a stream is of, as it was when the stream was opened.
 #[derive(Debug, Clone, Default)]
 pub struct LiveProcess {
     /// Its number where the service is, which need not be that of its own pid namespace.
@@ -149,8 +149,7 @@ impl Sink for LiveTrace {
         if let Some(walk) = &mut self.walk {
             walk.event(event);
         }
-        // Of no use for names, and most of the events.
-        if self.kinds.get(event.metadata.index as usize) != Some(&EventKind::ThreadSample) {
+        if self.kinds.get(event.metadata.index as usize).is_some_and(|kind| kind.locates_methods()) {
             self.symbols.event(event);
         }
     }

@@ -66,7 +66,7 @@ enum Pass<'w> {
 }
 
 impl<'w> Export<'w> {
-    /// Begins to write. `scratch` is an empty file that nobody else reads, which some formats gather in.
+    /// Begins to write. `scratch` is an empty private file in which some formats gather what comes first.
     ///
     /// # Errors
     /// What the output says.

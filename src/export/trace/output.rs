@@ -11,7 +11,7 @@ use crate::nettrace::{Thread, ThreadId};
 use super::stacks::{FrameId, NodeId, Stacks};
 use super::writer::{Allocation, Counter, Sample, Track, TrackEvent, Writer};
 
-/// Most threads that are remembered; then the format is told of them again.
+/// Most threads that are remembered; then the format gets them again.
 const THREADS: usize = 1 << 16;
 /// Frames of a stack in which it can be seen what its thread is for, counted from the root.
 const ROOTS: usize = 6;
@@ -71,7 +71,7 @@ struct Known {
     /// As the stream has it.
     name: String,
     /// The format knows the thread.
-    is_told: bool,
+    is_described: bool,
     /// A stack was looked at for a name, or none is needed.
     is_named: bool,
 }
@@ -91,7 +91,7 @@ impl<'w> Output<'w> {
     pub(super) fn described(&mut self, thread: &Thread) {
         if !thread.name.is_empty() {
             self.make_room();
-            self.threads.insert(thread.id, Known { name: thread.name.clone(), is_told: false, is_named: true });
+            self.threads.insert(thread.id, Known { name: thread.name.clone(), is_described: false, is_named: true });
         }
     }
 
@@ -106,14 +106,14 @@ impl<'w> Output<'w> {
         if !self.part.has(thread) {
             return false;
         }
-        self.make_room();
-        let known = self.threads.entry(thread).or_default();
-        let is_new = !std::mem::replace(&mut known.is_told, true);
-        let is_unnamed = node != 0 && !known.is_named;
-        known.is_named |= is_unnamed;
-        if !is_new && !is_unnamed {
+        if self.threads.get(&thread).is_some_and(|known| known.is_described && (known.is_named || node == 0)) {
             return true;
         }
+        self.make_room();
+        let known = self.threads.entry(thread).or_default();
+        let is_new = !std::mem::replace(&mut known.is_described, true);
+        let is_unnamed = node != 0 && !known.is_named;
+        known.is_named |= is_unnamed;
         let is_main = thread.process == 0 && thread.thread == u64::from(self.process) && self.process != 0;
         let mut name = if is_main { MAIN.to_owned() } else { known.name.clone() };
         if is_unnamed && !is_main {
@@ -178,7 +178,7 @@ impl<'w> Output<'w> {
 
     /// Describes everything again: a reader may not have what was written before, and lacks a part of it where `is_incomplete` says so.
     pub(super) fn restart(&mut self, is_incomplete: bool) {
-        self.threads.values_mut().for_each(|known| known.is_told = false);
+        self.threads.values_mut().for_each(|known| known.is_described = false);
         self.put(|writer, _| writer.restart(is_incomplete));
     }
 

@@ -55,14 +55,8 @@ impl Sink for Overview {
         self.symbols.metadata(metadata);
     }
 
-    fn wants_order(&self, metadata: &Metadata) -> bool {
-        self.symbols.wants_order(metadata)
-    }
-
     fn event(&mut self, event: &Event<'_>) {
         match self.kinds.get(event.metadata.index as usize) {
-            // Of no use for names, and most of the events.
-            Some(EventKind::ThreadSample) => {}
             Some(EventKind::ProcessInfo) => {
                 if let Some(ProcessInfo { command_line, .. }) = self.read(event) {
                     set(&mut self.subject.command_line, command_line, COMMAND_LINE);
@@ -77,12 +71,9 @@ impl Sink for Overview {
                 // One that makes no sense names nothing.
                 let _ = self.images.feed(*kind, event);
             }
-            _ => self.symbols.event(event),
+            Some(kind) if kind.locates_methods() => self.symbols.event(event),
+            _ => {}
         }
-    }
-
-    fn ordered_event(&mut self, event: &Event<'_>) {
-        self.symbols.ordered_event(event);
     }
 
     fn sequence_point(&mut self, point: &SequencePoint) {

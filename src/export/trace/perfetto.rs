@@ -149,12 +149,12 @@ impl<W: Write> Writer for Perfetto<W> {
         let Self { packets, tracks, path, facts, .. } = self;
         let uuid = tracks.of_event(shown, packets);
         let state = &mut packets.state;
-        let (name, category) = (state.name(Kind::Event, shown.name), state.name(Kind::Category, shown.category));
+        let (name, category) = (state.name(Kind::Event, shown.name), state.label(Kind::Category, shown.category));
         facts.clear();
-        let mut told = Message::new(facts);
+        let mut reported = Message::new(facts);
         for (name, fact) in shown.facts {
-            let name = state.name(Kind::Annotation, name);
-            told.message(event::DEBUG_ANNOTATIONS, |annotation| {
+            let name = state.label(Kind::Annotation, name);
+            reported.message(event::DEBUG_ANNOTATIONS, |annotation| {
                 annotation.uint(event::ANNOTATION_NAME_IID, name);
                 match fact {
                     Fact::Count(value) => annotation.uint(event::UINT_VALUE, *value),

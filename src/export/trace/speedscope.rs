@@ -22,7 +22,7 @@ const GATHERED: usize = RECORD * 340;
 /// Set where a call ends.
 const ENDS: u32 = 1 << 31;
 
-/// A file to gather in: read and written by nobody else.
+/// A private file to gather in.
 pub trait Scratch: Read + Write + Seek {}
 
 impl<T: Read + Write + Seek> Scratch for T {}

@@ -5,7 +5,7 @@ use foldhash::HashMap;
 use crate::analysis::{Images, MethodId, Place, Symbols};
 use crate::nettrace::Event;
 
-/// Most nodes; then the tree begins anew.
+/// Most nodes; then the tree is reset.
 const NODES: usize = 1 << 16;
 /// Most frames of a stack, counted from the leaf. Runtimes write 100.
 const DEPTH: usize = 256;
@@ -36,15 +36,15 @@ struct Node {
     frame: FrameId,
 }
 
-/// All stacks since the tree last began anew.
+/// All stacks since the last reset.
 #[derive(Debug)]
 pub(super) struct Stacks {
     symbols: Symbols,
     images: Images,
     frames: Vec<Frame>,
     frame_ids: HashMap<Frame, FrameId>,
-    /// By process and address of code.
-    known: HashMap<(u32, u64), FrameId>,
+    /// By process and address of code; `None` for code that belongs to its caller.
+    known: HashMap<(u32, u64), Option<FrameId>>,
     nodes: Vec<Node>,
     children: HashMap<(NodeId, FrameId), NodeId>,
     /// By the number that a stack has in the stream, the process that it is of and its node and one; 0 where it is not known.
@@ -77,9 +77,7 @@ impl Stacks {
         for (depth, address) in stack.frames().take(DEPTH).enumerate().rev() {
             // A return address can stand behind the last byte of its method.
             let address = if depth == 0 { address } else { address.wrapping_sub(1) };
-            let frame = self.frame(process, address);
-            // Code that the runtime makes to call native code and to be called by it belongs to its caller.
-            if !matches!(self.frames[frame as usize], Frame::Method(method) if self.symbols.is_stub(method)) {
+            if let Some(frame) = self.frame(process, address) {
                 node = self.child(node, frame);
             }
         }
@@ -92,21 +90,28 @@ impl Stacks {
         node
     }
 
-    fn frame(&mut self, process: u32, address: u64) -> FrameId {
+    /// `None` for code that the runtime makes to call native code and to be called by it: it belongs to its caller.
+    fn frame(&mut self, process: u32, address: u64) -> Option<FrameId> {
         if let Some(known) = self.known.get(&(process, address)) {
             return *known;
         }
         let frame = match self.symbols.find(address) {
-            Some(method) => Frame::Method(method),
-            None => self.images.find(process, address).map_or(Frame::Address(address), Frame::Native),
+            Some(method) if self.symbols.is_stub(method) => None,
+            Some(method) => Some(Frame::Method(method)),
+            None => Some(self.images.find(process, address).map_or(Frame::Address(address), Frame::Native)),
         };
+        let id = frame.map(|frame| self.number(frame));
+        if self.known.len() < KNOWN {
+            self.known.insert((process, address), id);
+        }
+        id
+    }
+
+    fn number(&mut self, frame: Frame) -> FrameId {
         let next = self.frames.len() as FrameId;
         let id = *self.frame_ids.entry(frame).or_insert(next);
         if id == next {
             self.frames.push(frame);
-        }
-        if self.known.len() < KNOWN {
-            self.known.insert((process, address), id);
         }
         id
     }
@@ -126,12 +131,12 @@ impl Stacks {
         self.remembered.clear();
     }
 
-    /// Whether the tree has to begin anew.
+    /// Whether the tree has to be reset.
     pub(super) fn is_full(&self) -> bool {
         self.nodes.len() + DEPTH > NODES
     }
 
-    /// Begins anew: numbers of nodes and frames are given again.
+    /// Resets it: numbers of nodes and frames are given again.
     pub(super) fn clear(&mut self) {
         self.frames.clear();
         self.frame_ids.clear();

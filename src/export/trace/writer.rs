@@ -61,9 +61,9 @@ pub(super) trait Writer {
 pub(super) struct Subject {
     /// What the stream has in common.
     pub(super) header: TraceHeader,
-    /// Its command line, empty where it is not told.
+    /// Its command line, empty where it is not known.
     pub(super) command_line: String,
-    /// The version of its runtime, empty where it is not told.
+    /// The version of its runtime, empty where it is not known.
     pub(super) runtime: String,
     /// Names of processes, where the stream is of several.
     pub(super) processes: HashMap<u32, String>,

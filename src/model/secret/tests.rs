@@ -115,7 +115,7 @@ fn texts_with_secrets() {
         ("app /p:Password=hush", "app /p:Password=***"),
         ("postgres://app:hu/sh@db", "postgres://app:***@db"),
         ("http://localhost:5000;amqp://u:hush@h", "http://localhost:5000;amqp://u:***@h"),
-        // Nothing tells where these end.
+        // Where these end cannot be known.
         ("app --password hu sh", "app --password ***"),
         ("app --password=hu sh -v", "app --password=*** -v"),
         ("--jwt-file x eyJhbGciOiJub25lIn0.eyJzdWIiOiIxIn0.c2lnbmF0dXJl end", "--jwt-file x *** end"),

@@ -1,3 +1,5 @@
+mod sessions;
+
 use std::sync::Arc;
 
 use tokio::net::{UnixListener, UnixStream};
@@ -46,7 +48,7 @@ impl Server {
         })
     }
 
-    /// Nobody listens.
+    /// No process listens.
     fn silent() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let endpoint =
@@ -132,7 +134,7 @@ async fn bad_servers_get_a_sentence_each() {
     bad(&Server::says(*b"HTTP/1.1 400 Bad Request\r\n\r\n"), Trouble::Unsupported, "does not speak the .NET diagnostic protocol").await;
     bad(&Server::says(*b"\x1b[2J"), Trouble::Unsupported, "does not speak").await;
     bad(&Server::says(*b"DOTNET_IPC_V2\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "does not speak").await;
-    bad(&Server::says(*b"DOTNET_IPC_V1\0\x13\0\xff\0\0\0"), Trouble::Unsupported, "19 bytes long").await;
+    bad(&Server::says(*b"DOTNET_IPC_V1\0\x13\0\xff\0\0\0"), Trouble::Unsupported, "length of 19 bytes").await;
     bad(&Server::says(*b"DOTNET_IPC_V1\0\x14\0\x04\x00\0\0"), Trouble::Unsupported, "not one that the protocol has (0x0400)").await;
     bad(&Server::says(*b"DOTNET_IPC_V1\0\x14\0\xff\0\0\0"), Trouble::Unsupported, "cannot be read").await;
     let whole = ok(&Reply::Info(Box::new(info())), CommandCode::ProcessInfo3);
@@ -165,7 +167,7 @@ async fn a_silent_server_costs_five_seconds_and_no_more() {
     assert_eq!((error.trouble(), began.elapsed()), (Some(Trouble::Timeout), ANSWER_LIMIT));
     assert!(error.to_string().contains("ProcessInfo3 to process 4242: no answer within 5 s: "), "{error}");
 
-    // The next one has to wait in the queue of a server that serves nobody, and half an answer is none.
+    // The next one has to wait in the queue of a server that does not accept, and half an answer is none.
     let began = Instant::now();
     assert_eq!(server.client.environment().await.unwrap_err().trouble(), Some(Trouble::Timeout));
     assert_eq!(began.elapsed(), ANSWER_LIMIT);
@@ -174,17 +176,6 @@ async fn a_silent_server_costs_five_seconds_and_no_more() {
         sleep(Duration::from_secs(3600)).await;
     });
     assert_eq!(half.client.process_info().await.unwrap_err().trouble(), Some(Trouble::Timeout));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_session_that_collects_a_large_heap_first_is_waited_for() {
-    let server = Server::start(|code, mut stream| async move {
-        sleep(Duration::from_secs(90)).await;
-        drop(stream.write_all(&ok(&Reply::Session(SessionId(9)), code)).await);
-    });
-    let config = |keywords| SessionConfig::new(Provider::new("Microsoft-Windows-DotNETRuntime", keywords, Level::Verbose).unwrap().into());
-    assert_eq!(server.client.start_session(&config(0x198_0001)).await.unwrap().id, SessionId(9));
-    assert_eq!(server.client.start_session(&config(1)).await.unwrap_err().trouble(), Some(Trouble::Timeout));
 }
 
 #[tokio::test(start_paused = true)]
@@ -237,62 +228,6 @@ async fn a_stop_waits_for_a_dump_and_says_so_when_that_takes_too_long() {
 }
 
 #[tokio::test]
-async fn a_session_hands_out_its_stream_from_the_first_byte() {
-    let server = Server::start(|code, mut stream| async move {
-        match code {
-            // As 3.0 previews did.
-            CommandCode::CollectTracing2 => stream.write_all(&no(Hresult::UNKNOWN_COMMAND)).await.unwrap(),
-            CommandCode::CollectTracing => {
-                let reply = [ok(&Reply::Session(SessionId(0x7f00)), code), b"Nettrace".to_vec()].concat();
-                stream.write_all(&reply).await.unwrap();
-            }
-            other => panic!("{other}"),
-        }
-    });
-    let mut session = server.client.start_session(&SessionConfig::new(provider())).await.unwrap();
-    assert_eq!((session.id, server.client.busy()), (SessionId(0x7f00), None));
-    let mut bytes = Vec::new();
-    session.stream.read_to_end(&mut bytes).await.unwrap();
-    assert_eq!(bytes, b"Nettrace");
-    // That command cannot leave the rundown out.
-    let config = SessionConfig { rundown: Rundown::None, buffer: BufferMb::new(1).unwrap(), ..SessionConfig::new(provider()) };
-    assert_eq!(server.client.start_session(&config).await.unwrap().losses, [Loss::RundownIncluded]);
-}
-
-#[tokio::test]
-async fn what_a_runtime_declined_is_said_and_not_asked_for_again() {
-    let (asked, codes) = tokio::sync::watch::channel(Vec::new());
-    let server = Server::start(move |code, mut stream| {
-        asked.send_modify(|codes| codes.push(code));
-        // As .NET 8 answers.
-        let known = code == CommandCode::CollectTracing2;
-        let answer = if known { ok(&Reply::Session(SessionId(1)), code) } else { no(Hresult::UNKNOWN_COMMAND) };
-        async move { stream.write_all(&answer).await.unwrap() }
-    });
-    let client = &server.client;
-    let bare = SessionConfig { stacks: false, rundown: Rundown::None, ..SessionConfig::new(provider()) };
-    let own = SessionConfig { rundown: Rundown::Keyword(0x38), ..SessionConfig::new(provider()) };
-    let names = SessionConfig { rundown: Rundown::AtLeast(0x38), ..SessionConfig::new(provider()) };
-    for _ in 0..2 {
-        assert_eq!(client.start_session(&bare).await.unwrap().losses, [Loss::StacksIncluded]);
-        let error = client.start_session(&own).await.unwrap_err();
-        assert!(
-            error.to_string().contains("(0x80131385)") && error.to_string().ends_with("a choice of the rundown needs .NET 9"),
-            "{error}"
-        );
-        assert_eq!(client.start_session(&names).await.unwrap().losses, [], "the default rundown holds more");
-        assert_eq!(client.environment().await.unwrap_err().hresult(), Some(Hresult::UNKNOWN_COMMAND));
-    }
-    use CommandCode::{CollectTracing2, CollectTracing3, CollectTracing4, ProcessEnvironment};
-    assert_eq!(
-        *codes.borrow(),
-        [CollectTracing3, CollectTracing2, CollectTracing4, CollectTracing2, ProcessEnvironment, CollectTracing2, CollectTracing2]
-    );
-    let shown = [CollectTracing2, CollectTracing3].map(|code| client.support().get(code));
-    assert_eq!(shown, [Some(Support::Yes), Some(Support::Unknown)]);
-}
-
-#[tokio::test]
 async fn the_environment_may_be_long_and_hostile() {
     let sent: Vec<_> = (0..5000).map(|i| Sent { name: format!("N{i}"), value: "\x1b[31m".repeat(4) }).collect();
     let block = EnvironmentBlock::encode(&sent);
@@ -340,10 +275,10 @@ async fn what_would_end_the_target_is_not_sent() {
         let error = client.run(&hook(missing)).await.unwrap_err();
         assert!(matches!(&error.cause, Cause::BadHook { path, .. } if path == missing), "{error}");
     }
-    // Of whom nothing is known, nobody can say what it survives.
-    let stranger = Client::new(server.client.endpoint().clone());
-    assert!(matches!(stranger.run(&hook("/app/hook.dll")).await.unwrap_err().cause, Cause::BadHook { .. }));
-    let error = stranger.run(&perf_map).await.unwrap_err();
+    // What a process of which nothing is known survives cannot be known.
+    let unknown = Client::new(server.client.endpoint().clone());
+    assert!(matches!(unknown.run(&hook("/app/hook.dll")).await.unwrap_err().cause, Cause::BadHook { .. }));
+    let error = unknown.run(&perf_map).await.unwrap_err();
     assert!(matches!(error.cause, Cause::StateUnknown) && error.to_string().contains("not sent, because it cannot be seen"), "{error}");
     // Nor of one whose threads are not named yet.
     fake_proc.add(&Fake { started: 7, threads: &["dotnet"], ..fake(4243) });
@@ -369,74 +304,6 @@ async fn a_dropped_call_closes_its_connection() {
     }
     assert_eq!(seen.recv().await, Some(0));
     assert_eq!(server.client.busy(), None);
-}
-
-#[tokio::test]
-async fn the_file_for_user_events_goes_right_behind_the_request() {
-    let folder = tempfile::tempdir().unwrap();
-    let runtime = |version: &str| {
-        let socket = folder.path().join(version);
-        let endpoint = Endpoint { key: ProcessKey { pid: 1, started: 1 }, socket: socket.clone() };
-        (Simulated::start(socket, Spec::new("Web", version, 1)).unwrap(), Client::new(endpoint))
-    };
-    let session = || UserEvents {
-        rundown_keyword: 0,
-        providers: Providers::from(TracepointProvider {
-            provider: Provider::new("P", 1, Level::Verbose).unwrap(),
-            filter: EventFilter::ALL,
-            tracepoints: Tracepoints::new(Some("p".to_owned()), vec![]).unwrap(),
-        }),
-    };
-    let (_new, client) = runtime("10.0.9");
-    let mut started = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap();
-    client.stop_session(started.id).await.unwrap();
-    assert_eq!(started.stream.read(&mut [0]).await.unwrap(), 0);
-    // A runtime says no to another file, and has then room for others.
-    let error = client.start_user_events(session(), &UserEventsData::forged("/dev/null".as_ref())).await.unwrap_err();
-    assert!(error.hresult() == Some(Hresult::FAIL) && error.to_string().contains("with other fields, which `cat "), "{error}");
-    assert!(client.process_info().await.unwrap().is_some());
-    // An older one may have hung up before the file comes.
-    let (_old, client) = runtime("9.0.7");
-    for _ in 0..20 {
-        let error = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap_err();
-        assert!(error.to_string().contains("needs .NET 10"), "{error}");
-    }
-}
-
-#[tokio::test]
-async fn a_preview_is_spoken_to_in_its_own_protocol_and_nobody_else() {
-    let folder = tempfile::tempdir().unwrap();
-    let endpoint = |version: &str| Endpoint { key: ProcessKey { pid: 7, started: 1 }, socket: folder.path().join(version) };
-    let runtime = |version: &str| Simulated::start(endpoint(version).socket, Spec::new("Web", version, 7)).unwrap();
-    let config = || SessionConfig::new(Provider::new("P", 1, Level::Verbose).unwrap().into());
-    let (preview, release) = ("3.0.0-preview5-27622-01", "3.1.23");
-    let _runtimes = [runtime(preview), runtime(release)];
-
-    let client = Client::new(endpoint(preview)).legacy();
-    let mut session = client.start_session(&config()).await.unwrap();
-    let drain = tokio::spawn(async move {
-        let mut bytes = Vec::new();
-        session.stream.read_to_end(&mut bytes).await.unwrap();
-        bytes
-    });
-    client.stop_session(session.id).await.unwrap();
-    let bytes = drain.await.unwrap();
-    assert!(bytes.starts_with(b"Nettrace") && bytes.ends_with(&[6, 1]), "{} bytes", bytes.len());
-    for (config, what) in [
-        (SessionConfig { stacks: false, ..config() }, "sessions without stacks"),
-        (SessionConfig { rundown: Rundown::None, ..config() }, "choice of rundown"),
-        (SessionConfig { rundown: Rundown::Keyword(8), ..config() }, "choice of rundown"),
-        (SessionConfig { mode: BufferMode::Block, ..config() }, "sessions that block"),
-    ] {
-        let error = client.start_session(&config).await.unwrap_err();
-        assert!(matches!(error.cause, Cause::NotInLegacy(lack) if lack == what), "{error}");
-    }
-    assert!(matches!(client.process_info().await.unwrap_err().cause, Cause::NotInLegacy(_)));
-    // The preview closes the connection of who speaks the protocol of all others.
-    let error = Client::new(endpoint(preview)).process_info().await.unwrap_err();
-    assert!(matches!(error.cause, Cause::Closed), "{error}");
-    let error = Client::new(endpoint(release)).legacy().start_session(&config()).await.unwrap_err();
-    assert!(matches!(error.cause, Cause::NotLegacy) && error.to_string().contains("do without --legacy"), "{error}");
 }
 
 #[tokio::test]

@@ -106,7 +106,7 @@ async fn a_silent_process_holds_nobody_up() {
     let rows = directory.refresh(patience).await.unwrap();
     assert_eq!(rows.len(), 39);
     assert!(rows.iter().all(|row| row.contact == if row.key.pid % 10 == 0 { Contact::Unknown } else { Contact::Ok }), "{rows:#?}");
-    // Nobody is asked again, so nobody is waited for.
+    // No process is asked again, so none is waited for.
     let began = Instant::now();
     directory.refresh(PATIENT).await.unwrap();
     assert!(began.elapsed() < patience);
@@ -125,7 +125,7 @@ async fn a_target_does_not_wait_for_its_silent_neighbours() {
     let began = Instant::now();
     let found = Directory::new(fake_proc.sources()).unwrap().resolve("2", PATIENT).await.unwrap();
     assert_eq!((found.name.as_str(), &found.contact), ("shop2", &Contact::Ok));
-    assert_eq!([first, silent].map(|asked| asked.load(Ordering::Relaxed)), [0, 0], "nobody else is asked");
+    assert_eq!([first, silent].map(|asked| asked.load(Ordering::Relaxed)), [0, 0], "no other process is asked");
     let found = Directory::new(fake_proc.sources()).unwrap().resolve("shop2", PATIENT).await.unwrap();
     assert_eq!((found.key.pid, &found.contact), (2, &Contact::Ok));
     // The name of the one that is meant is known from /proc alone.
@@ -282,7 +282,7 @@ async fn who_is_connected_to_our_port_is_listed_and_talked_to_over_it() {
     std::fs::remove_dir_all(fake_proc.path("proc/2")).unwrap();
     two.kill();
     changes.changed().await.unwrap();
-    assert!(clients.of(&rows[1]).is_none(), "nobody dials his own port");
+    assert!(clients.of(&rows[1]).is_none(), "no client for a socket that runtimes connect to");
     assert_eq!(directory.refresh(PATIENT).await.unwrap().len(), 1);
 
     assert!(directory.refresh(PATIENT).await.unwrap()[0].on_port);

@@ -77,7 +77,7 @@ impl Sources {
         any
     }
 
-    /// The directories that are searched whoever lives there.
+    /// The directories that are searched in any case.
     pub fn usual_directories(&self) -> impl Iterator<Item = &Path> {
         self.tmpdir.as_deref().into_iter().chain([self.tmp.as_path()])
     }
@@ -163,7 +163,7 @@ impl Scanner {
         Ok(rows)
     }
 
-    /// The rows of sockets without a process, of which whoever can write to a directory can make as many as there is room for.
+    /// The rows of sockets without a process: every user who can write to a directory can make as many as there is room for.
     fn stale_rows(&mut self, mut strays: Vec<Stray>, at: Moment) -> Vec<Process> {
         let our_uid = rustix::process::geteuid().as_raw();
         // Of others we cannot know what we cannot see.

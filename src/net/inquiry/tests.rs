@@ -31,7 +31,7 @@ fn failure(cause: Cause) -> ExchangeError {
     ExchangeError { command: CommandCode::ProcessInfo3, endpoint: Endpoint { key: row().key, socket: "/tmp/s".into() }, cause }
 }
 
-fn told(inquiry: &Inquiry, mut row: Process, busy: Option<Busy>, now: Instant) -> Process {
+fn reported(inquiry: &Inquiry, mut row: Process, busy: Option<Busy>, now: Instant) -> Process {
     inquiry.publish(&mut row, busy, now);
     row
 }
@@ -57,7 +57,7 @@ fn an_answer_is_asked_for_once() {
     assert!(!inquiry.is_due(&row(), false, start + LONGEST_PAUSE));
     inquiry.apply(Ok(Some(info("/usr/bin/dotnet /srv/shop.dll --urls *\x1b[2J"))));
     assert!(!inquiry.is_due(&row(), false, start + 10 * LONGEST_PAUSE));
-    let row = told(&inquiry, row(), None, start);
+    let row = reported(&inquiry, row(), None, start);
     assert_eq!((row.contact, row.name.as_str(), row.runtime.unwrap().as_str()), (Contact::Ok, "Shop", "9.0.7"));
     assert_eq!(
         (row.command_line.as_str(), row.arch.as_deref()),
@@ -76,7 +76,7 @@ fn an_early_answer_is_asked_for_again() {
         inquiry.apply(Ok(Some(info(line))));
         assert!(!inquiry.is_due(&row(), false, start + PAUSE / 2));
         assert_eq!(inquiry.is_due(&row(), false, start + PAUSE), early, "{line}");
-        assert_eq!(told(&inquiry, row(), None, start).command_line == LINE, early, "{line}");
+        assert_eq!(reported(&inquiry, row(), None, start).command_line == LINE, early, "{line}");
     }
     let bare = Process { command_line: "./shop".into(), run_state: RunState::Suspended, ..row() };
     let mut inquiry = Inquiry::new(false, start);
@@ -97,12 +97,12 @@ fn failures_are_asked_again_less_and_less() {
         now += pause;
         assert!(inquiry.is_due(&row(), false, now));
     }
-    let row_now = told(&inquiry, row(), None, now);
+    let row_now = reported(&inquiry, row(), None, now);
     assert!(trouble(&row_now, Trouble::Timeout).starts_with("no answer within 5 s"));
     inquiry.ask(now);
-    assert_eq!(told(&inquiry, row(), None, now).contact, row_now.contact, "the last answer stands while the next one is waited for");
+    assert_eq!(reported(&inquiry, row(), None, now).contact, row_now.contact, "the last answer stands while the next one is waited for");
     inquiry.apply(Ok(Some(info(LINE))));
-    assert_eq!(told(&inquiry, row(), None, now).contact, Contact::Ok);
+    assert_eq!(reported(&inquiry, row(), None, now).contact, Contact::Ok);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_runtime_that_says_no_answers() {
     let mut inquiry = Inquiry::new(false, Instant::now());
     for answer in [Ok(None), Err(failure(Cause::Reply(Failure::from(Hresult::FAIL).into())))] {
         inquiry.apply(answer);
-        assert_eq!(told(&inquiry, row(), None, Instant::now()), Process { contact: Contact::Ok, ..row() });
+        assert_eq!(reported(&inquiry, row(), None, Instant::now()), Process { contact: Contact::Ok, ..row() });
         assert!(!inquiry.is_due(&row(), false, Instant::now() + LONGEST_PAUSE));
     }
 }
@@ -120,13 +120,13 @@ fn silence_is_slow_before_it_is_a_timeout() {
     let start = Instant::now();
     let mut inquiry = Inquiry::new(false, start);
     inquiry.ask(start);
-    assert_eq!(told(&inquiry, row(), None, start + SLOW / 2).contact, Contact::Unknown);
-    let late = told(&inquiry, row(), None, start + 3 * SLOW);
+    assert_eq!(reported(&inquiry, row(), None, start + SLOW / 2).contact, Contact::Unknown);
+    let late = reported(&inquiry, row(), None, start + 3 * SLOW);
     assert!(trouble(&late, Trouble::Slow).starts_with("it has not answered for 3 s"));
     inquiry.apply(Ok(None));
     let busy = Some(Busy { command: CommandCode::GenerateCoreDump3, since: start });
-    assert_eq!(told(&inquiry, row(), busy, start + SLOW / 2).contact, Contact::Ok);
-    assert_eq!(trouble(&told(&inquiry, row(), busy, start + 7 * SLOW), Trouble::Slow), "GenerateCoreDump3 has been under way for 7 s");
+    assert_eq!(reported(&inquiry, row(), busy, start + SLOW / 2).contact, Contact::Ok);
+    assert_eq!(trouble(&reported(&inquiry, row(), busy, start + 7 * SLOW), Trouble::Slow), "GenerateCoreDump3 has been under way for 7 s");
 }
 
 #[test]
@@ -135,9 +135,9 @@ fn a_stale_socket_gets_one_chance() {
     let mut inquiry = Inquiry::new(true, start);
     assert!(inquiry.is_due(&stale(), false, start));
     inquiry.ask(start);
-    assert_eq!(told(&inquiry, stale(), None, start + 3 * SLOW), stale());
+    assert_eq!(reported(&inquiry, stale(), None, start + 3 * SLOW), stale());
     inquiry.apply(Err(failure(Cause::Gone)));
-    assert_eq!(told(&inquiry, stale(), None, start), stale());
+    assert_eq!(reported(&inquiry, stale(), None, start), stale());
     assert!(!inquiry.is_due(&stale(), false, start + LONGEST_PAUSE));
 }
 
@@ -146,16 +146,16 @@ fn a_process_of_a_namespace_that_is_not_seen_lives_as_long_as_it_answers() {
     let start = Instant::now();
     let mut inquiry = Inquiry::new(true, start);
     inquiry.apply(Ok(Some(info(LINE))));
-    let found = told(&inquiry, stale(), None, start);
+    let found = reported(&inquiry, stale(), None, start);
     assert_eq!((found.contact, found.name.as_str()), (Contact::Ok, "Shop"));
     assert!(!inquiry.is_due(&stale(), false, start + UNSEEN_PAUSE / 2) && inquiry.is_due(&stale(), false, start + UNSEEN_PAUSE));
     // Busy is not dead.
     inquiry.ask(start);
     inquiry.apply(Err(failure(Cause::Timeout(PAUSE))));
-    let busy = told(&inquiry, stale(), None, start);
+    let busy = reported(&inquiry, stale(), None, start);
     assert_eq!((trouble(&busy, Trouble::Timeout).is_empty(), busy.name.as_str()), (false, "Shop"));
     assert!(inquiry.is_due(&stale(), false, start + PAUSE));
     inquiry.apply(Err(failure(Cause::Gone)));
-    assert_eq!(told(&inquiry, stale(), None, start), stale());
+    assert_eq!(reported(&inquiry, stale(), None, start), stale());
     assert!(!inquiry.is_due(&stale(), false, start + 10 * LONGEST_PAUSE));
 }

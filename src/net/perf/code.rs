@@ -9,6 +9,7 @@ use foldhash::HashMap;
 
 use super::demangle::readable;
 use super::kernel::KernelFunctions;
+use super::{CodeChain, CodeFunction, CodeKind};
 use crate::model::ProcessKey;
 use crate::net::client::Client;
 use crate::net::elf::Functions;
@@ -20,43 +21,6 @@ const PACE: Duration = Duration::from_millis(500);
 const MOST: usize = 1 << 16;
 /// What the functions of all files may take, bytes; those of further files have no names.
 const MOST_NAMES: usize = 256 << 20;
-
-/// What kind of code it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum CodeKind {
-    /// A library or a program of native code.
-    Image,
-    /// A .NET assembly that was compiled ahead of time (ReadyToRun).
-    Assembly,
-    /// Memory that the process wrote itself: JIT-compiled methods and stubs.
-    Generated,
-    /// The kernel.
-    Kernel,
-}
-
-/// Code with a name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CodeFunction {
-    /// Its first address.
-    pub start: u64,
-    /// Bytes.
-    pub size: u32,
-    /// Its name; empty where it is not known. Not sanitised.
-    pub name: String,
-    /// The file that it is of, without folder; empty for what is of no file. Not sanitised.
-    pub image: String,
-    /// What it is.
-    pub kind: CodeKind,
-}
-
-/// The frames of a call chain that are code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CodeChain<'a> {
-    /// Innermost first.
-    pub frames: &'a [u64],
-    /// Whether it ends before the function that a thread begins with: code that uses the frame pointer for something else is in the way.
-    pub broken: bool,
-}
 
 /// The code of a process.
 #[derive(Debug)]
@@ -246,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_told_apart_by_its_file() {
+    fn code_is_distinguished_by_its_file() {
         let map = map();
         let kinds: Vec<_> = [10, 29, 49, 69].iter().map(|address| kind(map.find(*address).unwrap())).collect();
         assert_eq!(kinds, [CodeKind::Image, CodeKind::Generated, CodeKind::Assembly, CodeKind::Generated]);

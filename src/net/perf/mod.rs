@@ -2,18 +2,30 @@
 //!
 //! Nothing is done to the process: the kernel interrupts the processor that a thread runs on, notes its call chain by frame pointers, and goes on.
 
+#[cfg(unix)]
 mod buffer;
+#[cfg(unix)]
 mod chain;
+#[cfg_attr(windows, path = "../windows/perf_code.rs")]
 mod code;
+#[cfg(unix)]
 mod demangle;
+#[cfg_attr(windows, path = "../windows/perf_error.rs")]
 mod error;
 mod frequency;
+mod function;
+#[cfg(unix)]
 mod kernel;
+mod sample;
+#[cfg_attr(windows, path = "../windows/perf_sampler.rs")]
 mod sampler;
+#[cfg_attr(windows, allow(dead_code, reason = "nothing is sampled"))]
 mod wait;
 
-pub use code::{CodeChain, CodeFunction, CodeKind, NativeCode};
+pub use code::NativeCode;
 pub use error::PerfError;
 pub use frequency::{Frequency, FrequencyError};
-pub use sampler::{CpuSample, CpuSampler, CpuThread, SampleLoss};
+pub use function::{CodeChain, CodeFunction, CodeKind};
+pub use sample::{CpuSample, CpuThread, SampleLoss};
+pub use sampler::CpuSampler;
 pub use wait::{OffCpu, Wait};

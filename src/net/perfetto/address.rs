@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::error::Cause;
-use crate::model::sanitise;
+use crate::model::SafeText;
 use crate::net::files::path_of;
 
 /// One of the two sockets.
@@ -67,7 +67,7 @@ impl Address {
     fn choose(port: Port, named: Option<OsString>, has_folder: bool) -> Result<Self, Cause> {
         match named.filter(|name| !name.is_empty()) {
             Some(name) => {
-                Self::named(&name).ok_or_else(|| Cause::Name { variable: port.variable(), value: sanitise(&name.to_string_lossy()) })
+                Self::named(&name).ok_or_else(|| Cause::Name { variable: port.variable(), value: SafeText::from_path(name.as_ref()) })
             }
             None => Ok(Self::Path(if has_folder { port.of_system() } else { port.of_person() }.into())),
         }
@@ -107,8 +107,8 @@ impl Sockets {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Path(path) => f.write_str(&sanitise(&path.to_string_lossy())),
-            Self::Abstract(name) => write!(f, "@{}", sanitise(&String::from_utf8_lossy(name))),
+            Self::Path(path) => SafeText::from_path(path).fmt(f),
+            Self::Abstract(name) => write!(f, "@{}", SafeText::from_bytes(name)),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::address::Address;
+use crate::model::SafeText;
 use crate::net::PeerError;
 use crate::perfetto::call::{BindError, CallError};
 use crate::perfetto::ipc::FrameError;
@@ -36,8 +37,8 @@ pub enum Cause {
     Name {
         /// The variable.
         variable: &'static str,
-        /// Its value, sanitised.
-        value: String,
+        /// Its value.
+        value: SafeText,
     },
     /// Nothing listens.
     #[error(
@@ -89,8 +90,8 @@ pub enum Cause {
     RefusedBecause {
         /// What was requested.
         what: &'static str,
-        /// Its words, sanitised.
-        why: String,
+        /// Its words.
+        why: SafeText,
     },
     /// It has no such port.
     #[error(transparent)]

@@ -113,7 +113,7 @@ impl SharedMemory {
         None
     }
 
-    /// Puts a chunk into its slot and hands it over to the service. Says whether it is there: the word of the page may have been changed.
+    /// Puts a chunk into its slot and hands it over to the service. Returns whether it is there: the word of the page may have been changed.
     pub fn put(&self, slot: &Slot, image: &[u8]) -> bool {
         let Some((header, payload)) = image.split_first_chunk::<CHUNK_HEADER>() else { return false };
         let start = slot.page as usize * self.page.bytes() + PAGE_HEADER + slot.chunk as usize * slot.size;

@@ -4,6 +4,7 @@
 //! runtime, holds one connection of each, and hands out a [`Client`] for each, whose commands go over one connection after the other. A trace's
 //! stream keeps the connection that it was asked for on.
 
+mod error;
 #[cfg_attr(windows, path = "../windows/port_socket.rs")]
 mod socket;
 
@@ -17,8 +18,9 @@ use tokio::sync::watch;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
+pub use self::error::PortError;
 use self::socket::SocketFile;
-pub use self::socket::{PortError, make_room};
+pub use self::socket::make_room;
 use super::ExchangeError;
 use super::client::Client;
 use super::discovery::Sources;
@@ -94,7 +96,7 @@ impl Port {
         self.register.lock().values().filter(|runtime| runtime.connection.is_open()).cloned().collect()
     }
 
-    /// Says when runtimes came or went.
+    /// Returns when runtimes came or went.
     pub fn changes(&self) -> watch::Receiver<()> {
         self.register.changes.subscribe()
     }

@@ -7,42 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use thiserror::Error;
 
-use crate::model::sanitise;
+use super::error::PortError;
 use crate::net::stream::{LONGEST_PATH, Listener};
-
-/// Why a diagnostic port cannot be served. Nothing was taken away.
-#[derive(Debug, Error)]
-pub enum PortError {
-    /// Somebody listens there.
-    #[error("{} is served by another program; choose another path for the port", shown(.0))]
-    Live(PathBuf),
-    /// What is there is no socket, or not ours.
-    #[error("{} is there already and is no socket that this user left behind; choose another path for the port", shown(.0))]
-    Taken(PathBuf),
-    /// It does not fit a socket address.
-    #[error("the path of a port has {LONGEST_PATH} bytes at most, and {} has {}", shown(.0), .0.as_os_str().len())]
-    TooLong(PathBuf),
-    /// `DOTNET_DiagnosticPorts` could not say it.
-    #[error("{} cannot be written into DOTNET_DiagnosticPorts, where ',' and ';' stand between parts; choose another path", shown(.0))]
-    Separator(PathBuf),
-    /// There is one already, here.
-    #[error("a port is served already: {}", shown(.0))]
-    Second(PathBuf),
-    /// What the operating system said.
-    #[error("the port {} cannot be served: {reason}", shown(path))]
-    Io {
-        /// The port.
-        path: PathBuf,
-        /// The reason.
-        reason: io::Error,
-    },
-}
-
-fn shown(path: &Path) -> String {
-    sanitise(&path.to_string_lossy())
-}
 
 /// A socket file that is removed at the end, if it is still the one that was made.
 #[derive(Debug)]
@@ -90,7 +57,7 @@ fn id(path: &Path) -> io::Result<(u64, u64)> {
     fs::symlink_metadata(path).map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// Makes way where a server of this user was killed.
+/// Removes the socket of a server of this user that was killed.
 fn clear(path: &Path) -> Result<(), PortError> {
     let io = |reason: io::Error| PortError::Io { path: path.to_owned(), reason };
     let metadata = match fs::symlink_metadata(path) {

@@ -53,7 +53,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens a file of settings for reading. Its folder decides who could have written it.
+/// Opens a file of settings for reading. Which users could have written it depends on its folder.
 ///
 /// # Errors
 /// Those of the system, or why the file is refused.

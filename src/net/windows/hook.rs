@@ -39,7 +39,7 @@ pub(super) fn check_library(_: &Proc, _: u32, path: &str, must_exist: bool) -> R
 fn open(path: &str) -> Result<File, String> {
     let unreadable = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => "does not exist".to_owned(),
-        _ => format!("cannot be looked at ({error})"),
+        _ => format!("cannot be inspected ({error})"),
     };
     let file = super::files::open_trusted(Path::new(path)).map_err(unreadable)?;
     if file.metadata().map_err(unreadable)?.is_file() { Ok(file) } else { Err("is not a regular file".to_owned()) }

@@ -1,6 +1,6 @@
 //! Which process is at the other end of a diagnostic pipe, checked before a byte is sent.
 //!
-//! The name of a pipe is only a claim: whoever was first can serve one of any name that no process has. What counts is the system's answer: the process
+//! The name of a pipe is only a claim: the first process to create a pipe of a free name serves it. What counts is the system's answer: the process
 //! that serves the pipe (`GetNamedPipeServerProcessId`), or that connected to ours (`GetNamedPipeClientProcessId`).
 
 #[path = "../peer/verified.rs"]
@@ -36,7 +36,7 @@ pub enum PeerError {
         pid: u32,
     },
     /// The runtime reports another process.
-    #[error("the pipe is not served by its process: the runtime says that it is process {said}, and its process is {is}")]
+    #[error("the pipe is not served by its process: the runtime reports process id {said}, and its process is {is}")]
     Pid {
         /// What the runtime reports.
         said: u64,

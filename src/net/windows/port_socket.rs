@@ -3,39 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use thiserror::Error;
-
-use crate::model::sanitise;
+use super::error::PortError;
 use crate::net::stream::{LONGEST_PATH, Listener, PIPES, pipe_name};
-
-/// Why a diagnostic port cannot be served. Nothing was taken away.
-#[derive(Debug, Error)]
-pub enum PortError {
-    /// Somebody listens there.
-    #[error("{} is served by another program; choose another name for the port", shown(.0))]
-    Live(PathBuf),
-    /// It is too long for a pipe.
-    #[error("the path of a port has {LONGEST_PATH} characters at most, and {} has more", shown(.0))]
-    TooLong(PathBuf),
-    /// `DOTNET_DiagnosticPorts` could not say it.
-    #[error("{} cannot be written into DOTNET_DiagnosticPorts, where ',' and ';' stand between parts; choose another name", shown(.0))]
-    Separator(PathBuf),
-    /// There is one already, here.
-    #[error("a port is served already: {}", shown(.0))]
-    Second(PathBuf),
-    /// What the operating system said.
-    #[error("the port {} cannot be served: {reason}", shown(path))]
-    Io {
-        /// The port.
-        path: PathBuf,
-        /// The reason.
-        reason: io::Error,
-    },
-}
-
-fn shown(path: &Path) -> String {
-    sanitise(&path.to_string_lossy())
-}
 
 /// A pipe. It goes with its last instance.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Connections to and from runtimes: named pipes of bytes.
 //!
-//! A client opens a pipe so that its server learns who we are and cannot act as us (`SECURITY_IDENTIFICATION`). A server of ours lets in its own user
+//! A client opens a pipe so that its server learns our identity and cannot act as us (`SECURITY_IDENTIFICATION`). A server of ours lets in its own user
 //! alone and no other machine, and is the first of its name, so that no other process has instances of it.
 
 use std::fs::OpenOptions;
@@ -27,6 +27,8 @@ use super::user;
 pub(super) const PIPES: &str = r"\\.\pipe\";
 /// The longest path of a pipe, characters (`CreateNamedPipe`).
 pub(super) const LONGEST_PATH: usize = 256;
+/// Of what it is the number.
+pub(super) const PATH_UNIT: &str = "characters";
 
 /// `FILE_FLAG_OVERLAPPED` (`CreateFile`).
 const OVERLAPPED: u32 = 0x4000_0000;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind, get_current_pid};
 
-/// Those who may attach to the processes of all others.
+/// Users that may attach to the processes of all others.
 pub const SUPERUSER: &str = "administrators";
 /// How to become one.
 pub const ELEVATE: &str = "in a terminal that was started as administrator";
@@ -32,5 +32,5 @@ pub(super) fn sid() -> io::Result<String> {
     let user = ProcessRefreshKind::nothing().with_user(UpdateKind::Always);
     system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, user);
     let sid = system.process(pid).and_then(|process| process.user_id()).map(|sid| sid.to_string());
-    sid.ok_or_else(|| io::Error::other("the system does not say which user this program runs as"))
+    sid.ok_or_else(|| io::Error::other("the user that this program runs as cannot be determined"))
 }

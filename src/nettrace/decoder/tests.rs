@@ -1,4 +1,4 @@
-//! Streams made by hand: what no runtime writes, and what nobody should.
+//! Streams made by hand: what no runtime writes, and what no stream should hold.
 
 mod v6;
 
@@ -11,7 +11,7 @@ use super::super::{Encoder, Event, Field, FieldType, Limit, Loss, Metadata, NewE
 use super::*;
 use crate::wire::Put;
 
-/// Everything that a sink is told, in words.
+/// All calls of a sink, in words.
 #[derive(Debug, Default, PartialEq)]
 struct Log(Vec<String>);
 
@@ -131,7 +131,7 @@ fn event_block(flags: u16, rows: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_no_stream_of_events_is_told() {
+fn what_is_no_stream_of_events_is_reported() {
     let reply = put(|out| {
         out.put(b"DOTNET_IPC_V1\0\x18\0\xff\xff\0\0");
         out.put_u32(0x8013_1384);

@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use super::selection::CounterSelection;
 use crate::analysis::{CounterSession, MeterLimits};
-use crate::ipc::{BufferMb, Invalid, Level, Provider, Providers, Rundown, RuntimeVersion, SessionConfig};
+use crate::ipc::{BufferMb, Capabilities, EventFilter, Invalid, Level, Provider, Providers, Rundown, RuntimeVersion, SessionConfig};
 
 /// The provider of all meters, and its keyword for values (TimeSeriesValues).
 const METERS: (&str, u64) = ("System.Diagnostics.Metrics", 2);
+
+/// Collections: the runtime's provider and its keyword GC, and the events by which pauses are marked: GCStart, GCEnd, GCRestartEEEnd, GCSuspendEEBegin.
+const COLLECTIONS: (&str, u64, [u32; 4]) = ("Microsoft-Windows-DotNETRuntime", 1, [1, 2, 3, 9]);
 
 /// A session of counters: how often it wants values, and what distinguishes its meters from those of other sessions.
 #[derive(Debug, Clone)]
@@ -17,6 +20,8 @@ pub(super) struct CounterRequest {
     session: String,
     client: String,
     limits: MeterLimits,
+    /// Whether the runtime can leave out the other events of collections.
+    has_filters: bool,
 }
 
 impl CounterRequest {
@@ -28,6 +33,7 @@ impl CounterRequest {
             // Libraries since 8.0 serve several sessions at once, if all of them share; older ones take this for a name like any other.
             session: if major >= 8 { "SHARED".to_owned() } else { guid() },
             client: guid(),
+            has_filters: Capabilities::of(version).trace_event_filter,
             limits: MeterLimits {
                 max_histograms: histograms.to_string(),
                 max_time_series: time_series.to_string(),
@@ -45,7 +51,7 @@ impl CounterRequest {
         self.limits = limits;
     }
 
-    /// How values of this session are told from others.
+    /// How values of this session are distinguished from others.
     pub(super) fn session(&self) -> CounterSession {
         CounterSession {
             interval_ms: Some(self.interval.as_millis() as u32),
@@ -54,11 +60,17 @@ impl CounterRequest {
         }
     }
 
-    /// The session for a runtime of this major version.
+    /// The session for a runtime of this major version, with the events of collections or without.
     ///
     /// # Errors
     /// Where a name is invalid, or nothing is selected.
-    pub(super) fn config(&self, selection: &CounterSelection, major: u32, buffer: BufferMb) -> Result<SessionConfig, Invalid> {
+    pub(super) fn config(
+        &self,
+        selection: &CounterSelection,
+        major: u32,
+        buffer: BufferMb,
+        collections: bool,
+    ) -> Result<SessionConfig, Invalid> {
         let every = format!("EventCounterIntervalSec={}", self.interval.as_secs_f64());
         // EventCounters are always written; at this level the provider's ordinary events are not.
         let event_counters =
@@ -74,7 +86,13 @@ impl CounterRequest {
             );
             providers.push(Provider::new(METERS.0, METERS.1, Level::Informational)?.with_arguments(arguments)?);
         }
+        if collections {
+            providers.push(Provider::new(COLLECTIONS.0, COLLECTIONS.1, Level::Informational)?);
+        }
         let mut config = SessionConfig::new(Providers::new(providers)?);
+        if let Some(last) = config.providers.last_mut().filter(|_| collections && self.has_filters) {
+            last.filter = EventFilter::only(COLLECTIONS.2.to_vec());
+        }
         config.buffer = buffer;
         config.rundown = Rundown::None;
         config.stacks = false;
@@ -98,7 +116,7 @@ mod tests {
     fn what_a_runtime_is_asked() {
         let request = |version: &str| CounterRequest::new(Some(&RuntimeVersion::new(version)), Duration::from_millis(500), 10, 1000);
         let request = CounterRequest { client: "C".into(), ..request("9.0.7") };
-        let config = |selection: &CounterSelection| request.config(selection, 9, BufferMb::new(1).unwrap());
+        let config = |selection: &CounterSelection| request.config(selection, 9, BufferMb::new(1).unwrap(), false);
         let asked = |selection: &CounterSelection| -> Vec<(String, String)> {
             let pair = |provider: &crate::ipc::FilteredProvider| {
                 (provider.provider.name().to_owned(), provider.provider.arguments().unwrap_or_default().to_owned())

@@ -1,6 +1,6 @@
 //! Which counters to collect, as a person writes it: `Provider[a,b],Meter`.
 
-use crate::analysis::CounterSnapshot;
+use crate::analysis::{CounterSnapshot, CountersSnapshot};
 
 /// The runtime's own, which publishes both ways since .NET 9.
 const RUNTIME: &str = "System.Runtime";
@@ -9,6 +9,9 @@ const INSTRUMENT: &str = "dotnet.";
 
 /// Requests of ASP.NET Core.
 const HOSTING: &str = "Microsoft.AspNetCore.Hosting";
+
+/// The histogram of request durations of ASP.NET Core, and the version that first published it.
+const DURATIONS: (&str, u32) = ("http.server.request.duration", 8);
 
 /// All meters (reference: .NET 9 and later).
 const ALL_METERS: &str = "*";
@@ -42,6 +45,17 @@ impl CounterSelection {
         let groups = [(RUNTIME, Kind::EventCounters), (HOSTING, Kind::EventCounters), (ALL_METERS, Kind::Meters)]
             .map(|(name, kind)| group(name, kind));
         Self(groups.into_iter().filter(|group| meters || group.kind != Kind::Meters).collect())
+    }
+
+    /// The same and how long requests take; `None` where a runtime of this version does not publish it.
+    pub fn with_request_durations(&self, major: u32) -> Option<Self> {
+        let group = || Group { name: HOSTING.to_owned(), counters: vec![DURATIONS.0.to_owned()], kind: Kind::Meters };
+        (major >= DURATIONS.1).then(|| Self(self.0.iter().cloned().chain([group()]).collect()))
+    }
+
+    /// Whether a program publishes the counters of ASP.NET Core.
+    pub fn serves_requests(counters: &CountersSnapshot) -> bool {
+        counters.counters.iter().any(|counter| counter.group == HOSTING)
     }
 
     /// Reads what a person wrote.
@@ -83,6 +97,8 @@ impl CounterSelection {
         for group in self.0.iter().filter(|group| group.has_instruments(major)) {
             match group.counters.as_slice() {
                 [] => metrics.push(group.name.clone()),
+                // All meters have them.
+                _ if self.0.iter().any(|other| other.name == ALL_METERS) && major >= 9 => {}
                 counters => metrics.extend(counters.iter().map(|counter| format!(r"{}\{counter}", group.name))),
             }
         }

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::producer::{Producer, Supply};
 use super::{Inlet, service_state};
-use crate::model::{Bytes, Scheduling, sanitise};
+use crate::model::{Bytes, SafeText, Scheduling, Stopwatch};
 use crate::net::perfetto::{ANSWER_LIMIT, Cause, Connection, Incoming, PerfettoError, Sockets};
 use crate::perfetto::call::Method as _;
 use crate::perfetto::consumer::ConsumerMethod as Method;
@@ -31,6 +31,8 @@ const FLUSH: (u64, Duration) = (10_000, Duration::from_secs(12));
 const END: Duration = Duration::from_secs(10);
 /// When the kernel's events should have come: data sources hand over what they have every second.
 const KERNEL: Duration = Duration::from_secs(5);
+/// Most times without events of the kernel that are reported.
+const SILENCES: usize = 10;
 /// What is written at once.
 const PIECE: usize = 256 << 10;
 
@@ -72,7 +74,7 @@ enum Token {
     Freed,
 }
 
-/// Tells data sources of this run of the program apart.
+/// Distinguishes data sources of this run of the program.
 static NUMBER: AtomicU32 = AtomicU32::new(1);
 
 impl Joint {
@@ -113,6 +115,8 @@ impl Joint {
             _stop: stop,
             has_kernel,
             began: Instant::now(),
+            kernel_at: None,
+            silences: Vec::new(),
             packets: Packets::default(),
             trace: Vec::new(),
             file: Arc::new(file),
@@ -134,7 +138,7 @@ impl Joint {
         self.end.send_replace(true);
         match self.reading.join_next().await {
             Some(Ok(finished)) => finished,
-            // A panic is seen by whoever installed the panic hook.
+            // The panic hook reports a panic.
             Some(Err(_)) | None => Err(JointError::Panicked),
         }
     }
@@ -143,8 +147,8 @@ impl Joint {
 fn why_ended(success: bool, reply: &[u8]) -> Cause {
     let what = Method::EnableTracing.name();
     match disabled(reply) {
-        Ok(Some(why)) => Cause::RefusedBecause { what, why: sanitise(&why) },
-        Ok(None) if success => Cause::RefusedBecause { what, why: "the service ended the recording".to_owned() },
+        Ok(Some(why)) => Cause::RefusedBecause { what, why: SafeText::new(&why) },
+        Ok(None) if success => Cause::RefusedBecause { what, why: "the service ended the recording".into() },
         Ok(None) => Cause::Refused(what),
         Err(error) => error.into(),
     }
@@ -160,6 +164,10 @@ struct Reader {
     /// Whether the kernel's data source was registered when the recording began.
     has_kernel: bool,
     began: Instant,
+    /// When events of the kernel came last.
+    kernel_at: Option<Instant>,
+    /// When none came for a while although some came later, a sentence each.
+    silences: Vec<String>,
     packets: Packets,
     /// What is to be written.
     trace: Vec<u8>,
@@ -224,8 +232,21 @@ impl Reader {
                 self.write().await?;
             }
             if !came.reply.has_more {
+                self.look_for_kernel_events();
                 return Ok(());
             }
+        }
+    }
+
+    fn look_for_kernel_events(&mut self) {
+        if !std::mem::take(&mut self.packets.has_kernel_events) {
+            return;
+        }
+        let now = Instant::now();
+        let before = self.kernel_at.replace(now);
+        if let Some(before) = before.filter(|before| now - *before > KERNEL && self.silences.len() < SILENCES) {
+            let [from, to] = [before, now].map(|at| Stopwatch(at - self.began));
+            self.silences.push(format!("no events of the kernel came between about {from} and {to}"));
         }
     }
 
@@ -252,17 +273,22 @@ impl Reader {
     /// Publishes how it is with the kernel's half.
     fn show(&self) {
         let address = self.connection.address();
-        let now = match (self.packets.has_kernel_events, self.has_kernel) {
-            (true, _) => Scheduling::Recording,
-            (false, false) => Scheduling::Missing(format!(
+        let now = match (self.kernel_at, self.has_kernel) {
+            (Some(at), _) if at.elapsed() < KERNEL => Scheduling::Recording,
+            (Some(at), _) => Scheduling::Ended { after: at - self.began },
+            (None, false) => Scheduling::Missing(format!(
                 "the tracing service at {address} has no data source of the kernel ({FTRACE}): start `traced_probes` as root, on a machine with tracefs"
             ).into()),
-            (false, true) if self.began.elapsed() > KERNEL => Scheduling::Missing(format!(
+            (None, true) if self.began.elapsed() > KERNEL => Scheduling::Missing(format!(
                 "`traced_probes` sent no events within {} s: it has to run as root, with tracefs mounted at /sys/kernel/tracing",
                 KERNEL.as_secs()
             ).into()),
-            (false, true) => Scheduling::Waiting,
+            (None, true) => Scheduling::Waiting,
         };
+        self.publish(now);
+    }
+
+    fn publish(&self, now: Scheduling) {
         self.progress.scheduling.send_if_modified(|shown| {
             let changed = shown.as_ref() != Some(&now);
             if changed {
@@ -274,9 +300,10 @@ impl Reader {
 
     /// Has the service end the recording, and reads the rest.
     async fn finish(&mut self) -> Result<Vec<String>, JointError> {
-        let mut missing = Vec::new();
+        let mut missing = std::mem::take(&mut self.silences);
+        let (flushed_from, mut is_flushed) = (Instant::now(), false);
         match self.connection.ask(Method::Flush, flush(FLUSH.0), Token::Flushed, FLUSH.1).await {
-            Ok(_) => {}
+            Ok(_) => is_flushed = true,
             Err(PerfettoError { cause: Cause::Refused(_), .. }) => {
                 missing.push("a data source did not hand over its last events in time".to_owned());
             }
@@ -290,10 +317,16 @@ impl Reader {
             }
         };
         if let Ok(Some(why)) = disabled(&ended.reply.body) {
-            missing.push(format!("the service ended the recording with an error: {}", sanitise(&why)));
+            missing.push(format!("the service ended the recording with an error: {}", SafeText::new(&why)));
         }
         self.read().await?;
         self.show();
+        // Some thread has been switched since the events before were handed over: at least one of this program.
+        if let Some(at) = self.kernel_at.filter(|at| is_flushed && *at < flushed_from) {
+            let ended = Scheduling::Ended { after: at - self.began };
+            missing.push(ended.to_string());
+            self.publish(ended);
+        }
         // What cannot be said of losses is no loss.
         if let Ok(came) = self.connection.ask(Method::GetTraceStats, Vec::new(), Token::Counted, ANSWER_LIMIT).await {
             let losses = losses(&came.reply.body).map_err(|error| self.connection.error(error))?;

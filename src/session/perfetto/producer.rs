@@ -1,4 +1,4 @@
-//! The connection to the service: registers the data source, starts and ends recordings as it is told, and commits what they have.
+//! The connection to the service: registers the data source, starts and ends recordings as it is asked to, and commits what they have.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};

@@ -25,7 +25,7 @@ const FOR_PACKETS: Duration = Duration::from_secs(1);
 /// How long processes may take to answer.
 const PATIENCE: Duration = ANSWER_LIMIT.saturating_add(Duration::from_millis(500));
 
-/// What a recording is told.
+/// Requests to a recording.
 #[derive(Debug)]
 pub(super) struct Control {
     /// To end.
@@ -62,7 +62,7 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// Records until it is told to stop. Calls `report` when it has begun and when it is over.
+    /// Records until it is asked to stop. Calls `report` when it has begun and when it is over.
     pub(super) async fn run(self, mut control: Control, report: impl Fn(Event)) {
         let (streams, mut troubles) = match self.open(&control).await {
             Ok(opened) => opened,
@@ -80,7 +80,7 @@ impl Recording {
         let _ = control.stop.wait_for(|stop| *stop).await;
         let limit = StopLimit { time: self.time_to_stop(), ..StopLimit::RUNDOWN };
         let mut stopping: JoinSet<()> = streams.into_iter().map(|(_, stream)| stream.stop(limit)).collect();
-        // A panic in one of them is seen by whoever installed the panic hook.
+        // The panic hook reports a panic in one of them.
         while stopping.join_next().await.is_some() {}
         report(Event::Ended(self.tally.counts()));
     }

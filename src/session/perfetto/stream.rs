@@ -67,7 +67,7 @@ impl ThreadNames {
                 tokio::time::sleep(NAMES).await;
                 let (client, put) = (client.clone(), put.clone());
                 let look = move || *put.lock().unwrap_or_else(PoisonError::into_inner) = client.thread_names();
-                // A panic in it is seen by whoever installed the panic hook.
+                // The panic hook reports a panic in it.
                 let _ = tokio::task::spawn_blocking(look).await;
             }
         });
@@ -134,7 +134,7 @@ impl Stream {
             // What is missing then is said in the trace.
             let _ = self.session.stop(limit).await;
         }
-        // A panic in it is seen by whoever installed the panic hook.
+        // The panic hook reports a panic in it.
         let _ = self.thread.await;
     }
 }
@@ -237,7 +237,7 @@ impl Handover {
         }
     }
 
-    /// Says whether there was room; what is `needed` has room.
+    /// Returns whether there was room; what is `needed` has room.
     fn put(&mut self, bytes: Vec<u8>, needed: bool) -> bool {
         let count = packets(&bytes).count() as u64;
         let Some(share) = self.backlog.take(bytes.len(), needed) else {

@@ -15,6 +15,7 @@ use crate::analysis::Live;
 use crate::model::{Outcome, Phase, Rate, Recording, SafeText, StoppedBy};
 use crate::net::ExchangeError;
 use crate::net::client::Client;
+use crate::net::log;
 use crate::session::cpu::MethodNames;
 use crate::session::names::Names;
 use crate::session::output::{OutputError, OutputFile};
@@ -68,7 +69,7 @@ impl Driver {
         let stopped_by = self.record().await;
         if let (Some(cpu), Some(task)) = (self.progress.cpu.get(), self.cpu.take()) {
             cpu.stop();
-            // It takes what was written until now, some milliseconds. A panic in it is seen by whoever installed the panic hook.
+            // It takes what was written until now, some milliseconds. The panic hook reports a panic in it.
             let _ = task.await;
         }
         let refusal = match stopped_by {
@@ -281,6 +282,11 @@ impl Driver {
                 }
             }
         }
+        let Recording { key, file, .. } = &self.recording;
+        let end = if outcome.complete { "is complete" } else { "is not complete" };
+        let trouble = outcome.trouble.as_ref().map_or_else(String::new, |trouble| format!(": {trouble}"));
+        let path = outcome.file.as_ref().unwrap_or(file).display();
+        log::note(format_args!("recording of process {} {end}, {} bytes, {path}{trouble}", key.pid, totals.bytes));
         self.recording.phase = Phase::Done(outcome);
         self.publish(Instant::now(), totals);
     }

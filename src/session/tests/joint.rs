@@ -122,6 +122,20 @@ async fn what_is_missing_or_lost_is_said_and_the_rest_recorded() {
 }
 
 #[tokio::test]
+async fn the_end_of_the_kernels_half_is_reported() {
+    let service = service(ConsumerBehaviour { kernel_readings: Some(2), ..right() });
+    let recorder = service.start().await;
+    until(&recorder, goes).await;
+    service.consumer.until(|seen| seen.calls.iter().filter(|call| **call == "ReadBuffers").count() >= 4).await;
+    recorder.stop();
+    let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+    assert!(matches!(recording.scheduling, Some(Scheduling::Ended { after }) if after < PATIENCE), "{:?}", recording.scheduling);
+    let trouble = outcome(&recording).trouble.as_deref().unwrap();
+    assert!(trouble.contains("scheduling is recorded up to about 0:0") && trouble.contains("`tracing_on`"), "{trouble}");
+    assert!(outcome(&recording).complete && outcome(&recording).file == Some(service.file()));
+}
+
+#[tokio::test]
 async fn what_does_not_begin_says_why_and_leaves_nothing() {
     let with = |method, fault| ConsumerBehaviour { fault: Some((method, fault)), ..right() };
     for (behaviour, part) in [

@@ -104,7 +104,7 @@ async fn a_refused_stop_is_said() {
         .unwrap();
     recorder.stop();
     let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
-    assert_cut(&recording, &bench, "the session could not be stopped: StopTracing to process 77: what answers does not speak");
+    assert_cut(&recording, &bench, "the session could not be stopped: StopTracing to process 77: the peer does not speak");
 }
 
 /// The file is gone when it is to get its name, or another is there.
@@ -148,10 +148,10 @@ async fn a_count_that_stands_still_does_not_hold_up_the_reading() {
     let events = 800_000;
     let bytes = stream(events);
     let (pumped, mut writing, progress) = pump(File::options().read(true).write(true).create_new(true).open(&file).unwrap());
-    // Whoever counts waits here when it publishes.
+    // The reader waits here when it publishes.
     let held = progress.analysis.borrow();
     writing.set_write_timeout(Some(PATIENCE)).unwrap();
-    writing.write_all(&bytes).expect("nobody reads");
+    writing.write_all(&bytes).expect("the reader is gone");
     // All but what the socket may hold.
     while progress.totals().bytes < bytes.len() as u64 {
         std::thread::sleep(Duration::from_millis(5));

@@ -3,25 +3,12 @@
 use std::io;
 use std::sync::Arc;
 
+use super::asked::Asked;
 use super::terminal::Device;
 use crate::net::interrupts::Interrupts;
 
 /// Ctrl-C, Ctrl-Break, and the end of the console or the session.
 pub(super) struct Signals(Interrupts);
-
-/// What is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(dead_code, reason = "a console asks for nothing but the end")]
-pub(super) enum Asked {
-    /// To end.
-    End,
-    /// To give the terminal back and stop until it is continued.
-    Suspend,
-    /// To take the terminal again.
-    Resume,
-    /// To measure the window.
-    Measure,
-}
 
 impl Signals {
     pub(super) fn new() -> io::Result<Self> {

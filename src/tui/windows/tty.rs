@@ -11,7 +11,7 @@ use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 pub(super) struct Tty;
 
 impl Tty {
-    /// The console on standard output, which is told to obey escape sequences.
+    /// The console on standard output, which is set to interpret escape sequences.
     pub(super) fn of_stdout() -> io::Result<Self> {
         if supports_ansi() {
             Ok(Self)

@@ -136,7 +136,7 @@ fn heading(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, area: Rect
     canvas.right(area.x + used + 2, area.y, area.width.saturating_sub(used + 2), &recording.what.join(" + "), theme.dim);
 }
 
-/// Writes what asks for a look, a line each, no more than `most`. Says how many lines it took.
+/// Writes what asks for a look, a line each, no more than `most`. Returns how many lines it took.
 pub(super) fn warnings(canvas: &mut Canvas<'_>, state: &State, found: &[&Finding], area: Rect, most: u16) -> u16 {
     let mut lines = 0;
     for (finding, y) in found.iter().zip(area.y..area.bottom().min(area.y.saturating_add(most))) {
@@ -179,7 +179,7 @@ fn beside(area: Rect, left: u16) -> (Rect, Rect) {
 /// The most columns of a filter.
 const FILTER: u16 = 32;
 
-/// Draws the filter of a list at the right end of the line of its figures, and hands out the room that is left for those. Says where the cursor
+/// Draws the filter of a list at the right end of the line of its figures, and hands out the room that is left for those. Returns where the cursor
 /// belongs while it is typed.
 fn filter(canvas: &mut Canvas<'_>, state: &State, area: Rect) -> (Rect, Option<(u16, u16)>) {
     let line = state.line.as_ref().filter(|line| line.purpose == Typing::Tab);

@@ -13,7 +13,7 @@ use super::beside;
 /// A figure: what it is, its value, and the value's style.
 pub(in crate::ui) type Figure = (&'static str, String, Style);
 
-/// Writes figures one behind the other, in as many lines as it takes, but no more than a sixth of the room. Says how
+/// Writes figures one behind the other, in as many lines as it takes, but no more than a sixth of the room. Returns how
 /// many; the first figures matter most.
 pub(in crate::ui) fn figures(canvas: &mut Canvas<'_>, area: Rect, figures: &[Figure]) -> u16 {
     let theme = canvas.theme;

@@ -113,7 +113,7 @@ impl Session {
         });
     }
 
-    /// What a program with libraries tells in the millisecond `ms`.
+    /// What a program with libraries sends in the millisecond `ms`.
     fn chat(&mut self, ms: i64) {
         let at = ms * MS;
         let text = |texts: &[&str]| {

@@ -183,14 +183,14 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
     }
     add("an empty session 5", request(0x0206, &[]), Sent::Whole, Harm::Deadly(&[10]), nothing);
 
-    add("who are you", request(0x0400, &[]), Sent::Whole, NONE, cookie::<8>);
-    add("who are you 2", request(0x0404, &[]), Sent::Whole, NONE, cookie::<8>);
-    add("who are you 3", request(0x0408, &[]), Sent::Whole, NONE, cookie::<12>);
+    add("process info", request(0x0400, &[]), Sent::Whole, NONE, cookie::<8>);
+    add("process info 2", request(0x0404, &[]), Sent::Whole, NONE, cookie::<8>);
+    add("process info 3", request(0x0408, &[]), Sent::Whole, NONE, cookie::<12>);
     for (name, code) in [
-        ("who are you, and a payload", 0x0400),
+        ("process info, and a payload", 0x0400),
         ("an environment and a payload", 0x0402),
-        ("who are you 2, and a payload", 0x0404),
-        ("who are you 3, and a payload", 0x0408),
+        ("process info 2, and a payload", 0x0404),
+        ("process info 3, and a payload", 0x0408),
     ] {
         add(name, request(code, b"abcdef"), Sent::Whole, NONE, echo);
     }
@@ -250,7 +250,7 @@ pub(super) fn cases(major: u32) -> Vec<Case> {
     add("a hook that is not there", hook, Sent::Whole, Harm::Deadly(&[9, 10]), nothing);
     add("a hook without its NUL", request(0x0407, &[number(2), b"A\0B\0".to_vec()].concat()), Sent::Whole, NONE, nothing);
 
-    let good = provider(5, &text("DnTop-Nobody"), NULL);
+    let good = provider(5, &text("DnTop-Unused"), NULL);
     let collect = |code: u16, buffer, format, providers: Vec<u8>| {
         let switches: &[u8] = match code {
             0x0202 => &[],

@@ -19,7 +19,7 @@ fn names(app: &TestApp) -> Vec<String> {
     names
 }
 
-fn told(app: &mut TestApp) -> Vec<String> {
+fn filters_sent(app: &mut TestApp) -> Vec<String> {
     let filters = app.take_effects().into_iter();
     filters.filter_map(|effect| if let Effect::FilterEvents { filter, .. } = effect { Some(filter) } else { None }).collect()
 }
@@ -28,19 +28,19 @@ fn told(app: &mut TestApp) -> Vec<String> {
 fn single_events_are_filtered_here_at_once_and_at_the_recorder_from_then_on() {
     let mut app = recorded("8f");
     assert!(names(&app).len() > 3 && !names(&app).contains(&"ThreadSample".to_owned()));
-    assert_eq!(told(&mut app), [""; 0]);
+    assert_eq!(filters_sent(&mut app), [""; 0]);
     app.press("/exc⏎");
     assert_eq!(names(&app), ["ExceptionThrown"]);
-    assert_eq!(told(&mut app), ["e", "ex", "exc"]);
-    // Methods have a filter of their own, and another recording is told again.
+    assert_eq!(filters_sent(&mut app), ["e", "ex", "exc"]);
+    // Methods have a filter of their own, and another recording gets it again.
     app.press("7/price⏎8");
-    assert_eq!((told(&mut app), names(&app).len()), (vec![], 1));
+    assert_eq!((filters_sent(&mut app), names(&app).len()), (vec![], 1));
     app.send(Msg::Recording(Box::new(recording(1, 43, super::views::done()))));
     app.press("t8");
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(2, 1, Phase::Recording) })));
-    assert_eq!(told(&mut app), ["exc"]);
+    assert_eq!(filters_sent(&mut app), ["exc"]);
     app.press("/⎋");
-    assert_eq!(told(&mut app), [""]);
+    assert_eq!(filters_sent(&mut app), [""]);
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn the_path_goes_with_the_format_until_another_is_typed() {
     app.press("E⇥⌃u⏎");
     assert!(form(&app).complaint.as_ref().unwrap().contains("file's name"));
     app.press("⎋");
-    // The part that is looked at.
+    // The part that is shown.
     app.press("[E");
     assert!(form(&app).effects()[0].contains("selected range"), "{:?}", form(&app).effects());
     app.press("⏎");

@@ -1,10 +1,10 @@
 use std::time::Duration;
 
 use crate::app::action::Context;
-use crate::app::test_app::{TestApp, options};
-use crate::app::{Effect, Msg, Options, Tab, Ticket};
-use crate::model::{FileContents, Span, TraceFile};
-use crate::ui::tests::analysis::scripted;
+use crate::app::test_app::{TestApp, fleet, options, recording};
+use crate::app::{Effect, Focus, Msg, Options, Tab, Ticket};
+use crate::model::{FileContents, Outcome, Phase, Span, StoppedBy, TraceFile};
+use crate::ui::tests::analysis::{empty, scripted};
 use crate::ui::tests::scenes::opened;
 
 /// What was last asked of a file.
@@ -82,11 +82,109 @@ fn nothing_is_done_to_a_process_that_is_not_there() {
         assert!(app.state.overlay.is_none() && app.said_last().contains("not a process"), "{key}");
     }
     let mut seen = Vec::new();
-    for _ in 0..12 {
+    for _ in 0..13 {
         seen.push(app.state.tab);
         app.press("⇥");
     }
-    assert!(app.state.tab == Tab::Trace && seen.iter().all(|tab| tab.is_in_file()), "{seen:?}");
+    assert!(app.state.tab == Tab::Trace && seen.iter().all(|tab| tab.is_shown(true)), "{seen:?}");
     app.press("qq");
     assert_eq!(app.take_effects(), [Effect::Quit { keep_recording: false }]);
+}
+
+/// Presses the key that lists recorded files, and answers with these.
+fn listed(app: &mut TestApp, names: &[&str]) {
+    app.take_effects();
+    app.press("L");
+    let effects = app.take_effects();
+    let [Effect::FindFiles { ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    let file = |name: &&str| TraceFile { path: format!("/x/{name}").into(), bytes: 1000, process_id: 4242, start_unix_ms: 1 };
+    app.send(Msg::FilesFound { ticket: *ticket, files: names.iter().map(file).collect() });
+}
+
+#[test]
+fn a_file_is_opened_from_the_dashboard_and_left_for_the_processes() {
+    let mut app = TestApp::populated(120, 40);
+    // What is frozen is the processes, not files.
+    app.press("j4␣");
+    let (process, rows) = (app.selected_name(), app.state.list.len());
+    app.send(Msg::FilesFound { ticket: Ticket(999), files: Vec::new() });
+    listed(&mut app, &[]);
+    assert!(app.state.overlay.is_none() && app.said_last().contains("no .nettrace file"), "{}", app.said_last());
+    listed(&mut app, &["b.nettrace", "a.nettrace"]);
+    assert_eq!(app.state.context(), Context::Pick);
+    app.press("⎋");
+    assert!(!app.state.shows_files());
+    listed(&mut app, &["b.nettrace", "a.nettrace"]);
+    app.press("⏎");
+    let (ticket, _) = asked(&mut app);
+    assert_eq!((app.state.list.len(), app.selected_name(), app.state.tab), (1, "b.nettrace".to_owned(), Tab::Trace));
+    // Processes come and go all the same.
+    app.send(Msg::Processes(fleet().into_iter().skip(1).collect()));
+    assert_eq!(app.state.list.len(), 1);
+    let duration = Duration::from_secs(10);
+    app.send(Msg::FileRead {
+        ticket,
+        result: Ok(FileContents { analysis: scripted(), bytes: 1, end: 5, duration, complete: true, trouble: None }),
+    });
+    assert!(app.state.analysis().is_some());
+    // One more, and one that is open already.
+    for name in ["a.nettrace", "b.nettrace"] {
+        listed(&mut app, &[name]);
+        app.press("⏎");
+        assert_eq!((app.state.list.len(), app.selected_name()), (2, name.to_owned()));
+    }
+    app.press("t");
+    assert!(app.said_last().contains("Esc in the table goes back to the processes"), "{}", app.said_last());
+    app.press("⎋⎋");
+    assert_eq!((app.state.shows_files(), app.state.focus, app.selected_name()), (false, Focus::List, process));
+    app.press("␣");
+    assert_eq!(app.state.list.rows().iter().filter(|row| row.gone_at.is_none()).count(), rows - 1, "the newest processes are shown");
+    assert!(app.state.recordings.all().is_empty());
+    // From the first time on, the numbers of recordings go on.
+    app.press("t");
+    assert!(app.take_effects().iter().any(|effect| matches!(effect, Effect::StartTrace { .. })));
+}
+
+#[test]
+fn recordings_of_this_run_are_offered_wherever_they_are() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("t");
+    let outcome = Outcome { stopped_by: StoppedBy::Interrupt, complete: true, file: Some("/elsewhere/a.nettrace".into()), trouble: None };
+    app.send(Msg::Recording(Box::new(recording(1, 5, Phase::Done(outcome)))));
+    app.take_effects();
+    app.press("L");
+    let effects = app.take_effects();
+    let [Effect::FindFiles { known, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert_eq!(known, &[std::path::PathBuf::from("/elsewhere/a.nettrace")]);
+}
+
+/// Each part has its events, and all together have all, whatever the width of the screen is.
+#[test]
+fn events_over_the_time_of_a_file_lose_none() {
+    let app = opened(120, 40);
+    let file = app.state.open_file().unwrap();
+    let all: f64 = app.state.analysis().unwrap().snapshot.rates.events.whole().1.iter().sum();
+    assert!(all > 0.0);
+    for parts in [1, 7, 78, 118, 1000] {
+        let events = file.events_by_part(parts);
+        assert!(events.len() == parts && events.iter().all(|events| *events >= 0.0), "{parts}");
+        assert!((events.iter().sum::<f64>() - all).abs() < 1e-6, "{parts}: {events:?}");
+    }
+    assert_eq!([13, 14].map(|height| file.range_lines(height)), [1, 3]);
+}
+
+/// A part of the file is shown, and the events around it stay on the screen to choose from.
+#[test]
+fn the_histogram_is_of_the_whole_file_whatever_part_is_shown() {
+    let mut app = opened(120, 40);
+    let before = app.state.open_file().unwrap().events_by_part(50);
+    app.press("{b{");
+    let (ticket, span) = asked(&mut app);
+    assert!(span.is_some());
+    let duration = Duration::from_secs(10);
+    app.send(Msg::FileRead {
+        ticket,
+        result: Ok(FileContents { analysis: empty(), bytes: 1, end: 5, duration, complete: true, trouble: None }),
+    });
+    assert_eq!(app.state.open_file().unwrap().events_by_part(50), before);
 }

@@ -147,7 +147,7 @@ fn buttons_and_questions_can_be_clicked() {
     }
 }
 
-/// What was done is told whole, and stays when the process has gone.
+/// What was done is reported whole, and stays when the process has gone.
 #[test]
 fn the_action_log_can_be_copied_and_outlives_the_process() {
     let mut app = alone("9.0.0");

@@ -1,10 +1,12 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use crate::app::action::Context;
+use crate::app::dialog::Found;
+use crate::app::pane::Focus;
 use crate::app::test_app::{TestApp, fleet, process, variables};
 use crate::app::{Clipboard, Column, Effect, Msg, Overlay, Reply, Tab};
 use crate::ipc::{self, CommandCode, DumpFlags, DumpKind, DumpRequest, Failure, Hresult, PerfMapKind, RuntimeVersion, TargetPath};
-use crate::model::{Process, ProcessKey};
+use crate::model::{Process, ProcessKey, TraceFile};
 
 #[test]
 fn keys_lead_from_one_place_to_another() {
@@ -257,8 +259,53 @@ fn the_palette_does_what_it_finds_and_goes_to_processes() {
     assert!(matches!(app.state.overlay, Some(Overlay::Form(_))));
     app.press("⎋ /pwsh⏎ :order⏎");
     assert_eq!(app.selected_name(), "OrderService", "even where the filter hides it");
+    app.take_effects();
     app.press("G:trace⏎");
-    assert!(app.take_effects().is_empty() || app.state.tab == Tab::Trace);
+    assert!(app.take_effects().iter().all(|effect| matches!(effect, Effect::FindFiles { .. })) || app.state.tab == Tab::Trace);
+}
+
+#[test]
+fn the_palette_goes_to_tabs_profiles_themes_and_files() {
+    let mut app = TestApp::populated(120, 40);
+    app.state.options.themes = &["dark", "high-contrast"];
+    let found = |app: &TestApp| match &app.state.overlay {
+        Some(Overlay::Palette(palette)) => palette.found.clone(),
+        other => panic!("{other:?}"),
+    };
+    app.press(":");
+    let [Effect::FindFiles { ticket, .. }] = *app.take_effects() else { panic!("no files are looked for") };
+    // What is possible comes before what is not, and actions before everything else.
+    let is_action = |found: &Found| matches!(found, Found::Action(_));
+    let all = found(&app);
+    let actions = all.iter().take_while(|found| is_action(found)).count();
+    assert!(actions > 10 && !all[actions..].iter().any(is_action), "{all:?}");
+    app.press("exceptions⏎");
+    assert_eq!((app.state.tab, app.state.focus), (Tab::Exceptions, Focus::Detail));
+    app.press("⎋:gc-collect⏎");
+    let Some(Overlay::Profiles(picker)) = &app.state.overlay else { panic!("no profiles") };
+    assert_eq!(picker.names(picker.list.cursor.at), ["gc-collect"]);
+    app.press("⎋");
+    app.take_effects();
+    app.press(":high-con⏎");
+    assert_eq!(app.take_effects().pop(), Some(Effect::UseTheme("high-contrast")));
+
+    // Files come later, and move nothing.
+    let file = TraceFile { path: "/x/dumping.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
+    app.press(":dump");
+    let Some(Effect::FindFiles { ticket: second, .. }) = app.take_effects().pop() else { panic!("no files are looked for") };
+    let before = found(&app);
+    app.send(Msg::FilesFound { ticket, files: vec![file.clone()] });
+    assert_eq!(found(&app), before, "that was the answer to another question");
+    app.send(Msg::FilesFound { ticket: second, files: vec![file.clone()] });
+    assert_eq!(found(&app), [before, vec![Found::File(file)]].concat());
+    app.press("ing⏎");
+    assert!(app.state.shows_files());
+    // An answer to a palette that is closed opens nothing.
+    app.press("⎋⎋:");
+    let Some(Effect::FindFiles { ticket, .. }) = app.take_effects().pop() else { panic!("no files are looked for") };
+    app.press("⎋");
+    app.send(Msg::FilesFound { ticket, files: Vec::new() });
+    assert!(app.state.overlay.is_none());
 }
 
 #[test]

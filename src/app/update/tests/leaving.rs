@@ -26,7 +26,7 @@ fn with_nothing_under_way_leaving_is_at_once() {
         app.press(keys);
         let effects: Vec<_> = app.take_effects().into_iter().filter(|effect| !matches!(effect, Effect::ReadEnvironment { .. })).collect();
         assert_eq!(effects, [Effect::Quit { keep_recording: false }], "{keys}");
-        // Whatever comes after that is nobody's.
+        // Whatever comes after that is discarded.
         app.press("t");
         app.send(Msg::Failed("late".into()));
         assert_eq!(app.take_effects(), []);

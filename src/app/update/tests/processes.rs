@@ -55,7 +55,7 @@ fn pausing_freezes_the_table_but_not_the_truth() {
     assert_eq!(app.state.list.rows().len(), 8, "what is shown stands still");
     app.wait(60_000);
     assert_eq!(app.state.list.rows().len(), 8);
-    // But nobody acts on what is no more.
+    // But no action is for a process that has ended.
     app.press("d");
     assert!(app.state.overlay.is_none() && app.said_last().contains("has ended"), "{:?}", app.said());
     app.press("␣");
@@ -214,6 +214,18 @@ fn tagged_processes_are_recorded_and_watched_together() {
     assert_eq!(effects_for(&app.take_effects()), [("unwatch", 4242), ("start", 4242)]);
     app.press("⎋U");
     assert!(app.state.list.tagged().is_empty());
+}
+
+#[test]
+fn why_tagged_processes_are_slow_is_recorded_of_all_of_them() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("/!search⏎gssss");
+    let selected = app.selected_name();
+    app.take_effects();
+    app.press("F");
+    assert_eq!(effects_for(&app.take_effects()), [("start", 4242), ("start", 660), ("start", 901)]);
+    assert!(app.said_last().starts_with("1 of 4 tagged processes: "), "{:?}", app.said());
+    assert_eq!((app.selected_name(), app.state.tab), (selected, crate::app::Tab::Slowdown));
 }
 
 #[test]

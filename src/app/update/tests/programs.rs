@@ -21,7 +21,7 @@ fn a_program_is_started_recorded_and_followed() {
     let [Effect::Launch { words, id: RecordingId(1), order, output, ticket }] = effects.as_slice() else { panic!("{effects:?}") };
     assert_eq!(words, &["/usr/bin/dotnet", "my app.dll", "--x"]);
     assert_eq!((order.profiles.as_slice(), output.to_str()), (&["gc-verbose".to_owned()][..], Some("out.txt")));
-    // Nobody is asked about it when the dashboard is left: it only runs.
+    // There is no question about it when the dashboard is left: it only runs.
     assert_eq!(app.state.jobs.active(), 0);
     app.send(Msg::Launched { ticket: *ticket, recording: Box::new(recording(1, 0, Phase::Starting)) });
     assert_eq!(app.take_effects(), [Effect::Refresh]);
@@ -90,7 +90,7 @@ fn a_port_is_served_where_programs_find_it() {
     let files = vec!["DOTNET_DiagnosticPorts=/run/port".into()];
     app.send(Msg::JobDone { ticket: *ticket, result: Ok(JobResult { files, ..JobResult::default() }) });
     assert!(app.said_last().contains("port done: DOTNET_DiagnosticPorts=/run/port"), "{:?}", app.said());
-    // The same key takes it down, and says what that means; who waits runs first, unless somebody says otherwise.
+    // The same key takes it down, and says what that means; processes that wait are resumed first, unless that is turned off.
     let on_port = |pid, name, run_state| Process { on_port: true, run_state, ..process(pid, name) };
     let web = on_port(42, "Web", RunState::Running);
     app.send(Msg::Processes(vec![web, on_port(43, "Job", RunState::Suspended), process(44, "Other")]));

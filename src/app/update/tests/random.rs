@@ -2,14 +2,14 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent,
 use proptest::prelude::*;
 use std::time::Duration;
 
-use crate::app::test_app::{TestApp, fleet, published, recording, variables};
+use crate::app::test_app::{TestApp, fleet, published, recording, variables, walked_heap};
 use crate::app::{Clipboard, Effect, JobResult, Msg, Ticket};
-use crate::model::{KernelTrace, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText, StoppedBy};
+use crate::model::{FileContents, KernelTrace, Outcome, Phase, ProcessKey, Recording, RecordingId, SafeText, StoppedBy, TraceFile};
 use crate::ui::tests::analysis::{empty, scripted};
 
 fn any_key() -> impl Strategy<Value = Msg> {
     let code = prop_oneof![
-        8 => prop::sample::select(vec!['t', 'T', 'O', 'a', 'S', 'x', 'd', 'p', 'e', 'E', 'y', 'n', 'v', '/', '?', ':', '!', ' ', 'z', '<', '>', 'r', 's', 'U', 'H', 'g', 'G', 'j', 'k', 'h', 'l', '0', '1', '3', '4', '5', '6', '7', '8', '9', 'f', 'w', 'W', 'w', 'm', 'o', 'ü', '日'])
+        8 => prop::sample::select(vec!['t', 'T', 'O', 'a', 'S', 'x', 'd', 'p', 'e', 'E', 'y', 'n', 'v', '/', '?', ':', '!', ' ', 'z', '<', '>', 'r', 's', 'U', 'H', 'g', 'G', 'j', 'k', 'h', 'l', '0', '1', '3', '4', '5', '6', '7', '8', '9', 'f', 'w', 'W', 'w', 'm', 'M', 'L', '=', 'X', 'o', 'ü', '日'])
             .prop_map(KeyCode::Char),
         4 => prop::sample::select(vec![
             KeyCode::Enter, KeyCode::Esc, KeyCode::Tab, KeyCode::BackTab, KeyCode::Up, KeyCode::Down, KeyCode::Left, KeyCode::Right,
@@ -65,6 +65,13 @@ fn any_msg() -> impl Strategy<Value = Msg> {
         2 => (ticket(), 0_u32..200).prop_map(|(ticket, figure)| Msg::Watched { ticket, counters: published(9.0, 1.0, figure.into(), figure.into(), figure.into()) }),
         1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::WatchEnded { ticket, trouble: (!good).then(|| "no".into()) }),
         1 => Just(Msg::Copied { label: "pid".into(), to: Clipboard::Desktop }),
+        1 => (ticket(), any::<bool>()).prop_map(|(ticket, good)| Msg::HeapWalked { ticket, result: if good { Ok(walked_heap(1)) } else { Err("no".into()) } }),
+        1 => ticket().prop_map(|ticket| Msg::FilesFound { ticket, files: vec![TraceFile { path: "/x/a".into(), bytes: 1, process_id: 7, start_unix_ms: 1 }] }),
+        1 => (ticket(), any::<bool>()).prop_map(|(ticket, full)| {
+            let analysis = if full { scripted() } else { empty() };
+            let contents = FileContents { analysis, bytes: 1, end: 50_000_000_000, duration: Duration::ZERO, complete: full, trouble: None };
+            Msg::FileRead { ticket, result: Ok(contents) }
+        }),
         1 => any::<String>().prop_map(|text| Msg::Failed(text.into())),
         1 => any::<String>().prop_map(|text| Msg::TaskPanicked(text.into())),
     ]
@@ -88,6 +95,7 @@ proptest! {
                     Effect::StartTrace { .. }
                         | Effect::Watch { .. }
                         | Effect::Dump { .. }
+                        | Effect::WalkHeap { .. }
                         | Effect::PerfMap { .. }
                         | Effect::Control { .. }
                         | Effect::Launch { .. }
@@ -98,7 +106,7 @@ proptest! {
                         | Effect::Resume { .. }
                 );
                 prop_assert!(!(readonly && changes), "{effect:?}");
-                if let Effect::Dump { key, .. } | Effect::PerfMap { key, .. } | Effect::Control { key, .. } | Effect::StartTrace { key, .. } | Effect::Watch { key, .. } = &effect {
+                if let Effect::Dump { key, .. } | Effect::WalkHeap { key, .. } | Effect::PerfMap { key, .. } | Effect::Control { key, .. } | Effect::StartTrace { key, .. } | Effect::Watch { key, .. } = &effect {
                     let row = app.state.list.find(*key);
                     prop_assert!(row.is_some_and(|row| row.process.contact.is_attachable()), "{effect:?}");
                 }

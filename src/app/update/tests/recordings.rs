@@ -107,7 +107,7 @@ fn several_processes_are_recorded_at_once() {
 }
 
 #[test]
-fn an_end_is_told_as_it_was() {
+fn an_end_is_reported_as_it_was() {
     for (phase, said) in [
         (done(StoppedBy::Interrupt, true, true, None), "OrderService (4242): recorded 1.8 MB, 63.8k events, in /x/y.nettrace."),
         (done(StoppedBy::Interrupt, false, true, None), "recorded, without its last part. Kept:"),

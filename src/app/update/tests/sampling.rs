@@ -155,3 +155,55 @@ fn a_thread_of_one_recording_is_nobody_in_another() {
     app.send(Msg::Recording(Box::new(Recording { analysis: Some(scripted()), ..recording(2, 5, Phase::Recording) })));
     assert_eq!(app.state.shown_thread(), None);
 }
+
+/// The rows of the call tree that are shown, and the selected one.
+fn tree(app: &TestApp) -> (Vec<String>, String) {
+    let view = app.state.view_of(Tab::Methods).unwrap();
+    let column = view.list.columns().len() - 1;
+    let rows: Vec<_> = (0..view.list.len()).map(|row| view.list.cell(row, column).into_text()).collect();
+    let selected = rows[view.cursor.at].clone();
+    (rows, selected)
+}
+
+#[test]
+fn a_call_tree_is_expanded_and_collapsed_and_has_callers() {
+    let mut app = sampled("7wf");
+    assert_eq!(app.state.context(), Context::CallTree);
+    let (all, first) = tree(&app);
+    assert_eq!((all[0].as_str(), first.as_str()), ("Thread.StartCallback", "Thread.StartCallback"));
+    assert!(all.iter().any(|name| name == "PriceEngine.PriceBasket"), "the heaviest path is expanded: {all:?}");
+    // Left collapses, right expands and then leads to what is called, and left back to the caller.
+    app.press("←");
+    let (collapsed, _) = tree(&app);
+    assert!(collapsed.len() < all.len());
+    app.press("→");
+    assert_eq!(tree(&app).0, all);
+    app.press("→");
+    assert_eq!(tree(&app).1, all[1]);
+    app.press("←←");
+    assert_eq!(tree(&app).1, all[0]);
+    app.press("→→↑");
+    assert_eq!(tree(&app), (all.clone(), all[0].clone()));
+    app.press("⏎");
+    assert_eq!(tree(&app).0, collapsed);
+    app.press("⏎");
+    assert_eq!(tree(&app).0, all);
+    // The tab is still left by its keys.
+    app.press("⇥");
+    assert_ne!(app.state.tab, Tab::Methods);
+    app.press("⇤");
+    let at = all.iter().position(|name| name == "PriceEngine.PriceBasket").unwrap();
+    app.press("g");
+    app.press(&"↓".repeat(at));
+    app.press("c");
+    assert_eq!(app.state.views.sampling.shape, Shape::Callers);
+    let (rows, _) = tree(&app);
+    assert_eq!(rows[0], "PriceEngine.PriceBasket");
+    assert!(rows.iter().any(|name| name == "Thread.StartCallback"), "{rows:?}");
+    app.press("⌫");
+    assert_eq!((app.state.views.sampling.shape, tree(&app).0), (Shape::Tree, all));
+    app.press("ffc");
+    assert_eq!(app.state.views.sampling.shape, Shape::Callers, "from the list, too");
+    app.press("c");
+    assert_eq!(app.state.views.sampling.shape, Shape::List);
+}

@@ -40,7 +40,7 @@ fn the_clock_and_ages_are_kept_up() {
     assert!(!app.state.take_dirty());
     app.wait(1);
     assert!(app.state.take_dirty());
-    // A process in its first minute counts seconds when the list is made anew, and the screen wakes for nothing in between.
+    // A process in its first minute counts seconds when the list is rebuilt, and the screen wakes for nothing in between.
     let mut young = process(9, "young");
     young.started_unix_ms = app.now.unix_ms;
     app.send(Msg::Processes(vec![young.clone()]));

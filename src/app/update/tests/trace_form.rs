@@ -201,7 +201,7 @@ fn what_is_missing_for_tracepoints_is_said_before_anything_is_sent() {
     // Of another process, asked before.
     app.send(Msg::TracepointsMissing { key: crate::model::ProcessKey { pid: 7, ..key }, missing: vec!["all".into()] });
     app.send(Msg::TracepointsMissing { key, missing });
-    assert_eq!(form(&app).effects(), [""; 0], "who does not ask for them need not know");
+    assert_eq!(form(&app).effects(), [""; 0], "it does not matter without them");
     app.press("⇤⇤");
     let said = ["Tracepoints: tracefs is not mounted.", "Tracepoints: this user may not register events\u{fffd}."];
     assert_eq!(form(&app).effects(), said);
@@ -221,7 +221,7 @@ fn stalling_the_target_needs_a_second_yes() {
     let mut app = alone("11.0.0");
     open(&mut app);
     app.press("⇥⇥⇥⇥⇥⇥→");
-    assert!(form(&app).effects()[0].contains("stands still"));
+    assert!(form(&app).effects()[0].contains("is paused"));
     app.press("⏎");
     assert_eq!(app.take_effects(), []);
     assert!(form(&app).armed && form(&app).effects()[0].contains("Press again"));

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use crate::analysis::{CollectionMarks, CountersSnapshot, GcMark, RequestDurations};
 use crate::app::action::Status;
 use crate::app::test_app::{TestApp, fleet, options, published};
 use crate::app::{AutoWatch, Column, Effect, HealthIssue, Msg, Options, Tab, Ticket, health_issues};
@@ -29,7 +30,7 @@ fn one_key_watches_and_stops_and_brings_the_columns() {
     let [(of, ticket)] = watched(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!(of, key);
     assert_eq!(columns(&app).len(), 5);
-    // Until it tells something, nothing is known.
+    // Until its first values, nothing is known.
     let watch = |app: &TestApp| app.state.list.find(key).unwrap().watch;
     assert_eq!(watch(&app).unwrap().stats.heap, None);
     app.send(Msg::Watched { ticket, counters: published(61.0, 4e6, 2.0, 3.0, 0.0) });
@@ -167,16 +168,6 @@ fn threads_are_listed_in_their_tab_alone() {
     app.press("␣");
     app.send(Msg::Processes(fleet()));
     assert_eq!(asked(&mut app), [], "the display is frozen");
-}
-
-#[test]
-fn a_watch_that_failed_is_not_tried_again() {
-    let mut app = watching(AutoWatch::Selected, false);
-    app.wait(1000);
-    let (_, ticket) = watched(&app.take_effects())[0];
-    app.send(Msg::WatchEnded { ticket, trouble: Some("no answer".into()) });
-    app.wait(60_000);
-    assert_eq!(app.take_effects(), []);
 }
 
 #[test]
@@ -349,4 +340,89 @@ fn figures_stand_still_while_the_display_is_frozen() {
     assert_eq!(heap(&app), Some(61e6));
     app.press("␣");
     assert_eq!(heap(&app), Some(99e6));
+}
+
+#[test]
+fn induced_collections_and_compilation_are_found_where_they_go_on() {
+    let issues = |change: fn(&mut CountersSnapshot)| -> Vec<_> {
+        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        change(&mut counters);
+        health_issues(&counters).into_iter().map(|issue| (issue, issue.finding(&counters).text)).collect()
+    };
+    let marks = |count: i64, is_induced| {
+        let mark = |number: i64| GcMark { at: 42_000_000_000 - number * 500_000_000, pause_ns: 1_000_000, generation: 2, is_induced };
+        CollectionMarks::Recorded((0..count).rev().map(mark).collect())
+    };
+    fn compiles(counters: &mut CountersSnapshot, seconds: usize) {
+        let mut counter = counters.counters[0].clone();
+        counter.name = "time-in-jit".to_owned();
+        let len = counter.history.len();
+        counter.history.iter_mut().enumerate().for_each(|(at, (_, value))| *value = if at + seconds < len { 0.0 } else { 300.0 });
+        counters.counters.push(counter);
+    }
+    assert_eq!(issues(|_| {}), []);
+    for (count, is_induced, found) in [(30, true, &["2/s induced GCs"][..]), (10, true, &[]), (30, false, &["2/s gen 2 collections"])] {
+        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        counters.collections = marks(count, is_induced);
+        // Those that are induced are not found a second time.
+        counters.stats.collections[2] = Some(if count == 10 { 1.0 } else { 2.0 });
+        let issues: Vec<_> = health_issues(&counters).into_iter().map(|issue| issue.finding(&counters).text).collect();
+        assert_eq!(issues, found);
+    }
+    assert_eq!(issues(|counters| compiles(counters, 4)), []);
+    assert_eq!(issues(|counters| compiles(counters, 5)), [(HealthIssue::JitTime, "30 % of a core compiles methods".to_owned())]);
+}
+
+#[test]
+fn requests_that_fail_or_take_long_are_found() {
+    // Failed requests and all of them, each second, and quantile 0.95 of their durations.
+    let issues = |failed: f64, all: f64, p95: [f64; 4]| -> Vec<String> {
+        let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
+        for (name, each) in [("failed-requests", failed), ("total-requests", all)] {
+            let mut counter = counters.counters[0].clone();
+            (counter.group, counter.name) = ("Microsoft.AspNetCore.Hosting".to_owned(), name.to_owned());
+            // What was before the watch counts for nothing.
+            counter.history = (0..12).map(|second| (second * 1_000_000_000, 1000.0 + second as f64 * each)).collect();
+            counters.counters.push(counter);
+        }
+        let interval = |p95| RequestDurations { at: 0, quantiles: Some([0.001, p95, 9.0]), count: 10, combinations: 1 };
+        counters.requests = p95.map(interval).to_vec();
+        health_issues(&counters).into_iter().map(|issue| issue.finding(&counters).text).collect()
+    };
+    let fast = [0.5; 4];
+    assert_eq!(issues(0.0, 20.0, fast), [""; 0]);
+    assert_eq!(issues(1.0, 21.0, fast), [""; 0]);
+    assert_eq!(issues(0.4, 0.5, fast), [""; 0], "four of five are too few");
+    assert_eq!(issues(5.0, 20.0, fast), ["25 % of the requests fail"]);
+    assert_eq!(issues(0.0, 20.0, [0.1, 1.5, 2.0, 1.2]), ["p95 of requests 1.2 s"]);
+    assert_eq!(issues(0.0, 20.0, [5.0, 5.0, 0.9, 5.0]), [""; 0]);
+    // The usual recording has no requests: the profile that has them is named.
+    let finding = HealthIssue::FailedRequests.finding(&published(61.0, 4e6, 1.0, 0.0, 0.0));
+    assert_eq!(TestApp::populated(120, 40).state.advice(&finding), "T, http: routes");
+}
+
+#[test]
+fn an_automatic_watch_that_failed_begins_again_after_a_while_and_says_so_once() {
+    let mut app = TestApp::populated(120, 40);
+    app.state.options.watch = AutoWatch::Selected;
+    let fail = |app: &mut TestApp, seconds: u64| {
+        app.take_effects();
+        app.wait(1000 * (seconds - 1));
+        assert_eq!(watched(&app.take_effects()), [], "not before {seconds} s");
+        app.wait(2000);
+        let (_, ticket) = watched(&app.take_effects())[0];
+        app.send(Msg::WatchEnded { ticket, trouble: Some("no answer".into()) });
+    };
+    app.wait(2000);
+    let (_, ticket) = watched(&app.take_effects())[0];
+    app.send(Msg::WatchEnded { ticket, trouble: Some("no answer".into()) });
+    let said = app.said().len();
+    assert_eq!(app.said_last(), "OrderService (4242) is not watched: no answer");
+    for seconds in [10, 20, 40] {
+        fail(&mut app, seconds);
+    }
+    assert_eq!(app.said().len(), said);
+    // A key does not wait for it.
+    app.press("w");
+    assert_eq!(watched(&app.take_effects()).len(), 1);
 }

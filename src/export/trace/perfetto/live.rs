@@ -22,7 +22,7 @@ const NAMES_TOGETHER: usize = 200;
 const OF_NAMES: u64 = 1 << 40;
 
 impl<W: Write> Perfetto<W> {
-    /// Begins to write for a service. `started` tells the process from others of its number.
+    /// Begins to write for a service. `started` distinguishes the process from others of its number.
     pub(in crate::export::trace) fn live(out: W, subject: Subject, started: i64, label: &str) -> Self {
         let path = format!("code of process {}", subject.header.process_id);
         let mut packets = Packets::live(&subject.header, path);

@@ -23,6 +23,8 @@ const NATIVE_CODE: &str = "(native code)";
 pub(super) struct State {
     /// By kind.
     names: [HashMap<Box<str>, u64>; 3],
+    /// Names of this program's own, by kind: they are found by where they are, without a look at their text.
+    labels: [Vec<(&'static str, u64)>; 3],
     /// Bytes of all names.
     text_bytes: usize,
     mappings: HashMap<Box<str>, u64>,
@@ -93,6 +95,16 @@ impl State {
         next
     }
 
+    /// The number of a name of this program's own.
+    pub(super) fn label(&mut self, kind: Kind, name: &'static str) -> u64 {
+        if let Some((_, known)) = self.labels[kind as usize].iter().find(|(known, _)| std::ptr::eq(*known, name)) {
+            return *known;
+        }
+        let number = self.name(kind, name);
+        self.labels[kind as usize].push((name, number));
+        number
+    }
+
     /// Whether there are so many names that the state has to begin again.
     pub(super) fn is_full(&self) -> bool {
         self.text_bytes >= TEXT || self.names.iter().any(|names| names.len() >= NAMES)
@@ -135,7 +147,7 @@ impl State {
                 entry.uint(interned::IID, iid);
                 entry.uint(interned::FUNCTION_NAME_ID, iid);
                 entry.uint(interned::MAPPING_ID, mapping);
-                // Frames of one mapping are told apart by it.
+                // Frames of one mapping are distinguished by it.
                 entry.uint(interned::REL_PC, address.unwrap_or(iid));
             });
         }

@@ -20,7 +20,7 @@ const TRACKS: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct Tracks {
     pub(super) subject: Subject,
-    /// Tells processes of one number apart.
+    /// Distinguishes processes of one number.
     incarnation: i64,
     /// Shown beside the name of the process, which the kernel may know better.
     label: String,
@@ -47,13 +47,13 @@ impl Tracks {
         self.described.clear();
     }
 
-    /// An id for what nothing else in the trace is.
+    /// An id for what nothing else in the trace is. It has 56 bits: more take two more bytes in each packet.
     fn uuid(&self, what: impl Hash) -> u64 {
         let header = &self.subject.header;
-        FixedState::with_seed(0).hash_one((header.process_id, self.incarnation, what)) | 1
+        FixedState::with_seed(0).hash_one((header.process_id, self.incarnation, what)) >> 8 | 1
     }
 
-    /// Says of a track that it is described, and whether it was not.
+    /// Marks a track as described, and returns whether it was not.
     fn is_new(&mut self, uuid: u64) -> bool {
         if self.described.len() >= TRACKS {
             self.described.clear();

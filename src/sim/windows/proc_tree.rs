@@ -6,26 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Clock ticks a second, as on Linux.
-pub(super) const TICKS: u64 = 100;
-
-/// Facts of one simulated process.
-#[derive(Debug, Clone)]
-pub(super) struct Facts {
-    pub(super) pid: u32,
-    /// The pid inside its own namespace.
-    pub(super) ns_pid: u32,
-    pub(super) uid: u32,
-    /// Clock ticks since boot.
-    pub(super) started: u64,
-    pub(super) command: Vec<String>,
-    #[expect(dead_code, reason = "on Linux it is in the path of a library")]
-    pub(super) version: String,
-    pub(super) threads: u32,
-    pub(super) container: Option<String>,
-    /// Whether managed code runs.
-    pub(super) running: bool,
-}
+use super::facts::{Facts, TICKS};
 
 /// The folder.
 #[derive(Debug)]

@@ -1,0 +1,105 @@
+//! How long the requests of a web program take: the histogram `http.server.request.duration` of ASP.NET Core 8 and later, all routes together.
+
+use std::collections::VecDeque;
+
+use super::series::Reading;
+
+/// The meter and its histogram; the unit is seconds.
+const HISTOGRAM: (&str, &str) = ("Microsoft.AspNetCore.Hosting", "http.server.request.duration");
+/// The quantiles that the library publishes.
+const SHARES: [f64; 3] = [0.5, 0.95, 0.99];
+/// Share of requests by which a quantile of several combinations may be off, so that few of another combination do not raise it to the next step.
+const TOLERANCE: f64 = 0.005;
+/// Intervals that are kept.
+const HISTORY: usize = 300;
+
+/// How long the requests of one interval took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RequestDurations {
+    /// When the interval ended, nanoseconds since the start of the session.
+    pub at: i64,
+    /// Quantiles 0.5, 0.95 and 0.99 in seconds; `None` where no request ended.
+    pub quantiles: Option<[f64; 3]>,
+    /// Requests that ended.
+    pub count: u64,
+    /// Combinations of route, method and status code that these requests had. From two on the quantiles are estimates: each combination publishes its
+    /// own three, and a value between two of them counts as the higher one.
+    pub combinations: usize,
+}
+
+/// Adds up the combinations of each interval.
+#[derive(Debug, Default)]
+pub(super) struct Durations {
+    current: Vec<(u64, [f64; 3])>,
+    history: VecDeque<RequestDurations>,
+    is_published: bool,
+}
+
+impl Durations {
+    /// Takes a combination, where it is one of this histogram.
+    pub(super) fn add(&mut self, meter: &str, instrument: &str, reading: &Reading) {
+        if (meter, instrument) != HISTOGRAM {
+            return;
+        }
+        self.is_published = true;
+        let quantile = |share: f64| Some(reading.quantiles.iter().find(|(other, _)| *other == share)?.1);
+        if let (Some(count @ 1..), [Some(p50), Some(p95), Some(p99)]) = (reading.count, SHARES.map(quantile)) {
+            self.current.push((count, [p50, p95, p99]));
+        }
+    }
+
+    /// The interval is over.
+    pub(super) fn end(&mut self, at: i64) {
+        if !self.is_published {
+            return;
+        }
+        if self.history.len() >= HISTORY {
+            self.history.pop_front();
+        }
+        let count = self.current.iter().fold(0_u64, |sum, (count, _)| sum.saturating_add(*count));
+        let (quantiles, combinations) = (merge(&self.current), self.current.len());
+        self.history.push_back(RequestDurations { at, quantiles, count, combinations });
+        self.current.clear();
+    }
+
+    pub(super) fn history(&self) -> Vec<RequestDurations> {
+        self.history.iter().copied().collect()
+    }
+}
+
+/// The quantiles of all combinations together.
+fn merge(combinations: &[(u64, [f64; 3])]) -> Option<[f64; 3]> {
+    let weights = [SHARES[0], SHARES[1] - SHARES[0], 1.0 - SHARES[1]];
+    let steps = |(count, values): &(u64, [f64; 3])| {
+        let count = *count as f64;
+        [0, 1, 2].map(|step| (values[step], weights[step] * count))
+    };
+    let mut steps: Vec<(f64, f64)> = combinations.iter().flat_map(steps).collect();
+    steps.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let total: f64 = steps.iter().map(|(_, weight)| weight).sum();
+    let quantile = |share: f64| {
+        let mut sum = 0.0;
+        let reached = steps.iter().find(|(_, weight)| {
+            sum += weight;
+            sum >= (share - TOLERANCE) * total
+        });
+        reached.map(|(value, _)| *value)
+    };
+    let [p50, p95, p99] = SHARES.map(quantile);
+    Some([p50?, p95?, p99?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn combinations_count_by_their_requests() {
+        assert_eq!(merge(&[]), None);
+        assert_eq!(merge(&[(7, [1.0, 2.0, 3.0])]), Some([1.0, 2.0, 3.0]));
+        assert_eq!(merge(&[(7, [1.0, 2.0, 3.0]), (70, [1.0, 2.0, 3.0])]), Some([1.0, 2.0, 3.0]));
+        // One slow request in a thousand changes nothing, a tenth of them does.
+        assert_eq!(merge(&[(1, [9.0; 3]), (999, [1.0, 2.0, 3.0])]), Some([1.0, 2.0, 3.0]));
+        assert_eq!(merge(&[(100, [9.0; 3]), (900, [1.0, 2.0, 3.0])]), Some([2.0, 9.0, 9.0]));
+    }
+}

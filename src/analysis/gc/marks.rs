@@ -1,0 +1,91 @@
+//! Collections as marks on a time axis: when, how long the pause was, and which generation.
+
+use std::collections::VecDeque;
+
+use foldhash::HashMap;
+
+use crate::clr::EventKind;
+use crate::clr::payload::{GcEnd, GcStart, GcType, SuspendBegin};
+use crate::nettrace::ThreadId;
+
+use super::super::known::Known;
+
+/// Marks that are kept.
+const MARKS: usize = 4096;
+/// Threads that suspend others at the same time: there are two or three.
+const SUSPENDERS: usize = 64;
+/// The generation that a background collection collects.
+const BACKGROUND_GENERATION: u32 = 2;
+
+/// A pause for a collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GcMark {
+    /// When it began, nanoseconds since the start of the session.
+    pub at: i64,
+    /// How long all managed threads were paused.
+    pub pause_ns: u64,
+    /// The oldest generation that was collected.
+    pub generation: u32,
+    /// Whether the program called `GC.Collect`.
+    pub is_induced: bool,
+}
+
+/// Marks the pauses of a session that has nothing of the collector but its informational events.
+#[derive(Debug, Default)]
+pub(in crate::analysis) struct GcMarks {
+    suspending: HashMap<ThreadId, i64>,
+    /// What began since the latest suspension.
+    started: Option<(u32, bool)>,
+    /// The background collection that goes on: it has more pauses than the one that it begins in.
+    background: Option<u32>,
+    marks: VecDeque<GcMark>,
+}
+
+impl GcMarks {
+    /// Takes an event. `None` where the payload makes no sense.
+    pub(in crate::analysis) fn feed(&mut self, known: &Known<'_>) -> Option<()> {
+        let thread = known.event.capture_thread();
+        match known.kind {
+            EventKind::SuspendBegin => {
+                if self.suspending.len() >= SUSPENDERS {
+                    self.suspending.clear();
+                }
+                if known.payload::<SuspendBegin>()?.is_for_gc() {
+                    self.suspending.insert(thread, known.at);
+                    self.started = None;
+                }
+            }
+            EventKind::GcStart => {
+                let start: GcStart = known.payload()?;
+                self.started = Some((start.generation, start.reason.is_induced()));
+                if start.kind == GcType::BACKGROUND {
+                    self.background = Some(start.number);
+                }
+            }
+            EventKind::GcEnd => {
+                let end: GcEnd = known.payload()?;
+                self.background = self.background.filter(|number| *number != end.number);
+            }
+            EventKind::RestartEnd => self.restarted(known.at, thread),
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn restarted(&mut self, at: i64, thread: ThreadId) {
+        let Some(begin) = self.suspending.remove(&thread) else { return };
+        // A pause in which no collection begins belongs to the one in the background; else its begin was lost.
+        let background = self.background.map(|_| (BACKGROUND_GENERATION, false));
+        let Some((generation, is_induced)) = self.started.take().or(background) else { return };
+        if self.marks.len() >= MARKS {
+            self.marks.pop_front();
+        }
+        let pause_ns = u64::try_from(at.saturating_sub(begin)).unwrap_or(0);
+        self.marks.push_back(GcMark { at: begin, pause_ns, generation, is_induced });
+    }
+
+    /// The latest, oldest first.
+    pub(in crate::analysis) fn marks(&self) -> Vec<GcMark> {
+        self.marks.iter().copied().collect()
+    }
+}

@@ -1,0 +1,131 @@
+//! What changed on a heap between two walks, by type.
+
+use foldhash::HashMap;
+
+use super::heap::{HeapSnapshot, HeapType};
+
+/// A type of which two walks found different objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeapChange<'a> {
+    /// Its name; empty where it is not known. Not sanitised.
+    pub name: &'a str,
+    /// Its module. Not sanitised.
+    pub module: &'a str,
+    /// What the first walk found.
+    pub before: HeapAmount,
+    /// What the second walk found.
+    pub after: HeapAmount,
+}
+
+/// Objects of a type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeapAmount {
+    /// So many.
+    Known {
+        /// How many.
+        objects: u64,
+        /// Bytes that they take.
+        bytes: u64,
+    },
+    /// The type is not among those that are listed: its objects take no more than so many bytes.
+    AtMost(u64),
+}
+
+impl HeapAmount {
+    /// Bytes that they take, or at most take.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Self::Known { bytes, .. } | Self::AtMost(bytes) => bytes,
+        }
+    }
+
+    fn of(named: &HeapType) -> Self {
+        Self::Known { objects: named.objects, bytes: named.bytes }
+    }
+
+    /// Of a type that a walk does not list.
+    fn unlisted(heap: &HeapSnapshot) -> Self {
+        match heap.types.last().filter(|_| heap.others.0 > 0) {
+            Some(smallest) => Self::AtMost(smallest.bytes),
+            None => Self::Known { objects: 0, bytes: 0 },
+        }
+    }
+}
+
+impl HeapChange<'_> {
+    /// How many bytes more there are; where an amount is not known, as many as there are at least more, or less.
+    pub fn bytes(&self) -> i64 {
+        self.after.bytes() as i64 - self.before.bytes() as i64
+    }
+
+    /// How many objects more there are; `None` where that is not known.
+    pub fn objects(&self) -> Option<i64> {
+        match (self.before, self.after) {
+            (HeapAmount::Known { objects: before, .. }, HeapAmount::Known { objects: after, .. }) => Some(after as i64 - before as i64),
+            _ => None,
+        }
+    }
+}
+
+impl HeapSnapshot {
+    /// What changed since another walk over the same heap, what grew most first.
+    pub fn changes_since<'a>(&'a self, before: &'a Self) -> Vec<HeapChange<'a>> {
+        let key = |named: &'a HeapType| (named.name.as_str(), named.module.as_str());
+        let mut earlier: HashMap<_, _> = before.types.iter().map(|named| (key(named), named)).collect();
+        let change = |named: &'a HeapType, before, after| HeapChange { name: &named.name, module: &named.module, before, after };
+        let mut changes: Vec<_> = self
+            .types
+            .iter()
+            .map(|named| {
+                let before = earlier.remove(&key(named)).map_or_else(|| HeapAmount::unlisted(before), HeapAmount::of);
+                change(named, before, HeapAmount::of(named))
+            })
+            .collect();
+        changes.extend(earlier.into_values().map(|named| change(named, HeapAmount::of(named), HeapAmount::unlisted(self))));
+        changes.retain(|change| change.before != change.after);
+        changes.sort_by_key(|change| (std::cmp::Reverse(change.bytes()), change.name, change.module));
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heap(types: &[(&str, u64, u64)], others: u64) -> HeapSnapshot {
+        let named = |(name, objects, bytes): &(&str, u64, u64)| HeapType {
+            name: (*name).to_owned(),
+            module: "App".to_owned(),
+            objects: *objects,
+            bytes: *bytes,
+        };
+        HeapSnapshot {
+            objects: 0,
+            bytes: 0,
+            references: 0,
+            types: types.iter().map(named).collect(),
+            others: (others, 0, 0),
+            is_finished: true,
+            problems: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_grew_most_is_first_and_what_stayed_is_left_out() {
+        let before = heap(&[("Same", 9, 900), ("Gone", 5, 500), ("Less", 4, 400), ("More", 1, 100)], 0);
+        let after = heap(&[("Same", 9, 900), ("More", 3, 300), ("New", 7, 250), ("Less", 1, 100)], 0);
+        let found: Vec<_> =
+            after.changes_since(&before).iter().map(|change| (change.name.to_owned(), change.bytes(), change.objects())).collect();
+        let expected = [("New", 250, Some(7)), ("More", 200, Some(2)), ("Less", -300, Some(-3)), ("Gone", -500, Some(-5))];
+        assert_eq!(found, expected.map(|(name, bytes, objects)| (name.to_owned(), bytes, objects)));
+    }
+
+    /// Of a type that is not listed, only the most that it can have is known.
+    #[test]
+    fn a_list_that_is_cut_does_not_claim_nothing() {
+        let before = heap(&[("Big", 9, 900), ("Small", 1, 24)], 40);
+        let after = heap(&[("Leak", 99, 9900), ("Big", 9, 900), ("Small", 1, 24)], 40);
+        let changes = after.changes_since(&before);
+        assert_eq!((changes.len(), changes[0].before, changes[0].bytes(), changes[0].objects()), (1, HeapAmount::AtMost(24), 9876, None));
+    }
+}

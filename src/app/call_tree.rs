@@ -1,0 +1,212 @@
+//! The rows of a call tree: which are expanded, and the lines that lead from a caller to what it calls.
+//!
+//! A method that alone is called by another stands right below it: only where there is a choice the rows are indented. What is expanded is remembered
+//! by its path of names: nodes have other numbers in every snapshot.
+
+use std::collections::BTreeMap;
+
+use super::pane::Tab;
+use super::sampling::Shape;
+use super::state::State;
+use crate::analysis::CallNode;
+
+/// The rows that a key has expanded (true) or collapsed.
+pub(super) type Expanded = BTreeMap<String, bool>;
+
+/// The lines in front of a row.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Branch {
+    /// For each branch above: whether its line goes on.
+    pub above: Vec<bool>,
+    /// Whether it is the last of several; `None` where it is the only one.
+    pub last: Option<bool>,
+    /// Whether it is expanded; `None` where there is nothing below.
+    pub expanded: Option<bool>,
+}
+
+/// A row that is shown.
+#[derive(Debug, Clone)]
+pub(super) struct TreeRow {
+    pub(super) node: CallNode,
+    pub(super) path: String,
+    pub(super) branch: Branch,
+}
+
+/// What is known of the row above, and of those above it.
+struct Level {
+    path: String,
+    branch: Branch,
+    children: usize,
+    seen: usize,
+    is_heaviest: bool,
+}
+
+/// The rows of a tree that no collapsed row hides. By itself the heaviest path is expanded, and what is called by nothing else.
+pub(super) fn rows(nodes: Vec<CallNode>, expanded: &Expanded) -> Vec<TreeRow> {
+    let mut children = vec![0; nodes.len()];
+    let mut open: Vec<usize> = Vec::new();
+    let mut roots = 0;
+    for (index, node) in nodes.iter().enumerate() {
+        open.truncate(node.depth);
+        match open.last() {
+            Some(parent) => children[*parent] += 1,
+            None => roots += 1,
+        }
+        open.push(index);
+    }
+    let top = Level {
+        path: String::new(),
+        branch: Branch { expanded: Some(true), ..Branch::default() },
+        children: roots,
+        seen: 0,
+        is_heaviest: true,
+    };
+    let mut levels = vec![top];
+    let mut rows = Vec::new();
+    for (node, children) in nodes.into_iter().zip(children) {
+        levels.truncate(node.depth + 1);
+        let is_top = node.depth == 0;
+        // A row below a collapsed one has no level of its own.
+        let is_shown = levels.len() == node.depth + 1;
+        let Some(parent) = levels.last_mut().filter(|_| is_shown) else { continue };
+        parent.seen += 1;
+        let is_only = parent.children == 1;
+        let path = format!("{}\n{}", parent.path, node.name);
+        let mut above = parent.branch.above.clone();
+        above.extend(parent.branch.last.filter(|_| !is_top).map(|last| !last));
+        let is_heaviest = parent.is_heaviest && parent.seen == 1;
+        let by_itself = is_heaviest || (is_only && !is_top);
+        let branch = Branch {
+            above,
+            last: (!is_only).then_some(parent.seen == parent.children),
+            expanded: (children > 0).then(|| expanded.get(&path).copied().unwrap_or(by_itself)),
+        };
+        rows.push(TreeRow { node, path: path.clone(), branch: branch.clone() });
+        if branch.expanded == Some(true) {
+            levels.push(Level { path, branch, children, seen: 0, is_heaviest });
+        }
+    }
+    rows
+}
+
+/// A method without its namespace: `Type.Method`.
+pub(super) fn short_name(name: &str) -> &str {
+    let end = name.find(['(', '<', '[', '!', ' ']).unwrap_or(name.len());
+    // Of a constructor the name begins with a dot.
+    let Some(method) = name[..end].rfind('.').map(|dot| name[..dot].trim_end_matches('.').len()) else { return name };
+    name[..method].rfind('.').map_or(name, |dot| &name[dot + 1..])
+}
+
+impl State {
+    /// The rows of the call tree, or of the callers of a method.
+    pub(super) fn tree_rows(&self) -> Vec<TreeRow> {
+        rows(self.call_tree(), &self.views.sampling.expanded)
+    }
+
+    /// Whether a call tree is shown.
+    pub(in crate::app) fn is_tree(&self) -> bool {
+        matches!(self.views.sampling.shape, Shape::Tree | Shape::Callers) && self.has_samples()
+    }
+
+    /// The selected row.
+    fn tree_row(&self) -> Option<(usize, TreeRow, Vec<TreeRow>)> {
+        let rows = self.tree_rows();
+        let at = self.views.selected(Tab::Methods, rows.len(), |row| rows[row].path.clone()).at;
+        Some((at, rows.get(at)?.clone(), rows))
+    }
+
+    fn expand(&mut self, row: TreeRow, expanded: bool) {
+        // The row stays selected where it is.
+        self.hold_view(Tab::Methods);
+        self.views.sampling.expanded.insert(row.path, expanded);
+    }
+
+    /// Expands the selected row, or collapses it.
+    pub(in crate::app) fn toggle_row(&mut self) {
+        if let Some((_, row, _)) = self.tree_row()
+            && let Some(expanded) = row.branch.expanded
+        {
+            self.expand(row, !expanded);
+        }
+    }
+
+    /// Expands the selected row; one that is expanded is left for what it calls.
+    pub(in crate::app) fn step_into_row(&mut self) {
+        match self.tree_row() {
+            Some((_, row, _)) if row.branch.expanded == Some(false) => self.expand(row, true),
+            Some((at, row, rows)) if row.branch.expanded == Some(true) => self.views.select(Tab::Methods, rows[at + 1].path.clone()),
+            _ => {}
+        }
+    }
+
+    /// Collapses the selected row; from one that is collapsed to its caller.
+    pub(in crate::app) fn step_out_of_row(&mut self) {
+        match self.tree_row() {
+            Some((_, row, _)) if row.branch.expanded == Some(true) => self.expand(row, false),
+            Some((at, row, rows)) => {
+                if let Some(caller) = rows[..at].iter().rev().find(|above| above.node.depth < row.node.depth) {
+                    self.views.select(Tab::Methods, caller.path.clone());
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{Origin, SampleCount};
+
+    fn tree(text: &str) -> Vec<CallNode> {
+        let node = |word: &str| {
+            let name = word.trim_start_matches('-');
+            let count = SampleCount::default();
+            CallNode { name: name.to_owned(), frame: 0, depth: word.len() - name.len(), origin: Origin::Managed, own: count, total: count }
+        };
+        text.split_whitespace().map(node).collect()
+    }
+
+    fn drawn(text: &str, changed: &[(&str, bool)]) -> Vec<String> {
+        let expanded = changed.iter().map(|(path, expanded)| (path.replace('/', "\n"), *expanded)).collect();
+        let line = |row: TreeRow| {
+            let above: String = row.branch.above.iter().map(|goes_on| if *goes_on { "| " } else { "  " }).collect();
+            let own = row.branch.last.map_or("", |last| if last { "`-" } else { "|-" });
+            let sign = row.branch.expanded.map_or("  ", |expanded| if expanded { "v " } else { "> " });
+            format!("{above}{own}{sign}{}", row.node.name)
+        };
+        rows(tree(text), &expanded).into_iter().map(line).collect()
+    }
+
+    #[test]
+    fn the_heaviest_path_is_expanded_and_only_a_choice_is_indented() {
+        let all = "a -b --c ---d ---e ----f -----g --h ---i x -y";
+        assert_eq!(drawn(all, &[]), ["|-v a", "| v b", "| |-v c", "| | |-  d", "| | `-> e", "| `-> h", "`-> x"]);
+        // What is called alone is expanded with its caller.
+        assert_eq!(
+            drawn(all, &[("/a/b/c/e", true), ("/a/b/h", true), ("/x", true)]),
+            ["|-v a", "| v b", "| |-v c", "| | |-  d", "| | `-v e", "| |   v f", "| |     g", "| `-v h", "|     i", "`-v x", "    y"]
+        );
+        assert_eq!(drawn(all, &[("/a", false)]), ["|-> a", "`-> x"]);
+        assert_eq!(drawn(all, &[("/a/b", false), ("/x", false)]), ["|-v a", "| > b", "`-> x"]);
+        assert_eq!(drawn("a -b --c", &[]), ["v a", "v b", "  c"]);
+        assert_eq!(drawn("", &[]), [""; 0]);
+    }
+
+    #[test]
+    fn names_lose_their_namespace() {
+        for (name, short) in [
+            ("Shop.Api.OrdersController.Create", "OrdersController.Create"),
+            ("Shop.Order..ctor", "Order..ctor"),
+            ("Program.Main", "Program.Main"),
+            ("Main", "Main"),
+            ("..ctor", "..ctor"),
+            ("libcoreclr.so!a.b.c", "libcoreclr.so!a.b.c"),
+            ("A.B.C.D(System.String)", "C.D(System.String)"),
+            ("0x9000", "0x9000"),
+            ("", ""),
+        ] {
+            assert_eq!(short_name(name), short);
+        }
+    }
+}

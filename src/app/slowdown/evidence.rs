@@ -1,0 +1,229 @@
+//! What a recording says of each possible cause.
+
+use std::time::Duration;
+
+use super::culprit::Culprit;
+use super::{Cause, Evidence, Slowdown, is_own};
+use crate::analysis::{Collection, Layer, OperationSnapshot, SampleFilter};
+use crate::app::source::Source;
+use crate::app::thresholds::{
+    BLOCKED_THREAD_THRESHOLD, EXCEPTION_THRESHOLD, FAILED_REQUEST_THRESHOLD, GC_TIME_THRESHOLD, GEN2_RATE_THRESHOLD,
+    SLOW_REQUEST_THRESHOLD, WAITER_THRESHOLD,
+};
+use crate::clr::payload::GcType;
+use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
+
+/// CPU time per time from which on a process counts as busy: cores.
+const BUSY: f64 = 0.7;
+/// Share of the time in which the pool is starved that is high.
+const STARVED_SHARE: f64 = 0.05;
+/// The pool is checked for starvation this often (.NET runtime, `GateActivitiesPeriodMs`), nanoseconds.
+const STARVED: f64 = 0.5e9;
+/// Growth of the heap from the first full collection to the last that counts, in how many of them, and the least in bytes.
+const GROWTH: (f64, usize, u64) = (1.3, 4, 10_000_000);
+/// The most that a cause weighs that is no defect by itself, whatever its share.
+const HARMLESS: f64 = 0.95;
+
+/// Share, severity and sentence of a cause that was measured.
+type Found = (Option<f64>, f64, String);
+
+impl Evidence<'_> {
+    pub(super) fn weigh(&self, cause: Cause) -> Slowdown {
+        let found = match cause {
+            Cause::Cpu => self.cpu(),
+            Cause::Gc => self.gc(),
+            Cause::Locks => self.locks(),
+            Cause::ThreadPool => self.thread_pool(),
+            Cause::Exceptions => self.exceptions(),
+            Cause::Http => self.http(),
+            Cause::Waiting => self.waiting(),
+        };
+        match found {
+            Ok((share, severity, text)) => Slowdown { cause, share, severity: Some(severity), text },
+            Err(why) => Slowdown { cause, share: None, severity: None, text: format!("Not measured: {why}.") },
+        }
+    }
+
+    /// Nanoseconds that were recorded.
+    fn duration(&self) -> f64 {
+        self.analysis.snapshot.recorded_ns.max(1) as f64
+    }
+
+    /// Why there can be no events of a source. Where none came and it is not known whether they were recorded, nothing is claimed.
+    fn measured(&self, source: Source, seen: bool) -> Result<(), String> {
+        match source.is_in(self.what, self.analysis.cpu.is_none()) {
+            _ if seen => Ok(()),
+            Some(true) => Ok(()),
+            Some(false) => Err(format!("this recording has no {} (profile slow has)", source.events())),
+            None => Err(format!("no {} in this recording: none occurred, or they were not recorded", source.events())),
+        }
+    }
+
+    fn cpu(&self) -> Result<Found, String> {
+        let cores = match (&self.analysis.cpu, self.threads) {
+            (Some(cpu), []) => cpu.profile.count(SampleFilter::BUSY).samples().running_ns as f64 / self.duration(),
+            (None, []) => return Err("CPU time is read from /proc while a process is recorded on this machine".to_owned()),
+            (_, threads) => {
+                let cpu: Duration = threads.iter().map(|thread| thread.cpu).sum();
+                cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
+            }
+        };
+        let counts = self.analysis.profile(false).count(SampleFilter::BUSY);
+        let own = Culprit::of(&counts, |samples| samples.running_ns);
+        let text = match own.method {
+            // A process that hardly runs has no hot method.
+            Some(method) if cores >= 0.1 => format!("{} of one core is used; most of it in {method}.", Percent(cores)),
+            _ => format!("{} of one core is used.", Percent(cores)),
+        };
+        // It may be meant to work: any defect weighs more.
+        Ok((Some(cores), (cores / BUSY).min(1.0), text))
+    }
+
+    fn gc(&self) -> Result<Found, String> {
+        let gc = &self.analysis.snapshot.gc;
+        self.measured(Source::Collections, gc.collections.iter().sum::<u64>() > 0)?;
+        let share = gc.pauses.total_ns as f64 / self.duration();
+        let full = gc.collections[2] as f64 * 1e9 / self.duration();
+        let longest = if gc.pauses.count > 0 { format!(", longest {}", Nanoseconds(gc.pauses.longest_ns)) } else { String::new() };
+        let mut text = format!("All threads are paused for {} of the time{longest}", Percent(share));
+        if full > GEN2_RATE_THRESHOLD {
+            text += &format!("; {} gen 2 collections", CountRate(full));
+            // A reason that most of them have.
+            let reasons = gc.recent.iter().filter(|collection| collection.generation == 2).map(|collection| collection.reason);
+            let (large, all) = reasons.fold((0, 0), |(large, all), reason| (large + usize::from(reason.is_large()), all + 1));
+            text += if large * 2 > all { ": large objects are allocated all the time" } else { "" };
+        }
+        let mut severity = (share / GC_TIME_THRESHOLD).max(full / GEN2_RATE_THRESHOLD);
+        if let Some((from, to)) = growth(&gc.recent) {
+            let induced = if gc.induced > 0 { " (some are induced)" } else { "" };
+            text = format!("The heap grew from {} to {}: full collections{induced} leave more each time. {text}", Bytes(from), Bytes(to));
+            severity = severity.max(to as f64 / from.max(1) as f64 / GROWTH.0).max(1.0);
+        }
+        Ok((Some(share), severity, text + "."))
+    }
+
+    fn locks(&self) -> Result<Found, String> {
+        let locks = &self.analysis.snapshot.contention;
+        self.measured(Source::Contention, locks.count > 0)?;
+        let waiters = locks.wait_ns as f64 / self.duration();
+        let share = self.thread_time().map(|time| (locks.wait_ns as f64 / time).min(1.0));
+        let text = match (share, locks.sites.first()) {
+            (_, None) => "No thread waited for a lock.".to_owned(),
+            (share, Some(site)) => {
+                let what = match share {
+                    Some(share) => format!("{} of the threads' time waits for locks", Percent(share)),
+                    None => "Threads wait for locks".to_owned(),
+                };
+                let place = if site.method.is_empty() { String::new() } else { format!("; most in {}", site.method) };
+                let at_a_time = if waiters >= 1.0 { format!(", {waiters:.1} threads at a time") } else { String::new() };
+                format!("{what}{at_a_time}{place}.")
+            }
+        };
+        Ok((share, waiters / WAITER_THRESHOLD, text))
+    }
+
+    fn thread_pool(&self) -> Result<Found, String> {
+        let pool = &self.analysis.snapshot.thread_pool;
+        let seen = pool.workers.is_some() || !pool.adjustments.is_empty() || pool.throughput.is_some();
+        self.measured(Source::ThreadPool, seen)?;
+        let starved = (pool.starvations as f64 * STARVED / self.duration()).min(1.0);
+        let blocked = f64::from(pool.blocked) / f64::from(BLOCKED_THREAD_THRESHOLD);
+        let severity = blocked.max(starved / STARVED_SHARE);
+        let counts = self.analysis.profile.count(SampleFilter { running: false, ..SampleFilter::ALL });
+        let place = || Culprit::of(&counts, |samples| samples.waiting_ns).method.map(|method| format!("; most wait in {method}"));
+        let text = match (pool.starvations, pool.blocked) {
+            (0, blocked) if blocked >= BLOCKED_THREAD_THRESHOLD => {
+                format!("{blocked} pool threads wait for tasks that need a pool thread themselves{}.", place().unwrap_or_default())
+            }
+            (0, _) => "No work waited for a thread.".to_owned(),
+            (times, _) => format!(
+                "Work waited for a thread in at least {} of the time: the pool was starved {times} times{}.",
+                Percent(starved),
+                place().unwrap_or_default()
+            ),
+        };
+        Ok((Some(starved).filter(|_| pool.starvations > 0 || pool.blocked == 0), severity, text))
+    }
+
+    fn exceptions(&self) -> Result<Found, String> {
+        let exceptions = &self.analysis.snapshot.exceptions;
+        self.measured(Source::Exceptions, exceptions.thrown > 0)?;
+        let rate = exceptions.thrown as f64 * 1e9 / self.duration();
+        let text = match exceptions.types.first() {
+            None => "None was thrown.".to_owned(),
+            Some(kind) => {
+                let share = kind.count as f64 / exceptions.thrown.max(1) as f64;
+                let thrower = kind.last.frames.iter().find(|frame| is_own(frame)).map(|frame| format!(", thrown in {frame}"));
+                format!("{} exceptions; {} are {}{}.", CountRate(rate), Percent(share), kind.name, thrower.unwrap_or_default())
+            }
+        };
+        // How long a throw takes is in no event.
+        Ok((None, rate / EXCEPTION_THRESHOLD, text))
+    }
+
+    fn http(&self) -> Result<Found, String> {
+        const SENT_SINCE: u32 = 5;
+        let operations = &self.analysis.snapshot.activities.operations;
+        let of = |layer: Layer| operations.iter().find(|operation| operation.layer == layer && operation.started > 0);
+        let (client, server) = (of(Layer::Client), of(Layer::Server));
+        self.measured(Source::Activities, client.is_some() || server.is_some())?;
+        let total = |operation: &OperationSnapshot| operation.mean_ns.unwrap_or(0.0) * operation.ended as f64;
+        let slow = |operation: &OperationSnapshot| {
+            let p95 = operation.quantiles_ns.map_or(0.0, |[_, p95, _]| p95 as f64 / 1e9);
+            p95 / SLOW_REQUEST_THRESHOLD.0
+        };
+        let failed = |operation: &OperationSnapshot| operation.failed as f64 / operation.started as f64 / FAILED_REQUEST_THRESHOLD.0;
+        // That a request which is served is slow is what is to be explained.
+        let served = server.map(|server| slow(server).min(HARMLESS).max(failed(server)));
+        let sent = client.map(|client| slow(client).max(failed(client)));
+        match (client, server) {
+            (Some(client), _) if sent >= served => {
+                let share = server.map(|server| total(client) / total(server).max(1.0)).filter(|share| *share <= 1.0);
+                let of = share.map(|share| format!(": {} of the time of served requests", Percent(share))).unwrap_or_default();
+                Ok((share, sent.unwrap_or(0.0), format!("{}{of}.", requests("sent", client))))
+            }
+            (_, Some(server)) => Ok((None, served.unwrap_or(0.0), format!("{}.", requests("served", server)))),
+            _ if self.runtime.is_some_and(|major| major < SENT_SINCE) => {
+                Err(format!("requests that are sent are reported from .NET {SENT_SINCE} on, and none was served"))
+            }
+            _ => Ok((None, 0.0, "No request was sent or served.".to_owned())),
+        }
+    }
+
+    fn waiting(&self) -> Result<Found, String> {
+        let time = self.thread_time().ok_or("no thread was sampled")?;
+        let counts = self.analysis.profile.count(SampleFilter { running: false, ..SampleFilter::ALL });
+        let locks = self.analysis.snapshot.contention.wait_ns;
+        let own = Culprit::of(&counts, |samples| samples.waiting_ns);
+        let share = own.total.saturating_sub(locks) as f64 / time;
+        let site = self.analysis.snapshot.contention.sites.first().map(|site| site.method.as_str());
+        let place = own.method.filter(|method| site != Some(method.as_str())).map(|method| format!("; most in {method}"));
+        let text = format!("{} of the threads' time waits for something else{}.", Percent(share), place.unwrap_or_default());
+        // Threads that wait are no defect: most have nothing to do.
+        Ok((Some(share), share * HARMLESS, text))
+    }
+
+    /// Nanoseconds of all managed threads together, as sampled.
+    fn thread_time(&self) -> Option<f64> {
+        let time = self.analysis.profile.count(SampleFilter::ALL).samples().all_ns();
+        (time > 0).then_some(time as f64)
+    }
+}
+
+/// `Requests sent: p95 1.2 s, 3 of 60 failed, most time with http://..`.
+fn requests(which: &str, operation: &OperationSnapshot) -> String {
+    let p95 = operation.quantiles_ns.map(|[_, p95, _]| format!("p95 {}, ", Nanoseconds(p95))).unwrap_or_default();
+    let most = operation.subjects.first().map(|subject| format!(", most time with {}", subject.text)).unwrap_or_default();
+    let unfinished = if operation.running > 0 { format!(", {} in progress", Count(operation.running)) } else { String::new() };
+    format!("Requests {which}: {p95}{} of {} failed{unfinished}{most}", Count(operation.failed), Count(operation.started))
+}
+
+/// Whether the heap was larger after most full collections than after the one before: its bytes after the first and the last.
+fn growth(newest_first: &[Collection]) -> Option<(u64, u64)> {
+    let full = newest_first.iter().rev().filter(|collection| collection.generation == 2 && collection.kind != GcType::FOREGROUND);
+    let sizes: Vec<u64> = full.filter_map(|collection| collection.heap_after).collect();
+    let ((&from, &to), (factor, least, bytes)) = (sizes.first().zip(sizes.last())?, GROWTH);
+    let rising = sizes.windows(2).filter(|pair| pair[0] < pair[1]).count();
+    let grows = sizes.len() >= least && rising * 4 >= (sizes.len() - 1) * 3 && to >= from.saturating_add(bytes);
+    (grows && to as f64 >= from as f64 * factor).then_some((from, to))
+}

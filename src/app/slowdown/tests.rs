@@ -1,0 +1,208 @@
+use super::*;
+use crate::analysis::{
+    Collection, ContentionSite, ExceptionType, Layer, Live, OperationSnapshot, Profile, RecentSnapshot, Snapshot, ThrownException,
+};
+use crate::clr::SLOW;
+use crate::clr::payload::{GcReason, GcType};
+
+fn analysis(change: impl Fn(&mut Snapshot)) -> RecordingAnalysis {
+    let mut snapshot = Live::default().snapshot(20_000_000_000);
+    change(&mut snapshot);
+    let (events, recent, profile) = (Vec::new(), RecentSnapshot::default(), Profile::default());
+    RecordingAnalysis { snapshot, events, recent, profile, cpu: None }
+}
+
+/// Of a process whose threads took so much CPU time in 20 s.
+fn weighed(change: impl Fn(&mut Snapshot), cpu_ms: u64, what: &[&str], runtime: u32) -> Vec<Slowdown> {
+    let what: Vec<_> = what.iter().map(|name| (*name).to_owned()).collect();
+    let thread = ThreadUse { thread: 1, name: "main".into(), cpu: Duration::from_millis(cpu_ms), state: 'R' };
+    let elapsed = Duration::from_secs(20);
+    slowdowns(&Evidence { analysis: &analysis(change), threads: &[thread], elapsed, what: &what, runtime: Some(runtime) })
+}
+
+fn full_collections(snapshot: &mut Snapshot, megabytes: &[u64]) {
+    let full = |(number, size): (usize, &u64)| Collection {
+        number: number as u32,
+        generation: 2,
+        reason: GcReason(1),
+        kind: GcType::BLOCKING,
+        start: number as i64,
+        end: number as i64,
+        pause_ns: None,
+        heap_before: None,
+        heap_after: Some(size * 1_000_000),
+        promoted: None,
+    };
+    snapshot.gc.recent = megabytes.iter().enumerate().map(full).rev().collect();
+    snapshot.gc.collections[2] = megabytes.len() as u64;
+}
+
+fn thrown(snapshot: &mut Snapshot, count: u64) {
+    let frames = ["System.ThrowHelper.Throw", "Shop.Orders.Check"].map(str::to_owned).to_vec();
+    let (type_name, message) = ("Shop.NotFound".to_owned(), String::new());
+    let thread = crate::analysis::ThreadId::default();
+    let last = ThrownException { at: 0, thread, hresult: 0, rethrown: false, type_name: type_name.clone(), message, frames };
+    snapshot.exceptions.thrown = count;
+    snapshot.exceptions.types = vec![ExceptionType { name: type_name, count: count / 4 * 3, rate: 0.0, last }];
+}
+
+fn waited(snapshot: &mut Snapshot, seconds: u64) {
+    let wait_ns = seconds * 1_000_000_000;
+    let method = "Shop.Orders.Price".to_owned();
+    snapshot.contention.sites = vec![ContentionSite { method, count: 9, unfinished: 0, wait_ns, longest_ns: 1 }];
+    (snapshot.contention.count, snapshot.contention.wait_ns) = (9, wait_ns);
+}
+
+/// A change of a snapshot, CPU time in milliseconds, and the worst cause of that with its share and sentence.
+type Case = (fn(&mut Snapshot), u64, Cause, Option<f64>, &'static str);
+
+#[test]
+fn the_worst_cause_is_first_and_names_the_culprit() {
+    let cases: [Case; 8] = [
+        (|_| {}, 19_000, Cause::Cpu, Some(0.95), "95 % of one core is used."),
+        // The CPU is what all others take; the cause is what they are.
+        (
+            |snapshot| (snapshot.gc.pauses.total_ns, snapshot.gc.collections) = (5_000_000_000, [90, 4, 0]),
+            20_000,
+            Cause::Gc,
+            Some(0.25),
+            "All threads are paused for 25 % of the time.",
+        ),
+        (
+            |snapshot| full_collections(snapshot, &[20, 50, 70, 60, 90]),
+            100,
+            Cause::Gc,
+            Some(0.0),
+            "The heap grew from 20.0 MB to 90.0 MB: full collections leave more each time. All threads are paused for 0 % of the time.",
+        ),
+        (
+            |snapshot| waited(snapshot, 90),
+            500,
+            Cause::Locks,
+            None,
+            "Threads wait for locks, 4.5 threads at a time; most in Shop.Orders.Price.",
+        ),
+        (
+            |snapshot| snapshot.thread_pool.starvations = 4,
+            500,
+            Cause::ThreadPool,
+            Some(0.1),
+            "Work waited for a thread in at least 10 % of the time: the pool was starved 4 times.",
+        ),
+        (
+            |snapshot| snapshot.thread_pool.blocked = 9,
+            500,
+            Cause::ThreadPool,
+            None,
+            "9 pool threads wait for tasks that need a pool thread themselves.",
+        ),
+        (
+            |snapshot| thrown(snapshot, 40_000),
+            20_000,
+            Cause::Exceptions,
+            None,
+            "2.0k/s exceptions; 75 % are Shop.NotFound, thrown in Shop.Orders.Check.",
+        ),
+        // The worse of two.
+        (
+            |snapshot| {
+                thrown(snapshot, 1_200);
+                waited(snapshot, 400);
+            },
+            500,
+            Cause::Locks,
+            None,
+            "Threads wait for locks, 20.0 threads at a time; most in Shop.Orders.Price.",
+        ),
+    ];
+    for (change, cpu, cause, share, text) in cases {
+        let all = weighed(change, cpu, &[SLOW], 9);
+        assert_eq!((all[0].cause, all[0].share, all[0].text.as_str(), all[0].is_problem()), (cause, share, text, true));
+        assert_eq!(all.len(), Cause::ALL.len());
+    }
+}
+
+#[test]
+fn a_process_that_is_well_has_no_problem() {
+    let small: [fn(&mut Snapshot); 5] = [
+        |_| {},
+        |snapshot| waited(snapshot, 30),
+        |snapshot| thrown(snapshot, 900),
+        |snapshot| snapshot.gc.pauses.total_ns = 1_900_000_000,
+        |snapshot| full_collections(snapshot, &[90, 60, 100, 70, 110]),
+    ];
+    for change in small {
+        let all = weighed(change, 10_000, &[SLOW], 9);
+        assert!(!all.iter().any(Slowdown::is_problem), "{all:#?}");
+    }
+}
+
+#[test]
+fn what_was_not_measured_is_not_claimed() {
+    let not_measured = |what: &[&str], runtime: u32| -> Vec<(Cause, String)> {
+        let all = weighed(|_| {}, 100, what, runtime);
+        let missing = all.iter().filter(|slowdown| slowdown.severity.is_none());
+        missing.map(|slowdown| (slowdown.cause, slowdown.text.clone())).collect()
+    };
+    let causes = |what: &[&str], runtime: u32| not_measured(what, runtime).into_iter().map(|(cause, _)| cause).collect::<Vec<_>>();
+    assert_eq!(causes(&[SLOW], 9), [Cause::Waiting]);
+    let (cause, text) = not_measured(&[SLOW], 3).remove(0);
+    assert_eq!(cause, Cause::Http);
+    assert_eq!(text, "Not measured: requests that are sent are reported from .NET 5 on, and none was served.");
+    assert_eq!(causes(&["gc-collect"], 9), [Cause::ThreadPool, Cause::Locks, Cause::Exceptions, Cause::Http, Cause::Waiting]);
+    let (_, text) = not_measured(&["gc-collect"], 9).remove(1);
+    assert_eq!(text, "Not measured: this recording has no lock contention (profile slow has).");
+    // What a file holds beyond its events is not known.
+    assert_eq!(causes(&[], 9).len(), 6);
+    let (_, text) = not_measured(&[], 9).remove(1);
+    assert_eq!(text, "Not measured: no lock contention in this recording: none occurred, or they were not recorded.");
+    let file = analysis(|_| {});
+    let all = slowdowns(&Evidence { analysis: &file, threads: &[], elapsed: Duration::ZERO, what: &[], runtime: None });
+    assert!(all.iter().all(|slowdown| slowdown.severity.is_none()), "{all:#?}");
+}
+
+#[test]
+fn the_code_of_the_program_is_named() {
+    let scripted = crate::ui::tests::analysis::scripted();
+    let thread = ThreadUse { thread: 11, name: "main".into(), cpu: Duration::from_secs(40), state: 'R' };
+    let all =
+        slowdowns(&Evidence { analysis: &scripted, threads: &[thread], elapsed: Duration::from_secs(42), what: &[], runtime: Some(9) });
+    let text = |cause| all.iter().find(|slowdown| slowdown.cause == cause).unwrap().text.clone();
+    assert_eq!(text(Cause::Cpu), "95 % of one core is used; most of it in Shop.Pricing.PriceEngine.PriceBasket.");
+    assert!(text(Cause::Locks).contains("Shop.Pricing.PriceEngine.PriceBasket"), "{}", text(Cause::Locks));
+    assert!(text(Cause::Exceptions).ends_with("thrown in Shop.Pricing.Discounts.Apply."), "{}", text(Cause::Exceptions));
+    assert!(text(Cause::Gc).contains("The heap grew from "), "{}", text(Cause::Gc));
+    assert!(text(Cause::Http).contains("p95 ") && text(Cause::Http).contains("https://stock.local/"), "{}", text(Cause::Http));
+}
+
+#[test]
+fn what_is_not_the_program_is_no_culprit() {
+    for (method, own) in [
+        ("Shop.Orders.Check", true),
+        ("Systems.Run", true),
+        ("System.String.Concat", false),
+        ("0x7f3a1008", false),
+        // A file whose methods have no names yet.
+        ("[System.Net.Sockets.dll]", false),
+        ("[libcoreclr.so]", false),
+    ] {
+        assert_eq!(is_own(method), own, "{method}");
+    }
+}
+
+/// That a request which is served is slow is what is to be explained; an error is a problem by itself.
+#[test]
+fn requests_that_are_answered_with_errors_are_a_problem() {
+    let scripted = crate::ui::tests::analysis::scripted();
+    let any = &scripted.snapshot.activities.operations[0];
+    let http = |failed: u64, p95_ns: u64| {
+        let change = |snapshot: &mut Snapshot| {
+            let quantiles_ns = Some([1, p95_ns, p95_ns]);
+            snapshot.activities.operations =
+                vec![OperationSnapshot { layer: Layer::Server, started: 100, failed, quantiles_ns, ..any.clone() }];
+        };
+        let all = weighed(change, 100, &[SLOW], 9);
+        all.iter().find(|slowdown| slowdown.cause == Cause::Http).unwrap().is_problem()
+    };
+    assert_eq!([http(0, 5_000_000_000), http(4, 1), http(20, 1)], [false, false, true]);
+}

@@ -1,0 +1,142 @@
+//! What changed between two recorded files, or between two ranges of one.
+
+use std::sync::Arc;
+
+use super::cell::Cell;
+use super::counters::plain;
+use super::list::{Fit, Placed, Table};
+use super::view::{Head, Line, Role, View};
+use crate::analysis::{ComparedFigure, Subject, Unit};
+use crate::app::comparison::{ComparedRange, Comparison};
+use crate::app::details::Answer;
+use crate::app::pane::Tab;
+use crate::app::state::State;
+use crate::app::text::width;
+use crate::model::{Amount, Change, Count, Percent, SafeText};
+
+/// Characters of a file's name that are always shown.
+const LEAST_NAME: usize = 8;
+
+type Row<'a> = (Subject, &'a ComparedFigure);
+
+pub(super) fn view(state: &State) -> View<'_> {
+    let comparison = state.comparison.as_ref();
+    let subject = comparison.and_then(|comparison| comparison.subject);
+    let rows = comparison.map(|comparison| comparison.figures().collect()).unwrap_or_default();
+    let Placed { list, cursor, selected } =
+        Table::new(rows, |(subject, figure): &Row<'_>| format!("{subject:?}\n{:?}\n{}", figure.unit, figure.name))
+            .column("CHANGE", 10, Fit::Right, |(_, figure)| changed(figure))
+            .column("BEFORE", 10, Fit::Right, |(_, figure)| value(figure.before, figure.unit))
+            .column("AFTER", 10, Fit::Right, |(_, figure)| value(figure.after, figure.unit))
+            .column_if(subject.is_none(), "SUBJECT", 11, Fit::Left, |(subject, _)| Cell::new(short(*subject), Role::Dim))
+            .column("NAME", 0, Fit::Name, |(_, figure)| Cell::new(name(figure), Role::Text))
+            .column("CHANGE %", 8, Fit::Right, |(_, figure)| relative(figure))
+            .place(state, Tab::Compare);
+    let title = subject.map_or("All subjects: counts are per second, times a share of the recording.", Subject::title);
+    let is_compared = comparison.is_some_and(|comparison| !comparison.sections().is_empty());
+    View {
+        heading: comparison.map(|comparison| heading(state, comparison)),
+        head: is_compared.then(|| Head::text(title, Role::Accent)).into_iter().collect(),
+        empty: empty(state, comparison),
+        copy: selected.map(|(_, figure)| ("name", figure.name.clone())),
+        ..View::new(list, cursor, "")
+    }
+}
+
+/// Which ranges are compared, the earlier one first.
+fn heading(state: &State, comparison: &Comparison) -> Vec<Line> {
+    let shown = state.shown_range();
+    let chosen = (Some(&comparison.name), comparison.chosen.get());
+    let shown = (shown.as_ref().map(|(name, _)| name), shown.as_ref().map(|(_, range)| range));
+    let (before, after) = if comparison.swapped { (shown, chosen) } else { (chosen, shown) };
+    let room = state.tab_body().map_or(0, |body| body.width.saturating_sub(2));
+    vec![side("before", before, room), side("after ", after, room)]
+}
+
+/// A range that is compared, in a line of so many columns: the name of its file is cut where all has no room.
+fn side(label: &str, (name, range): (Option<&SafeText>, Option<&ComparedRange>), room: u16) -> Line {
+    let mut line = vec![(format!("{label}  "), Role::Dim)];
+    if let Some(ComparedRange { range, complete, analysis }) = range {
+        line.push((format!("   {range}"), Role::Dim));
+        let dropped = analysis.snapshot.totals.dropped;
+        line.extend((dropped > 0).then(|| (format!("   {} dropped", Count(dropped)), Role::Bad)));
+        line.extend((!complete).then(|| ("   incomplete".to_owned(), Role::Warning)));
+    }
+    let used: u16 = line.iter().map(|(text, _)| width(text)).sum();
+    let name = name.cloned().unwrap_or_default().cut(usize::from(room.saturating_sub(used + 1)).max(LEAST_NAME));
+    line.insert(1, (name.to_string(), Role::Strong));
+    line
+}
+
+/// What is shown in place of an empty list.
+fn empty(state: &State, comparison: Option<&Comparison>) -> (String, Role) {
+    let Some(comparison) = comparison else {
+        return ("=: compare this file with another, or one range of it with another.".to_owned(), Role::Text);
+    };
+    match &comparison.chosen {
+        Answer::Failed(trouble) => (format!("{trouble}   = chooses another file."), Role::Warning),
+        Answer::Unasked | Answer::Asked(_) => {
+            let share = comparison.read as f64 / comparison.bytes.max(1) as f64;
+            (format!("Reading {} … {}", comparison.name, Percent(share.min(1.0))), Role::Dim)
+        }
+        Answer::Here(_) if !comparison.sections().is_empty() => ("No figure matches the filter.".to_owned(), Role::Dim),
+        Answer::Here(chosen) => match state.shown_range() {
+            Some((_, shown)) if Arc::ptr_eq(&shown.analysis, &chosen.analysis) => {
+                ("This range is \"before\": choose the other with [ ] and b, or another open file.".to_owned(), Role::Text)
+            }
+            Some(_) => ("Neither recording holds anything that can be compared.".to_owned(), Role::Dim),
+            None => (String::new(), Role::Dim),
+        },
+    }
+}
+
+fn short(subject: Subject) -> &'static str {
+    match subject {
+        Subject::Gc => "GC",
+        Subject::Methods => "self time",
+        Subject::MethodTotals => "total time",
+        Subject::Allocations => "allocations",
+        Subject::Exceptions => "exceptions",
+        Subject::Contention => "contention",
+        Subject::Jit => "JIT",
+        Subject::Operations => "operations",
+        Subject::Counters => "counters",
+    }
+}
+
+/// A place without a stack has no name.
+fn name(figure: &ComparedFigure) -> &str {
+    if figure.name.is_empty() { "(no stack)" } else { &figure.name }
+}
+
+fn value(value: Option<f64>, unit: Unit) -> Cell {
+    value.map_or(Cell::Unknown, |value| {
+        let text = if unit == Unit::Plain { plain(value) } else { Amount(value, unit).to_string() };
+        Cell::Number(value, text, Role::Text)
+    })
+}
+
+fn changed(figure: &ComparedFigure) -> Cell {
+    figure.change().map_or(Cell::Unknown, |change| {
+        let text = match figure.unit {
+            Unit::Plain if change > 0.0 => format!("+{}", plain(change)),
+            Unit::Plain => plain(change),
+            unit => Change(change, unit).to_string(),
+        };
+        Cell::Number(change, text, if change == 0.0 { Role::Dim } else { Role::Strong })
+    })
+}
+
+/// The change as a share of what was before.
+fn relative(figure: &ComparedFigure) -> Cell {
+    match (figure.before, figure.change()) {
+        (_, Some(0.0)) => Cell::Number(0.0, "0 %".to_owned(), Role::Dim),
+        (Some(0.0), Some(change)) => Cell::Number(f64::INFINITY * change.signum(), "new".to_owned(), Role::Text),
+        (Some(before), Some(change)) => {
+            let percent = change / before.abs() * 100.0;
+            let text = if percent >= 10_000.0 { ">9999 %".to_owned() } else { format!("{percent:+.0} %") };
+            Cell::Number(percent, text, Role::Text)
+        }
+        _ => Cell::Unknown,
+    }
+}

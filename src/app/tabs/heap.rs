@@ -1,0 +1,227 @@
+//! What is on the heap of a process, by type, as the last walk found it; what changed since the walk before; and what keeps a type alive.
+
+use super::cell::Cell;
+use super::list::{Fit, Placed, Table};
+use super::view::{Figure, Head, Line, Role, Side, View};
+use crate::analysis::{HeapAmount, HeapChange, HeapType, PathStep, RetainedType};
+use crate::app::Now;
+use crate::app::action::{Action, Status};
+use crate::app::heaps::{HeapWalk, ProcessHeap, WalkedHeap};
+use crate::app::pane::Tab;
+use crate::app::state::State;
+use crate::model::{Bytes, Count, Percent, Stopwatch};
+
+/// The view of the heap: which list is shown.
+#[derive(Debug, Default)]
+pub struct HeapView {
+    /// What changed, instead of what there is.
+    pub difference: bool,
+    /// Whether what keeps the selected type alive is shown where that takes room from the list.
+    pub open: bool,
+}
+
+/// A type, and what it keeps alive.
+type Row<'a> = (&'a HeapType, Option<&'a RetainedType>);
+
+pub(super) fn view(state: &State) -> View<'_> {
+    let heap = state.list.selected().and_then(|key| state.heaps.of(key));
+    let view = match heap.map(|heap| (&heap.before, &heap.last)) {
+        Some((Some(before), Some(last))) if state.views.heap.difference => difference(state, before, last),
+        Some((_, Some(last))) => histogram(state, &last.found),
+        _ => {
+            let Placed { list, cursor, .. } = Table::new(Vec::new(), |(): &()| String::new()).place(state, Tab::Heap);
+            View::new(list, cursor, "")
+        }
+    };
+    View { heading: Some(vec![heading(heap)]), empty: empty(state, heap), ..view }
+}
+
+fn heading(heap: Option<&ProcessHeap>) -> Line {
+    let dim = |text: String| (text, Role::Dim);
+    let key = |key: &str| (format!("   {key}"), Role::Accent);
+    match heap {
+        Some(ProcessHeap { walking: Some(walking), .. }) => {
+            let so_far = format!("{} objects, {}", Count(walking.objects), Bytes(walking.bytes));
+            vec![("Walking the heap … ".to_owned(), Role::Accent), (so_far, Role::Strong), key("M"), dim(" cancels".to_owned())]
+        }
+        Some(ProcessHeap { last: Some(last), failed, .. }) => {
+            let took = last.found.took.as_secs_f64();
+            let mut line = vec![dim(format!("walked at {} in {took:.1} s", clock(last.at))), key("M"), dim(" walks it again".to_owned())];
+            line.extend(failed.as_ref().map(|why| (format!("   {why}"), Role::Warning)));
+            line
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The time of day.
+fn clock(at: Now) -> String {
+    let second = at.second_of_day();
+    format!("{:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+}
+
+/// What is shown in place of an empty list.
+fn empty(state: &State, heap: Option<&ProcessHeap>) -> (String, Role) {
+    match (heap, Action::WalkHeap.status(state)) {
+        (Some(ProcessHeap { walking: Some(_), last: None, .. }), _) => (String::new(), Role::Dim),
+        (Some(ProcessHeap { last: Some(_), before: Some(_), .. }), _) if state.views.heap.difference => {
+            let is_filtered = !state.views.filter(Tab::Heap).is_empty();
+            let text = if is_filtered { "No type that changed matches the filter." } else { "No type changed between the two walks." };
+            (text.to_owned(), Role::Dim)
+        }
+        (Some(ProcessHeap { last: Some(_), .. }), _) => ("No type matches the filter.".to_owned(), Role::Dim),
+        (Some(ProcessHeap { failed: Some(why), .. }), _) => (why.to_string(), Role::Warning),
+        (_, Status::Refused(reason)) => (reason, Role::Warning),
+        _ => ("M: what is on the heap? A full GC pauses the process while every object is reported.".to_owned(), Role::Text),
+    }
+}
+
+/// Figures of a walk, and what is wrong with them.
+fn head(found: &WalkedHeap) -> Vec<Head> {
+    let heap = &found.heap;
+    let types = heap.types.len() as u64 + heap.others.0;
+    let figures = vec![
+        Figure::new("heap", Bytes(heap.bytes), Role::Bytes),
+        Figure::new("objects", Count(heap.objects), Role::Strong),
+        Figure::new("references", Count(heap.references), Role::Text),
+        Figure::new("types", Count(types), Role::Text),
+    ];
+    let broken_off = (!heap.is_finished).then(|| "the heap walk was interrupted: the figures are incomplete".to_owned());
+    let problems = heap.problems.iter().map(ToString::to_string).chain(broken_off).chain(found.trouble.as_ref().map(ToString::to_string));
+    std::iter::once(Head::Figures(figures)).chain(problems.map(|problem| Head::text(problem, Role::Warning))).collect()
+}
+
+fn id(name: &str, module: &str) -> String {
+    format!("{name}\n{module}")
+}
+
+fn name(name: &str) -> Cell {
+    if name.is_empty() { Cell::new("(unknown type)", Role::Dim) } else { Cell::new(name, Role::Text) }
+}
+
+fn histogram<'a>(state: &'a State, found: &'a WalkedHeap) -> View<'a> {
+    let heap = &found.heap;
+    let all = heap.bytes.max(1) as f64;
+    let Placed { list, cursor, selected } = Table::new(rows(found).collect(), |(named, _): &Row<'_>| id(&named.name, &named.module))
+        .column("BYTES", 8, Fit::Right, |(named, _)| Cell::new(Bytes(named.bytes), Role::Bytes))
+        .column("SHARE", 6, Fit::Right, move |(named, _)| Cell::new(Percent(named.bytes as f64 / all), Role::Text))
+        .column("OBJECTS", 8, Fit::Right, |(named, _)| Cell::new(Count(named.objects), Role::Strong))
+        .column("RETAINED", 8, Fit::Right, |(_, of)| Cell::known(of.map(|of| Bytes(of.bytes)), Role::Bytes))
+        .column("TYPE", 0, Fit::Name, |(named, _)| name(&named.name))
+        .column("MODULE", 24, Fit::Left, |(named, _)| Cell::new(&named.module, Role::Dim))
+        .place(state, Tab::Heap);
+    View {
+        head: head(found),
+        side: selected.map(|row| side(state, found, row)),
+        copy: selected.map(|(named, _)| ("type", named.name.clone())),
+        ..View::new(list, cursor, "")
+    }
+}
+
+fn rows(found: &WalkedHeap) -> impl Iterator<Item = Row<'_>> {
+    let of = |at: usize| found.retention.as_ref().and_then(|retention| retention.types.get(at)?.as_ref());
+    found.heap.types.iter().enumerate().map(move |(at, named)| (named, of(at)))
+}
+
+/// What changed from one walk to the next.
+fn difference<'a>(state: &'a State, before: &'a HeapWalk, last: &'a HeapWalk) -> View<'a> {
+    let (old, new) = (&before.found.heap, &last.found.heap);
+    let amount = |amount: HeapAmount| match amount {
+        HeapAmount::Known { bytes, .. } => Cell::new(Bytes(bytes), Role::Bytes),
+        HeapAmount::AtMost(bytes) => Cell::Number(bytes as f64, format!("≤ {}", Bytes(bytes)), Role::Dim),
+    };
+    let Placed { list, cursor, selected } = Table::new(new.changes_since(old), |change: &HeapChange<'_>| id(change.name, change.module))
+        .column("CHANGE", 9, Fit::Right, |change| changed(change.bytes(), |bytes| Bytes(bytes).to_string()))
+        .column("BEFORE", 9, Fit::Right, move |change| amount(change.before))
+        .column("AFTER", 9, Fit::Right, move |change| amount(change.after))
+        .column("OBJECTS", 8, Fit::Right, |change| {
+            change.objects().map_or(Cell::EMPTY, |objects| changed(objects, |count| Count(count).to_string()))
+        })
+        .column("TYPE", 0, Fit::Name, |change| name(change.name))
+        .column("MODULE", 24, Fit::Left, |change| Cell::new(change.module, Role::Dim))
+        .place(state, Tab::Heap);
+    let between = last.at.elapsed.saturating_sub(before.at.elapsed);
+    let figure = |label, old: u64, new: u64, text: fn(u64) -> String| {
+        let change = new as i64 - old as i64;
+        let (change, role) = signed(change, text);
+        Figure::new(label, format!("{} → {} ({change})", text(old), text(new)), role)
+    };
+    let figures = vec![
+        Figure::new("after", Stopwatch(between), Role::Text),
+        figure("heap", old.bytes, new.bytes, |bytes| Bytes(bytes).to_string()),
+        figure("objects", old.objects, new.objects, |count| Count(count).to_string()),
+    ];
+    let row = selected
+        .as_ref()
+        .and_then(|change| rows(&last.found).find(|(named, _)| named.name == change.name && named.module == change.module));
+    View {
+        head: vec![Head::Figures(figures)],
+        side: row.map(|row| side(state, &last.found, row)),
+        copy: selected.map(|change| ("type", change.name.to_owned())),
+        ..View::new(list, cursor, "")
+    }
+}
+
+/// A change with its sign, and how it looks: what grew asks for a look.
+fn signed(change: i64, text: impl Fn(u64) -> String) -> (String, Role) {
+    let amount = text(change.unsigned_abs());
+    match change {
+        0 => (amount, Role::Dim),
+        1.. => (format!("+{amount}"), Role::Warning),
+        _ => (format!("-{amount}"), Role::Good),
+    }
+}
+
+fn changed(change: i64, text: impl Fn(u64) -> String) -> Cell {
+    let (text, role) = signed(change, text);
+    Cell::Number(change as f64, text, role)
+}
+
+/// What keeps the objects of a type alive, and what they keep alive.
+fn side<'a>(state: &State, found: &WalkedHeap, (named, of): Row<'_>) -> Side<'a> {
+    let dim = |text: String| (text, Role::Dim);
+    let shown = |name: &str| if name.is_empty() { "(unknown type)".to_owned() } else { name.to_owned() };
+    let module = if named.module.is_empty() { String::new() } else { format!("   {}", named.module) };
+    let mut text: Vec<Line> = vec![vec![(shown(&named.name), Role::Strong), dim(module)]];
+    match of {
+        Some(of) => {
+            let retained = format!("at least {} would be freed with its {} objects", Bytes(of.bytes), Count(named.objects));
+            text.push(vec![(retained, Role::Text)]);
+            for path in &of.paths {
+                text.push(vec![dim("held by ".to_owned()), (path.root.clone(), Role::Accent)]);
+                text.extend(path.steps.iter().map(|step| match step {
+                    PathStep::Objects { name, count: 1 } => vec![dim("  → ".to_owned()), (shown(name), Role::Text)],
+                    PathStep::Objects { name, count } => {
+                        vec![dim("  → ".to_owned()), (shown(name), Role::Text), dim(format!("   {} in a row", Count(u64::from(*count))))]
+                    }
+                    PathStep::Omitted(count) => vec![dim(format!("  → … {} objects", Count(u64::from(*count))))],
+                }));
+            }
+            if of.paths.is_empty() {
+                text.push(vec![dim("No known root leads to any of them.".to_owned())]);
+            }
+        }
+        None => {
+            let why = match (&found.retention, found.heap.is_whole()) {
+                (Some(_), _) => "its objects were not distinguished from others",
+                (None, false) => "parts of the heap walk are missing",
+                (None, true) => "there are too many objects",
+            };
+            text.push(vec![dim(format!("Paths from roots and retained size are not known: {why}."))]);
+        }
+    }
+    Side { below: state.views.heap.open, thirds: 2, wide: 120, ..Side::text(text) }
+}
+
+impl State {
+    /// Shows or hides what keeps the selected type alive.
+    pub(in crate::app) fn toggle_heap_paths(&mut self) {
+        self.views.heap.open = !self.views.heap.open;
+    }
+
+    /// Shows what changed between the last two walks, or what there is.
+    pub(in crate::app) fn toggle_heap_difference(&mut self) {
+        self.views.heap.difference = !self.views.heap.difference;
+        self.views.first(Tab::Heap);
+    }
+}

@@ -1,0 +1,65 @@
+//! The graph of collections: each as a mark, or their number where they are not recorded one by one.
+
+use super::graphs::{Graph, Layer, Mark, history, rate, seconds};
+use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot, GcMark};
+use crate::app::health::named;
+use crate::app::tabs::view::Role;
+use crate::model::{ByteRate, Nanoseconds};
+
+/// Seconds that are shown at most.
+const SHOWN: usize = 300;
+const SECOND: i64 = 1_000_000_000;
+/// How generations 0, 1 and 2 look: as in the graph of the heap.
+const ROLES: [Role; 3] = [Role::Part(4), Role::Part(3), Role::Part(0)];
+
+/// Collections of the session.
+pub(super) fn collections(counters: &CountersSnapshot) -> Option<Graph> {
+    match &counters.collections {
+        CollectionMarks::Recorded(marks) => pauses(counters, marks),
+        CollectionMarks::NotRecorded => count(counters, ""),
+        CollectionMarks::TooMany(rate) => count(counters, &format!(" · too many to mark: {} of events", ByteRate(*rate))),
+    }
+}
+
+/// Pauses, each with its generation as a mark.
+fn pauses(counters: &CountersSnapshot, marks: &[GcMark]) -> Option<Graph> {
+    let newest = counters.counters.iter().map(|counter| counter.at).max()?;
+    let len = usize::try_from(newest / SECOND).unwrap_or(0).clamp(1, SHOWN);
+    let mut longest = vec![f64::NAN; len];
+    let mut drawn = Vec::new();
+    // The newest pauses can be newer than the newest values.
+    for mark in marks.iter().filter(|mark| mark.at <= newest) {
+        let (ago, value) = ((newest - mark.at) as f64 / SECOND as f64, mark.pause_ns as f64);
+        let Some(second) = longest.iter_mut().rev().nth(ago as usize) else { continue };
+        *second = second.max(value);
+        let generation = mark.generation.min(2);
+        drawn.push(Mark { ago, value, sign: char::from(b'0' + generation as u8), role: ROLES[generation as usize] });
+    }
+    // Of marks in one place the oldest generation is seen.
+    drawn.sort_by_key(|mark| mark.sign);
+    let now = match marks.last() {
+        None => "none yet".to_owned(),
+        Some(last) => format!("{} last, gen {}", Nanoseconds(last.pause_ns), last.generation.min(2)),
+    };
+    let unit = |value: f64| Nanoseconds(value as u64).to_string();
+    let layers = vec![Layer { label: String::new(), role: Role::Border, values: longest }];
+    Some(Graph { title: "GC pauses", now, unit, layers, marks: drawn })
+}
+
+/// Collections a second by generation. Each generation's counter also counts the collections of older ones.
+fn count(counters: &CountersSnapshot, more: &str) -> Option<Graph> {
+    let of = |name: &str| named(counters, name).map(|counter: &CounterSnapshot| seconds(&history(counter)));
+    let (gen0, gen1, gen2) = (of("gen-0-gc-count")?, of("gen-1-gc-count")?, of("gen-2-gc-count")?);
+    let less = |all: &[f64], older: &[f64]| -> Vec<f64> { all.iter().zip(older).map(|(all, older)| (all - older).max(0.0)).collect() };
+    if gen0.len() != gen1.len() || gen1.len() != gen2.len() {
+        return None;
+    }
+    let now = format!("{}{more}", rate(*gen0.last()?));
+    let parts = [("gen 2", less(&gen2, &vec![0.0; gen2.len()])), ("gen 1", less(&gen1, &gen2)), ("gen 0", less(&gen0, &gen1))];
+    let layers = parts.into_iter().zip(ROLES.into_iter().rev()).map(|((name, values), role)| Layer {
+        label: format!("{name} {}", rate(values.last().copied().unwrap_or(0.0))),
+        role,
+        values,
+    });
+    Some(Graph { title: "Collections", now, unit: rate, layers: layers.collect(), marks: Vec::new() })
+}

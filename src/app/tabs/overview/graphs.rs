@@ -1,0 +1,184 @@
+//! The figures of a process over time.
+
+use super::collections::collections;
+use super::requests::{durations, requests};
+use crate::analysis::{CounterSnapshot, CountersSnapshot};
+use crate::app::state::State;
+use crate::app::tabs::view::Role;
+use crate::app::usage::History;
+use crate::model::{ByteRate, Bytes, Count, CountRate, Process};
+
+/// A figure over time.
+pub struct Graph {
+    /// The title.
+    pub title: &'static str,
+    /// The newest value with its unit.
+    pub now: String,
+    /// Writes a value of its axis.
+    pub unit: fn(f64) -> String,
+    /// What is drawn, one on the other from the bottom. All are as long as each other.
+    pub layers: Vec<Layer>,
+    /// Single moments, drawn above the layers.
+    pub marks: Vec<Mark>,
+}
+
+/// A single moment of a graph.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mark {
+    /// Seconds before the newest value.
+    pub ago: f64,
+    /// Its value.
+    pub value: f64,
+    /// What it is drawn as.
+    pub sign: char,
+    /// How it looks.
+    pub role: Role,
+}
+
+/// A part of a graph.
+pub struct Layer {
+    /// What it is, with its newest value; empty where the graph has no others.
+    pub label: String,
+    /// How it looks.
+    pub role: Role,
+    /// A value for each second, the newest last; NaN where there is none.
+    pub values: Vec<f64>,
+}
+
+impl State {
+    pub(super) fn graphs(&self, process: &Process, counters: Option<&CountersSnapshot>) -> Vec<Graph> {
+        let usage = &self.usage;
+        let cores = match self.options.processors {
+            0 => String::new(),
+            1 => " of one core".to_owned(),
+            cores => format!(" of a core, {} of {cores}", percent(f64::from(process.usage.cpu_percent.unwrap_or(0.0)) / cores as f64)),
+        };
+        let single = |title, unit: fn(f64) -> String, role, history: &[(i64, f64)], more: String| {
+            let values = seconds(history);
+            let now = *values.iter().rev().find(|value| value.is_finite())?;
+            let layers = vec![Layer { label: String::new(), role, values }];
+            Some(Graph { title, now: format!("{}{more}", unit(now)), unit, layers, marks: Vec::new() })
+        };
+        let figure = |title, unit, role, counter: Option<&CounterSnapshot>| single(title, unit, role, &history(counter?), String::new());
+        let of = |name: &str| counters.and_then(|counters| crate::app::health::named(counters, name));
+        let either = |one: &str, other: &str| of(one).or_else(|| of(other));
+        let bytes: fn(f64) -> String = |value| Bytes(value as u64).to_string();
+        let count: fn(f64) -> String = |value| Count(value as u64).to_string();
+        [
+            single("CPU", percent, Role::Events, &usage.cpu(process.key), cores),
+            counters.and_then(|counters| requests(counters, process.runtime.as_ref())),
+            counters.and_then(|counters| durations(&counters.requests)),
+            counters.and_then(heap),
+            gc_time(of("time-in-gc"), of("gen-0-gc-count")),
+            figure(
+                "Allocation rate",
+                |value| ByteRate(value).to_string(),
+                Role::Bytes,
+                either("alloc-rate", "dotnet.gc.heap.total_allocated"),
+            ),
+            figure("Exceptions", rate, Role::Events, either("exception-count", "dotnet.exceptions")),
+            counters.and_then(collections),
+            figure("Thread pool queue", count, Role::Bytes, either("threadpool-queue-length", "dotnet.thread_pool.queue.length")),
+            figure("Lock contention", rate, Role::Events, either("monitor-lock-contention-count", "dotnet.monitor.lock_contentions")),
+            figure("Thread pool threads", count, Role::Bytes, either("threadpool-thread-count", "dotnet.thread_pool.thread.count")),
+            figure("Completed work items", rate, Role::Events, of("threadpool-completed-items-count")),
+            single("Memory (RSS)", bytes, Role::Bytes, &usage.rss(process.key), String::new()),
+            single("Threads", count, Role::Bytes, &usage.threads(process.key), String::new()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+pub(super) fn rate(value: f64) -> String {
+    CountRate(value).to_string()
+}
+
+/// Per cent, with a decimal where that matters.
+fn percent(value: f64) -> String {
+    if value < 9.95 { format!("{value:.1} %") } else { format!("{value:.0} %") }
+}
+
+/// Megabytes of EventCounters have a million bytes.
+const MEGABYTE: f64 = 1e6;
+/// Seconds without a collection after which no time is spent in them.
+const QUIET: usize = 10;
+const SECOND: i64 = 1_000_000_000;
+
+/// The history of a counter. The first value of one that only grows can be all since the start of the process.
+pub(super) fn history(counter: &CounterSnapshot) -> History {
+    use crate::analysis::CounterKind;
+    let skipped = usize::from(counter.kind == CounterKind::Counter).min(counter.history.len().saturating_sub(1));
+    let scale = if counter.unit == "MB" { MEGABYTE } else { 1.0 };
+    counter.history.iter().skip(skipped).map(|(at, value)| (*at, value * scale)).collect()
+}
+
+/// A value for each second up to the newest. A value holds for the time since the one before it.
+pub(super) fn seconds(history: &[(i64, f64)]) -> Vec<f64> {
+    const MOST: usize = 300;
+    let (Some((first, _)), Some((last, _))) = (history.first(), history.last()) else { return Vec::new() };
+    let ago = |at: i64| usize::try_from((last.saturating_sub(at) + SECOND / 2) / SECOND).unwrap_or(0);
+    let len = (ago(*first) + 1).min(MOST);
+    let mut values = vec![f64::NAN; len];
+    let mut end = 0;
+    for (place, (at, value)) in history.iter().enumerate().rev() {
+        let until = place.checked_sub(1).map_or(ago(*at) + 1, |before| ago(history[before].0)).max(ago(*at) + 1).min(len);
+        while end < until {
+            values[len - 1 - end] = *value;
+            end += 1;
+        }
+    }
+    values
+}
+
+/// The sizes of the generations after the last collection, and what was allocated since.
+fn heap(counters: &CountersSnapshot) -> Option<Graph> {
+    const PARTS: [(&str, &str); 5] =
+        [("gen 2", "gen-2-size"), ("LOH", "loh-size"), ("POH", "poh-size"), ("gen 1", "gen-1-size"), ("gen 0", "gen-0-size")];
+    let of = |name| crate::app::health::named(counters, name);
+    let total = of("gc-heap-size").or_else(|| of("dotnet.gc.last_collection.heap.size"))?;
+    let whole = seconds(&history(total));
+    let now = Bytes(*whole.last()? as u64).to_string();
+    let mut rest = whole.clone();
+    let mut layers = Vec::new();
+    for (place, (name, counter)) in PARTS.into_iter().enumerate() {
+        let Some(counter) = of(counter) else { continue };
+        let mut values = seconds(&history(counter));
+        // As long as the whole, both up to now.
+        values.drain(..values.len().saturating_sub(whole.len()));
+        let mut part = vec![f64::NAN; whole.len() - values.len()];
+        part.append(&mut values);
+        if part.iter().any(|value| *value > 0.0) {
+            for (rest, value) in rest.iter_mut().zip(&part) {
+                *rest = (*rest - value.max(0.0)).max(0.0);
+            }
+            let label = format!("{name} {}", Bytes(part.last().map_or(0, |value| *value as u64)));
+            layers.push(Layer { label, role: Role::Part(place), values: part });
+        }
+    }
+    let unit = |value: f64| Bytes(value as u64).to_string();
+    if layers.is_empty() {
+        layers.push(Layer { label: String::new(), role: Role::Bytes, values: whole });
+    } else {
+        let label = format!("since last GC {}", Bytes(rest.last().map_or(0, |value| *value as u64)));
+        layers.push(Layer { label, role: Role::Part(PARTS.len()), values: rest });
+    }
+    Some(Graph { title: "GC heap", now, unit, layers, marks: Vec::new() })
+}
+
+/// Per cent of the time in collections. The counter keeps its value until the next collection, however long ago the last was.
+fn gc_time(share: Option<&CounterSnapshot>, collections: Option<&CounterSnapshot>) -> Option<Graph> {
+    let mut values = seconds(&history(share?));
+    let collected = collections.map(|counter| seconds(&history(counter))).unwrap_or_default();
+    let len = values.len();
+    for (ago, value) in values.iter_mut().rev().enumerate().take(len) {
+        let end = collected.len().saturating_sub(ago);
+        if end >= QUIET && collected[end - QUIET..end].iter().all(|rate| *rate == 0.0) {
+            *value = 0.0;
+        }
+    }
+    let now = percent(*values.last()?);
+    let layers = vec![Layer { label: String::new(), role: Role::Events, values }];
+    Some(Graph { title: "Time in GC", now, unit: percent, layers, marks: Vec::new() })
+}

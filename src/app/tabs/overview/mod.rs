@@ -1,0 +1,159 @@
+//! The overview of the selected process: what asks for a look, facts, and its figures over time.
+
+mod collections;
+mod graphs;
+mod layout;
+mod requests;
+
+use std::path::Path;
+
+pub use graphs::{Graph, Layer, Mark};
+pub use layout::{LABELS, OverviewLayout};
+
+use super::view::{Figure, Role};
+use crate::app::action::{Action, Status, capabilities};
+use crate::app::list::Row;
+use crate::app::pane::Tab;
+use crate::app::state::State;
+use crate::app::watches::CurrentFinding;
+use crate::model::{Age, Bytes, Capability, Process, is_elsewhere, seen_here, temporary_folder};
+
+/// All of it.
+pub struct Overview<'a> {
+    /// The row of the process.
+    pub row: &'a Row,
+    /// The worst first.
+    pub findings: Vec<CurrentFinding>,
+    /// Whether its counters are known, so that no finding means that none of them is too high.
+    pub is_watched: bool,
+    /// What keeps figures from being shown, and what to do about it.
+    pub notice: Option<(String, Role)>,
+    /// Figures and short facts.
+    pub facts: Vec<Figure>,
+    /// The command line.
+    pub command: &'a str,
+    /// The most important first.
+    pub graphs: Vec<Graph>,
+    /// Facts that are seldom needed, below everything else.
+    pub details: Vec<(&'static str, String)>,
+    /// What can be done with the process; empty while nothing is known of its runtime.
+    pub capabilities: Vec<Capability>,
+}
+
+impl State {
+    /// The overview of the selected process.
+    pub fn overview(&self) -> Option<Overview<'_>> {
+        let row = self.selected()?;
+        let process = &row.process;
+        let watch = self.watches.of(process.key);
+        let counters = watch.and_then(|watch| watch.counters.as_deref());
+        const WAITING: (&str, Role) = ("Waiting for the first values of its counters …", Role::Dim);
+        let notice = match (process.contact.reason(), watch) {
+            (Some(reason), _) => Some((reason.to_owned(), Role::Warning)),
+            (None, None) if self.is_to_be_watched() => Some((WAITING.0.to_owned(), WAITING.1)),
+            (None, Some(_)) if counters.is_none() => Some((WAITING.0.to_owned(), WAITING.1)),
+            (None, None) if row.gone_at.is_none() && Action::Watch.status(self) == Status::Ready => {
+                Some(("Not watched: w shows heap, GC, exceptions, thread pool and locks.".to_owned(), Role::Dim))
+            }
+            _ => None,
+        };
+        let elapsed = self.pause.as_ref().map_or(self.now.unix_ms, |pause| pause.since.unix_ms);
+        let uptime = Age(std::time::Duration::from_millis(elapsed.saturating_sub(process.started_unix_ms)));
+        Some(Overview {
+            row,
+            findings: self.findings_of_selected(),
+            is_watched: counters.is_some(),
+            notice,
+            facts: facts(row, uptime),
+            command: &process.command_line,
+            graphs: self.graphs(process, counters),
+            details: details(process),
+            capabilities: capabilities(process),
+        })
+    }
+
+    /// The tab that shows more of the finding in this line of the screen.
+    pub(in crate::app) fn finding_at(&self, y: u16) -> Option<Tab> {
+        let body = self.layout().detail?.body;
+        let overview = self.overview()?;
+        let layout = overview.layout(body);
+        let skip = self.details.scroll.min(layout.lines().saturating_sub(usize::from(body.height)));
+        let line = usize::from(y.checked_sub(body.y)?) + skip;
+        let found = overview.findings.get(line).filter(|_| line < usize::from(layout.findings))?;
+        Some(found.finding.tab)
+    }
+
+    /// The graphs of the selected process with these titles.
+    pub(super) fn graphs_of(&self, titles: &[&str]) -> Vec<Graph> {
+        let Some(row) = self.selected() else { return Vec::new() };
+        let counters = self.watches.of(row.process.key).and_then(|watch| watch.counters.as_deref());
+        let all = self.graphs(&row.process, counters);
+        all.into_iter().filter(|graph| titles.contains(&graph.title)).collect()
+    }
+}
+
+fn facts(row: &Row, uptime: Age) -> Vec<Figure> {
+    let process = &row.process;
+    let is_well = process.contact.reason().is_none() && row.gone_at.is_none();
+    let state = if row.issue().is_some() {
+        Role::Bad
+    } else if is_well {
+        Role::Good
+    } else {
+        Role::Warning
+    };
+    let version = match &process.runtime {
+        Some(version) if process.native_aot => format!(".NET {version} (NativeAOT)"),
+        Some(version) => format!(".NET {version}"),
+        None if process.native_aot => ".NET (NativeAOT)".to_owned(),
+        None if process.contact == crate::model::Contact::Ok => ".NET 3.x".to_owned(),
+        None => "not known".to_owned(),
+    };
+    let platform = process.rid.as_deref().or(process.arch.as_deref());
+    let runtime = [Some(version.as_str()), platform].into_iter().flatten().collect::<Vec<_>>().join(" · ");
+    let pid = match process.ns_pid {
+        same if same == process.key.pid => process.key.pid.to_string(),
+        other => format!("{} · {other} in its container", process.key.pid),
+    };
+    let user = process.user.as_deref().map_or_else(|| process.uid.to_string(), |user| format!("{user} ({})", process.uid));
+    let mut facts = vec![
+        Figure::new("State", row.word(), state),
+        Figure::new("Runtime", runtime, Role::Text),
+        Figure::new("PID", pid, Role::Text),
+        Figure::new("Uptime", uptime, Role::Text),
+        Figure::new("User", user, Role::Text),
+    ];
+    if let Some(container) = &process.container {
+        facts.push(Figure::new("Container", container, Role::Text));
+    }
+    facts.push(Figure::new("Memory", format!("{} RSS", Bytes(process.usage.rss_bytes)), Role::Text));
+    facts.push(Figure::new("Threads", process.usage.threads, Role::Text));
+    let can = capabilities(process);
+    if !can.is_empty() {
+        let available = can.iter().filter(|capability| capability.available.is_ok()).count();
+        facts.push(Figure::new("Capabilities", format!("{available} of {}", can.len()), Role::Text));
+    }
+    facts
+}
+
+/// A label of a detail, which is above the graphs where there is room.
+const COMMAND: &str = "Command";
+
+fn details(process: &Process) -> Vec<(&'static str, String)> {
+    let mut details = Vec::new();
+    if is_elsewhere(process) {
+        // What it writes is where it sees it, and we get at it on another way.
+        let both = |path: &Path| format!("{} · from here {}", path.display(), seen_here(process, path).display());
+        details.push(("Dump folder", both(&temporary_folder(process))));
+        details.push(("Perf map", both(Path::new(&format!("/tmp/perf-{}.map", process.ns_pid)))));
+    }
+    // Above, it is cut where there is little room.
+    details.push((COMMAND, process.command_line.to_string()));
+    if let Some(socket) = &process.socket {
+        details.push(("Socket", socket.to_string_lossy().into_owned()));
+    }
+    if let Some(cookie) = &process.cookie {
+        details.push(("Cookie", cookie.to_string()));
+    }
+    details
+}

@@ -1,0 +1,86 @@
+//! The graphs of a web program: requests a second with those that failed, and how long they take.
+
+use super::graphs::{Graph, Layer, history, rate, seconds};
+use crate::analysis::{CountersSnapshot, MeterNotice, RequestDurations};
+use crate::app::health::hosting;
+use crate::app::tabs::view::Role;
+use crate::app::usage::History;
+use crate::ipc::RuntimeVersion;
+use crate::model::{Count, CountRate, Nanoseconds};
+
+/// The first version whose ASP.NET Core publishes how long requests take.
+const DURATIONS_SINCE: u32 = 8;
+
+/// Requests a second; of them, those that failed with a status of 500 and above.
+pub(super) fn requests(counters: &CountersSnapshot, version: Option<&RuntimeVersion>) -> Option<Graph> {
+    let ended = seconds(&history(hosting(counters, "requests-per-second")?));
+    let mut failed = hosting(counters, "failed-requests").map(|counter| seconds(&increase(&history(counter)))).unwrap_or_default();
+    // Both up to now.
+    failed.drain(..failed.len().saturating_sub(ended.len()));
+    failed.splice(..0, vec![0.0; ended.len() - failed.len()]);
+    let (all, bad) = (*ended.last()?, failed.last().copied().unwrap_or(0.0));
+    let served = ended.iter().zip(&failed).map(|(all, failed)| (all - failed.max(0.0)).max(0.0)).collect();
+    let in_flight = hosting(counters, "current-requests").and_then(|counter| counter.value).filter(|value| *value > 0.0);
+    let mut now = rate(all);
+    now += &if bad > 0.0 { format!(", {} failed", CountRate(bad)) } else { String::new() };
+    now += &in_flight.map(|value| format!(", {} in flight", Count(value as u64))).unwrap_or_default();
+    now += &missing_durations(counters, version).map(|why| format!(" · {why}")).unwrap_or_default();
+    let layers = vec![
+        Layer { label: "failed".to_owned(), role: Role::Bad, values: failed },
+        Layer { label: "served".to_owned(), role: Role::Events, values: served },
+    ];
+    Some(Graph { title: "Requests", now, unit: rate, layers, marks: Vec::new() })
+}
+
+/// Why it is not known how long requests take.
+fn missing_durations(counters: &CountersSnapshot, version: Option<&RuntimeVersion>) -> Option<&'static str> {
+    let has = |is: fn(&MeterNotice) -> bool| counters.notices.iter().any(is);
+    if !counters.requests.is_empty() {
+        None
+    } else if version.is_none_or(|version| version.major() < DURATIONS_SINCE) {
+        Some("durations need .NET 8")
+    } else if has(|notice| matches!(notice, MeterNotice::OtherSession(_))) {
+        Some("durations: another session reads the meters")
+    } else if has(|notice| matches!(notice, MeterNotice::HistogramLimit)) {
+        Some("durations: too many histograms")
+    } else {
+        None
+    }
+}
+
+/// How long requests take: p50, p95 and p99 of each interval.
+pub(super) fn durations(all: &[RequestDurations]) -> Option<Graph> {
+    const NAMES: [&str; 3] = ["p50", "p95", "p99"];
+    let newest = all.last()?;
+    let unit = |nanoseconds: f64| Nanoseconds(nanoseconds as u64).to_string();
+    // Layers lie on each other: each is what its quantile exceeds the one before by.
+    let layers = [0, 1, 2].map(|place| {
+        let at = |interval: &RequestDurations| {
+            let value = |quantiles: [f64; 3]| quantiles[place] - place.checked_sub(1).map_or(0.0, |before| quantiles[before]);
+            (interval.at, interval.quantiles.map_or(f64::NAN, |quantiles| value(quantiles) * 1e9))
+        };
+        Layer {
+            label: NAMES[place].to_owned(),
+            role: Role::Part([1, 3, 0][place]),
+            values: seconds(&all.iter().map(at).collect::<History>()),
+        }
+    });
+    let now = match newest.quantiles {
+        None => "no request ended".to_owned(),
+        Some(quantiles) => {
+            let [p50, p95, p99] = quantiles.map(|seconds| unit(seconds * 1e9));
+            // Of several routes together they are estimates.
+            format!("{}{p50}, {p95}, {p99}", if newest.combinations > 1 { "≈ " } else { "" })
+        }
+    };
+    Some(Graph { title: "p50/p95/p99", now, unit, layers: layers.into(), marks: Vec::new() })
+}
+
+/// What a running total grew by each second.
+fn increase(totals: &History) -> History {
+    let grown = |pair: &[(i64, f64)]| match pair {
+        [(before, old), (at, new)] => Some((*at, (new - old).max(0.0) * 1e9 / at.saturating_sub(*before).max(1) as f64)),
+        _ => None,
+    };
+    totals.windows(2).filter_map(grown).collect()
+}

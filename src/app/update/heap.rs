@@ -1,0 +1,74 @@
+//! Walks over heaps.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::app::dialog::{Form, Overlay, Subject};
+use crate::app::heaps::{ProcessHeap, WalkedHeap};
+use crate::app::toast::Level;
+use crate::app::{Effect, Focus, JobKind, JobResult, State, Tab, Ticket};
+use crate::model::SafeText;
+
+use super::{process, replies};
+
+/// Asks whether to walk the heap of the selected process. A walk in progress is shown, and canceled once it is.
+pub(in crate::app) fn toggle(state: &mut State) -> Vec<Effect> {
+    let Some(row) = state.selected() else { return Vec::new() };
+    let key = row.process.key;
+    let known = state.heaps.of(key);
+    if known.is_none_or(|heap| heap.walking.is_none()) {
+        let counters = state.watches.of(key).and_then(|watch| watch.counters.as_ref());
+        let heap = counters.and_then(|counters| counters.stats.heap).map(|bytes| bytes as u64);
+        let last = known.and_then(|heap| heap.last.as_ref()).map(|last| last.found.took);
+        state.overlay = Some(Overlay::Form(Form::heap_walk(&row.process, heap, last)));
+        return Vec::new();
+    }
+    if state.tab != Tab::Heap {
+        (state.tab, state.focus) = (Tab::Heap, Focus::Detail);
+        return Vec::new();
+    }
+    let subject = state.selected_subject();
+    let Some((ticket, subject)) = state.heaps.cancel(key).zip(subject) else { return Vec::new() };
+    let _ = state.jobs.end(ticket, Err("canceled".into()), state.now.elapsed);
+    state.say(Level::Info, format!("{subject}: heap walk canceled. The runtime ends the GC that it began."));
+    vec![Effect::CancelHeapWalk { ticket }]
+}
+
+/// Walks the heap of a process.
+pub(super) fn begin(state: &mut State, subject: Subject) -> Vec<Effect> {
+    let key = subject.key;
+    let ticket = process::begin(state, subject.clone(), JobKind::HeapWalk);
+    state.heaps.begin(subject, ticket);
+    (state.tab, state.focus) = (Tab::Heap, Focus::Detail);
+    vec![Effect::WalkHeap { key, ticket }]
+}
+
+/// Progress of a heap walk.
+pub(super) fn progress(state: &mut State, ticket: Ticket, objects: u64, bytes: u64) -> Vec<Effect> {
+    state.dirty |= state.heaps.advance(ticket, objects, bytes);
+    Vec::new()
+}
+
+/// A walk is over.
+pub(super) fn walked(state: &mut State, ticket: Ticket, result: Result<Arc<WalkedHeap>, SafeText>) -> Vec<Effect> {
+    let answer = result.as_ref().map(|found| JobResult { bytes: Some(found.heap.bytes), ..JobResult::default() }).map_err(Clone::clone);
+    if state.heaps.end(ticket, result, state.now).is_none() {
+        return Vec::new();
+    }
+    state.dirty = true;
+    replies::job_done(state, ticket, answer)
+}
+
+/// Asks for the file that the last walk is to be written to.
+pub(in crate::app) fn file_form(state: &mut State) {
+    let last =
+        state.list.selected().and_then(|key| state.heaps.of(key)).and_then(|heap| Some((heap.subject.clone(), heap.last.as_ref()?.ticket)));
+    state.overlay = last.map(|(subject, walk)| Overlay::Form(Form::heap_file(&subject, walk, state.now)));
+}
+
+/// Writes the objects of a walk to a file.
+pub(super) fn write(state: &mut State, walk: Ticket, destination: PathBuf) -> Vec<Effect> {
+    let Some(ProcessHeap { subject, .. }) = state.heaps.written_by(walk) else { return Vec::new() };
+    let ticket = process::begin(state, subject.clone(), JobKind::HeapFile(destination.clone()));
+    vec![Effect::WriteHeap { walk, destination, ticket }]
+}

@@ -1,0 +1,167 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::app::tabs::Cell;
+use crate::app::test_app::TestApp;
+use crate::app::{Effect, Msg, Tab, Ticket};
+use crate::model::{FileContents, RecordingAnalysis, Span};
+use crate::ui::tests::analysis::scripted;
+use crate::ui::tests::scenes::{compared, comparing, opened};
+
+/// What is shown in the lines above the list, and in its rows.
+fn shown(app: &TestApp) -> (Vec<String>, Vec<Vec<String>>) {
+    let view = app.state.view_of(Tab::Compare).unwrap();
+    let heading = view.heading.iter().flatten().map(|line| line.iter().map(|(text, _)| text.as_str()).collect()).collect();
+    let cells = |row| (0..view.list.columns().len()).map(|column| view.list.cell(row, column).into_text()).collect();
+    (heading, (0..view.list.len()).map(cells).collect())
+}
+
+fn titles(app: &TestApp) -> Vec<&'static str> {
+    app.state.view_of(Tab::Compare).unwrap().list.columns().iter().map(|column| column.title).collect()
+}
+
+/// The cells of the row with this name.
+fn row(app: &TestApp, name: &str) -> Vec<String> {
+    let at = titles(app).iter().position(|title| *title == "NAME").unwrap();
+    let (_, rows) = shown(app);
+    rows.iter().find(|cells| cells[at] == name).unwrap_or_else(|| panic!("{name}: {rows:#?}")).clone()
+}
+
+fn asked(app: &mut TestApp) -> (Ticket, Option<Span>) {
+    match app.take_effects().as_slice() {
+        [.., Effect::ReadFile { ticket, span, .. }] => (*ticket, *span),
+        effects => panic!("{effects:?}"),
+    }
+}
+
+fn answer(app: &mut TestApp, ticket: Ticket, analysis: Arc<RecordingAnalysis>) {
+    let duration = Duration::from_secs(10);
+    let contents = FileContents { analysis, bytes: 1, end: 5_000_000_000, duration, complete: true, trouble: None };
+    app.send(Msg::FileRead { ticket, result: Ok(contents) });
+}
+
+fn empty(app: &TestApp) -> String {
+    app.state.view_of(Tab::Compare).unwrap().empty.0
+}
+
+#[test]
+fn another_file_is_compared_with_the_open_one() {
+    let mut app = comparing(120, 40, "↓↓");
+    app.press("⏎");
+    let effects = app.take_effects();
+    let [Effect::ReadFile { key, ticket, path, span: None }] = effects.as_slice() else { panic!("{effects:?}") };
+    assert!(app.state.list.find(*key).is_none(), "reading it does not end the reading of an open file");
+    assert!(path.to_str().unwrap().starts_with("/srv/traces/evil"));
+    assert_eq!(app.state.tab, Tab::Compare);
+    app.send(Msg::FileProgress { ticket: *ticket, bytes: 128 });
+    assert_eq!(empty(&app), "Reading evil\u{fffd}[2J\u{fffd}.nettrace … 25 %");
+    app.send(Msg::FileRead { ticket: *ticket, result: Err("/x/a cannot be read".into()) });
+    assert_eq!(empty(&app), "/x/a cannot be read   = chooses another file.");
+
+    let mut app = compared(120, 40, "");
+    assert_eq!(titles(&app), ["CHANGE", "BEFORE", "AFTER", "SUBJECT", "NAME", "CHANGE %"]);
+    let (heading, rows) = shown(&app);
+    assert_eq!(
+        heading,
+        [
+            "before  evil\u{fffd}[2J\u{fffd}.nettrace   whole file, 0:25.0",
+            "after   OrderService_4242.nettrace.partial   whole file, 0:50.0   318 dropped   incomplete",
+        ]
+    );
+    assert_eq!(row(&app, "gen 2 collections"), ["+0.07/s", "0.05/s", "0.1/s", "GC", "gen 2 collections", "+150 %"]);
+    let timeouts = row(&app, "System.TimeoutException");
+    assert_eq!((timeouts[1].as_str(), timeouts[5].as_str()), ("0/s", "new"));
+    for subject in ["GC", "self time", "total time", "allocations", "exceptions", "contention"] {
+        assert!(rows.iter().any(|cells| cells[3] == subject), "{subject}");
+    }
+    // One subject after the other, then all again.
+    let mut seen = Vec::new();
+    loop {
+        app.press("f");
+        if titles(&app).contains(&"SUBJECT") {
+            break;
+        }
+        seen.push(shown(&app).1.len());
+    }
+    assert_eq!(seen.iter().sum::<usize>(), rows.len());
+    app.press("X");
+    let (swapped, _) = shown(&app);
+    assert!(swapped[0].starts_with("before  OrderService") && swapped[1].starts_with("after   evil"), "{swapped:?}");
+    assert_eq!(row(&app, "gen 2 collections")[..3], ["-0.07/s", "0.1/s", "0.05/s"]);
+    assert_eq!(row(&app, "System.TimeoutException")[5], "-100 %");
+}
+
+#[test]
+fn figures_are_filtered_and_sorted_as_every_list() {
+    let mut app = compared(120, 40, "/subject:exceptions⏎");
+    let (_, rows) = shown(&app);
+    assert!(!rows.is_empty() && rows.iter().all(|cells| cells[3] == "exceptions"), "{rows:?}");
+    app.press("/⎋>");
+    let changes = |app: &TestApp| -> Vec<f64> {
+        let list = app.state.view_of(Tab::Compare).unwrap().list;
+        let quantity = |row| match list.cell(row, 0) {
+            Cell::Number(quantity, ..) => Some(quantity),
+            _ => None,
+        };
+        (0..list.len()).map_while(quantity).collect()
+    };
+    let largest = changes(&app);
+    assert!(largest.len() > 10 && largest.is_sorted_by(|a, b| a >= b), "{largest:?}");
+    app.press("r");
+    assert!(changes(&app).is_sorted(), "{:?}", changes(&app));
+    app.press("/nothing of that name⏎");
+    assert_eq!(empty(&app), "No figure matches the filter.");
+}
+
+#[test]
+fn a_range_is_compared_with_the_one_that_is_chosen_next() {
+    let mut app = opened(120, 40);
+    app.state.tab = Tab::Compare;
+    assert!(empty(&app).starts_with("=: compare this file"));
+    app.press("[");
+    let (ticket, _) = asked(&mut app);
+    answer(&mut app, ticket, scripted().as_ref().clone().into());
+    app.press("=");
+    let Some(Effect::FindFiles { ticket, known }) = app.take_effects().pop() else { panic!() };
+    assert_eq!(known, [std::path::PathBuf::from("/srv/traces/OrderService_4242.nettrace.partial")], "whatever its folder is");
+    // Without any other file, too.
+    app.send(Msg::FilesFound { ticket, files: Vec::new() });
+    app.press("⏎");
+    assert_eq!(app.take_effects(), []);
+    assert!(empty(&app).starts_with("This range is \"before\""), "{}", empty(&app));
+    app.press("b]");
+    let (ticket, span) = asked(&mut app);
+    assert_eq!(span, Some((49_000_000_000, 50_000_000_000)));
+    // What is shown is still the range that was read.
+    assert!(shown(&app).0[1].contains("0:00.0 to 0:49.0"), "{:?}", shown(&app).0);
+    let mut analysis = scripted().as_ref().clone();
+    analysis.snapshot.gc.collections[2] += 42;
+    answer(&mut app, ticket, analysis.into());
+    let (heading, _) = shown(&app);
+    assert!(heading[0].contains("0:00.0 to 0:49.0 of 0:50.0") && heading[1].contains("0:49.0 to 0:50.0"), "{heading:?}");
+    assert_eq!(row(&app, "gen 2 collections")[0], "+1.0/s");
+    assert_eq!(row(&app, "gen 0 collections")[0], "0");
+}
+
+#[test]
+fn a_comparison_ends_with_the_files() {
+    let mut app = TestApp::populated(120, 40);
+    app.press("=");
+    assert_eq!(app.take_effects(), [], "there is nothing to compare with");
+    app.press("L");
+    let Some(Effect::FindFiles { ticket, .. }) = app.take_effects().pop() else { panic!() };
+    let file = crate::model::TraceFile { path: "/x/a.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
+    app.send(Msg::FilesFound { ticket, files: vec![file.clone()] });
+    app.press("⏎");
+    let (ticket, _) = asked(&mut app);
+    answer(&mut app, ticket, scripted());
+    app.press("=");
+    let Some(Effect::FindFiles { ticket, .. }) = app.take_effects().pop() else { panic!() };
+    app.send(Msg::FilesFound { ticket, files: vec![file] });
+    app.press("↓⏎");
+    let (ticket, _) = asked(&mut app);
+    app.press("⎋⎋");
+    assert!(!app.state.shows_files() && app.state.tab != Tab::Compare);
+    answer(&mut app, ticket, scripted());
+    assert!(app.state.comparison.is_none());
+}

@@ -1,0 +1,47 @@
+//! The turn of a request, and the time that its answer may take.
+
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use super::{ANSWER_LIMIT, Cause, Client, ExchangeError, LAST_ANSWER};
+use crate::ipc::CommandCode;
+use crate::net::gate::{Busy, Turn};
+use crate::net::log;
+
+impl Client {
+    /// Waits until no other command is under way.
+    pub(super) async fn turn(&self, code: CommandCode, limit: Duration) -> Result<Turn<'_>, ExchangeError> {
+        let request = log::Request::begin(self.endpoint.key.pid, code);
+        let busy = |busy: Busy| Cause::Busy { with: busy.command, elapsed: busy.since.elapsed() };
+        let turn = self.gate.enter(code, limit).await.map_err(|under_way| self.error(code, busy(under_way)));
+        request.turn(&turn);
+        turn
+    }
+
+    /// Waits for what comes of a request.
+    pub(super) async fn within<T>(
+        &self,
+        code: CommandCode,
+        limit: Duration,
+        work: impl Future<Output = Result<T, Cause>>,
+    ) -> Result<T, ExchangeError> {
+        let request = log::Request::begin(self.endpoint.key.pid, code);
+        let exit = async {
+            // A short wait is over soon enough.
+            if limit <= ANSWER_LIMIT {
+                std::future::pending::<()>().await;
+            }
+            self.process_exit().await;
+            sleep(LAST_ANSWER).await;
+        };
+        let result = tokio::select! {
+            biased;
+            result = timeout(limit, work) => result.unwrap_or(Err(Cause::Timeout(limit))),
+            () = exit => Err(Cause::Ended),
+        };
+        let result = result.map_err(|cause| self.error(code, cause));
+        request.end(&result);
+        result
+    }
+}

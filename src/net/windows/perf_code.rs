@@ -1,0 +1,45 @@
+//! The code of a process: nothing is known of it.
+
+use super::{CodeChain, CodeFunction, CodeKind};
+use crate::net::client::Client;
+use crate::net::proc::CodeMapping;
+
+/// The code of a process, of which nothing is known.
+#[derive(Debug)]
+pub struct NativeCode;
+
+impl Client {
+    /// The code of the process, of which nothing is known.
+    pub fn native_code(&self) -> Option<NativeCode> {
+        Some(NativeCode)
+    }
+}
+
+impl NativeCode {
+    pub(crate) fn mappings(&self) -> impl Iterator<Item = &CodeMapping> {
+        std::iter::empty()
+    }
+
+    /// None of it is generated.
+    pub fn has_generated(&self) -> bool {
+        false
+    }
+
+    /// Nothing changes.
+    pub fn refresh(&mut self) {}
+
+    /// None of it is known to be code.
+    pub fn chain<'a>(&mut self, _: &'a [u64]) -> CodeChain<'a> {
+        CodeChain { frames: &[], broken: true }
+    }
+
+    /// None is known.
+    pub fn function(&mut self, _: u64) -> Option<CodeFunction> {
+        None
+    }
+
+    /// None has a name.
+    pub fn kernel_function(&mut self, address: u64) -> CodeFunction {
+        CodeFunction { start: address, size: 1, name: String::new(), image: "kernel".to_owned(), kind: CodeKind::Kernel }
+    }
+}

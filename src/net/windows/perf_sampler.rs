@@ -1,0 +1,45 @@
+//! Samples of what the threads of a process execute: Windows gives them to administrators only, over other interfaces.
+
+use super::{CpuSample, CpuThread, Frequency, PerfError, SampleLoss};
+use crate::net::client::Client;
+
+/// A sampler. There is none.
+pub enum CpuSampler {}
+
+impl Client {
+    /// Nothing is sampled on Windows.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn sample_cpu(&self, _: Frequency) -> Result<CpuSampler, PerfError> {
+        let pid = self.endpoint().key.pid;
+        Err(if self.shared_proc().is_some() { PerfError::Unsupported(pid) } else { PerfError::Ended(pid) })
+    }
+}
+
+#[expect(missing_docs, reason = "nothing of it can be called")]
+impl CpuSampler {
+    pub fn drain(&mut self, _: impl FnMut(&CpuSample<'_>)) {
+        match *self {}
+    }
+
+    pub fn is_alive(&self) -> bool {
+        match *self {}
+    }
+
+    pub fn sees_kernel(&self) -> bool {
+        match *self {}
+    }
+
+    pub fn loss(&self) -> SampleLoss {
+        match *self {}
+    }
+
+    pub fn period_ns(&self) -> u64 {
+        match *self {}
+    }
+
+    pub fn threads(&mut self) -> Vec<CpuThread> {
+        match *self {}
+    }
+}

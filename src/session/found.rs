@@ -1,0 +1,75 @@
+//! Recorded files that can be opened: those that are known, and those of a folder.
+
+use std::cmp::Reverse;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::recorded::Recorded;
+use crate::model::TraceFile;
+
+/// Entries of a folder that are looked at.
+const ENTRIES: usize = 20_000;
+/// Files whose beginning is read, those that were written to last.
+const FILES: usize = 200;
+
+/// The nettrace files among these paths and in this folder, those that were written to last first. Only regular files are opened: no links, no pipes, no
+/// devices.
+pub fn recorded_files(known: &[PathBuf], folder: &Path) -> Vec<TraceFile> {
+    let entries = fs::read_dir(folder).into_iter().flatten().take(ENTRIES).filter_map(Result::ok).map(|entry| entry.path());
+    let is_trace = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "nettrace");
+    let mut found: Vec<(_, PathBuf)> = known
+        .iter()
+        .cloned()
+        .chain(entries)
+        .filter(is_trace)
+        .filter_map(|path| {
+            let facts = path.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
+            Some((facts.modified().ok(), std::path::absolute(&path).ok()?))
+        })
+        .collect();
+    found.sort_unstable_by(|a, b| (Reverse(a.0), &a.1).cmp(&(Reverse(b.0), &b.1)));
+    found.dedup();
+    found.truncate(FILES);
+    found.into_iter().filter_map(|(_, path)| Recorded::open_unasked(&path).ok()?.facts().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nettrace::{Encoder, TraceHeader};
+
+    fn trace(pid: u32) -> Vec<u8> {
+        let mut encoder = Encoder::new(TraceHeader { process_id: pid, ..TraceHeader::default() });
+        encoder.end();
+        encoder.take()
+    }
+
+    #[test]
+    fn only_recordings_are_listed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("a.nettrace"), trace(7)).unwrap();
+        fs::write(path("b c.nettrace"), trace(8)).unwrap();
+        fs::write(path("no-trace.nettrace"), "no trace").unwrap();
+        fs::write(path("empty.nettrace"), "").unwrap();
+        fs::write(path("other.txt"), trace(9)).unwrap();
+        fs::create_dir(path("folder.nettrace")).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let known = elsewhere.path().join("known.nettrace");
+        fs::write(&known, trace(10)).unwrap();
+        let found = recorded_files(&[known, path("a.nettrace"), path("gone.nettrace")], folder.path());
+        let mut pids: Vec<_> = found.iter().map(|file| file.process_id).collect();
+        pids.sort_unstable();
+        assert_eq!(pids, [7, 8, 10], "{found:?}");
+        assert!(recorded_files(&[], &path("no such folder")).is_empty());
+    }
+
+    #[test]
+    fn a_folder_of_many_files_is_not_read_as_a_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 0..FILES as u32 + 50 {
+            fs::write(folder.path().join(format!("{number}.nettrace")), trace(number)).unwrap();
+        }
+        assert_eq!(recorded_files(&[], folder.path()).len(), FILES);
+    }
+}

@@ -1,0 +1,86 @@
+//! What connects to the port of a program that was started: its own runtime, and those of the programs that it starts.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use foldhash::HashSet;
+use tokio::sync::oneshot;
+
+use super::Launched;
+use crate::ipc::{self, EnvironmentName, EnvironmentValue};
+use crate::net::port::Port;
+use crate::net::stream::port_name;
+
+/// The variable that names ports to connect to.
+pub(super) const VARIABLE: &str = "DOTNET_DiagnosticPorts";
+
+/// Sends the first runtime of the program itself to `connected`, and resumes all others: all where there is no such program.
+pub(in crate::session) async fn resume_others(
+    port: Port,
+    pid: Option<u32>,
+    without_port: impl Future<Output = Option<Launched>>,
+    connected: oneshot::Sender<Launched>,
+    others: Arc<AtomicUsize>,
+) {
+    let (mut connected, mut seen, mut changes) = (Some(connected), HashSet::default(), port.changes());
+    let mut without_port = Some(Box::pin(without_port));
+    let free = free_children(&ports(port.path(), "nosuspend"));
+    loop {
+        for runtime in port.runtimes() {
+            if !seen.insert((runtime.key(), runtime.cookie)) {
+                continue;
+            }
+            let (free, own) = (free.clone(), if Some(runtime.key().pid) == pid { connected.take() } else { None });
+            if own.is_some() {
+                // It may have a connection to the same runtime, which answers no other client until that is closed.
+                without_port = None;
+            }
+            if own.is_none() {
+                others.fetch_add(1, Ordering::Relaxed);
+            }
+            tokio::spawn(async move {
+                // .NET 5 cannot do this: what it starts is let go on here. One that has ended needs neither this nor a resume.
+                if let Some(free) = free {
+                    let _ = runtime.client.run(&free).await;
+                }
+                match own {
+                    // A caller that has gone is about to end the program.
+                    Some(connected) => drop(connected.send(Launched::waiting(runtime))),
+                    None => drop(runtime.client.run(&ipc::Command::ResumeRuntime).await),
+                }
+            });
+        }
+        tokio::select! {
+            changed = changes.changed() => if changed.is_err() {
+                return;
+            },
+            Some(found) = async { Some(without_port.as_mut()?.await) } => {
+                without_port = None;
+                if let Some(launched) = found
+                    && let Some(connected) = connected.take()
+                {
+                    drop(connected.send(launched));
+                }
+            }
+        }
+    }
+}
+
+/// Has a runtime start others that connect to `ports` and do not wait: no process need be there to resume them.
+fn free_children(ports: &OsStr) -> Option<ipc::Command> {
+    let (name, value) = (EnvironmentName::new(VARIABLE).ok()?, EnvironmentValue::new(ports.to_str()?).ok()?);
+    Some(ipc::Command::SetEnvironmentVariable { name, value: Some(value) })
+}
+
+/// Our port, and behind it those that were asked for already.
+pub(super) fn ports(ours: &Path, tag: &str) -> OsString {
+    let mut value = port_name(ours).as_os_str().to_owned();
+    value.push(format!(",{tag},connect"));
+    if let Some(others) = std::env::var_os(VARIABLE).filter(|others| !others.is_empty()) {
+        value.push(";");
+        value.push(others);
+    }
+    value
+}

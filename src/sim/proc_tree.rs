@@ -1,0 +1,101 @@
+//! A `/proc` tree for simulated processes.
+//!
+//! Simulated runtimes share one process, so the kernel knows nothing of them. This writes the few files that discovery reads, in the
+//! kernel's own format, into a folder of the caller's; discovery is then pointed at that folder instead of `/proc`.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::facts::Facts;
+use crate::ipc::RuntimeVersion;
+
+/// The tree.
+#[derive(Debug)]
+pub(super) struct ProcTree(PathBuf);
+
+impl ProcTree {
+    /// Makes the tree's root, with a boot time in seconds since the Unix epoch.
+    pub(super) fn create(root: PathBuf, boot_unix_s: u64) -> io::Result<Self> {
+        fs::create_dir_all(&root)?;
+        fs::write(root.join("stat"), format!("cpu  0 0 0 0 0 0 0 0 0 0\nbtime {boot_unix_s}\n"))?;
+        Ok(Self(root))
+    }
+
+    /// Writes how long the machine has been up.
+    pub(super) fn uptime(&self, up: Duration) -> io::Result<()> {
+        replace(&self.0, "uptime", &format!("{:.2} 0.00\n", up.as_secs_f64()))
+    }
+
+    /// Adds a process.
+    pub(super) fn add(&self, facts: &Facts, tmp: &Path, _: &Path) -> io::Result<()> {
+        let dir = self.0.join(facts.pid.to_string());
+        fs::create_dir_all(dir.join("ns"))?;
+        let comm = comm(facts);
+        let Facts { pid, ns_pid, uid, threads, .. } = facts;
+        // Every simulated process says it is in our namespaces even where it shows another pid: its socket is in the shared folder.
+        for ns in ["pid", "mnt"] {
+            symlink(format!("{ns}:[1]"), dir.join("ns").join(ns))?;
+        }
+        let nspid = if ns_pid == pid { format!("{pid}") } else { format!("{pid}\t{ns_pid}") };
+        let status = format!(
+            "Name:\t{comm}\nState:\tS (sleeping)\nTgid:\t{pid}\nPid:\t{pid}\nPPid:\t1\nUid:\t{uid}\t{uid}\t{uid}\t{uid}\nNSpid:\t{nspid}\nThreads:\t{threads}\n"
+        );
+        fs::write(dir.join("status"), status)?;
+        fs::write(dir.join("cmdline"), facts.command.iter().fold(String::new(), |line, word| line + word + "\0"))?;
+        fs::write(dir.join("comm"), format!("{comm}\n"))?;
+        fs::write(dir.join("environ"), format!("TMPDIR={}\0PATH=/usr/bin\0", tmp.display()))?;
+        let cgroup = facts.container.as_ref().map_or("/user.slice".to_owned(), |id| format!("/system.slice/docker-{id}.scope"));
+        fs::write(dir.join("cgroup"), format!("0::{cgroup}\n"))?;
+        let library = format!("/usr/share/dotnet/shared/Microsoft.NETCore.App/{}/libcoreclr.so", facts.version);
+        fs::write(dir.join("maps"), format!("7f0000000000-7f0000700000 r-xp 00000000 08:01 1 {library}\n"))?;
+        symlink(facts.command.first().map_or("/usr/bin/dotnet", String::as_str), dir.join("exe"))?;
+        symlink("/", dir.join("root"))?;
+        // Runtimes before 6.0 name no threads, and a suspended one has no finalizer thread yet.
+        let named = RuntimeVersion::new(&facts.version).major() >= 6;
+        for (tid, name, exists) in
+            [(*pid, comm.as_str(), true), (pid + 1, ".NET EventPipe", named), (pid + 2, ".NET Finalizer", named && facts.running)]
+        {
+            if exists {
+                let task = dir.join("task").join(tid.to_string());
+                fs::create_dir_all(&task)?;
+                fs::write(task.join("comm"), format!("{name}\n"))?;
+            }
+        }
+        self.tick(facts, 0, 0)
+    }
+
+    /// Adds the thread that a runtime has once it runs managed code.
+    pub(super) fn run(&self, facts: &Facts) -> io::Result<()> {
+        let task = self.0.join(facts.pid.to_string()).join("task").join((facts.pid + 2).to_string());
+        fs::create_dir_all(&task)?;
+        fs::write(task.join("comm"), ".NET Finalizer\n")
+    }
+
+    /// Writes what changes: processor time in clock ticks and resident memory in bytes.
+    pub(super) fn tick(&self, facts: &Facts, cpu_ticks: u64, rss_bytes: u64) -> io::Result<()> {
+        let dir = self.0.join(facts.pid.to_string());
+        let (comm, pages) = (comm(facts), rss_bytes / 4096);
+        let Facts { pid, threads, started, .. } = facts;
+        let stat = format!(
+            "{pid} ({comm}) S 1 {pid} {pid} 0 -1 4194304 0 0 0 0 {cpu_ticks} 0 0 0 20 0 {threads} 0 {started} 0 {pages} 18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+        );
+        replace(&dir, "stat", &stat)?;
+        replace(&dir, "statm", &format!("{pages} {pages} 0 0 0 0 0\n"))
+    }
+}
+
+/// Writes a file under another name and renames it, so that a reader never sees half of it.
+fn replace(dir: &Path, name: &str, text: &str) -> io::Result<()> {
+    let fresh = dir.join(format!(".{name}"));
+    fs::write(&fresh, text)?;
+    fs::rename(fresh, dir.join(name))
+}
+
+/// The kernel's short name: the first 15 characters of the program's file name.
+fn comm(facts: &Facts) -> String {
+    let program = facts.command.first().map_or("dotnet", String::as_str);
+    program.rsplit('/').next().unwrap_or(program).chars().take(15).collect()
+}

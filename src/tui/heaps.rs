@@ -1,0 +1,98 @@
+//! Walks over heaps, one at a time, and the objects of the last one, which can be written to a file.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use foldhash::HashMap;
+use tokio::sync::mpsc;
+
+use crate::app::{JobResult, Msg, Ticket, WalkedHeap};
+use crate::model::{Process, SafeText};
+use crate::net::client::Client;
+use crate::session::{HeapFile, HeapWalk, walk_heap};
+
+/// How long no event may come before a walk is given up.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// A walk with all its objects.
+struct Kept {
+    ticket: Ticket,
+    walk: HeapWalk,
+    process: Process,
+}
+
+/// What is walked, and what was walked last.
+#[derive(Default)]
+pub(super) struct Heaps {
+    wanted: HashMap<Ticket, Arc<AtomicBool>>,
+    /// The objects of the last walk. There may be millions of them, so that those of no other are kept.
+    last: Arc<Mutex<Option<Arc<Kept>>>>,
+    /// A walk that was canceled may still have its session stopped.
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Heaps {
+    /// Walks the heap of a process.
+    pub(super) fn walk(&mut self, client: Client, process: Process, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
+        self.wanted.retain(|_, wanted| Arc::strong_count(wanted) > 1);
+        let wanted = Arc::new(AtomicBool::new(true));
+        self.wanted.insert(ticket, Arc::clone(&wanted));
+        let (turn, last) = (Arc::clone(&self.turn), Arc::clone(&self.last));
+        tokio::spawn(async move {
+            let _turn = turn.lock().await;
+            last.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let began = Instant::now();
+            let go_on = |objects, bytes| {
+                // Where the loop is busy, the next one will do.
+                let _ = inbox.try_send(Msg::HeapProgress { ticket, objects, bytes });
+                wanted.load(Ordering::Relaxed) && !inbox.is_closed()
+            };
+            let result = match walk_heap(client, process.runtime.as_ref(), true, SILENCE, go_on).await {
+                Ok(walk) => {
+                    let took = began.elapsed();
+                    let computed = tokio::task::spawn_blocking(move || found(walk, took)).await;
+                    computed.map_err(|error| SafeText::from(error.to_string())).map(|(walk, found)| {
+                        *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(Kept { ticket, walk, process }));
+                        Arc::new(found)
+                    })
+                }
+                Err(error) => Err(error.to_string().into()),
+            };
+            // The receiver is gone once the dashboard has quit.
+            drop(inbox.send(Msg::HeapWalked { ticket, result }).await);
+        });
+    }
+
+    /// Ends a walk as soon as the runtime lets its session be stopped.
+    pub(super) fn cancel(&mut self, ticket: Ticket) {
+        if let Some(wanted) = self.wanted.remove(&ticket) {
+            wanted.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Writes the objects of the last walk to a new file.
+    pub(super) fn write(&self, walk: Ticket, destination: PathBuf, ticket: Ticket, inbox: mpsc::Sender<Msg>) {
+        let kept = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone().filter(|kept| kept.ticket == walk);
+        tokio::task::spawn_blocking(move || {
+            let result = kept.ok_or("another heap was walked since then: walk this one again".to_owned()).and_then(|kept| {
+                let file = HeapFile::create(&destination).map_err(|error| error.to_string())?;
+                let HeapWalk { graph, heap, .. } = &kept.walk;
+                let written = file.write(graph.clone(), heap, &kept.process).map_err(|error| error.to_string())?;
+                let bytes = written.as_ref().and_then(|path| path.metadata().ok()).map(|facts| facts.len());
+                let files = written.iter().map(|path| SafeText::new(&path.to_string_lossy())).collect();
+                Ok(JobResult { files, bytes, note: None })
+            });
+            // The receiver is gone once the dashboard has quit.
+            let _ = inbox.blocking_send(Msg::job_done(ticket, result));
+        });
+    }
+}
+
+/// What a walk found, and what keeps that alive.
+fn found(walk: HeapWalk, took: Duration) -> (HeapWalk, WalkedHeap) {
+    let trouble = walk.ended.as_ref().err().map(|why| SafeText::from(why.to_string()));
+    let found = WalkedHeap { heap: walk.heap.clone(), retention: walk.retention(), took, trouble };
+    (walk, found)
+}

@@ -1,0 +1,166 @@
+use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use proptest::prelude::*;
+
+use super::*;
+
+fn parse(pieces: &[&[u8]]) -> Vec<Event> {
+    let (mut parser, mut events) = (InputParser::default(), Vec::new());
+    pieces.iter().for_each(|piece| parser.feed(piece, |event| events.push(event)));
+    while parser.timeout().is_some() {
+        parser.time_out(|event| events.push(event));
+    }
+    events
+}
+
+fn held(code: KeyCode, modifiers: KeyModifiers) -> Event {
+    Event::Key(KeyEvent::new(code, modifiers))
+}
+
+fn at(kind: MouseEventKind, column: u16, row: u16) -> Event {
+    Event::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE })
+}
+
+#[test]
+fn keys_mouse_and_paste() {
+    const NONE: KeyModifiers = KeyModifiers::NONE;
+    const SHIFT: KeyModifiers = KeyModifiers::SHIFT;
+    const ALT: KeyModifiers = KeyModifiers::ALT;
+    const CTRL: KeyModifiers = KeyModifiers::CONTROL;
+    let down = |button| MouseEventKind::Down(button);
+    let cases: &[(&[u8], &[Event])] = &[
+        (b"", &[]),
+        (b"q", &[held(KeyCode::Char('q'), NONE)]),
+        (b"Q", &[held(KeyCode::Char('Q'), SHIFT)]),
+        ("ü日".as_bytes(), &[held(KeyCode::Char('ü'), NONE), held(KeyCode::Char('日'), NONE)]),
+        (b"\r\t\x7f", &[key(KeyCode::Enter), key(KeyCode::Tab), key(KeyCode::Backspace)]),
+        (b"\x03\0\x1c", &[held(KeyCode::Char('c'), CTRL), held(KeyCode::Char(' '), CTRL), held(KeyCode::Char('4'), CTRL)]),
+        (b"\x1b", &[key(KeyCode::Esc)]),
+        (b"\x1b\x1b", &[key(KeyCode::Esc), key(KeyCode::Esc)]),
+        (b"\x1b\x1b[A", &[key(KeyCode::Esc), key(KeyCode::Up)]),
+        (b"\x1bt\x1b\xc3\xbc", &[held(KeyCode::Char('t'), ALT), held(KeyCode::Char('ü'), ALT)]),
+        (
+            b"\x1b[A\x1bOB\x1b[1;5C\x1b[1;2D",
+            &[key(KeyCode::Up), key(KeyCode::Down), held(KeyCode::Right, CTRL), held(KeyCode::Left, SHIFT)],
+        ),
+        (
+            b"\x1b[H\x1b[F\x1bOH\x1b[1~\x1b[4~\x1b[7~\x1b[8~",
+            &[
+                key(KeyCode::Home),
+                key(KeyCode::End),
+                key(KeyCode::Home),
+                key(KeyCode::Home),
+                key(KeyCode::End),
+                key(KeyCode::Home),
+                key(KeyCode::End),
+            ],
+        ),
+        (
+            b"\x1b[2~\x1b[3~\x1b[5~\x1b[6~\x1b[3;5~",
+            &[key(KeyCode::Insert), key(KeyCode::Delete), key(KeyCode::PageUp), key(KeyCode::PageDown), held(KeyCode::Delete, CTRL)],
+        ),
+        (
+            b"\x1bOP\x1b[S\x1b[[C\x1b[15~\x1b[17~\x1b[21~\x1b[24~",
+            &[
+                key(KeyCode::F(1)),
+                key(KeyCode::F(4)),
+                key(KeyCode::F(3)),
+                key(KeyCode::F(5)),
+                key(KeyCode::F(6)),
+                key(KeyCode::F(10)),
+                key(KeyCode::F(12)),
+            ],
+        ),
+        (b"\x1b[Z", &[held(KeyCode::BackTab, SHIFT)]),
+        (
+            b"\x1b[<0;1;1M\x1b[<0;1;1m\x1b[<64;120;40M\x1b[<65;7;3M",
+            &[at(down(MouseButton::Left), 0, 0), at(MouseEventKind::ScrollUp, 119, 39), at(MouseEventKind::ScrollDown, 6, 2)],
+        ),
+        // Motion, the wheel sideways, coordinates that there are not.
+        (b"\x1b[<35;5;5M\x1b[<32;5;5M\x1b[<66;5;5M\x1b[<0;0;1M\x1b[<0;99999;1M\x1b[<0;1M", &[]),
+        (b"\x1b[M !!\x1b[M#!!\x1b[Ma!\"", &[at(down(MouseButton::Left), 0, 0), at(MouseEventKind::ScrollDown, 0, 1)]),
+        (b"\x1b[200~two\rlines\x1b[A\x1b[201~x", &[Event::Paste("two\rlines\x1b[A".to_owned()), held(KeyCode::Char('x'), NONE)]),
+        (b"\x1b[200~without an end", &[Event::Paste("without an end".to_owned())]),
+        // Answers to the questions of others, and unknown keys, are no typed text.
+        (b"\x1b[?62;22c\x1b[12;40R\x1b[?1u\x1b[99~\x1b[1;2;3;4;5;6;7;8;9;10;11;12;13;14;15;16;17X", &[]),
+        // The answer to our own, with either end; one that was cut off; and Alt with a bracket.
+        (b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\q\x1b]11;rgb:0/0/0\x07q", &[held(KeyCode::Char('q'), NONE), held(KeyCode::Char('q'), NONE)]),
+        (b"\x1b]11;nonsense\x07\x1b]11;rgb:ff\x1b[A", &[key(KeyCode::Up)]),
+        (b"\x1b]", &[held(KeyCode::Char(']'), ALT)]),
+        (b"\x1b]1q", &[held(KeyCode::Char(']'), ALT), held(KeyCode::Char('1'), NONE), held(KeyCode::Char('q'), NONE)]),
+        (b"\x1b]\x1b[A", &[held(KeyCode::Char(']'), ALT), key(KeyCode::Up)]),
+        // What was cut off, and then a key.
+        (b"\x1b[<65;1\x03", &[held(KeyCode::Char('c'), CTRL)]),
+        (b"\x1b[\r\x1bO\r\x1b[[q", &[key(KeyCode::Enter), key(KeyCode::Enter), held(KeyCode::Char('q'), NONE)]),
+        (b"\x1b[<65;1\x1b[B", &[key(KeyCode::Down)]),
+        (b"\xff\xc3q\x80", &[held(KeyCode::Char('q'), NONE)]),
+    ];
+    for (bytes, events) in cases {
+        assert_eq!(parse(&[bytes]), *events, "{:?}", String::from_utf8_lossy(bytes));
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        assert_eq!(parse(&single), *events, "{:?} byte by byte", String::from_utf8_lossy(bytes));
+    }
+}
+
+#[test]
+fn only_a_lone_esc_and_a_paste_are_completed_by_time() {
+    for (bytes, timeout) in [
+        (&b""[..], None),
+        (b"\x1b", Some(ESCAPE_TIMEOUT)),
+        (b"\x1b[", None),
+        (b"\x1b[<65;10", None),
+        (b"\x1b]", Some(ESCAPE_TIMEOUT)),
+        (b"\x1b]1", Some(ESCAPE_TIMEOUT)),
+        (b"\x1b]11;rg", None),
+        (b"\x1bO", None),
+        (b"\xc3", None),
+        (b"\x1b[200~text", Some(PASTE_TIMEOUT)),
+        (b"\x1b[200~text\x1b[201~", None),
+    ] {
+        let mut parser = InputParser::default();
+        parser.feed(bytes, drop);
+        assert_eq!(parser.timeout(), timeout, "{bytes:?}");
+    }
+    // The rest of a mouse report comes late: nothing of it is typed.
+    let (mut parser, mut events) = (InputParser::default(), Vec::new());
+    parser.feed(b"\x1b[<65;10", |event| events.push(event));
+    parser.time_out(|event| events.push(event));
+    parser.feed(b";10M", |event| events.push(event));
+    assert_eq!(events, [at(MouseEventKind::ScrollDown, 9, 9)]);
+}
+
+#[test]
+fn the_answer_for_the_background_is_kept() {
+    let mut parser = InputParser::default();
+    parser.feed(b"q\x1b]11;rgb:ffff/ffff/f", drop);
+    assert_eq!(parser.take_background(), None);
+    parser.feed(b"fff\x1b\\q", drop);
+    assert_eq!(parser.take_background(), Some(IsLight(true)));
+    assert_eq!(parser.take_background(), None);
+}
+
+#[test]
+fn what_is_kept_is_bounded() {
+    let long = [b"\x1b[".to_vec(), b"1;".repeat(100_000), b"Aq".to_vec()].concat();
+    assert_eq!(parse(&[&long]), [key(KeyCode::Up), key(KeyCode::Char('q'))]);
+    let text = "x".repeat(LONGEST_PASTE + 1000);
+    let bytes = [b"\x1b[200~", text.as_bytes(), PASTE_END, b"q"].concat();
+    assert_eq!(parse(&[&bytes]), [Event::Paste(text[..LONGEST_PASTE].to_owned()), key(KeyCode::Char('q'))]);
+}
+
+proptest! {
+    #[test]
+    fn pieces_of_any_size_give_the_same(bytes: Vec<u8>, cuts in prop::collection::vec(1_usize..20, 1..20)) {
+        // Many bytes that begin or end something.
+        let bytes: Vec<u8> = bytes.iter().map(|byte| if *byte < 0x80 { b"\x1b[O<0;1~MmAq"[usize::from(byte % 12)] } else { *byte }).collect();
+        let (mut pieces, mut rest) = (Vec::new(), &bytes[..]);
+        for cut in cuts.iter().cycle() {
+            if rest.is_empty() {
+                break;
+            }
+            let (piece, more) = rest.split_at((*cut).min(rest.len()));
+            pieces.push(piece);
+            rest = more;
+        }
+        prop_assert_eq!(parse(&pieces), parse(&[&bytes]));
+    }
+}

@@ -1,0 +1,15 @@
+//! Records of the console, as they come.
+
+use crossterm::event::read;
+use tokio::sync::mpsc;
+
+use super::input::{Input, message};
+
+/// Reads until the console ends or the receiver is gone.
+pub(super) fn read_while_open(sender: &mpsc::Sender<Input>) -> Option<()> {
+    loop {
+        if let Some(msg) = message(read().ok()?) {
+            sender.blocking_send(Input::Msg(msg)).ok()?;
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Recorded files.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::app::test_app::{START_UNIX_MS, TestApp, options};
+use crate::app::{Effect, Msg, Options};
+use crate::model::{FileContents, TraceFile};
+
+use super::super::analysis::scripted;
+
+/// A recorded file is open that was read: fifty seconds of it.
+pub(crate) fn opened(width: u16, height: u16) -> TestApp {
+    let path = PathBuf::from("/srv/traces/OrderService_4242.nettrace.partial");
+    let file = TraceFile { path, bytes: 182_000_000, process_id: 4242, start_unix_ms: START_UNIX_MS };
+    let mut app = TestApp::with(Options { files: vec![file], ..options() }, width, height);
+    app.send(Msg::Tick);
+    let Some(Effect::ReadFile { ticket, .. }) = app.take_effects().pop() else { unreachable!("it is read at once") };
+    let contents = FileContents {
+        analysis: scripted(),
+        bytes: 182_000_000,
+        end: 50_000_000_000,
+        duration: Duration::from_secs(42),
+        complete: false,
+        trouble: Some("cut off: 311 bytes after the last whole block at byte 181999689".into()),
+    };
+    app.send(Msg::FileRead { ticket, result: Ok(contents) });
+    app
+}
+
+/// Files that can be opened.
+pub(super) fn picking(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = TestApp::populated(width, height);
+    app.press("L");
+    list(&mut app);
+    app.press(keys);
+    app
+}
+
+/// Files that an open one can be compared with.
+pub(crate) fn comparing(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = opened(width, height);
+    app.press("=");
+    list(&mut app);
+    app.press(keys);
+    app
+}
+
+/// An open file that is compared with another, which is of a recording half as long, with fewer collections and without timeouts.
+pub(crate) fn compared(width: u16, height: u16, keys: &str) -> TestApp {
+    let mut app = comparing(width, height, "↓↓⏎");
+    let Some(Effect::ReadFile { ticket, .. }) = app.take_effects().pop() else { return app };
+    let mut analysis = scripted().as_ref().clone();
+    let snapshot = &mut analysis.snapshot;
+    snapshot.recorded_ns /= 2;
+    snapshot.totals.dropped = 0;
+    snapshot.gc.collections = [3, 2, 1];
+    snapshot.gc.pauses.total_ns /= 7;
+    snapshot.exceptions.types.retain(|kind| !kind.name.contains("Timeout"));
+    snapshot.counters.counters.clear();
+    let duration = Duration::from_secs(21);
+    let contents = FileContents { analysis: analysis.into(), bytes: 512, end: 25_000_000_000, duration, complete: true, trouble: None };
+    app.send(Msg::FileRead { ticket, result: Ok(contents) });
+    app.press(keys);
+    app
+}
+
+/// Answers what files there are.
+fn list(app: &mut TestApp) {
+    // In a terminal that is too small keys do nothing.
+    let Some(Effect::FindFiles { ticket, .. }) = app.take_effects().pop() else { return };
+    let file = |name: &str, bytes, process_id, start_unix_ms| TraceFile {
+        path: format!("/srv/traces/{name}").into(),
+        bytes,
+        process_id,
+        start_unix_ms,
+    };
+    let files = vec![
+        file("OrderService_4242_20261121_083021.nettrace", 182_000_000, 4242, START_UNIX_MS),
+        file("evil\u{1b}[2J\u{202e}.nettrace", 512, 7, START_UNIX_MS - 86_400_000),
+        file("no-clock.nettrace", 1_310_000, 0, 0),
+    ];
+    app.send(Msg::FilesFound { ticket, files });
+}

@@ -1,0 +1,14 @@
+//! Bounds-checked little-endian reading and writing, UTF-16 strings and varints.
+//!
+//! Both formats that dn-top speaks (the Diagnostic IPC Protocol and nettrace) are built from these few
+//! primitives. Nothing here allocates except where a `String` is asked for, and no input makes it panic.
+
+mod put;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod utf16;
+
+pub use put::Put;
+pub use reader::{Reader, WireError};
+pub use utf16::Utf16;

@@ -1,0 +1,66 @@
+//! Little-endian writing.
+
+/// Little-endian writing onto the end of a buffer.
+pub trait Put {
+    /// The bytes as they are.
+    fn put(&mut self, bytes: &[u8]);
+
+    /// One byte.
+    fn put_u8(&mut self, value: u8) {
+        self.put(&[value]);
+    }
+
+    /// Two bytes.
+    fn put_u16(&mut self, value: u16) {
+        self.put(&value.to_le_bytes());
+    }
+
+    /// Four bytes.
+    fn put_u32(&mut self, value: u32) {
+        self.put(&value.to_le_bytes());
+    }
+
+    /// Eight bytes.
+    fn put_u64(&mut self, value: u64) {
+        self.put(&value.to_le_bytes());
+    }
+
+    /// Four bytes, signed.
+    fn put_i32(&mut self, value: i32) {
+        self.put(&value.to_le_bytes());
+    }
+
+    /// Eight bytes, signed.
+    fn put_i64(&mut self, value: i64) {
+        self.put(&value.to_le_bytes());
+    }
+
+    /// Eight bytes, floating point.
+    fn put_f64(&mut self, value: f64) {
+        self.put(&value.to_le_bytes());
+    }
+
+    /// A variable-length integer, 7 bits a byte, least significant first.
+    fn put_varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.put_u8(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.put_u8(value as u8);
+    }
+
+    /// UTF-16 units and a NUL unit.
+    fn put_utf16z(&mut self, text: &str) {
+        for unit in text.encode_utf16() {
+            self.put_u16(unit);
+        }
+        self.put_u16(0);
+    }
+}
+
+impl Put for Vec<u8> {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
+    }
+}

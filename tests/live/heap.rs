@@ -1,0 +1,136 @@
+//! The heap: what is on it, what keeps that alive, and what changed, in the dashboard and by the command.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+
+use crate::support::runtimes;
+use crate::support::screen::ENTER;
+use crate::support::{Invocation, PATIENCE, Program, Screen, folder, gcdump, poll};
+
+/// The dashboard with this process selected.
+fn dashboard(name: &str, program: &Program, options: &[&str]) -> Screen {
+    let screen = Invocation::new([&["--watch", "never"], options].concat()).screen(120, 40);
+    screen.wait_for("COMMAND");
+    let title = format!("{name} {}", program.pid());
+    screen.keys(&format!(":{title}"));
+    screen.keys(ENTER);
+    screen.wait_for(&format!(" {title} ─"));
+    screen
+}
+
+/// Walks the heap, and waits until this is on the screen.
+fn walk(screen: &Screen, found: &str) -> String {
+    screen.keys("M");
+    screen.wait_for("The runtime does a full, blocking GC");
+    screen.keys(&format!("y{ENTER}"));
+    screen.wait_for(found)
+}
+
+#[test]
+fn the_heap_is_walked_compared_and_written_from_the_dashboard() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.carry_out("hold 1000");
+        let mut screen = dashboard(runtime.name_of("known"), &program, &[]);
+        walk(&screen, "RETAINED");
+        screen.keys("/type:Grain");
+        screen.keys(ENTER);
+        let row = |shown: &str, words: &[&str]| shown.lines().any(|line| words.iter().all(|word| line.contains(word)));
+        screen.keys(ENTER);
+        let shown = screen.wait_for("static variable held");
+        assert!(row(&shown, &["124 kB", "Grain[]", "known"]), "{runtime}:\n{shown}");
+        for words in ["at least 124 kB would be freed", "→ Held[]", "→ Held", "→ Grain[]"] {
+            assert!(shown.contains(words), "{runtime}, {words}:\n{shown}");
+        }
+        // Three times as many: the first walk is what the second is compared with.
+        program.carry_out("hold 3000");
+        walk(&screen, "372 kB");
+        screen.keys("f");
+        let shown = screen.wait_for("CHANGE");
+        assert!(row(&shown, &["+248 kB", "124 kB", "372 kB", "Grain[]"]), "{runtime}:\n{shown}");
+        screen.keys("o");
+        screen.wait_for("Write the heap");
+        screen.keys(ENTER);
+        screen.wait_for("heap file done");
+        let files = std::fs::read_dir(screen.folder()).unwrap().map(|entry| entry.unwrap().path());
+        let file = files.filter(|path| path.extension().is_some_and(|extension| extension == "gcdump")).last().unwrap();
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600, "{runtime}");
+        let dump = gcdump::read(&std::fs::read(&file).unwrap());
+        assert_eq!(dump.nodes.iter().filter(|node| node.kind == "Grain[]").count(), 3000, "{runtime}");
+        // Out of what keeps the type alive, and out of the details.
+        screen.keys("qqq");
+        assert!(screen.wait_exit().success(), "{runtime}");
+        assert!(program.answers(), "{runtime}");
+    });
+}
+
+/// A walk that is canceled leaves a process behind that runs on, and whose heap can be walked again.
+#[test]
+fn a_walk_is_canceled() {
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.carry_out("hold 300000");
+        let mut screen = dashboard(runtime.name_of("known"), &program, &[]);
+        screen.keys("M");
+        screen.wait_for("The runtime does a full, blocking GC");
+        screen.keys(&format!("y{ENTER}M"));
+        screen.wait_for("heap walk canceled");
+        assert!(program.answers(), "{runtime}");
+        let shown = walk(&screen, "RETAINED");
+        assert!(shown.contains("Grain[]"), "{runtime}:\n{shown}");
+        screen.keys("qq");
+        assert!(screen.wait_exit().success(), "{runtime}");
+        assert!(poll(PATIENCE, || program.answers().then_some(())).is_some(), "{runtime}");
+    });
+}
+
+#[test]
+fn what_has_no_heap_to_walk_says_why() {
+    if let Some(runtime) = runtimes::native_aot() {
+        let program = runtime.any().start();
+        let screen = dashboard(runtime.name_of("work"), &program, &[]);
+        screen.keys("M");
+        screen.wait_for("has no heap walk");
+    }
+    if let Some(runtime) = runtimes::net9() {
+        let program = runtime.any().start();
+        let screen = dashboard(runtime.name_of("work"), &program, &["--readonly"]);
+        screen.keys("M");
+        screen.wait_for("--readonly: it changes nothing");
+    }
+}
+
+#[test]
+fn the_command_says_what_is_retained_and_by_what() {
+    runtimes::each(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.carry_out("hold 1000");
+        let place = folder();
+        let pid = program.pid().to_string();
+        let run = |words: &[&str]| Invocation::new([&["heap", &pid, "--yes"], words].concat()).current_dir(place.path()).run();
+        let heap = run(&["--retained", "--paths", "Grain[]", "--json", "-n", "1000"]).json();
+        let types = heap["types"].as_array().unwrap();
+        let retained = |name: &str| types.iter().find(|named| named["name"] == name).unwrap()["retained_bytes"].as_u64();
+        // An array of 8024 bytes, 1000 objects of 24 bytes, and for each an array of 124.
+        assert_eq!([retained("Grain[]"), retained("Held"), retained("Held[]")], [Some(124_000), Some(148_000), Some(156_024)], "{runtime}");
+        let order: Vec<_> = types.iter().filter_map(|named| named["retained_bytes"].as_u64()).collect();
+        assert!(order.is_sorted_by(|a, b| a >= b), "{runtime}: {order:?}");
+        let step = |name: &str| json!({"name": name, "objects": 1});
+        assert_eq!(
+            heap["paths"][0]["paths"][0],
+            json!({"root": "static variable held", "steps": [step("Held[]"), step("Held"), step("Grain[]")]}),
+            "{runtime}"
+        );
+        let unreached = heap["unreached"].as_u64().unwrap();
+        eprintln!("{runtime}: no root leads to {unreached} of {} objects", heap["objects"]);
+        assert!(unreached * 10 < heap["objects"].as_u64().unwrap(), "{runtime}: {unreached}");
+        let text = run(&["--retained", "--paths", "Held"]).stdout;
+        for words in ["RETAINED", "148000        24000       1000  Held  [known]", "static variable held\n    -> Held[]\n    -> Held\n"] {
+            assert!(text.contains(words), "{runtime}, {words}:\n{text}");
+        }
+        let none = run(&["--paths", "NoSuchType"]);
+        assert!(none.stderr.contains("is called NoSuchType"), "{runtime}: {none:?}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
+}

@@ -1,0 +1,76 @@
+//! `--log`: a line for each request, session and recording.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+
+use crate::support::{Invocation, Output, Signal, folder, runtimes, send};
+
+fn run(log: &Path, words: &[&str]) -> Output {
+    Invocation::new(["--log", log.to_str().unwrap()].iter().chain(words)).run()
+}
+
+/// The lines of a log, without their times.
+fn lines(log: &Path) -> Vec<String> {
+    let text = fs::read_to_string(log).unwrap();
+    let words = |line: &str| {
+        let (time, words) = line.split_once(' ').unwrap();
+        assert!(time.starts_with("20") && time.ends_with('Z') && time.len() == 24, "{line}");
+        words.to_owned()
+    };
+    text.lines().map(words).collect()
+}
+
+#[test]
+fn requests_that_are_answered_refused_and_not_answered_are_logged() {
+    for runtime in runtimes::all() {
+        let program = runtime.any().env("SECRET_TOKEN", "hunter2").start();
+        let (folder, pid) = (folder(), program.pid().to_string());
+        let log = |name: &str| folder.path().join(name);
+        let has = |name: &str, words: &[&str]| {
+            let lines = lines(&log(name));
+            assert!(lines.iter().any(|line| words.iter().all(|word| line.contains(word))), "{runtime} {words:?}: {lines:#?}");
+            assert!(!lines.iter().any(|line| line.contains("hunter2")), "{runtime}: {lines:#?}");
+        };
+        let to = format!(" to process {pid}, ");
+
+        run(&log("answered"), &["env", &pid, "--reveal"]);
+        run(&log("recorded"), &["trace", &pid, "--duration", "200ms", "-o", log("a.nettrace").to_str().unwrap()]);
+        has("recorded", &["CollectTracing", &to, " ms: answered"]);
+        // The stream may end before the answer comes.
+        has("recorded", &["StopTracing", &to, " ms: "]);
+        for end in ["session ", "recording "] {
+            has("recorded", &[end, &format!("of process {pid} has begun")]);
+        }
+        has("recorded", &["session ", &format!("of process {pid} has ended after "), " bytes"]);
+        has("recorded", &[&format!("recording of process {pid} is complete, "), "a.nettrace"]);
+
+        let refused = run(&log("refused"), &["dump", &pid, "-o", "/no/such/folder/a.dmp"]);
+        assert_ne!(refused.code, 0, "{runtime}");
+        has("refused", &["Dump", &to, " ms: "]);
+
+        send(program.pid(), Signal::STOP);
+        run(&log("silent"), &["info", &pid]);
+        send(program.pid(), Signal::CONT);
+        has("silent", &["ProcessInfo", &format!("{to}5"), " ms: no answer within 5 s"]);
+        if runtime.major() >= 5 {
+            has("answered", &["ProcessEnvironment", &to, " ms: answered"]);
+        }
+    }
+}
+
+#[test]
+fn a_log_is_a_new_file_for_its_owner() {
+    let folder = folder();
+    let (log, link) = (folder.path().join("log"), folder.path().join("link"));
+    assert_eq!(run(&log, &["--demo", "info", "OrderService"]).code, 0);
+    assert_eq!(fs::metadata(&log).unwrap().permissions().mode() & 0o777, 0o600);
+    let before = lines(&log);
+    assert!(before.iter().any(|line| line.ends_with(" ms: answered")), "{before:?}");
+    symlink(folder.path().join("elsewhere"), &link).unwrap();
+    for path in [&log, &link] {
+        run(path, &["ps"]).assert_refused(1, &format!("the log cannot be written to {}: File exists", path.display()));
+    }
+    assert_eq!(lines(&log), before);
+    assert!(!folder.path().join("elsewhere").exists());
+}

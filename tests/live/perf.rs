@@ -1,0 +1,143 @@
+//! A program that is sampled by dn-top and by the `perf` of Linux at the same time: both show the same.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use dn_top::analysis::SampleFilter;
+use dn_top::session::read_trace;
+
+use crate::support::runtimes;
+use crate::support::{Invocation, Signal, folder, send};
+
+/// Samples after which 2 percentage points are about three standard deviations of the difference of two shares of 70 %, were all samples independent of each
+/// other.
+const EXACT: u64 = 8400;
+/// How far shares may be apart, percentage points.
+const APART: f64 = 2.0;
+
+/// Samples of one thread by function.
+#[derive(Debug, Default)]
+struct Shares {
+    samples: u64,
+    /// Samples with a frame that has no name: it may be any function.
+    unnamed: u64,
+    /// Samples in the function itself, and in all that it calls.
+    functions: HashMap<String, [u64; 2]>,
+}
+
+impl Shares {
+    /// Of itself and in total, per cent.
+    fn of(&self, function: &str) -> [f64; 2] {
+        self.functions.get(function).map_or([0.0; 2], |counts| counts.map(|count| count as f64 * 100.0 / self.samples as f64))
+    }
+
+    /// From what dn-top wrote.
+    fn add_file(&mut self, file: &Path, thread: u64) {
+        let contents = read_trace(file, None, |_| true).unwrap().unwrap();
+        let profile = &contents.analysis.cpu.as_ref().unwrap().profile;
+        let threads = profile.methods(SampleFilter::ALL, 1).threads;
+        let thread = threads.iter().find(|sampled| sampled.thread.thread == thread).unwrap().thread;
+        let found = profile.methods(SampleFilter { thread: Some(thread), ..SampleFilter::ALL }, usize::MAX);
+        self.samples += found.samples.all();
+        for method in found.methods {
+            let counts = self.functions.entry(short(&method.name)).or_default();
+            counts[0] += method.own.all();
+            counts[1] += method.total.all();
+        }
+    }
+
+    /// From the text of `perf script -F ip,sym`: a line for each frame, innermost first, and an empty line behind each sample.
+    fn add_script(&mut self, text: &str) {
+        for sample in text.split("\n\n") {
+            let mut names: Vec<_> = sample.lines().filter_map(|line| line.trim().split_once(' ')).map(|(_, name)| short(name)).collect();
+            let Some(leaf) = names.first().cloned() else { continue };
+            self.samples += 1;
+            self.unnamed += u64::from(names.iter().any(|name| name == "[unknown]"));
+            self.functions.entry(leaf).or_default()[0] += 1;
+            names.sort_unstable();
+            names.dedup();
+            names.into_iter().for_each(|name| self.functions.entry(name).or_default()[1] += 1);
+        }
+    }
+}
+
+/// A function without its parameters. The runtime calls methods `double [known] Known::Burn(int32)[OptimizedTier1]` in a perf map.
+fn short(name: &str) -> String {
+    let managed = name.split_once("] ").and_then(|(_, method)| method.split_once('('));
+    match managed {
+        Some((method, _)) => method.replace("::", "."),
+        None => name.split('(').next().unwrap_or_default().to_owned(),
+    }
+}
+
+#[test]
+fn shares_are_those_of_linux_perf() {
+    if !Command::new("perf").arg("--version").output().is_ok_and(|output| output.status.success()) {
+        return runtimes::skip("perf is not installed (Debian: linux-perf)");
+    }
+    // The oldest and the newest: each takes half a minute.
+    let mut both = runtimes::with("known");
+    if both.len() > 2 {
+        both.drain(1..both.len() - 1);
+    }
+    runtimes::each_in_turn(both, |runtime| {
+        let mut program = runtime
+            .program("known")
+            .env("COMPlus_PerfMapEnabled", "1")
+            .env("DOTNET_PerfMapEnabled", "1")
+            // perf looks for names only of code that is in no file, which a second mapping of it is.
+            .env("DOTNET_EnableWriteXorExecute", "0")
+            .start();
+        // The methods get their last tier.
+        program.spend(1000);
+        let (pid, place) = (program.pid().to_string(), folder());
+        let (mut perf, mut ours, mut recordings) = (Shares::default(), Shares::default(), Vec::new());
+        while ours.samples < EXACT {
+            let path = |end: &str| place.path().join(format!("{}.{end}", recordings.len()));
+            let (data, file) = (path("data"), path("nettrace"));
+            let (output, recorded) = std::thread::scope(|scope| {
+                scope.spawn(|| program.carry_out("spend 8000"));
+                let mut recording = Command::new("perf");
+                recording.args(["record", "-q", "-e", "cpu-clock", "-F", "999", "-g", "-t", &pid, "-o"]).arg(&data);
+                let recording = recording.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+                let output = Invocation::new(["cpu", &pid, "--duration", "6s", "-o", file.to_str().unwrap()]).run();
+                send(recording.id(), Signal::INT);
+                (output, recording.wait_with_output().unwrap())
+            });
+            if output.code == 4 || !data.exists() {
+                return runtimes::skip(&format!("{}{}", output.stderr, String::from_utf8_lossy(&recorded.stderr)));
+            }
+            ours.add_file(&file, program.pid().into());
+            recordings.push(data);
+        }
+        // The last names are written when it ends.
+        program.finish();
+        // .NET Core 3.1 writes its map elsewhere.
+        let map = Path::new("/tmp").join(format!("perf-{pid}.map"));
+        let own = program.folder().join(map.file_name().unwrap());
+        if own.exists() {
+            std::fs::copy(own, &map).unwrap();
+        }
+        for data in &recordings {
+            let script = Command::new("perf").args(["script", "--no-inline", "-F", "ip,sym", "-i"]).arg(data).output().unwrap();
+            perf.add_script(&String::from_utf8_lossy(&script.stdout));
+        }
+        // Files of the runtime, which it does not remove.
+        ["perf", "perfinfo"].iter().for_each(|name| drop(std::fs::remove_file(format!("/tmp/{name}-{pid}.map"))));
+        // Where perf finds debug information, dn-top has the name of the file alone.
+        let mut names: Vec<_> = perf.functions.keys().filter(|name| ours.functions.contains_key(*name)).cloned().collect();
+        names.sort_by_key(|name| std::cmp::Reverse(perf.functions[name][1]));
+        names.truncate(10);
+        names.extend(["Main", "Burn", "Seventy", "Twenty", "Ten"].map(|name| format!("Known.{name}")));
+        for name in &names {
+            let (theirs, ours) = (perf.of(name), ours.of(name));
+            eprintln!("{runtime}: {theirs:.1?} % by perf, {ours:.1?} % by dn-top in {name}");
+            // A loaded machine compiles late, and the map of the runtime lacks methods then.
+            let unnamed = perf.unnamed as f64 * 100.0 / perf.samples as f64;
+            let is_same = |(theirs, ours): (&f64, f64)| ours >= theirs - APART && ours <= theirs + unnamed + APART;
+            assert!(theirs.iter().zip(ours).all(is_same), "{runtime}: {name}: {theirs:?} {ours:?}, {unnamed:.1} % without a name");
+        }
+        assert!(perf.samples > EXACT / 2 && perf.of("Known.Seventy")[1] > 50.0, "{runtime}: {perf:?}");
+    });
+}
