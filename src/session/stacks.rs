@@ -22,8 +22,8 @@ const NAMES: u64 = 0x38;
 const LOOK: Duration = Duration::from_secs(5);
 /// More bytes are not needed to see every thread once.
 const LOOK_BYTES: u64 = 64 << 20;
-/// More threads are not looked at. The kernel allows a process some 10,000 unless it is configured otherwise.
-const MOST_THREADS: usize = 1 << 16;
+/// More threads are not looked at.
+const MOST_THREADS: usize = 1 << 14;
 const POLL: Duration = Duration::from_millis(20);
 
 /// The stacks of all threads.
