@@ -135,11 +135,11 @@ impl Ended {
     }
 }
 
-/// MB; `None` of a process that has ended.
+/// MB, without the pages of the program's own file, which a build without optimization has many of; `None` of a process that has ended.
 fn peak_memory(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some(line.split_whitespace().next()?.parse::<u64>().ok()? / 1024)
+    let kilobytes = |name| status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse::<u64>().ok());
+    Some(kilobytes("VmHWM:")?.saturating_sub(kilobytes("RssFile:")?) / 1024)
 }
 
 /// Runs commands beside one process, one after the other.
