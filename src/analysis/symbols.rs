@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use foldhash::HashMap;
 
 use crate::clr::payload::{MethodBody, MethodVerbose, ModuleLoad, Tier};
-use crate::clr::{EventKind, TypeArguments, write_parameters, write_type_name};
+use crate::clr::{EventKind, write_method_name, write_parameters};
 use crate::nettrace::Stack;
 use crate::wire::Utf16;
 
@@ -317,14 +317,10 @@ impl Symbols {
     }
 }
 
-/// Type and name of a method as people write them, with a dot between.
+/// Type and name of a method as they are in the source, with a dot between.
 pub(super) fn method_name(namespace: &str, name: &str) -> String {
     let mut full = String::with_capacity(namespace.len() + 1 + name.len());
-    write_type_name(namespace, TypeArguments::Short, &mut full);
-    if !full.is_empty() {
-        full.push('.');
-    }
-    full.push_str(name);
+    write_method_name(namespace, name, &mut full);
     full
 }
 

@@ -11,6 +11,7 @@
 
 pub mod events;
 pub mod manifest;
+mod method_name;
 pub mod payload;
 
 mod arguments;
@@ -31,6 +32,7 @@ pub use event_ids::parse_event_ids;
 pub use kind::EventKind;
 pub use known::{Keyword, KnownProvider, RUNTIME, known_provider, known_providers};
 pub use level::{level_name, parse_level};
+pub use method_name::write_method_name;
 pub use problem::{Problem, SpecError};
 pub use profile::{Profile, UnknownProfile, profile, profiles};
 pub use select::{DASHBOARD_PROFILES, DEFAULT_PROFILES, SLOW, SelectError, Selected, select};
