@@ -93,6 +93,14 @@ pub struct OperationSnapshot {
     pub subjects: Vec<ActivitySubject>,
 }
 
+impl OperationSnapshot {
+    /// Whether it is served requests whose events have no status, as those of ASP.NET Core's own event source: of failures only exceptions are seen.
+    pub fn lacks_status(&self) -> bool {
+        let has_status = |subject: &ActivitySubject| matches!(subject.outcome, Outcome::Status(_));
+        self.layer == Layer::Server && self.ended > 0 && !self.subjects.iter().any(has_status)
+    }
+}
+
 /// What activities are about, and how they ended: those that are alike in both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivitySubject {

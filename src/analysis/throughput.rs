@@ -5,7 +5,7 @@ use std::fmt;
 
 use foldhash::{HashMap, HashSet};
 
-use crate::clr::events;
+use crate::clr::{RUNTIME, SAMPLE_PROFILER, events};
 use crate::nettrace::{Counts, Event, Loss, LossKind, Metadata, Problem, ProblemKind, SequencePoint, Sink, Thread, ThreadId, TraceHeader};
 use crate::wire::Utf16;
 
@@ -115,6 +115,12 @@ impl EventCount {
     /// Its name, or its number where it has none; not sanitised.
     pub fn title(&self) -> String {
         if self.name.is_empty() { format!("event {}", self.event_id) } else { self.name.clone() }
+    }
+
+    /// Whether the runtime's sampler caused it, where that records: a sample, or a suspension of all threads, which it needs for each round of samples.
+    pub fn comes_of_sampling(&self) -> bool {
+        const SUSPENSIONS: [u32; 4] = [3, 7, 8, 9];
+        self.provider == SAMPLE_PROFILER || self.provider == RUNTIME && SUSPENSIONS.contains(&self.event_id)
     }
 }
 

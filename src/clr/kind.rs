@@ -6,7 +6,8 @@ use super::RUNTIME;
 
 /// The runtime's method and module map, which it writes when a session stops.
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
-const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
+/// The provider of the runtime's own sampler.
+pub const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 const EVENT_PIPE: &str = "Microsoft-DotNETCore-EventPipe";
 const METRICS: &str = "System.Diagnostics.Metrics";
 const LOGGING: &str = "Microsoft-Extensions-Logging";

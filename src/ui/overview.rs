@@ -137,6 +137,9 @@ fn draw_graph(canvas: &mut Canvas<'_>, graph: &Graph, span: Span, area: Rect) {
     // The largest first.
     parts.sort_by(|a, b| b.values.last().unwrap_or(&0.0).total_cmp(a.values.last().unwrap_or(&0.0)));
     let mut legend: Vec<(String, Style)> = parts.into_iter().map(|layer| (layer.label.clone(), theme.role(layer.role))).collect();
+    if peak <= 0.0 {
+        legend.clear();
+    }
     if let [(label, style)] = legend.as_mut_slice() {
         (*label, *style) = (format!("peak {}", (graph.unit)(peak)), theme.dim);
     }

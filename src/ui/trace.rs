@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use crate::analysis::SampleFilter;
 use crate::app::tabs::phase_badge;
 use crate::app::{State, Tracked, findings};
+use crate::clr::SAMPLE_PROFILER;
 use crate::model::{
     ByteRate, Bytes, Count, CountRate, EventRate, Kept, KernelTrace, NameSearch, Nanoseconds, Outcome, Percent, Phase, Rate,
     RecordingAnalysis, RunState, Scheduling, StoppedBy, Stopwatch,
@@ -54,15 +55,24 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &Recordin
     let over = !tracked.is_active();
     canvas.text(area.x, area.y, area.width, "top events", theme.dim);
     let lines = Rect { y: area.y + 1, height: area.height - 1, ..area };
-    let most = analysis.events.first().map_or(1, |rate| rate.event.count.max(1)) as f64;
-    for (EventRate { event, rate }, y) in analysis.events.iter().zip(lines.y..lines.bottom()) {
-        let rate = analysis.rate(over, event.count, *rate);
+    let is_sampled = analysis.events.iter().any(|rate| rate.event.provider == SAMPLE_PROFILER);
+    let (samplers, others): (Vec<_>, Vec<_>) = analysis.events.iter().partition(|rate| is_sampled && rate.event.comes_of_sampling());
+    let rate_of = |EventRate { event, rate }: &EventRate| analysis.rate(over, event.count, *rate);
+    let most = others.first().map_or(1, |rate| rate.event.count.max(1)) as f64;
+    for (all, y) in others.iter().zip(lines.y..lines.bottom()) {
+        let (event, rate) = (&all.event, rate_of(all));
         canvas.number(area.x, y, 7, CountRate(rate), if rate > 0.0 { theme.events } else { theme.dim });
         let bar = (event.count as f64 / most * 8.0).ceil() as usize;
         for column in 0..bar.min(8) as u16 {
             canvas.sign(area.x + 9 + column, y, theme.glyphs.meter[0], theme.events);
         }
         canvas.text(area.x + 18, y, area.width.saturating_sub(18), &event.title(), theme.text);
+    }
+    if others.len() < usize::from(lines.height) && !samplers.is_empty() {
+        let y = lines.y + others.len() as u16;
+        let rate: f64 = samplers.into_iter().map(rate_of).sum();
+        canvas.number(area.x, y, 7, CountRate(rate), theme.dim);
+        canvas.text(area.x + 18, y, area.width.saturating_sub(18), "of the sampler: tab Events", theme.dim);
     }
 }
 

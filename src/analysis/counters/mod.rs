@@ -95,7 +95,7 @@ pub enum CollectionMarks {
     NotRecorded,
     /// The latest, oldest first.
     Recorded(Vec<GcMark>),
-    /// There were so many bytes of them a second that they are not recorded any more.
+    /// There were so many bytes of them a second that they are not recorded for a while.
     TooMany(f64),
 }
 

@@ -65,7 +65,7 @@ impl List for ProcessTable<'_> {
                 Part::Trend => ("", Fit::Left),
             };
             let sorted = (*part == Part::Fact(sort.column)).then_some(direction);
-            tabs::Column { title, width: slot.width, least: slot.width, fit, sorted, sortable: *part != Part::Trend }
+            tabs::Column { title, width: slot.width, least: slot.width, most: slot.width, fit, sorted, sortable: *part != Part::Trend }
         };
         self.parts.iter().map(heading).collect()
     }

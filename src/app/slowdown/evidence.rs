@@ -215,7 +215,8 @@ fn requests(which: &str, operation: &OperationSnapshot) -> String {
     let p95 = operation.quantiles_ns.map(|[_, p95, _]| format!("p95 {}, ", Nanoseconds(p95))).unwrap_or_default();
     let most = operation.subjects.first().map(|subject| format!(", most time with {}", subject.text)).unwrap_or_default();
     let unfinished = if operation.running > 0 { format!(", {} in progress", Count(operation.running)) } else { String::new() };
-    format!("Requests {which}: {p95}{} of {} failed{unfinished}{most}", Count(operation.failed), Count(operation.started))
+    let failed = if operation.lacks_status() { "ended with an exception" } else { "failed" };
+    format!("Requests {which}: {p95}{} of {} {failed}{unfinished}{most}", Count(operation.failed), Count(operation.started))
 }
 
 /// Whether the heap was larger after most full collections than after the one before: its bytes after the first and the last.

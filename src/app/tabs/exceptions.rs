@@ -60,7 +60,7 @@ fn side<'a>(look: Look<'a>, latest: &'a ThrownException, recent: &'a [ThrownExce
             .column("MESSAGE", 0, Fit::Left, |thrown| Cell::new(&thrown.message, Role::Text))
             .finish()
     });
-    Side { list: earlier, wide: 100, ..Side::text(text) }
+    Side { lists: earlier.into_iter().collect(), wide: 100, ..Side::text(text) }
 }
 
 /// An exception as .NET prints it.

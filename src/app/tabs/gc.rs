@@ -2,6 +2,7 @@
 
 use super::cell::Cell;
 use super::list::{Fit, Placed, Rows, Table};
+use super::live;
 use super::logs::at;
 use super::look::Look;
 use super::view::{Chart, Figure, Head, Role, Side, View};
@@ -20,7 +21,16 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     let unmatched = if gc.recent.is_empty() { "No collection has ended yet." } else { "No collection matches the filter." };
     let view = View { empty: look.empty(is_missing, Source::Collections, unmatched), ..View::new(list, cursor, "") };
     if is_missing {
-        return view;
+        let watched = look.state.list.selected().filter(|_| !look.over()).and_then(|key| look.state.watches.of(key)?.counters.as_deref());
+        return match watched {
+            // Until the first collection has come, what its counters show.
+            Some(counters) => {
+                let View { mut head, list, cursor, .. } = live::gc(look.state, Some(counters));
+                head.insert(0, Head::text(view.empty.0, view.empty.1));
+                View { head, graphs: look.state.graphs_of(&live::GC_GRAPHS), ..View::new(list, cursor, "") }
+            }
+            None => view,
+        };
     }
     let heap = Chart {
         title: "GC heap size",

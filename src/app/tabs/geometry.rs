@@ -175,7 +175,8 @@ fn beside(view: &View<'_>, area: Rect) -> (Rect, Rect) {
     let rows = |len: usize| u16::try_from(len).unwrap_or(u16::MAX).saturating_add(1);
     let text = side.text.iter().map(|line| text_lines(line, area.width)).fold(0, u16::saturating_add);
     let plot = if side.plot.is_some() { PLOT } else { 0 };
-    let needed = text.saturating_add(side.list.as_ref().map_or(0, |list| rows(list.len()))).saturating_add(plot);
+    let lists = side.lists.iter().map(|list| rows(list.len())).fold(0, u16::saturating_add);
+    let needed = text.saturating_add(lists).saturating_add(plot);
     // One line between the two.
     let room = area.height.saturating_sub(1);
     let list = rows(view.list.len().max(1)).min(room.saturating_sub(needed).max(room - room * side.thirds / 3)).min(room);
@@ -208,6 +209,8 @@ pub(super) fn column_slots(columns: &[Column], area: Rect) -> Vec<Option<(u16, u
     const GAP: u16 = 2;
     /// What a column that takes the rest should have.
     const REST: u16 = 24;
+    /// What it has before others grow beyond their width.
+    const MUCH: u16 = 90;
     let need = |column: &Column| if column.width == 0 { REST } else { column.least } + GAP;
     let mut shown: Vec<usize> = (0..columns.len()).collect();
     let mut used = columns.iter().map(need).sum::<u16>().saturating_sub(GAP);
@@ -224,7 +227,12 @@ pub(super) fn column_slots(columns: &[Column], area: Rect) -> Vec<Option<(u16, u
         widths[index] = least + more;
     }
     let fixed = shown.iter().map(|index| widths[*index]).filter(|width| *width > 0).map(|width| width + GAP).sum::<u16>();
-    let rest = area.width.saturating_sub(fixed);
+    let mut rest = area.width.saturating_sub(fixed);
+    for index in shown.iter().copied().filter(|index| columns[*index].width > 0) {
+        let more = rest.saturating_sub(MUCH).min(columns[index].most - columns[index].width);
+        widths[index] += more;
+        rest -= more;
+    }
     let mut slots = vec![None; columns.len()];
     let mut x = area.x;
     for index in shown {

@@ -109,6 +109,7 @@ fn histogram<'a>(state: &'a State, found: &'a WalkedHeap) -> View<'a> {
         .column("RETAINED", 8, Fit::Right, |(_, of)| Cell::known(of.map(|of| Bytes(of.bytes)), Role::Bytes))
         .column("TYPE", 0, Fit::Name, |(named, _)| name(&named.name))
         .column("MODULE", 24, Fit::Left, |(named, _)| Cell::new(&named.module, Role::Dim))
+        .growing_to(48)
         .place(state, Tab::Heap);
     View {
         head: head(found),
@@ -139,6 +140,7 @@ fn difference<'a>(state: &'a State, before: &'a HeapWalk, last: &'a HeapWalk) ->
         })
         .column("TYPE", 0, Fit::Name, |change| name(change.name))
         .column("MODULE", 24, Fit::Left, |change| Cell::new(change.module, Role::Dim))
+        .growing_to(48)
         .place(state, Tab::Heap);
     let between = last.at.elapsed.saturating_sub(before.at.elapsed);
     let figure = |label, old: u64, new: u64, text: fn(u64) -> String| {

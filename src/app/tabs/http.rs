@@ -27,6 +27,12 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         figures.push(Figure::new("failed", Count(failed), Role::Bad));
     }
 
+    let mut head = vec![Head::Figures(figures)];
+    if operations.iter().any(|operation| operation.lacks_status()) {
+        let text = "Events of served requests have no status: those that ended with an exception are counted as failed.";
+        head.push(Head::text(text, Role::Dim));
+    }
+
     // Several providers publish requests, and there is not always room for their column.
     let shared: Vec<&str> = operations.iter().map(|operation| operation.name.as_str()).collect();
     let is_shared = move |name: &str| shared.iter().filter(|other| **other == name).count() > 1;
@@ -57,7 +63,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         .place(look.state, Tab::Http);
 
     View {
-        head: vec![Head::Figures(figures)],
+        head,
         empty: look.empty(activities.operations.is_empty(), Source::Activities, "No operation matches the filter."),
         side: selected.map(subjects),
         copy: selected.map(|operation| ("operation", operation.name.clone())),

@@ -32,6 +32,8 @@ pub struct Column {
     pub width: u16,
     /// How wide it is at least; where there is no room for that, it is left out.
     pub least: u16,
+    /// How wide it may become where the list's subject has more room than names need.
+    pub most: u16,
     /// How text stands in it.
     pub fit: Fit,
     /// Whether the list is sorted by it, and in which direction.
@@ -109,7 +111,7 @@ impl<'a, T: 'a> Table<'a, T> {
 
     /// A column of this width; 0 takes what is left.
     pub(in crate::app) fn column(mut self, title: &'static str, width: u16, fit: Fit, cell: impl Fn(&T) -> Cell + 'a) -> Self {
-        self.columns.push((Column { title, width, least: width, fit, sorted: None, sortable: false }, Box::new(cell)));
+        self.columns.push((Column { title, width, least: width, most: width, fit, sorted: None, sortable: false }, Box::new(cell)));
         self
     }
 
@@ -117,6 +119,14 @@ impl<'a, T: 'a> Table<'a, T> {
     pub(in crate::app) fn shrinking_to(mut self, least: u16) -> Self {
         if let Some((column, _)) = self.columns.last_mut() {
             column.least = least.min(column.width);
+        }
+        self
+    }
+
+    /// Lets the last column become wider where there is much room.
+    pub(in crate::app) fn growing_to(mut self, most: u16) -> Self {
+        if let Some((column, _)) = self.columns.last_mut() {
+            column.most = most.max(column.width);
         }
         self
     }

@@ -11,6 +11,9 @@ use crate::app::pane::Tab;
 use crate::app::state::State;
 use crate::model::{Bytes, CountRate, Nanoseconds, Percent};
 
+/// Graphs of the overview that are about GC.
+pub(super) const GC_GRAPHS: [&str; 5] = ["GC heap", "Time in GC", "GC pauses", "Collections", "Allocation rate"];
+
 /// `None` for a tab that has nothing to show without a recording, and for a process that cannot be attached to.
 pub(super) fn view(state: &State, tab: Tab) -> Option<View<'_>> {
     let row = state.selected().filter(|_| !state.shows_files())?;
@@ -19,7 +22,7 @@ pub(super) fn view(state: &State, tab: Tab) -> Option<View<'_>> {
     }
     let counters = state.watches.of(row.process.key).and_then(|watch| watch.counters.as_deref());
     let (view, graphs): (View<'_>, &[&str]) = match tab {
-        Tab::Gc => (gc(state, counters), &["GC heap", "Time in GC", "GC pauses", "Collections", "Allocation rate"]),
+        Tab::Gc => (gc(state, counters), &GC_GRAPHS),
         Tab::Exceptions => (exceptions(state, counters), &["Exceptions"]),
         Tab::Threads => {
             (threads(state, counters), &["Thread pool queue", "Lock contention", "Thread pool threads", "Completed work items"])
@@ -52,7 +55,8 @@ fn heading(state: &State, tab: Tab, is_watched: bool) -> Line {
     ]
 }
 
-fn gc<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
+/// The heap by generation.
+pub(super) fn gc<'a>(state: &'a State, counters: Option<&'a CountersSnapshot>) -> View<'a> {
     const PARTS: [(&str, &str, Option<&str>); 5] = [
         ("gen 0", "gen-0-size", Some("gen-0-gc-count")),
         ("gen 1", "gen-1-size", Some("gen-1-gc-count")),

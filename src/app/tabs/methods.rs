@@ -157,7 +157,9 @@ fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Ro
                 true => Cell::new(format!("{} {}", frame.name, look.unresolved()), Role::Dim),
             })
             .column("KIND", 9, Fit::Left, |(_, frame)| Cell::known(kind(frame), role(frame.origin)))
+            .growing_to(19)
             .column(Sampling::COLUMNS[1], 22, Fit::Left, |(_, frame)| Cell::new(&frame.module, Role::Dim))
+            .growing_to(48)
             .sorted_by("SELF")
             .sortable_by(&Sampling::SORTABLE, look.state.views.sort(Tab::Methods))
             .finish();
@@ -168,7 +170,9 @@ fn methods<'a>(look: Look<'a>, rows: Vec<(MethodCount, &'a ProfileFrame)>) -> Ro
             false => Cell::new(format!("{} {}", frame.name, look.unresolved()), Role::Dim),
         })
         .column(Sampling::COLUMNS[1], 22, Fit::Left, |(_, frame)| Cell::new(&frame.module, Role::Dim))
+        .growing_to(48)
         .column("TIER", 8, Fit::Left, |(_, frame)| Cell::known(kind(frame), Role::Dim))
+        .growing_to(19)
         .sorted_by("SELF")
         .sortable_by(&Sampling::SORTABLE, look.state.views.sort(Tab::Methods))
         .finish()

@@ -1,4 +1,4 @@
-//! The thread pool, lock contention, and where neither was recorded the threads that were sampled.
+//! The threads, and beside them lock contention and the thread pool.
 
 use std::time::Duration;
 
@@ -22,25 +22,25 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         if is_pool_known { Head::Figures(pool_figures(pool)) } else { missing(look, "thread pool", Source::ThreadPool) },
         if locks.count > 0 { Head::Figures(lock_figures(look, locks)) } else { missing(look, "locks", Source::Contention) },
     ];
-    let (list, cursor, site) = if locks.count > 0 {
-        let Placed { list, cursor, selected } = sites(look, locks).place(look.state, Tab::Threads);
-        (list, cursor, selected)
-    } else {
-        let rows = look.state.thread_rows().into_iter().skip(1).collect::<Vec<_>>();
-        if !rows.is_empty() {
-            // Of the threads of a file /proc knows nothing any more.
-            let cpu = if look.state.shows_files() { "" } else { "; CPU from /proc" };
-            let methods = Tab::Methods.key(look.state.shows_files());
-            let what = if look.analysis.cpu_time(true).is_some() { "time on a processor and off it" } else { "thread time" };
-            head.push(Head::text(format!("{what}{cpu}.  {methods} and s: the methods of one thread"), Role::Dim));
-        }
-        let live = look.state.details.threads.rows().filter(|_| rows.is_empty() && !look.over());
-        let Placed { list, cursor, .. } = match live {
-            Some(threads) => listed(threads).place(look.state, Tab::Threads).untyped(),
-            None => threads(look, rows).place(look.state, Tab::Threads).untyped(),
-        };
-        (list, cursor, None)
+    if let Some(site) = locks.sites.first().filter(|site| !site.method.is_empty()) {
+        let text = format!("most lock waiting: {} in {}", Nanoseconds(site.wait_ns), site.method);
+        head.push(Head::text(text, Role::Text));
+    }
+    let rows = look.state.thread_rows().into_iter().skip(1).collect::<Vec<_>>();
+    if !rows.is_empty() {
+        // Of the threads of a file /proc knows nothing any more.
+        let cpu = if look.state.shows_files() { "" } else { "; CPU from /proc" };
+        let methods = Tab::Methods.key(look.state.shows_files());
+        let what = if look.analysis.cpu_time(true).is_some() { "time on a processor and off it" } else { "thread time" };
+        head.push(Head::text(format!("{what}{cpu}.  {methods} and s: the methods of one thread"), Role::Dim));
+    }
+    let live = look.state.details.threads.rows().filter(|_| rows.is_empty() && !look.over());
+    let Placed { list, cursor, .. } = match live {
+        Some(threads) => listed(threads).place(look.state, Tab::Threads).untyped(),
+        None => threads(look, rows).place(look.state, Tab::Threads).untyped(),
     };
+    let beside = [(locks.count > 0).then(|| sites(look, locks).finish()), (!pool.recent.is_empty()).then(|| adjustments(pool))];
+    let lists: Vec<_> = beside.into_iter().flatten().collect();
     let workers = Chart {
         title: "pool workers",
         role: Role::Bytes,
@@ -60,8 +60,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         head,
         // What was not recorded is not drawn as zero.
         charts: [pool.workers.map(|_| workers), (locks.count > 0).then_some(waits)].into_iter().flatten().collect(),
-        side: (!pool.recent.is_empty()).then(|| Side { wide: 90, ..Side::list(adjustments(pool)) }),
-        copy: site.map(|site| ("method", site.method.clone())),
+        side: (!lists.is_empty()).then(|| Side { lists, wide: 110, ..Side::text(Vec::new()) }),
         ..View::new(list, cursor, if is_filtered { "Nothing matches the filter." } else { "" })
     }
 }

@@ -127,8 +127,8 @@ pub struct Plot {
 pub struct Side<'a> {
     /// Text. Not sanitised.
     pub text: Vec<Line>,
-    /// A list below the text, in which nothing is selected.
-    pub list: Option<Rows<'a>>,
+    /// Lists below the text, one below the other, in which nothing is selected.
+    pub lists: Vec<Rows<'a>>,
     /// A curve below the text.
     pub plot: Option<Plot>,
     /// From how many columns on it is beside the list.
@@ -144,11 +144,11 @@ impl<'a> Side<'a> {
     const WIDE: u16 = 150;
 
     pub(super) fn text(text: Vec<Line>) -> Self {
-        Self { text, list: None, plot: None, wide: Self::WIDE, below: true, thirds: 1 }
+        Self { text, lists: Vec::new(), plot: None, wide: Self::WIDE, below: true, thirds: 1 }
     }
 
     pub(super) fn list(list: Rows<'a>) -> Self {
-        Self { list: Some(list), ..Self::text(Vec::new()) }
+        Self { lists: vec![list], ..Self::text(Vec::new()) }
     }
 }
 

@@ -25,6 +25,8 @@ const QUIET: Duration = Duration::from_millis(100);
 /// Bytes a second of collections' events above which they are not recorded any more, and values in a row. Measured: 0.7 kB a collection (.NET 3.1),
 /// 1.1 kB (.NET 9), 70 bytes (.NET 10, which filters events).
 const TOO_MANY: (f64, u32) = (64e3, 3);
+/// Values after which they are recorded again: a recording that samples threads suspends them so often, and ends.
+const RETRY: u32 = 60;
 /// Nothing is read for half an interval after values, and no longer than this: what comes then needs no wake-up of its own.
 const REST: Duration = Duration::from_millis(500);
 /// How often a session begins again because others changed the settings of the meters.
@@ -106,7 +108,8 @@ enum Collections {
     NotRecorded,
     /// Values in a row before which there were too many bytes.
     Recorded(u32),
-    TooMany(f64),
+    /// At this rate, for so many more values.
+    TooMany(f64, u32),
 }
 
 /// A session that is open.
@@ -220,19 +223,25 @@ impl CounterMonitor {
 
     /// What is known of collections, now that their events come at this rate.
     fn marks(&mut self, marks: CollectionMarks, rate: f64) -> Result<CollectionMarks, Invalid> {
-        match &mut self.collections {
+        let (next, shown) = match &mut self.collections {
             Collections::NotRecorded => return Ok(CollectionMarks::NotRecorded),
-            Collections::TooMany(rate) => return Ok(CollectionMarks::TooMany(*rate)),
+            Collections::TooMany(_, 0) => (Collections::Recorded(0), marks),
+            Collections::TooMany(rate, left) => {
+                *left -= 1;
+                return Ok(CollectionMarks::TooMany(*rate));
+            }
             Collections::Recorded(high) => {
                 *high = if rate > TOO_MANY.0 { *high + 1 } else { 0 };
                 if *high < TOO_MANY.1 {
                     return Ok(marks);
                 }
+                (Collections::TooMany(rate, RETRY), CollectionMarks::TooMany(rate))
             }
-        }
-        self.collections = Collections::TooMany(rate);
+        };
+        self.collections = next;
+        self.sessions = 0;
         self.renew()?;
-        Ok(CollectionMarks::TooMany(rate))
+        Ok(shown)
     }
 
     /// Stops the session. Gives the values that came last, and whether it came to its proper end.

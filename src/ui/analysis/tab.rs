@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::analysis::Filter;
-use crate::app::tabs::{Chart, Figure, Geometry, Head, Line, List, Look, Plot, Side, View, last_piece};
+use crate::app::tabs::{Chart, Figure, Geometry, Head, Line, List, Look, Plot, Rows, Side, View, last_piece};
 use crate::app::{Focus, State, Tab};
 use crate::model::sanitise;
 
@@ -66,12 +66,19 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, view: &View<'_>, geom
 /// Draws what is beside or below the list.
 fn beside(canvas: &mut Canvas<'_>, side: &Side<'_>, area: Rect) {
     // What is listed below the text has a third at least.
-    let wanted = side.list.as_ref().map_or(0, |rows| (rows.len() as u16 + 1).min(area.height / 3));
+    let needed = |rows: &Rows<'_>| u16::try_from(rows.len()).unwrap_or(u16::MAX).saturating_add(1);
+    let wanted = side.lists.iter().map(needed).fold(0, u16::saturating_add).min(area.height / 3);
     let wanted = if wanted < 2 { 0 } else { wanted };
     let used = text(canvas, &side.text, Rect { height: area.height - wanted, ..area });
-    let rest = below(area, used);
-    if let Some(rows) = &side.list {
-        unselected(canvas, rows.as_ref(), rest);
+    let mut rest = below(area, used);
+    for (index, rows) in side.lists.iter().enumerate() {
+        // Each has its share of what is left, and what those after it do not need.
+        let after = &side.lists[index + 1..];
+        let share = rest.height / (after.len() as u16 + 1);
+        let others = after.iter().map(needed).fold(0, u16::saturating_add);
+        let height = needed(rows).min(share.max(rest.height.saturating_sub(others)));
+        unselected(canvas, rows.as_ref(), Rect { height, ..rest });
+        rest = below(rest, height);
     }
     if let Some(Plot { title, unit, values }) = side.plot.as_ref().filter(|_| rest.height >= 4) {
         let span = Span::of_seconds(values.len());

@@ -17,7 +17,7 @@ pub(super) fn collections(counters: &CountersSnapshot) -> Option<Graph> {
     match &counters.collections {
         CollectionMarks::Recorded(marks) => pauses(counters, marks),
         CollectionMarks::NotRecorded => count(counters, ""),
-        CollectionMarks::TooMany(rate) => count(counters, &format!(" · too many to mark: {} of events", ByteRate(*rate))),
+        CollectionMarks::TooMany(rate) => count(counters, &format!("  marks off: {}", ByteRate(*rate))),
     }
 }
 

@@ -22,8 +22,9 @@ pub(super) fn requests(counters: &CountersSnapshot, version: Option<&RuntimeVers
     let served = ended.iter().zip(&failed).map(|(all, failed)| (all - failed.max(0.0)).max(0.0)).collect();
     let in_flight = hosting(counters, "current-requests").and_then(|counter| counter.value).filter(|value| *value > 0.0);
     let mut now = rate(all);
-    now += &if bad > 0.0 { format!(", {} failed", CountRate(bad)) } else { String::new() };
-    now += &in_flight.map(|value| format!(", {} in flight", Count(value as u64))).unwrap_or_default();
+    // A second as well: the title has little room.
+    now += &if bad > 0.0 { format!(", {} failed", CountRate(bad).to_string().trim_end_matches("/s")) } else { String::new() };
+    now += &in_flight.map(|value| format!(", {} active", Count(value as u64))).unwrap_or_default();
     now += &missing_durations(counters, version).map(|why| format!(" · {why}")).unwrap_or_default();
     let layers = vec![
         Layer { label: "failed".to_owned(), role: Role::Bad, values: failed },
