@@ -26,7 +26,16 @@ pub fn write_method_name(class: &str, method: &str, out: &mut String) {
         None => {
             // What a compiler adds to a closure beside methods of the source is named with it.
             write_class(if method.starts_with('<') { class } else { &written }, out);
-            write_source(method, DEPTH, out);
+            // Mono names the method of the source in the closure.
+            let closure = written.strip_prefix(class).and_then(|rest| generated(rest.strip_prefix('+').unwrap_or(rest)));
+            match (closure, method.strip_prefix("<>m__")) {
+                (Some((source, _)), Some(number)) if !source.is_empty() => {
+                    write_source(source, DEPTH, out);
+                    out.push_str(".lambda_");
+                    out.push_str(number);
+                }
+                _ => write_source(method, DEPTH, out),
+            }
         }
     }
 }
@@ -133,7 +142,9 @@ mod tests {
             ("Work", "<Main>m__0", "Work.Main.lambda_0"),
             ("Work+<Read>c__async0", "MoveNext", "Work.Read"),
             ("Work+<Read>c__Iterator1", "MoveNext", "Work.Read"),
-            ("Work+<Main>c__AnonStorey2", "<>m__0", "Work.<>m__0"),
+            ("Work+<Main>c__AnonStorey2", "<>m__0", "Work.Main.lambda_0"),
+            ("<Main>c__AnonStorey2", "<>m__0", "Main.lambda_0"),
+            ("Work", "<>m__0", "Work.<>m__0"),
             ("Program+<>c", "<Main>b__0_3", "Program.Main.lambda_0_3"),
             ("Program+<>c", ".cctor", "Program+<>c..cctor"),
             ("Program+<>c__DisplayClass5_0`1[System.Int32]", "<Sort>b__2", "Program.Sort.lambda_2"),

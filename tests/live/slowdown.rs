@@ -25,7 +25,7 @@ fn the_first_cause_is_what_is_wrong() {
     runtimes::each_async_in_turn(runtimes::with("known"), async |runtime| {
         for (command, cause, culprit) in [
             ("throw 100", Cause::Exceptions, "System.InvalidOperationException"),
-            ("convoy 10 2000", Cause::Locks, "<Convoy>"),
+            ("convoy 10 2000", Cause::Locks, "Known.Convoy.lambda_0"),
             ("occupy 6 2000", Cause::ThreadPool, "most wait in Known"),
             ("churn 2000", Cause::Gc, "large objects"),
             ("leak 6", Cause::Gc, "The heap grew from "),
@@ -74,6 +74,28 @@ fn a_slow_dependency_is_the_first_cause() {
         let first = &weighed(&recording, runtime)[0];
         eprintln!("{runtime}: F: {}", first.text);
         assert!(first.cause == Cause::Http && first.text.contains(&format!("most time with {url}/slow/1500")), "{runtime}: {first:#?}");
+    });
+}
+
+/// A program that does little else than write log messages: by which method.
+#[test]
+fn a_flood_of_log_messages_is_the_first_cause() {
+    runtimes::each_async_in_turn(runtimes::with("web"), async |runtime| {
+        let (mut server, url) = serve(runtime);
+        let mut client = runtime.program("fetch").start();
+        let place = folder();
+        let config = select(&[SLOW], &[] as &[&str], None).unwrap().config;
+        let recording = record(&mut server, config, &place.path().join("a.nettrace"), |_, look| {
+            let seen = poll(PATIENCE, || {
+                client.carry_out(&format!("get 1 {url}/log/1500"));
+                weighed(&look(), runtime).into_iter().next().filter(|first| first.cause == Cause::Logging && first.is_problem())
+            });
+            assert!(seen.is_some(), "{runtime}: {:#?}", weighed(&look(), runtime));
+        })
+        .await;
+        let first = &weighed(&recording, runtime)[0];
+        eprintln!("{runtime}: F: {}", first.text);
+        assert!(first.cause == Cause::Logging && first.text.contains("most by Web.WriteLog"), "{runtime}: {first:#?}");
     });
 }
 

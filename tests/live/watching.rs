@@ -336,13 +336,16 @@ fn requests_have_durations_where_the_runtime_publishes_them() {
     });
 }
 
-/// The first screen names the cause, without a key. That few long waits for locks are the cause, only a recording shows: counters have their number.
+/// The first screen names the cause, without a key. That few long waits for locks, requests to another service or log messages are the cause, only a
+/// recording shows.
 #[test]
 fn the_overview_names_what_a_program_suffers_from() {
     runtimes::each(runtimes::before(10, runtimes::since(9, runtimes::with("known"))), |runtime| {
         for (command, finding) in [
             ("throw 100000000", "/s exceptions"),
             ("occupy 200 3000", " work items wait"),
+            // Tasks that are waited for by threads of the pool, which the tasks need themselves.
+            ("await 2000", " work items wait"),
             ("churn 60000", "/s gen 2 collections"),
             ("leak 100", "! gen 2 grew from "),
             ("induce 100000 100", "/s induced GCs"),

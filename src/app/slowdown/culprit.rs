@@ -6,28 +6,53 @@ use crate::analysis::{Counts, Origin, ProfileFrame, SampleCount};
 pub(super) struct Culprit {
     /// Nanoseconds of stacks that have such code.
     pub(super) total: u64,
+    /// Of these, nanoseconds of stacks without code of the program.
+    of_others: u64,
     /// The method that is nearest to the leaf in most of that time.
     pub(super) method: Option<String>,
 }
 
 impl Culprit {
     pub(super) fn of(counts: &Counts<'_>, time: impl Fn(SampleCount) -> u64) -> Self {
+        let mut own = Self::beneath(counts, |_| true, time);
+        own.total -= own.of_others;
+        own
+    }
+
+    /// Of stacks only that have a frame whose method is one of these; all of their time.
+    pub(super) fn beneath(counts: &Counts<'_>, is: impl Fn(&str) -> bool, time: impl Fn(SampleCount) -> u64) -> Self {
         let profile = counts.profile();
         let nodes = counts.totals().len();
-        // The nearest own method of every node; a parent has a smaller number than its children.
-        let mut nearest: Vec<Option<&str>> = vec![None; nodes];
-        let mut by_method = foldhash::HashMap::<&str, u64>::default();
+        // The nearest own method of every node, and whether it is beneath; a parent has a smaller number than its children.
+        let mut nearest: Vec<(Option<&str>, bool)> = vec![(None, false); nodes];
+        let mut by_method = foldhash::HashMap::<Option<&str>, u64>::default();
         for node in 1..nodes as u32 {
-            let own = profile.frame_of(node).filter(|frame| is_own_frame(frame)).map(|frame| frame.name.as_str());
-            nearest[node as usize] = own.or(nearest[profile.parent(node) as usize]);
-            if let Some(method) = nearest[node as usize] {
-                *by_method.entry(method).or_default() += time(counts.own_of(node));
+            let frame = profile.frame_of(node);
+            let (above, inside) = nearest[profile.parent(node) as usize];
+            let own = frame.filter(|frame| is_own_frame(frame)).map(|frame| frame.name.as_str());
+            let inside = inside || frame.is_some_and(|frame| is(&frame.name));
+            nearest[node as usize] = (own.or(above), inside);
+            if inside {
+                *by_method.entry(own.or(above)).or_default() += time(counts.own_of(node));
             }
         }
-        let most = by_method.iter().filter(|(_, time)| **time > 0).max_by_key(|(name, time)| (**time, std::cmp::Reverse(**name)));
-        Self { total: by_method.values().sum(), method: most.map(|(name, _)| (*name).to_owned()) }
+        let named = by_method.iter().filter_map(|(name, time)| Some(((*name)?, *time)));
+        let most = named.filter(|(_, time)| *time > 0).max_by_key(|(name, time)| (*time, std::cmp::Reverse(*name)));
+        Self {
+            total: by_method.values().sum(),
+            of_others: by_method.get(&None).copied().unwrap_or(0),
+            method: most.map(|(name, _)| name.to_owned()),
+        }
     }
 }
+
+/// Whether a method is of a library that writes log messages.
+pub(super) fn is_logger(method: &str) -> bool {
+    LOGGERS.iter().any(|start| method.starts_with(start))
+}
+
+/// Namespaces of libraries that write log messages.
+const LOGGERS: [&str; 4] = ["Microsoft.Extensions.Logging.", "Serilog.", "NLog.", "log4net."];
 
 fn is_own_frame(frame: &ProfileFrame) -> bool {
     frame.is_known() && frame.origin == Origin::Managed && is_own(&frame.name)
@@ -37,5 +62,5 @@ fn is_own_frame(frame: &ProfileFrame) -> bool {
 pub(in crate::app) fn is_own(method: &str) -> bool {
     // Code without names yet is shown by its address, or by its file in brackets.
     const LIBRARY: [&str; 7] = ["System.", "Microsoft.", "Internal.", "Interop", "dynamicClass.", "0x", "["];
-    !LIBRARY.iter().any(|start| method.starts_with(start))
+    !is_logger(method) && !LIBRARY.iter().any(|start| method.starts_with(start))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::culprit::Culprit;
+use super::culprit::{Culprit, is_logger};
 use super::{Cause, Evidence, Slowdown, is_own};
 use crate::analysis::{Collection, Layer, OperationSnapshot, SampleFilter};
 use crate::app::source::Source;
@@ -15,6 +15,10 @@ use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
 
 /// CPU time per time from which on a process counts as busy: cores.
 const BUSY: f64 = 0.7;
+/// CPU time per time below which a process hardly runs: cores.
+const RUNS: f64 = 0.1;
+/// Share of the CPU time for log messages that is high.
+const LOGGING_SHARE: f64 = 0.3;
 /// Share of the time in which the pool is starved that is high.
 const STARVED_SHARE: f64 = 0.05;
 /// The pool is checked for starvation this often (.NET runtime, `GateActivitiesPeriodMs`), nanoseconds.
@@ -31,6 +35,7 @@ impl Evidence<'_> {
     pub(super) fn weigh(&self, cause: Cause) -> Slowdown {
         let found = match cause {
             Cause::Cpu => self.cpu(),
+            Cause::Logging => self.logging(),
             Cause::Gc => self.gc(),
             Cause::Locks => self.locks(),
             Cause::ThreadPool => self.thread_pool(),
@@ -72,11 +77,26 @@ impl Evidence<'_> {
         let own = Culprit::of(&counts, |samples| samples.running_ns);
         let text = match own.method {
             // A process that hardly runs has no hot method.
-            Some(method) if cores >= 0.1 => format!("{} of one core is used; most of it in {method}.", Percent(cores)),
+            Some(method) if cores >= RUNS => format!("{} of one core is used; most of it in {method}.", Percent(cores)),
             _ => format!("{} of one core is used.", Percent(cores)),
         };
         // It may be meant to work: any defect weighs more.
         Ok((Some(cores), (cores / BUSY).min(1.0), text))
+    }
+
+    fn logging(&self) -> Result<Found, String> {
+        let counts = self.analysis.profile(false).count(SampleFilter::BUSY);
+        let busy = counts.samples().running_ns;
+        if busy == 0 {
+            return Err("no thread was sampled".to_owned());
+        }
+        let logging = Culprit::beneath(&counts, is_logger, |samples| samples.running_ns);
+        let share = logging.total as f64 / busy as f64;
+        let place = logging.method.map(|method| format!("; most by {method}")).unwrap_or_default();
+        // A process that hardly runs is not slow because of it.
+        let cores = busy as f64 / self.duration();
+        let severity = if cores >= RUNS { share / LOGGING_SHARE } else { 0.0 };
+        Ok((Some(share), severity, format!("{} of the CPU time goes into log messages{place}.", Percent(share))))
     }
 
     fn gc(&self) -> Result<Found, String> {

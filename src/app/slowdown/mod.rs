@@ -18,6 +18,8 @@ use super::pane::Tab;
 pub enum Cause {
     /// Its own code runs.
     Cpu,
+    /// Its code writes log messages.
+    Logging,
     /// Collections, and a heap that grows.
     Gc,
     /// Threads wait for locks.
@@ -34,12 +36,14 @@ pub enum Cause {
 
 impl Cause {
     /// All, in the order in which they are listed where they weigh the same.
-    pub const ALL: [Self; 7] = [Self::ThreadPool, Self::Locks, Self::Gc, Self::Exceptions, Self::Http, Self::Cpu, Self::Waiting];
+    pub const ALL: [Self; 8] =
+        [Self::ThreadPool, Self::Locks, Self::Gc, Self::Exceptions, Self::Http, Self::Logging, Self::Cpu, Self::Waiting];
 
     /// Its name.
     pub fn title(self) -> &'static str {
         match self {
             Self::Cpu => "CPU",
+            Self::Logging => "Logging",
             Self::Gc => "GC and heap",
             Self::Locks => "Lock contention",
             Self::ThreadPool => "Thread pool",
@@ -52,7 +56,7 @@ impl Cause {
     /// The tab that shows it.
     pub fn tab(self) -> Tab {
         match self {
-            Self::Cpu | Self::Waiting => Tab::Methods,
+            Self::Cpu | Self::Logging | Self::Waiting => Tab::Methods,
             Self::Gc => Tab::Gc,
             Self::Locks | Self::ThreadPool => Tab::Threads,
             Self::Exceptions => Tab::Exceptions,

@@ -145,15 +145,18 @@ fn what_was_not_measured_is_not_claimed() {
         missing.map(|slowdown| (slowdown.cause, slowdown.text.clone())).collect()
     };
     let causes = |what: &[&str], runtime: u32| not_measured(what, runtime).into_iter().map(|(cause, _)| cause).collect::<Vec<_>>();
-    assert_eq!(causes(&[SLOW], 9), [Cause::Waiting]);
+    assert_eq!(causes(&[SLOW], 9), [Cause::Logging, Cause::Waiting]);
     let (cause, text) = not_measured(&[SLOW], 3).remove(0);
     assert_eq!(cause, Cause::Http);
     assert_eq!(text, "Not measured: requests that are sent are reported from .NET 5 on, and none was served.");
-    assert_eq!(causes(&["gc-collect"], 9), [Cause::ThreadPool, Cause::Locks, Cause::Exceptions, Cause::Http, Cause::Waiting]);
+    assert_eq!(
+        causes(&["gc-collect"], 9),
+        [Cause::ThreadPool, Cause::Locks, Cause::Exceptions, Cause::Http, Cause::Logging, Cause::Waiting]
+    );
     let (_, text) = not_measured(&["gc-collect"], 9).remove(1);
     assert_eq!(text, "Not measured: this recording has no lock contention (profile slow has).");
     // What a file holds beyond its events is not known.
-    assert_eq!(causes(&[], 9).len(), 6);
+    assert_eq!(causes(&[], 9).len(), 7);
     let (_, text) = not_measured(&[], 9).remove(1);
     assert_eq!(text, "Not measured: no lock contention in this recording: none occurred, or they were not recorded.");
     let file = analysis(|_| {});

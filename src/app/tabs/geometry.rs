@@ -210,7 +210,7 @@ pub(super) fn column_slots(columns: &[Column], area: Rect) -> Vec<Option<(u16, u
     /// What a column that takes the rest should have.
     const REST: u16 = 24;
     /// What it has before others grow beyond their width.
-    const MUCH: u16 = 90;
+    const MUCH: u16 = 110;
     let need = |column: &Column| if column.width == 0 { REST } else { column.least } + GAP;
     let mut shown: Vec<usize> = (0..columns.len()).collect();
     let mut used = columns.iter().map(need).sum::<u16>().saturating_sub(GAP);
