@@ -12,7 +12,7 @@ use crate::app::state::State;
 use crate::app::text::width;
 use crate::app::views::TabSort;
 use crate::app::watches::Watch;
-use crate::model::{Bytes, Count, Number};
+use crate::model::{Bytes, Count, Nanoseconds, Number};
 
 /// Columns of tags that are shown with their keys in the list; of longer ones only the values are.
 const TAGS: u16 = 40;
@@ -84,8 +84,9 @@ fn rows(lines: Vec<CounterLine<'_>>, sort: Option<TabSort>) -> Rows<'_> {
             CounterLine::Group { name, count, folded } => {
                 Cell::new(format!("{} {name} ({count})", if *folded { "+" } else { "-" }), Role::Accent)
             }
-            CounterLine::Counter(CounterSnapshot { name, tags, .. }) => {
-                Cell::Pieces(vec![(format!("  {name} "), Role::Text), (short_tags(tags), Role::Dim)])
+            CounterLine::Counter(counter) => {
+                let more = if counter.tags.is_empty() { display_name(counter).to_owned() } else { short_tags(&counter.tags) };
+                Cell::Pieces(vec![(format!("  {}  ", counter.name), Role::Text), (more, Role::Dim)])
             }
         })
         .column("VALUE", 9, Fit::Right, of(|counter| Cell::known(counter.value.map(|value| quantity(value, &counter.unit)), Role::Strong)))
@@ -94,9 +95,9 @@ fn rows(lines: Vec<CounterLine<'_>>, sort: Option<TabSort>) -> Rows<'_> {
             "UNIT",
             6,
             Fit::Left,
-            of(|counter| match is_bytes(&counter.unit) {
-                true => Cell::EMPTY,
-                false => Cell::new(counter.unit.trim_matches(['{', '}']), Role::Dim),
+            of(|counter| match counter.unit.as_str() {
+                unit if is_bytes(unit) || unit == SECONDS => Cell::EMPTY,
+                unit => Cell::new(unit.trim_matches(['{', '}']), Role::Dim),
             }),
         )
         .column(
@@ -136,9 +137,8 @@ fn short_tags(tags: &str) -> String {
 
 /// What else is known of the selected counter, and its history as a curve.
 fn about(counter: &CounterSnapshot) -> Side<'_> {
-    let CounterSnapshot { name, display_name, tags, unit, .. } = counter;
-    let display = if display_name == name { "" } else { display_name.as_str() };
-    let head: Vec<_> = [name.as_str(), display, tags].into_iter().filter(|text| !text.is_empty()).collect();
+    let CounterSnapshot { name, tags, unit, .. } = counter;
+    let head: Vec<_> = [name.as_str(), display_name(counter), tags].into_iter().filter(|text| !text.is_empty()).collect();
     let title = match counter.kind {
         CounterKind::Counter => "per second",
         CounterKind::Histogram => "highest quantile",
@@ -151,6 +151,11 @@ fn about(counter: &CounterSnapshot) -> Side<'_> {
     }
     let plot = Plot { title, unit: if is_bytes(unit) { bytes } else { plain }, values: values(counter) };
     Side { plot: Some(plot), ..Side::text(text) }
+}
+
+/// What a counter is called for people; empty where that is its name.
+fn display_name(counter: &CounterSnapshot) -> &str {
+    if counter.display_name == counter.name { "" } else { &counter.display_name }
 }
 
 /// How values spread, in words.
@@ -169,13 +174,23 @@ fn spread(counter: &CounterSnapshot) -> String {
     })
 }
 
+/// The unit of durations, by the rules for units.
+const SECONDS: &str = "s";
+/// Seconds that are no duration of anything that is measured.
+const LONG: f64 = 1e9;
+
 fn is_bytes(unit: &str) -> bool {
     matches!(unit, "B" | "By" | "bytes")
 }
 
 /// A value with its unit where that has steps.
 fn quantity(value: f64, unit: &str) -> String {
-    if is_bytes(unit) { bytes(value) } else { plain(value) }
+    match unit {
+        SECONDS if (0.0..LONG).contains(&value) => Nanoseconds((value * 1e9) as u64).to_string(),
+        SECONDS => format!("{} s", plain(value)),
+        _ if is_bytes(unit) => bytes(value),
+        _ => plain(value),
+    }
 }
 
 fn bytes(value: f64) -> String {
