@@ -1,113 +1,54 @@
 //! `cpu TARGET`: the methods and functions that take the most processor time.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::io::Write;
+mod live;
+mod summary;
+
 use std::time::Duration;
 
 use anyhow::Context;
-use foldhash::{HashMap, HashSet};
 use serde::Serialize;
 
+use self::live::LiveView;
+use self::summary::{Document, document, write_text};
 use super::args;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
 use super::target::{called, connect_running};
-use crate::analysis::{MethodTime, Origin, SampleFilter};
-use crate::model::{Count, CpuThread, CpuTime, Percent, Process, SafeText};
+use crate::model::{CpuTime, Percent, Process};
 use crate::net::interrupts::Interrupts;
 use crate::session::{CpuError, CpuProfile, CpuRequest, profile_cpu};
 
-/// How many threads the text shows.
-const THREADS: usize = 10;
-
-/// How the names of the threads begin that do nothing but collect garbage (.NET 6 and later; the kernel keeps 15 characters).
-const GC_THREADS: &[&str] = &[".NET Server GC", ".NET BGC"];
-
-/// The document of the command line contract. Percentages are those of one processor over the whole time.
-#[derive(Serialize)]
-struct Document {
-    pid: u32,
-    name: SafeText,
-    duration_ms: f64,
-    /// Processor time that a sample stands for.
-    period_ns: u64,
-    samples: u64,
-    /// Processor time of all threads as the kernel measured it.
-    cpu_ms: f64,
-    cpu_percent: f64,
-    /// What the samples are of.
-    managed_ms: f64,
-    native_ms: f64,
-    kernel_ms: f64,
-    stub_ms: f64,
-    unknown_ms: f64,
-    /// Time in the garbage collector and in the JIT compiler and all that these call, as far as their code is known: parts of the above.
-    gc_ms: f64,
-    jit_ms: f64,
-    /// Whether samples show what runs in the kernel; where not, `kernel_ms` is what is missing from `cpu_ms`.
-    kernel_visible: bool,
-    lost_samples: u64,
-    /// Threads that could not be sampled.
-    missed_threads: u64,
-    /// Samples whose callers are missing: code in between does not keep the frame pointer.
-    broken_chains: u64,
-    /// Samples whose stack was deeper than the kernel keeps.
-    cut_chains: u64,
-    /// Whether all names of managed methods came.
-    complete: bool,
-    methods: Vec<Method>,
-    threads: Vec<Thread>,
-}
-
-#[derive(Serialize)]
-struct Method {
-    name: SafeText,
-    module: SafeText,
-    kind: &'static str,
-    self_ms: f64,
-    total_ms: f64,
-    self_percent: f64,
-    total_percent: f64,
-    self_samples: u64,
-    total_samples: u64,
-}
-
-#[derive(Serialize)]
-struct Thread {
-    id: u64,
-    name: SafeText,
-    cpu_ms: f64,
-    cpu_percent: f64,
-    samples: u64,
-    /// How long it was sampled. The percentages that follow are of this time, and add up to 100.
-    wall_ms: f64,
-    on_cpu_percent: f64,
-    /// Runnable, while other threads had the processor.
-    runnable_percent: f64,
-    /// Blocked, by what it waited for: `futex` is a lock, Monitor.Wait, a semaphore, Thread.Sleep or an idle thread of the thread pool.
-    waits_percent: BTreeMap<&'static str, f64>,
-}
+/// How long is sampled where neither a time is given nor the end of a live view.
+const USUAL_DURATION: Duration = Duration::from_secs(5);
+/// The time between two pictures of a live view.
+const LIVE_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Failure> {
     let (process, client) = connect_running(host, &arguments.target.target).await?;
     let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
     let request = CpuRequest {
         frequency: arguments.frequency,
-        duration: Some(arguments.duration),
+        duration: arguments.duration.or((!arguments.live).then_some(USUAL_DURATION)),
         has_method_names: !process.native_aot,
         file: arguments.file.clone(),
         name: process.name.to_string(),
+        interval: arguments.live.then_some(LIVE_INTERVAL),
     };
+    let mut live = LiveView::new(&process, arguments);
     let mut interrupted = false;
     let stop = async {
         interrupts.next().await;
         interrupted = true;
     };
-    let profile = profile_cpu(client, request, stop).await.map_err(denied)?;
+    let profile = profile_cpu(client, request, stop, |time| live.show(time)).await.map_err(denied)?;
+    let is_read = live.finish()?;
     let document = document(&process, &profile, arguments);
-    if arguments.output.json {
+    if !is_read {
+        // Nothing more is printed.
+    } else if arguments.output.json && arguments.live {
+        print::more(|out| print::json_entry(out, &Entry { r#type: "summary", document: &document }))?;
+    } else if arguments.output.json {
         print::json(&document)?;
     } else {
         print::text(|out| write_text(out, &document))?;
@@ -134,6 +75,14 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
     })
 }
 
+/// What a line of a live view is.
+#[derive(Serialize)]
+struct Entry<'a, T> {
+    r#type: &'static str,
+    #[serde(flatten)]
+    document: &'a T,
+}
+
 fn denied(error: CpuError) -> Failure {
     let exit = match &error {
         error if error.is_denied() => Exit::Denied,
@@ -141,139 +90,6 @@ fn denied(error: CpuError) -> Failure {
         CpuError::Perf(_) | CpuError::File(_) => Exit::Failed,
     };
     Failure::new(exit, error)
-}
-
-fn document(process: &Process, profile: &CpuProfile, arguments: &args::Cpu) -> Document {
-    let time = &profile.time;
-    let elapsed_ms = time.elapsed.as_secs_f64() * 1e3;
-    let ms = |ns: u64| ns as f64 / 1e6;
-    let percent = |ms: f64| if elapsed_ms > 0.0 { ms * 100.0 / elapsed_ms } else { 0.0 };
-    let mut found = time.profile.methods(SampleFilter::ALL, usize::MAX);
-    let of = |origin| ms(found.methods.iter().filter(|method| method.origin == origin).map(|method| method.own.all_ns()).sum());
-    let [managed_ms, kernel_ms, stub_ms, unknown_ms] = [Origin::Managed, Origin::Kernel, Origin::Stub, Origin::Unknown].map(of);
-    let native_ms = [Origin::Native, Origin::Gc, Origin::Jit, Origin::Allocation, Origin::Exception].map(of).iter().sum();
-    let counts = time.profile.count(SampleFilter::ALL);
-    let [gc_ms, jit_ms] = [(Origin::Gc, GC_THREADS), (Origin::Jit, &[][..])].map(|(origin, names)| {
-        let is_named = |thread: &CpuThread| names.iter().any(|name| thread.name.starts_with(name));
-        let threads: HashSet<_> = time.threads.iter().filter(|thread| is_named(thread)).map(|thread| thread.thread).collect();
-        ms(counts.within(origin, |thread| threads.contains(&thread.thread)).all_ns())
-    });
-    let cpu_ms = time.threads.iter().map(|thread| thread.cpu.as_secs_f64() * 1e3).sum();
-    if arguments.inclusive {
-        found.methods.sort_by_key(|method| Reverse((method.total.all_ns(), method.own.all_ns())));
-    }
-    found.methods.truncate(arguments.count);
-    let method = |method: &MethodTime| {
-        let (own, total) = (ms(method.own.all_ns()), ms(method.total.all_ns()));
-        Method {
-            name: SafeText::new(&format!("{}{}", method.name, method.parameters)),
-            module: SafeText::new(&method.module),
-            kind: method.origin.word(),
-            self_ms: own,
-            total_ms: total,
-            self_percent: percent(own),
-            total_percent: percent(total),
-            self_samples: method.own.all(),
-            total_samples: method.total.all(),
-        }
-    };
-    let samples: HashMap<_, _> = found.threads.iter().map(|thread| (thread.thread.thread, thread.samples.all())).collect();
-    let thread = |thread: &CpuThread| {
-        let cpu_ms = thread.cpu.as_secs_f64() * 1e3;
-        let samples = samples.get(&thread.thread).copied().unwrap_or(0);
-        let CpuThread { wall, runnable, waits, .. } = thread;
-        let share = |time: Duration| time.as_secs_f64() * 100.0 / wall.as_secs_f64().max(1e-9);
-        Thread {
-            id: thread.thread,
-            name: thread.name.clone(),
-            cpu_ms,
-            cpu_percent: percent(cpu_ms),
-            samples,
-            wall_ms: wall.as_secs_f64() * 1e3,
-            on_cpu_percent: share(thread.cpu.min(*wall)),
-            runnable_percent: share(*runnable),
-            waits_percent: waits.iter().map(|(wait, time)| (*wait, share(*time))).collect(),
-        }
-    };
-    let mut threads: Vec<_> = time.threads.iter().map(thread).collect();
-    threads.sort_by(|a, b| b.cpu_ms.total_cmp(&a.cpu_ms));
-    Document {
-        pid: process.key.pid,
-        name: process.name.clone(),
-        duration_ms: elapsed_ms,
-        period_ns: profile.period_ns,
-        samples: found.samples.all(),
-        cpu_ms,
-        cpu_percent: percent(cpu_ms),
-        managed_ms,
-        native_ms,
-        kernel_ms: if time.sees_kernel { kernel_ms } else { (cpu_ms - ms(found.samples.all_ns())).max(0.0) },
-        stub_ms,
-        unknown_ms,
-        gc_ms,
-        jit_ms,
-        kernel_visible: time.sees_kernel,
-        lost_samples: time.lost,
-        missed_threads: time.missed_threads,
-        broken_chains: time.broken,
-        cut_chains: time.cut,
-        complete: profile.names_missing.is_none(),
-        methods: found.methods.iter().map(method).collect(),
-        threads,
-    }
-}
-
-fn write_text(out: &mut dyn Write, document: &Document) -> std::io::Result<()> {
-    let Document { pid, name, samples, methods, threads, .. } = document;
-    writeln!(
-        out,
-        "{name} ({pid}): {:.0} ms CPU time in {:.1} s, {:.1} % of one core; {} samples, one per {:.1} ms",
-        document.cpu_ms,
-        document.duration_ms / 1e3,
-        document.cpu_percent,
-        Count(*samples),
-        document.period_ns as f64 / 1e6
-    )?;
-    let parts = [
-        ("managed", document.managed_ms),
-        ("native", document.native_ms),
-        ("kernel", document.kernel_ms),
-        ("stubs", document.stub_ms),
-        ("unknown", document.unknown_ms),
-    ];
-    let all: f64 = parts.iter().map(|(_, ms)| ms).sum();
-    let parts = parts.iter().filter(|(_, ms)| *ms > 0.0).map(|(part, ms)| format!("{part} {}", Percent(ms / all)));
-    let within = [("GC", document.gc_ms), ("JIT", document.jit_ms)];
-    let within = within.iter().filter(|(_, ms)| *ms > 0.0).map(|(part, ms)| format!("{part} {}", Percent(ms / all)));
-    let within = within.collect::<Vec<_>>().join(", ");
-    let within = if within.is_empty() { within } else { format!("; of it {within}") };
-    writeln!(out, "{}{within}", parts.collect::<Vec<_>>().join(", "))?;
-    writeln!(out, "\n{:>9} {:>7} {:>9} {:>7}  {:<9}  METHOD", "SELF ms", "SELF%", "TOTAL ms", "TOTAL%", "KIND")?;
-    for Method { name, module, kind, self_ms, total_ms, self_percent, total_percent, .. } in methods {
-        let module = if module.is_empty() || name.starts_with('[') { String::new() } else { format!("  [{module}]") };
-        writeln!(out, "{self_ms:>9.1} {self_percent:>6.1}% {total_ms:>9.1} {total_percent:>6.1}%  {kind:<9}  {name}{module}")?;
-    }
-    writeln!(out, "\n{:>9} {:>7} {:>9}  {:<15}  OFF CPU", "CPU ms", "CPU%", "THREAD", "NAME")?;
-    let ran = |thread: &&Thread| thread.cpu_ms >= 0.05;
-    for thread in threads.iter().filter(ran).take(THREADS) {
-        let Thread { id, name, cpu_ms, cpu_percent, .. } = thread;
-        writeln!(out, "{cpu_ms:>9.1} {cpu_percent:>6.1}% {id:>9}  {name:<15}  {}", off_cpu(thread))?;
-    }
-    let idle = threads.iter().filter(|thread| !ran(thread)).count();
-    let rest = threads.len() - idle;
-    if rest > THREADS {
-        writeln!(out, "{:>27}  and {} more", "", rest - THREADS)?;
-    }
-    writeln!(out, "{:>27}  {idle} idle thread{}", "", if idle == 1 { "" } else { "s" })
-}
-
-/// Where a thread was while it was on no processor, most first: shares of its wall time.
-fn off_cpu(thread: &Thread) -> String {
-    let mut parts: Vec<_> = thread.waits_percent.iter().map(|(wait, percent)| (*wait, *percent)).collect();
-    parts.push(("runnable", thread.runnable_percent));
-    parts.retain(|(_, percent)| *percent >= 0.5);
-    parts.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-    parts.iter().map(|(part, percent)| format!("{part} {percent:.0} %")).collect::<Vec<_>>().join(", ")
 }
 
 /// What a person should know about the figures.
@@ -319,78 +135,4 @@ fn remarks(process: &Process, profile: &CpuProfile, document: &Document) -> Vec<
 
 fn seconds(time: Duration) -> String {
     format!("{:.1} s", time.as_secs_f64())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn waiting() -> Thread {
-        Thread {
-            id: 0,
-            name: SafeText::default(),
-            cpu_ms: 0.0,
-            cpu_percent: 0.0,
-            samples: 0,
-            wall_ms: 2000.0,
-            on_cpu_percent: 50.0,
-            runnable_percent: 10.2,
-            waits_percent: BTreeMap::from([("futex", 39.5), ("io", 0.3)]),
-        }
-    }
-
-    #[test]
-    fn the_text_has_what_a_person_looks_for() {
-        let method = |name: &str, kind, own: f64, total: f64| Method {
-            name: name.into(),
-            module: "App".into(),
-            kind,
-            self_ms: own,
-            total_ms: total,
-            self_percent: own / 20.0,
-            total_percent: total / 20.0,
-            self_samples: own as u64,
-            total_samples: total as u64,
-        };
-        let thread = |id, cpu_ms| Thread { id, name: "worker".into(), cpu_ms, cpu_percent: cpu_ms / 20.0, samples: 5, ..waiting() };
-        let document = Document {
-            pid: 7,
-            name: "App".into(),
-            duration_ms: 2000.0,
-            period_ns: 1_001_001,
-            samples: 990,
-            cpu_ms: 1000.0,
-            cpu_percent: 50.0,
-            managed_ms: 600.0,
-            native_ms: 300.0,
-            kernel_ms: 100.0,
-            stub_ms: 0.0,
-            unknown_ms: 0.0,
-            gc_ms: 100.0,
-            jit_ms: 0.0,
-            kernel_visible: true,
-            lost_samples: 0,
-            missed_threads: 0,
-            broken_chains: 0,
-            cut_chains: 0,
-            complete: true,
-            methods: vec![method("App.Work()", "managed", 600.0, 900.0), method("[libcoreclr.so]", "native", 300.0, 300.0)],
-            threads: vec![thread(8, 1000.0), thread(9, 0.0)],
-        };
-        let mut text = Vec::new();
-        write_text(&mut text, &document).unwrap();
-        let expected = [
-            "App (7): 1000 ms CPU time in 2.0 s, 50.0 % of one core; 990 samples, one per 1.0 ms",
-            "managed 60 %, native 30 %, kernel 10 %; of it GC 10 %",
-            "",
-            "  SELF ms   SELF%  TOTAL ms  TOTAL%  KIND       METHOD",
-            "    600.0   30.0%     900.0   45.0%  managed    App.Work()  [App]",
-            "    300.0   15.0%     300.0   15.0%  native     [libcoreclr.so]",
-            "",
-            "   CPU ms    CPU%    THREAD  NAME             OFF CPU",
-            "   1000.0   50.0%         8  worker           futex 40 %, runnable 10 %",
-            "                             1 idle thread",
-        ];
-        assert_eq!(String::from_utf8(text).unwrap().lines().collect::<Vec<_>>(), expected);
-    }
 }

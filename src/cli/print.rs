@@ -38,6 +38,11 @@ pub(super) fn json_line(out: &mut dyn Write, document: &impl Serialize) -> io::R
     writeln!(out, "{}", escape_json(&serde_json::to_string(document)?))
 }
 
+/// Writes one of several JSON objects, with its schema, on a line of its own.
+pub(super) fn json_entry(out: &mut dyn Write, document: &impl Serialize) -> io::Result<()> {
+    json_line(out, &Versioned { schema: SCHEMA, document })
+}
+
 /// Prints text for a person, whatever names from outside it holds. A reader that has seen enough (`| head`) is no error.
 pub(super) fn text(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
     more(|out| write(&mut Safe(out))).map(drop)

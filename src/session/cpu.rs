@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use thiserror::Error;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use super::listener::Listener;
+use super::names::ask;
 use super::output::OutputError;
 use super::trace_session::StopLimit;
 use crate::analysis::{Live, Symbols};
@@ -40,6 +42,8 @@ pub struct CpuRequest {
     pub file: Option<PathBuf>,
     /// The name of the process for that file.
     pub name: String,
+    /// How often the profile so far is handed over; never where there is none.
+    pub interval: Option<Duration>,
 }
 
 /// Why there is no profile.
@@ -68,11 +72,17 @@ pub struct CpuProfile {
     pub file: Option<Result<PathBuf, String>>,
 }
 
-/// Samples a process until the time is over, `stop` is, or the process ends.
+/// Samples a process until the time is over, `stop` is, or the process ends. `show` gets the profile so far at every interval of the request, and
+/// returns whether more of them are wanted: where not, the sampling ends.
 ///
 /// # Errors
 /// [`CpuError`]: the kernel does not allow it, or the file cannot be made.
-pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<Output = ()>) -> Result<CpuProfile, CpuError> {
+pub async fn profile_cpu(
+    client: Client,
+    request: CpuRequest,
+    stop: impl Future<Output = ()>,
+    show: impl FnMut(&CpuTime) -> bool,
+) -> Result<CpuProfile, CpuError> {
     let pid = client.endpoint().key.pid;
     let gone = || CpuError::Perf(PerfError::Ended(pid));
     let code = client.native_code().ok_or_else(gone)?;
@@ -86,6 +96,19 @@ pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<
         true => Some(names(&client).await),
         false => None,
     };
+    let known = match (request.interval, &names) {
+        (_, Some(Err(_))) => MethodNames::Missing,
+        (_, None) => MethodNames::Complete,
+        (None, _) => MethodNames::Coming,
+        // This session sends those of methods that are compiled already only at its end.
+        (Some(_), Some(Ok(names))) => match ask(client.clone()).await {
+            Ok(compiled) => {
+                names.look(|live| live.add_symbols(&compiled));
+                MethodNames::Complete
+            }
+            Err(_) => MethodNames::Coming,
+        },
+    };
     let mut sampler = client.sample_cpu(request.frequency)?;
     let collector = Arc::new(Collector::new(code, period_ns, file));
     let collecting = Arc::clone(&collector);
@@ -94,6 +117,7 @@ pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<
         () = stop => false,
         () = client.process_exit() => true,
         () = tokio::time::sleep(request.duration.unwrap_or(Duration::MAX)) => false,
+        () = show_each(request.interval, &collector, (names.as_ref().and_then(|names| names.as_ref().ok()), known), show) => false,
     };
     collector.stop();
     // It does not panic; and without its samples there is nothing.
@@ -115,6 +139,29 @@ pub async fn profile_cpu(client: Client, request: CpuRequest, stop: impl Future<
         CpuProfile { time, period_ns, names_missing, ended, file }
     });
     named.await.map_err(|_| gone())
+}
+
+/// Hands the profile over at every interval, with the names that have come by then, until no more is wanted; never where there is no interval.
+async fn show_each(
+    interval: Option<Duration>,
+    collector: &Arc<Collector>,
+    (names, known): (Option<&Listener<Live>>, MethodNames),
+    mut show: impl FnMut(&CpuTime) -> bool,
+) {
+    let Some(interval) = interval else { return std::future::pending().await };
+    let mut ticks = tokio::time::interval_at(Instant::now() + interval, interval);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let symbols = names.map(|names| names.look(|live| live.symbols().clone())).unwrap_or_default();
+        let collector = Arc::clone(collector);
+        // Files are read for names.
+        let time = tokio::task::spawn_blocking(move || collector.cpu_time(&symbols, known));
+        // It does not panic.
+        if !time.await.is_ok_and(|time| show(&time)) {
+            return;
+        }
+    }
 }
 
 /// Opens a session that gives names of methods.

@@ -38,8 +38,8 @@ impl<S: Sink + Send + 'static> Listener<S> {
     }
 
     /// Looks at what has come. The stream is not read until it returns: be short.
-    pub fn look<T>(&self, look: impl FnOnce(&S) -> T) -> T {
-        look(&self.sink.lock().unwrap_or_else(PoisonError::into_inner))
+    pub fn look<T>(&self, look: impl FnOnce(&mut S) -> T) -> T {
+        look(&mut self.sink.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Takes what has come out of it.

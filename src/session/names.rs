@@ -122,7 +122,7 @@ impl Names {
 ///
 /// # Errors
 /// When it sends no name.
-async fn ask(client: Client) -> Result<Symbols, String> {
+pub(super) async fn ask(client: Client) -> Result<Symbols, String> {
     let (symbols, ended) = rundown(client, Live::only_symbols()).await?;
     let symbols = symbols.into_symbols();
     match ended {

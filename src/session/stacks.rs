@@ -69,7 +69,7 @@ pub async fn thread_stacks(client: &Client) -> Result<ThreadStacks, StacksError>
     // Threads may end as soon as they have been looked at.
     let names = client.thread_names();
     let ended = listener.stop(StopLimit::RUNDOWN).await;
-    let groups = listener.look(FirstLook::stacks);
+    let groups = listener.look(|look| FirstLook::stacks(look));
     match ended {
         ended if groups.iter().any(|group| !group.threads.is_empty()) => Ok(ThreadStacks { groups, names, ended }),
         Err(Unfinished::Cut(cut)) => Err(StacksError::Cut(cut)),

@@ -12,9 +12,12 @@ use crate::net::perf::Frequency;
 pub(in crate::cli) struct Cpu {
     #[command(flatten)]
     pub(in crate::cli) target: Target,
-    /// Sampling time, such as 30s
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = humantime::parse_duration)]
-    pub(in crate::cli) duration: Duration,
+    /// Sampling time, such as 30s [default: 5s; with --live until Ctrl-C]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(in crate::cli) duration: Option<Duration>,
+    /// Show the hottest methods of now every second, and the profile of all the time at the end; with --json one object a line
+    #[arg(long)]
+    pub(in crate::cli) live: bool,
     /// Samples per second of CPU time of each thread, 1 to 999
     #[arg(long, value_name = "HERTZ", default_value = "999")]
     pub(in crate::cli) frequency: Frequency,

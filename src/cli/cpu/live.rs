@@ -1,0 +1,249 @@
+//! The hottest methods of now, every second.
+
+use std::cmp::Reverse;
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+use unicode_width::UnicodeWidthChar;
+
+use super::Entry;
+use crate::analysis::{MethodTime, SampleFilter};
+use crate::cli::args;
+use crate::cli::print::{self, Safe};
+use crate::model::{Count, CpuTime, Process, SafeText};
+
+/// Puts the cursor into the first column of the first line.
+const HOME: &str = "\x1b[H";
+/// Clears what is right of the cursor.
+const CLEAR_LINE: &str = "\x1b[K";
+/// Clears what is right of the cursor and below.
+const CLEAR_BELOW: &str = "\x1b[J";
+
+/// A moment of a profile. Percentages are those of one core over the window, which are the last two seconds.
+#[derive(Serialize)]
+struct Moment {
+    pid: u32,
+    name: SafeText,
+    /// Since the sampling began.
+    elapsed_ms: f64,
+    /// The time that is called now; shorter in the beginning.
+    window_ms: f64,
+    now_percent: f64,
+    /// Processor time of all threads since the sampling began, as the kernel measured it.
+    cpu_ms: f64,
+    samples: u64,
+    lost_samples: u64,
+    missed_threads: u64,
+    broken_chains: u64,
+    cut_chains: u64,
+    /// Samples whose method is not known.
+    unresolved: u64,
+    kernel_visible: bool,
+    /// Those that ran in the window, the hottest first.
+    methods: Vec<Method>,
+}
+
+#[derive(Serialize)]
+struct Method {
+    name: SafeText,
+    module: SafeText,
+    kind: &'static str,
+    /// Milliseconds of processor time in a second, of itself.
+    now_ms_per_s: f64,
+    now_percent: f64,
+    /// The same, of it and all that it called.
+    now_total_percent: f64,
+    /// Since the sampling began.
+    self_ms: f64,
+    total_ms: f64,
+}
+
+/// Prints moments: in place of each other where stdout is a terminal, else below each other.
+pub(super) struct LiveView<'a> {
+    process: &'a Process,
+    arguments: &'a args::Cpu,
+    on_terminal: bool,
+    /// What printing came to: whether the output is still open, or why nothing more could be printed.
+    printed: anyhow::Result<bool>,
+    shown: bool,
+}
+
+impl<'a> LiveView<'a> {
+    pub(super) fn new(process: &'a Process, arguments: &'a args::Cpu) -> Self {
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let on_terminal = !arguments.output.json && !is_dumb && io::stdout().is_terminal();
+        Self { process, arguments, on_terminal, printed: Ok(true), shown: false }
+    }
+
+    /// Prints what is so now; whether more can be printed.
+    pub(super) fn show(&mut self, time: &CpuTime) -> bool {
+        let moment = moment(self.process, time, self.arguments);
+        self.printed = if self.arguments.output.json {
+            print::more(|out| print::json_entry(out, &Entry { r#type: "interval", document: &moment }))
+        } else if self.on_terminal {
+            self.rewrite(&moment)
+        } else {
+            print::more(|out| write_text(&mut Safe(&mut *out), &moment).and_then(|()| writeln!(out)))
+        };
+        self.shown = true;
+        matches!(self.printed, Ok(true))
+    }
+
+    fn rewrite(&self, moment: &Moment) -> anyhow::Result<bool> {
+        let (width, height) = crossterm::terminal::size().unwrap_or((80, 24));
+        let mut text = Vec::new();
+        write_text(&mut Safe(&mut text), moment)?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        print::more(|out| {
+            // What was there before stays above the first picture.
+            let first = if self.shown { String::new() } else { "\n".repeat(height.into()) };
+            write!(out, "{first}{HOME}")?;
+            for line in text.lines().take(usize::from(height).saturating_sub(1)) {
+                writeln!(out, "{}{CLEAR_LINE}", cut(line, width.into()))?;
+            }
+            write!(out, "{CLEAR_BELOW}")
+        })
+    }
+
+    /// Whether the output is still open for what follows the last moment.
+    ///
+    /// # Errors
+    /// Why the last moment could not be printed.
+    pub(super) fn finish(self) -> anyhow::Result<bool> {
+        if self.on_terminal && self.shown {
+            print::more(|out| writeln!(out))?;
+        }
+        self.printed
+    }
+}
+
+/// The beginning of a line that takes so many columns at most.
+fn cut(line: &str, columns: usize) -> &str {
+    let mut used = 0;
+    let too_much = line.char_indices().find(|(_, c)| {
+        used += c.width().unwrap_or(0);
+        used > columns
+    });
+    &line[..too_much.map_or(line.len(), |(at, _)| at)]
+}
+
+fn moment(process: &Process, time: &CpuTime, arguments: &args::Cpu) -> Moment {
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let window = time.recent.as_secs_f64().max(1e-9);
+    let percent = |ns: u64| ns as f64 / 1e7 / window;
+    let mut found = time.profile.methods(SampleFilter::ALL, usize::MAX);
+    found.methods.retain(|method| method.total.recent_ns > 0);
+    found.methods.sort_by_key(|method| {
+        let (own, total) = (method.own.recent_ns, method.total.recent_ns);
+        Reverse(if arguments.inclusive { (total, own) } else { (own, total) })
+    });
+    found.methods.truncate(arguments.count);
+    let method = |method: &MethodTime| Method {
+        name: SafeText::new(&format!("{}{}", method.name, method.parameters)),
+        module: SafeText::new(&method.module),
+        kind: method.origin.word(),
+        now_ms_per_s: ms(method.own.recent_ns) / window,
+        now_percent: percent(method.own.recent_ns),
+        now_total_percent: percent(method.total.recent_ns),
+        self_ms: ms(method.own.all_ns()),
+        total_ms: ms(method.total.all_ns()),
+    };
+    Moment {
+        pid: process.key.pid,
+        name: process.name.clone(),
+        elapsed_ms: time.elapsed.as_secs_f64() * 1e3,
+        window_ms: time.recent.as_secs_f64() * 1e3,
+        now_percent: percent(found.samples.recent_ns),
+        cpu_ms: time.threads.iter().map(|thread| thread.cpu.as_secs_f64() * 1e3).sum(),
+        samples: found.samples.all(),
+        lost_samples: time.lost,
+        missed_threads: time.missed_threads,
+        broken_chains: time.broken,
+        cut_chains: time.cut,
+        unresolved: found.unresolved,
+        kernel_visible: time.sees_kernel,
+        methods: found.methods.iter().map(method).collect(),
+    }
+}
+
+fn write_text(out: &mut dyn Write, moment: &Moment) -> io::Result<()> {
+    let Moment { pid, name, elapsed_ms, now_percent, cpu_ms, samples, lost_samples, methods, .. } = moment;
+    let lost = if *lost_samples == 0 { String::new() } else { format!(", {} lost", Count(*lost_samples)) };
+    writeln!(
+        out,
+        "{name} ({pid}): {now_percent:.1} % of one core now; {cpu_ms:.0} ms CPU time in {:.0} s; {} samples{lost}",
+        elapsed_ms / 1e3,
+        Count(*samples),
+    )?;
+    if methods.is_empty() {
+        return writeln!(out, "\nno CPU time in the last {:.0} s", moment.window_ms / 1e3);
+    }
+    writeln!(out, "\n{:>8} {:>6} {:>7} {:>9} {:>9}  {:<9}  METHOD", "NOW ms/s", "NOW%", "NOW TOT", "SELF ms", "TOTAL ms", "KIND")?;
+    for Method { name, module, kind, now_ms_per_s, now_percent, now_total_percent, self_ms, total_ms } in methods {
+        let module = if module.is_empty() || name.starts_with('[') { String::new() } else { format!("  [{module}]") };
+        writeln!(
+            out,
+            "{now_ms_per_s:>8.1} {now_percent:>5.1}% {now_total_percent:>6.1}% {self_ms:>9.1} {total_ms:>9.1}  {kind:<9}  {name}{module}"
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_takes_no_more_than_the_columns_of_a_terminal() {
+        for (line, columns, expected) in
+            [("abc", 3, "abc"), ("abcd", 3, "abc"), ("日本", 3, "日"), ("e\u{301}x", 1, "e\u{301}"), ("x", 0, ""), ("", 5, "")]
+        {
+            assert_eq!(cut(line, columns), expected);
+        }
+    }
+
+    #[test]
+    fn a_moment_has_the_rates_of_now_and_the_times_of_before() {
+        let method = Method {
+            name: "App.Work()".into(),
+            module: "App".into(),
+            kind: "managed",
+            now_ms_per_s: 612.34,
+            now_percent: 61.2,
+            now_total_percent: 90.0,
+            self_ms: 1200.0,
+            total_ms: 1800.0,
+        };
+        let mut moment = Moment {
+            pid: 7,
+            name: "App".into(),
+            elapsed_ms: 3000.0,
+            window_ms: 2000.0,
+            now_percent: 97.5,
+            cpu_ms: 2890.0,
+            samples: 2887,
+            lost_samples: 0,
+            missed_threads: 0,
+            broken_chains: 0,
+            cut_chains: 0,
+            unresolved: 0,
+            kernel_visible: true,
+            methods: vec![method],
+        };
+        let text = |moment: &Moment| {
+            let mut text = Vec::new();
+            write_text(&mut text, moment).unwrap();
+            String::from_utf8(text).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+        };
+        let expected = [
+            "App (7): 97.5 % of one core now; 2890 ms CPU time in 3 s; 2.9k samples",
+            "",
+            "NOW ms/s   NOW% NOW TOT   SELF ms  TOTAL ms  KIND       METHOD",
+            "   612.3  61.2%   90.0%    1200.0    1800.0  managed    App.Work()  [App]",
+        ];
+        assert_eq!(text(&moment), expected);
+        (moment.methods, moment.lost_samples) = (Vec::new(), 3);
+        assert!(text(&moment)[0].ends_with("2.9k samples, 3 lost"), "{:?}", text(&moment));
+        assert_eq!(text(&moment)[2], "no CPU time in the last 2 s");
+    }
+}
