@@ -73,6 +73,7 @@ pub use methods::{
 };
 pub use rates::{Hole, RateSnapshot};
 pub use recent::{EventName, RecentSnapshot, SingleEvent};
+pub use recorded_cpu::{RecordedCpuTime, ThreadTimes};
 pub use retention::{ObjectGraph, PathStep, RetainedType, Retention, RootPath};
 pub use sampled::SampledMethods;
 pub use snapshot::Snapshot;

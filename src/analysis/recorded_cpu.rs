@@ -1,6 +1,9 @@
 //! Processor time of a process in a file: samples by the kernel (`Universal.Events`), and the names that come with them (`Universal.System`).
 
+use std::collections::BTreeMap;
+
 use crate::clr::EventKind;
+use crate::clr::payload::{Fields, Payload, ThreadTime};
 use crate::nettrace::{Event, ThreadId};
 
 use super::images::NativeCode;
@@ -13,16 +16,57 @@ pub(super) struct RecordedCpu {
     images: Images,
     samples: Option<(u32, CpuSamples)>,
     is_of_several: bool,
+    /// By number.
+    threads: BTreeMap<u64, ThreadTimes>,
     /// The frames of a sample; kept for their memory.
     frames: Vec<u64>,
 }
 
+/// Most threads whose times are kept, and states of one of them.
+const THREADS: (usize, usize) = (1 << 16, 16);
+/// Longest name of a thread or state, bytes; the kernel keeps 15.
+const LONGEST: usize = 64;
+
+/// The processor time of a process in a file.
+#[derive(Debug)]
+pub struct RecordedCpuTime {
+    /// The samples.
+    pub profile: Profile,
+    /// The times of the threads on a processor and off it, where the file has them.
+    pub threads: Vec<ThreadTimes>,
+}
+
+/// How long a thread was on a processor and off it, nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ThreadTimes {
+    /// Its number in its process.
+    pub thread: u64,
+    /// Its name; not sanitised.
+    pub name: String,
+    /// On a processor.
+    pub cpu_ns: u64,
+    /// Off it, by state: `runnable`, or what it waited for. Not sanitised.
+    pub off_cpu_ns: BTreeMap<String, u64>,
+}
+
+impl ThreadTimes {
+    /// All of its time.
+    pub fn wall_ns(&self) -> u64 {
+        self.off_cpu_ns.values().fold(self.cpu_ns, |sum, ns| sum.saturating_add(*ns))
+    }
+}
+
+/// Events of collectors have no pointers.
+const POINTER_SIZE: u8 = 8;
 /// Addresses of the kernel are not below this.
 const KERNEL: u64 = 1 << 63;
 
 impl RecordedCpu {
     /// Takes an event of a file whose samples stand for so many nanoseconds each.
     pub(super) fn feed(&mut self, kind: EventKind, event: &Event<'_>, at: i64, period_ns: u32) -> Option<()> {
+        if kind == EventKind::ThreadTime {
+            return self.thread_time(event);
+        }
         if kind != EventKind::CpuSample {
             return self.images.feed(kind, event);
         }
@@ -40,8 +84,30 @@ impl RecordedCpu {
         Some(())
     }
 
-    /// All samples by function; `None` where there are none, or such of several processes.
-    pub(super) fn profile(&self) -> Option<Profile> {
+    fn thread_time(&mut self, event: &Event<'_>) -> Option<()> {
+        let ThreadTime { name, state, duration_ns } = ThreadTime::read(Fields::of(event, POINTER_SIZE))?;
+        let (thread, room) = (event.thread().thread, self.threads.len() < THREADS.0);
+        if !room && !self.threads.contains_key(&thread) || name.len().max(state.len()) > LONGEST {
+            return None;
+        }
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let times = self.threads.entry(thread).or_insert_with(|| ThreadTimes { thread, name: text(name), ..ThreadTimes::default() });
+        let state = text(state);
+        let sum = match state.as_str() {
+            "cpu" => &mut times.cpu_ns,
+            _ if times.off_cpu_ns.len() >= THREADS.1 && !times.off_cpu_ns.contains_key(&state) => return None,
+            _ => times.off_cpu_ns.entry(state).or_default(),
+        };
+        *sum = sum.saturating_add(duration_ns);
+        Some(())
+    }
+
+    /// The samples by function, and the times of the threads; `None` where there are no samples, or such of several processes.
+    pub(super) fn time(&self) -> Option<RecordedCpuTime> {
+        Some(RecordedCpuTime { profile: self.profile()?, threads: self.threads.values().cloned().collect() })
+    }
+
+    fn profile(&self) -> Option<Profile> {
         let (process, samples) = self.samples.as_ref().filter(|_| !self.is_of_several)?;
         let mut symbols = Symbols::default();
         for address in samples.addresses() {

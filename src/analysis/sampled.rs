@@ -9,7 +9,7 @@ use super::clock::Clock;
 use super::contention::Contention;
 use super::known::{Analysis, Known};
 use super::methods::{Methods, Profile};
-use super::recorded_cpu::RecordedCpu;
+use super::recorded_cpu::{RecordedCpu, RecordedCpuTime};
 use super::symbols::Symbols;
 use super::throughput::Throughput;
 
@@ -86,8 +86,8 @@ impl SampledMethods {
     }
 
     /// Samples by the kernel, where the file has such of one process.
-    pub fn cpu(&self) -> Option<Profile> {
-        self.cpu.profile()
+    pub fn cpu(&self) -> Option<RecordedCpuTime> {
+        self.cpu.time()
     }
 
     fn kind(&self, metadata: &Metadata) -> EventKind {
@@ -149,7 +149,11 @@ impl Sink for SampledMethods {
             EventKind::MethodRundownVerbose | EventKind::ModuleRundown => {
                 self.analyse(event);
             }
-            kind @ (EventKind::CpuSample | EventKind::ProcessName | EventKind::ProcessMapping | EventKind::ProcessSymbol) => {
+            kind @ (EventKind::CpuSample
+            | EventKind::ProcessName
+            | EventKind::ProcessMapping
+            | EventKind::ProcessSymbol
+            | EventKind::ThreadTime) => {
                 let at = self.clock.nanoseconds(event.timestamp());
                 if kind != EventKind::CpuSample || self.window.contains(&at) {
                     // What makes no sense is in no profile.

@@ -16,7 +16,7 @@ use crate::app::{Columns, Sort};
 use crate::session::RESUME_ORPHANS;
 use crate::ui::Theme;
 
-pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Heap, Range, Report};
+pub(super) use analysis::{Analyze, CounterFormat, Counters, Diff, Frames, Heap, Range, Report};
 pub(super) use control::{Dump, DumpKind, PerfMapKind, Profiler, ProfilerLibrary, Switch};
 pub(super) use cpu::Cpu;
 pub(super) use export::{Export, Salvage};

@@ -1,14 +1,17 @@
 //! `report FILE`: the methods that threads spend their time in.
 
+mod off_cpu;
+
 use std::cmp::Reverse;
 use std::io::Write;
 
 use serde::Serialize;
 
-use super::args;
+use self::off_cpu::OffCpu;
+use super::args::{self, Frames};
 use super::exit::{Exit, Failure};
 use super::print;
-use crate::analysis::{KernelSamples, MethodTime, Profile, SampleFilter, SampledMethods};
+use crate::analysis::{KernelSamples, MethodTime, Origin, Profile, RecordedCpuTime, SampleFilter, SampledMethods};
 use crate::model::{Count, Percent, SafeText};
 use crate::session::{Recorded, cpu_beside};
 
@@ -35,7 +38,12 @@ struct Report {
     cut_stacks: u64,
     cut_stacks_ns: u64,
     dropped_events: u64,
+    /// Time of samples whose frames are all hidden; in no method.
+    hidden_ns: u64,
     methods: Vec<Method>,
+    /// Where that was asked for and the file holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    off_cpu: Option<OffCpu>,
 }
 
 #[derive(Serialize)]
@@ -79,15 +87,38 @@ pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
             Percent(report.cut_stacks_ns as f64 / report.time_ns.max(1) as f64)
         ));
     }
+    if arguments.off_cpu && report.off_cpu.is_none() {
+        let file = arguments.file.display();
+        print::say(format_args!("{file} does not hold what threads wait for: record with `dn-top cpu -o` or `dn-top trace --profile cpu`"));
+    }
+    let hides = arguments.native == Frames::Hide || arguments.kernel == Frames::Hide;
+    if hides && report.source != "cpu" {
+        print::say("there are no native and kernel functions to be hidden: the samples are of managed code alone");
+    } else if report.hidden_ns > 0 {
+        let share = Percent(report.hidden_ns as f64 / report.time_ns.max(1) as f64);
+        print::say(format_args!("{share} of the time is in hidden functions that no method called"));
+    }
     if report.dropped_events > 0 {
         print::say(format_args!("the runtime dropped {} events, samples perhaps among them", Count(report.dropped_events)));
     }
     Ok(Exit::Done)
 }
 
-fn report(sampled: &SampledMethods, cpu: Option<Profile>, arguments: &args::Report) -> Report {
+fn report(sampled: &SampledMethods, cpu: Option<RecordedCpuTime>, arguments: &args::Report) -> Report {
     let source = if cpu.is_some() { "cpu" } else { "threads" };
-    let profile = cpu.unwrap_or_else(|| sampled.profile());
+    let own_of_none = |profile: &Profile| profile.count(SampleFilter::ALL).own_of(0).all_ns();
+    let (profile, threads, hidden_ns) = match cpu {
+        Some(RecordedCpuTime { profile, threads }) => {
+            let shown = profile.without(|origin| is_hidden(origin, arguments));
+            let hidden_ns = own_of_none(&shown).saturating_sub(own_of_none(&profile));
+            (shown, threads, hidden_ns)
+        }
+        None => (sampled.profile(), Vec::new(), 0),
+    };
+    let off_cpu = match source {
+        "cpu" => OffCpu::of_threads(&threads),
+        _ => OffCpu::of_samples(&profile),
+    };
     let all = profile.count(SampleFilter::ALL).samples();
     let filter = if arguments.waiting { SampleFilter::ALL } else { SampleFilter::BUSY };
     // The analysis gives those first that are hot themselves.
@@ -116,8 +147,19 @@ fn report(sampled: &SampledMethods, cpu: Option<Profile>, arguments: &args::Repo
         cut_stacks: found.cut.all(),
         cut_stacks_ns: found.cut.all_ns(),
         dropped_events: sampled.throughput().snapshot().dropped,
+        hidden_ns,
+        off_cpu: off_cpu.filter(|_| arguments.off_cpu),
         methods: found.methods.iter().map(method).collect(),
     }
+}
+
+fn is_hidden(origin: Origin, arguments: &args::Report) -> bool {
+    let option = match origin {
+        Origin::Kernel => arguments.kernel,
+        Origin::Native | Origin::Gc | Origin::Jit | Origin::Allocation | Origin::Exception => arguments.native,
+        Origin::Managed | Origin::Stub | Origin::Unknown => Frames::Show,
+    };
+    option == Frames::Hide
 }
 
 fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
@@ -135,5 +177,5 @@ fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
         let module = if module.is_empty() { String::new() } else { format!("  [{module}]") };
         writeln!(out, "{:>6.1}% {:>6.1}% {:>10}  {name}{module}", share(*self_ns), share(*total_ns), Count(*own))?;
     }
-    Ok(())
+    report.off_cpu.as_ref().map_or(Ok(()), |off_cpu| off_cpu.write_text(out))
 }

@@ -15,6 +15,8 @@ const TASKS: &str = "System.Threading.Tasks.TplEventSource";
 /// What collectors outside the runtime record: samples and context switches of the kernel, and what is mapped into processes.
 const UNIVERSAL_EVENTS: &str = "Universal.Events";
 const UNIVERSAL_SYSTEM: &str = "Universal.System";
+/// Of dn-top itself, in its files of processor time.
+const THREAD_TIMES: &str = "DnTop.Threads";
 /// Their starts and stops are not of requests, and come by the thousand.
 const NO_ACTIVITIES: [&str; 2] = ["System.Buffers.ArrayPoolEventSource", "System.Diagnostics.Eventing.FrameworkEventSource"];
 
@@ -137,6 +139,8 @@ pub enum EventKind {
     ProcessMapping,
     /// [`ProcessSymbol`](super::payload::ProcessSymbol).
     ProcessSymbol,
+    /// [`ThreadTime`](super::payload::ThreadTime).
+    ThreadTime,
 }
 
 impl EventKind {
@@ -144,11 +148,20 @@ impl EventKind {
     #[inline]
     pub fn is_analysed(self) -> bool {
         use EventKind::{
-            ContextSwitch, CpuSample, Other, ProcessMapping, ProcessName, ProcessSymbol, SuspendEnd, TaskScheduled, TaskStarted,
+            ContextSwitch, CpuSample, Other, ProcessMapping, ProcessName, ProcessSymbol, SuspendEnd, TaskScheduled, TaskStarted, ThreadTime,
         };
         !matches!(
             self,
-            Other | ContextSwitch | CpuSample | ProcessMapping | ProcessName | ProcessSymbol | SuspendEnd | TaskScheduled | TaskStarted
+            Other
+                | ContextSwitch
+                | CpuSample
+                | ProcessMapping
+                | ProcessName
+                | ProcessSymbol
+                | SuspendEnd
+                | TaskScheduled
+                | TaskStarted
+                | ThreadTime
         )
     }
 
@@ -175,6 +188,7 @@ impl EventKind {
             TASKS => Self::of_tasks(metadata.event_id),
             UNIVERSAL_EVENTS => Self::of_kernel(&metadata.name),
             UNIVERSAL_SYSTEM => Self::of_system(metadata.event_id),
+            THREAD_TIMES if metadata.event_id == 1 => Self::ThreadTime,
             _ if metadata.name == "EventCounters" => Self::EventCounter,
             // The same message comes as text, as text with its parts, and as JSON, as keywords ask for it.
             LOGGING if ["FormattedMessage", "MessageJson"].contains(&metadata.name.as_str()) => Self::LogMessage,
@@ -309,6 +323,7 @@ mod tests {
             (TASKS, 2, "TaskStart", Some(1), EventKind::Other),
             (UNIVERSAL_EVENTS, 3, "cswitch", None, EventKind::ContextSwitch),
             (UNIVERSAL_SYSTEM, 4, "ProcessSymbol", None, EventKind::ProcessSymbol),
+            (THREAD_TIMES, 1, "ThreadTime", None, EventKind::ThreadTime),
             ("", 0, "", None, EventKind::Other),
         ];
         for (provider, id, name, opcode, expected) in table {

@@ -9,6 +9,8 @@ use crate::wire::Put;
 
 const EVENTS: &str = "Universal.Events";
 const SYSTEM: &str = "Universal.System";
+/// The provider of events that the universal ones have no place for. Readers that do not know it pass them over.
+const THREADS: &str = "DnTop.Threads";
 /// Types of fields: an integer of variable length, and a text, which these providers describe as one unit of it.
 const NUMBER: u8 = 21;
 const TEXT: u8 = 23;
@@ -40,6 +42,7 @@ struct Kinds {
     process: u32,
     mapping: u32,
     symbol: u32,
+    thread_time: u32,
 }
 
 #[derive(Debug)]
@@ -75,6 +78,7 @@ impl CpuTrace {
                 "ProcessSymbol",
                 &[("Id", NUMBER), ("MappingId", NUMBER), ("StartAddress", NUMBER), ("EndAddress", NUMBER), ("Name", TEXT)],
             ),
+            thread_time: encoder.metadata(THREADS, 1, "ThreadTime", &[("Name", TEXT), ("State", TEXT), ("DurationNs", NUMBER)]),
         };
         let mut this = Self { encoder, kinds, pid, pending: Vec::new(), mappings: Vec::new(), payload: Vec::new(), now: header.sync_ns };
         this.payload.put_varint(pid.into());
@@ -115,6 +119,15 @@ impl CpuTrace {
     /// known here), its module, its name with parameters, and its tier.
     pub fn method_name(module: &str, name: &str) -> String {
         format!("? [{}] {name}[?]", if module.is_empty() { "?" } else { module })
+    }
+
+    /// Adds how long a thread was in a state: `cpu`, `runnable`, or what it waited for.
+    pub fn thread_time(&mut self, thread: u64, name: &str, state: &str, duration_ns: u64) {
+        self.put_text(name.as_bytes());
+        self.put_text(state.as_bytes());
+        self.payload.put_varint(duration_ns);
+        self.encoder.event(self.kinds.thread_time, (self.pid, thread), self.now, &[], &self.payload);
+        self.payload.clear();
     }
 
     /// Adds a sample: frames are innermost first.
@@ -165,7 +178,7 @@ impl CpuTrace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Origin, SampleFilter, SampledMethods};
+    use crate::analysis::{Origin, RecordedCpuTime, SampleFilter, SampledMethods};
     use crate::nettrace::{Decoder, Limits, UtcTime};
 
     #[test]
@@ -192,6 +205,9 @@ mod tests {
         trace.function(320, 15, &CpuTrace::method_name("", "IL_STUB_PInvoke()"));
         trace.function(kernel, 10, "do_syscall_64");
         trace.function(9999, 10, "of no mapping");
+        trace.thread_time(43, "worker", "cpu", 500);
+        trace.thread_time(43, "worker", "futex", 1500);
+        trace.thread_time(42, "", "io", 2000);
         bytes.extend(trace.finish());
 
         let mut sampled = SampledMethods::default();
@@ -199,9 +215,12 @@ mod tests {
         decoder.feed(&bytes, &mut sampled).unwrap();
         assert!(decoder.finish(&mut sampled).is_complete());
         let snapshot = sampled.throughput().snapshot();
-        assert_eq!((snapshot.events, snapshot.dropped), (6 + 1 + 3 + 4, 0));
+        assert_eq!((snapshot.events, snapshot.dropped), (6 + 1 + 3 + 4 + 3, 0));
         assert!(sampled.throughput().problems().is_empty());
-        let profile = sampled.cpu().unwrap();
+        let RecordedCpuTime { profile, threads } = sampled.cpu().unwrap();
+        let times: Vec<_> = threads.iter().map(|thread| (thread.thread, thread.name.as_str(), thread.cpu_ns, thread.wall_ns())).collect();
+        assert_eq!(times, [(42, "", 0, 2000), (43, "worker", 500, 2000)]);
+        assert_eq!(threads[1].off_cpu_ns.iter().map(|(state, ns)| (state.as_str(), *ns)).collect::<Vec<_>>(), [("futex", 1500)]);
         assert_eq!(profile.interval_ns, Some(1_001_001));
         let found = profile.methods(SampleFilter::BUSY, 10);
         let mut methods: Vec<_> = found

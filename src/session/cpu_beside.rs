@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use super::recorded::Recorded;
-use crate::analysis::{Profile, SampledMethods};
+use crate::analysis::{RecordedCpuTime, SampledMethods};
 use crate::model::Span;
 use crate::nettrace::TraceHeader;
 
@@ -47,7 +47,7 @@ impl CpuBeside {
 }
 
 /// The samples beside a recording, of a part of it where one is given; `None` where there are none of the same process and time.
-pub fn cpu_beside(recording: &Path, header: &TraceHeader, span: Option<Span>) -> Option<Profile> {
+pub fn cpu_beside(recording: &Path, header: &TraceHeader, span: Option<Span>) -> Option<RecordedCpuTime> {
     let mut beside = CpuBeside::open(recording, header)?;
     let (from, to) = span.unwrap_or((i64::MIN, i64::MAX));
     let mut sampled = SampledMethods::within(beside.window(&(from..=to)));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::cpu_beside::cpu_beside;
 use super::recorded::Recorded;
-use crate::analysis::{KernelSamples, Live, SampledMethods};
+use crate::analysis::{KernelSamples, Live, RecordedCpuTime, SampledMethods};
 use crate::model::{CpuTime, EventRate, FileContents, RecordingAnalysis, SafeText, Span, TraceFile};
 
 /// The facts at the beginning of a file.
@@ -56,7 +56,7 @@ pub fn read_trace(path: &Path, span: Option<Span>, mut go_on: impl FnMut(u64) ->
         events: events(&live, duration),
         recent: live.recent(),
         profile: live.profile(),
-        cpu: cpu.map(|profile| CpuTime { profile, elapsed: duration, ..CpuTime::default() }),
+        cpu: cpu.map(|RecordedCpuTime { profile, .. }| CpuTime { profile, elapsed: duration, ..CpuTime::default() }),
     };
     let complete = pass.ending.is_complete() && !live.throughput().loses_content();
     let problems = live.throughput().problems();

@@ -179,6 +179,13 @@ mod tests {
         };
         assert_eq!(of("leaf"), (3000, 3000, Origin::Native));
         assert_eq!(of("sys"), (1000, 1000, Origin::Kernel));
+        let shown = cpu.profile(&symbols).without(|origin| origin == Origin::Kernel);
+        let hidden = shown.methods(SampleFilter::BUSY, 10);
+        let own = |name: &str| hidden.methods.iter().find(|method| method.name == name).map(|method| method.own.all_ns());
+        assert_eq!((own("sys"), own("middle"), own("leaf"), hidden.samples.all_ns()), (None, Some(1000), Some(3000), 5000));
+        let all = cpu.profile(&symbols).without(|origin| origin != Origin::Unknown);
+        // Of the others it is known only that callers are missing.
+        assert_eq!((all.methods(SampleFilter::ALL, 10).methods.len(), all.count(SampleFilter::ALL).own_of(0).all_ns()), (0, 3000));
         // The return address 100 is that of a call in what ends at 99.
         assert_eq!((of("middle"), of("main")), ((0, 3000, Origin::Native), (0, 3000, Origin::Native)));
         assert_eq!((methods.samples.all(), methods.samples.all_ns(), methods.unresolved), (5, 5000, 0));

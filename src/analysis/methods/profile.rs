@@ -128,17 +128,9 @@ impl Profile {
                 places[index] = parent;
                 continue;
             }
-            let next = profile.nodes.len() as u32;
-            let place = *children.entry((parent, frame)).or_insert(next);
-            if place == next {
-                profile.nodes.push(Node { parent, frame, first_child: NONE, next: NONE });
-            }
-            places[index] = place;
+            places[index] = profile.child(&mut children, parent, frame);
         }
-        for index in (1..profile.nodes.len()).rev() {
-            let parent = profile.nodes[index].parent as usize;
-            profile.nodes[index].next = std::mem::replace(&mut profile.nodes[parent].first_child, index as u32);
-        }
+        profile.link();
         let mut cells = HashMap::<(u32, u32), u32>::default();
         for cell in samples.cells() {
             let node = places[cell.node as usize];
@@ -147,11 +139,7 @@ impl Profile {
             for (tally, waits) in [(cell.managed, false), (cell.external, waits), (cell.blocked, true)] {
                 count.add(SampleCount::of(tally.samples.into(), tally.ns, waits));
             }
-            let next = profile.cells.len() as u32;
-            match *cells.entry((node, cell.thread)).or_insert(next) {
-                place if place == next => profile.cells.push(Cell { node, thread: cell.thread, count }),
-                place => profile.cells[place as usize].count.add(count),
-            }
+            profile.put(&mut cells, Cell { node, thread: cell.thread, count });
         }
         profile.threads = samples.threads().collect();
         profile
@@ -206,6 +194,54 @@ impl Profile {
             known.waiting.push(wait);
         }
         index
+    }
+
+    /// The same without the frames of some origins: their time is that of the nearest caller that is left, and of none where there is none.
+    #[must_use]
+    pub fn without(&self, is_hidden: impl Fn(Origin) -> bool) -> Self {
+        let Self { frames, nodes, cells, threads, interval_ns, without_stack } = self;
+        let (frames, threads) = (frames.clone(), threads.clone());
+        let mut left =
+            Self { frames, threads, nodes: Vec::new(), cells: Vec::new(), interval_ns: *interval_ns, without_stack: *without_stack };
+        let mut children = HashMap::<(u32, u32), u32>::default();
+        let mut places = vec![StackTree::ROOT; nodes.len()];
+        left.nodes.extend(nodes.first().map(|root| Node { first_child: NONE, next: NONE, ..*root }));
+        for (index, node) in nodes.iter().enumerate().skip(1) {
+            let parent = places[node.parent as usize];
+            let is_kept = !is_hidden(self.frames[node.frame as usize].origin);
+            places[index] = if is_kept { left.child(&mut children, parent, node.frame) } else { parent };
+        }
+        left.link();
+        let mut merged = HashMap::default();
+        cells.iter().for_each(|cell| left.put(&mut merged, Cell { node: places[cell.node as usize], ..*cell }));
+        left
+    }
+
+    /// The node of a frame below another, which is new or was there before.
+    fn child(&mut self, children: &mut HashMap<(u32, u32), u32>, parent: u32, frame: u32) -> u32 {
+        let next = self.nodes.len() as u32;
+        let place = *children.entry((parent, frame)).or_insert(next);
+        if place == next {
+            self.nodes.push(Node { parent, frame, first_child: NONE, next: NONE });
+        }
+        place
+    }
+
+    /// Lets every node know those below it.
+    fn link(&mut self) {
+        for index in (1..self.nodes.len()).rev() {
+            let parent = self.nodes[index].parent as usize;
+            self.nodes[index].next = std::mem::replace(&mut self.nodes[parent].first_child, index as u32);
+        }
+    }
+
+    /// Adds a cell to the one of the same node and thread, where there is one.
+    fn put(&mut self, merged: &mut HashMap<(u32, u32), u32>, cell: Cell) {
+        let next = self.cells.len() as u32;
+        match *merged.entry((cell.node, cell.thread)).or_insert(next) {
+            place if place == next => self.cells.push(cell),
+            place => self.cells[place as usize].count.add(cell.count),
+        }
     }
 
     /// Other names for all frames.

@@ -106,8 +106,24 @@ pub(in crate::cli) struct Report {
     /// Include waiting threads
     #[arg(long)]
     pub(in crate::cli) waiting: bool,
+    /// Native functions, the runtime's among them; where hidden, their CPU time is that of the method that calls them
+    #[arg(long, value_enum, value_name = "show|hide", hide_possible_values = true, default_value = "show")]
+    pub(in crate::cli) native: Frames,
+    /// Kernel functions; where hidden, their CPU time is that of the code that calls them
+    #[arg(long, value_enum, value_name = "show|hide", hide_possible_values = true, default_value = "show")]
+    pub(in crate::cli) kernel: Frames,
+    /// Also show what threads wait for
+    #[arg(long)]
+    pub(in crate::cli) off_cpu: bool,
     #[command(flatten)]
     pub(in crate::cli) output: Output,
+}
+
+/// Whether frames of a kind are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Frames {
+    Show,
+    Hide,
 }
 
 #[derive(Debug, Args)]

@@ -52,6 +52,23 @@ impl<'a> Payload<'a> for ProcessMapping<'a> {
     }
 }
 
+/// How long a thread was in a state while it was sampled: an event of dn-top's own files, one for each thread and state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ThreadTime<'a> {
+    /// The name of the thread; bytes that need not be UTF-8.
+    pub name: &'a [u8],
+    /// The state: `cpu`, `runnable`, or what it waited for, such as `futex`.
+    pub state: &'a [u8],
+    /// Nanoseconds.
+    pub duration_ns: u64,
+}
+
+impl<'a> Payload<'a> for ThreadTime<'a> {
+    fn read(mut fields: Fields<'a>) -> Option<Self> {
+        Some(Self { name: fields.short_utf8()?, state: fields.short_utf8()?, duration_ns: fields.varuint()? })
+    }
+}
+
 /// A function is at some addresses of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessSymbol<'a> {

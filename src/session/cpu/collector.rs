@@ -152,7 +152,7 @@ impl Collector {
         let file = self.lock().file.take()?;
         let symbols = self.symbols(methods, names);
         let collected = self.lock();
-        Some(file.finish(&collected.samples.addresses(), &symbols, &collected.code))
+        Some(file.finish(&collected.samples.addresses(), &symbols, &collected.code, &collected.threads))
     }
 
     fn symbols(&self, methods: &Symbols, names: MethodNames) -> Symbols {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::analysis::{CpuSamples, Origin, Symbols};
 use crate::export::CpuTrace;
+use crate::model::CpuThread;
 use crate::net::clock::monotonic;
 use crate::net::perf::{CpuSample, NativeCode};
 use crate::nettrace::{CollectorHeader, UtcTime};
@@ -71,16 +72,23 @@ impl CpuFile {
         }
     }
 
-    /// Writes the rest, and the names of what has one of these addresses; then gives the file its name.
+    /// Writes the rest, the names of what has one of these addresses, and the times of the threads; then gives the file its name.
     ///
     /// # Errors
     /// A sentence.
-    pub(super) fn finish(mut self, addresses: &[u64], symbols: &Symbols, code: &NativeCode) -> Result<PathBuf, String> {
+    pub(super) fn finish(
+        mut self,
+        addresses: &[u64],
+        symbols: &Symbols,
+        code: &NativeCode,
+        threads: &[CpuThread],
+    ) -> Result<PathBuf, String> {
         if let Some(mut trace) = self.trace.take() {
             let rest = trace.write_until(i64::MAX);
             self.put(&rest);
             add_mappings(&mut trace, code);
             add_names(&mut trace, addresses, symbols);
+            threads.iter().for_each(|thread| add_times(&mut trace, thread));
             self.put(&trace.finish());
         }
         let written = self.error.take().map_or_else(|| self.file.sync_all(), Err);
@@ -123,6 +131,13 @@ fn add_names(trace: &mut CpuTrace, addresses: &[u64], symbols: &Symbols) {
             Origin::Managed => trace.function(start, size, &CpuTrace::method_name(symbols.module(method), name)),
             _ => trace.function(CpuSamples::kernel_address(start).unwrap_or(start), size, name),
         }
+    }
+}
+
+fn add_times(trace: &mut CpuTrace, CpuThread { thread, name, cpu, runnable, waits, .. }: &CpuThread) {
+    let times = [("cpu", *cpu), ("runnable", *runnable)].into_iter().chain(waits.iter().copied());
+    for (state, time) in times.filter(|(_, time)| !time.is_zero()) {
+        trace.thread_time(*thread, name.as_str(), state, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 }
 

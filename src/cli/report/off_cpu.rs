@@ -1,0 +1,145 @@
+//! What the threads of a recorded file wait for.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use crate::analysis::{Profile, SampleFilter, ThreadTimes};
+use crate::model::{Nanoseconds, SafeText};
+
+/// How many threads the text shows.
+const THREADS: usize = 10;
+
+/// Shares of the wall time of all threads.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct OffCpu {
+    /// `states` where the kernel measured what threads waited for. `methods` where the runtime sampled its threads: then reasons are methods that do nothing
+    /// but wait, and time is thread time of managed threads.
+    source: &'static str,
+    wall_ns: u64,
+    /// Those with the most time first; `cpu` and `runnable` among them where the kernel measured.
+    reasons: Vec<Reason>,
+    /// Those that waited least first; none where the runtime sampled.
+    threads: Vec<Thread>,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+struct Reason {
+    reason: SafeText,
+    ns: u64,
+    percent: f64,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+struct Thread {
+    id: u64,
+    name: SafeText,
+    wall_ns: u64,
+    cpu_ns: u64,
+    /// By reason, most first.
+    off_cpu: Vec<Reason>,
+}
+
+impl OffCpu {
+    /// `None` where no times are known.
+    pub(super) fn of_threads(threads: &[ThreadTimes]) -> Option<Self> {
+        let mut sums = BTreeMap::<&str, u64>::new();
+        for thread in threads {
+            let off = thread.off_cpu_ns.iter().map(|(reason, ns)| (reason.as_str(), *ns));
+            for (reason, ns) in off.chain([("cpu", thread.cpu_ns)]) {
+                let sum = sums.entry(reason).or_default();
+                *sum = sum.saturating_add(ns);
+            }
+        }
+        let of_thread = |times: &ThreadTimes| Thread {
+            id: times.thread,
+            name: SafeText::new(&times.name),
+            wall_ns: times.wall_ns(),
+            cpu_ns: times.cpu_ns,
+            off_cpu: reasons(times.off_cpu_ns.iter().map(|(reason, ns)| (reason.as_str(), *ns)), times.wall_ns()),
+        };
+        let mut of_threads: Vec<_> = threads.iter().map(of_thread).collect();
+        of_threads.sort_by_key(|thread| (Reverse(thread.cpu_ns), thread.id));
+        let wall_ns = sums.values().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+        (!threads.is_empty()).then(|| Self { source: "states", wall_ns, reasons: reasons(sums, wall_ns), threads: of_threads })
+    }
+
+    /// `None` where there are no samples.
+    pub(super) fn of_samples(profile: &Profile) -> Option<Self> {
+        let wall_ns = profile.count(SampleFilter::ALL).samples().all_ns();
+        let found = profile.methods(SampleFilter { running: false, ..SampleFilter::ALL }, usize::MAX);
+        let waits = found.methods.iter().filter(|method| method.own.all() > 0);
+        let reasons = reasons(waits.map(|method| (method.name.as_str(), method.own.all_ns())), wall_ns);
+        (!profile.is_empty()).then_some(Self { source: "methods", wall_ns, reasons, threads: Vec::new() })
+    }
+
+    pub(super) fn write_text(&self, out: &mut dyn Write) -> io::Result<()> {
+        let all = Nanoseconds(self.wall_ns);
+        let title = match self.source {
+            "states" => format!("THREAD STATE (of {all} wall time of all threads)"),
+            _ => format!("WAITING METHOD (of {all} thread time of managed threads)"),
+        };
+        writeln!(out, "\n{:>7} {:>9}  {title}", "SHARE", "TIME")?;
+        for Reason { reason, ns, percent } in &self.reasons {
+            writeln!(out, "{percent:>6.1}% {:>9}  {reason}", Nanoseconds(*ns).to_string())?;
+        }
+        if self.threads.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\n{:>9} {:>9}  {:<15}  OFF CPU", "CPU", "THREAD", "NAME")?;
+        for Thread { id, name, cpu_ns, off_cpu, .. } in self.threads.iter().take(THREADS) {
+            let off = off_cpu.iter().filter(|reason| reason.percent >= 0.5);
+            let off = off.map(|Reason { reason, percent, .. }| format!("{reason} {percent:.0} %")).collect::<Vec<_>>().join(", ");
+            writeln!(out, "{:>9} {id:>9}  {name:<15}  {off}", Nanoseconds(*cpu_ns).to_string())?;
+        }
+        match self.threads.len().saturating_sub(THREADS) {
+            0 => Ok(()),
+            more => writeln!(out, "{:>21}  and {more} more", ""),
+        }
+    }
+}
+
+fn reasons<'a>(times: impl IntoIterator<Item = (&'a str, u64)>, wall_ns: u64) -> Vec<Reason> {
+    let percent = |ns: u64| ns as f64 * 100.0 / wall_ns.max(1) as f64;
+    let times = times.into_iter().filter(|(_, ns)| *ns > 0);
+    let mut reasons: Vec<_> = times.map(|(reason, ns)| Reason { reason: SafeText::new(reason), ns, percent: percent(ns) }).collect();
+    reasons.sort_by_key(|reason| Reverse(reason.ns));
+    reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_threads_are_shares_of_all_their_time() {
+        let times = |thread, name: &str, cpu_ns, off: &[(&str, u64)]| ThreadTimes {
+            thread,
+            name: name.to_owned(),
+            cpu_ns,
+            off_cpu_ns: off.iter().map(|(reason, ns)| ((*reason).to_owned(), *ns)).collect(),
+        };
+        let ms = 1_000_000;
+        let threads =
+            [times(7, "main", 0, &[("io", 1000 * ms)]), times(9, "w\x1b", 250 * ms, &[("futex", 700 * ms), ("runnable", 50 * ms)])];
+        assert_eq!(OffCpu::of_threads(&[]), None);
+        let off_cpu = OffCpu::of_threads(&threads).unwrap();
+        let mut text = Vec::new();
+        off_cpu.write_text(&mut text).unwrap();
+        let expected = [
+            "",
+            "  SHARE      TIME  THREAD STATE (of 2.0 s wall time of all threads)",
+            "  50.0%     1.0 s  io",
+            "  35.0%    700 ms  futex",
+            "  12.5%    250 ms  cpu",
+            "   2.5%     50 ms  runnable",
+            "",
+            "      CPU    THREAD  NAME             OFF CPU",
+            "   250 ms         9  w\u{fffd}               futex 70 %, runnable 5 %",
+            "     0 ns         7  main             io 100 %",
+        ];
+        assert_eq!(String::from_utf8(text).unwrap().lines().collect::<Vec<_>>(), expected);
+    }
+}
