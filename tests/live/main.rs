@@ -20,6 +20,7 @@ mod comparison;
 mod completions;
 mod container;
 mod cpu;
+mod cpu_refusals;
 mod dashboard;
 mod exports;
 mod fatal_requests;

@@ -92,6 +92,9 @@ fn cpu_figures(counts: &Counts<'_>, cpu: &CpuTime) -> Vec<Figure> {
     if cpu.broken * 20 > samples.all() {
         all.push(Figure::new("broken stacks", Percent(cpu.broken as f64 / samples.all().max(1) as f64), Role::Warning));
     }
+    if cpu.cut > 0 {
+        all.push(Figure::new("stacks cut off", Percent(cpu.cut as f64 / samples.all().max(1) as f64), Role::Warning));
+    }
     all.push(Figure::new("samples", Count(samples.all()), Role::Text));
     all.push(Figure::new("threads", counts.threads().len(), Role::Text));
     all

@@ -48,7 +48,7 @@ pub enum PerfError {
     )]
     Filtered(u32),
     /// There are no perf events.
-    #[error("process {pid} cannot be sampled: this kernel has no perf events ({error})")]
+    #[error("process {pid} cannot be sampled: this kernel has no perf events, or a seccomp filter hides them ({error})")]
     Unsupported {
         /// The process.
         pid: u32,
@@ -61,6 +61,18 @@ pub enum PerfError {
          before dn-top is started"
     )]
     Files {
+        /// The process.
+        pid: u32,
+        /// Its threads.
+        threads: usize,
+        /// What the kernel answered.
+        error: io::Error,
+    },
+    /// The kernel has no room for more events.
+    #[error(
+        "process {pid} cannot be sampled: the kernel has no room for the perf events of {threads} threads ({error}); end other profilers of this machine"
+    )]
+    Events {
         /// The process.
         pid: u32,
         /// Its threads.
@@ -127,6 +139,7 @@ impl PerfError {
             },
             Some(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NODEV | Errno::NOENT) => Self::Unsupported { pid, error },
             Some(Errno::MFILE | Errno::NFILE) => Self::Files { pid, threads, error },
+            Some(Errno::NOSPC | Errno::NOMEM) => Self::Events { pid, threads, error },
             Some(Errno::SRCH) => Self::Ended(pid),
             _ => Self::Other { pid, error },
         }
@@ -149,6 +162,7 @@ impl PerfError {
             Self::Denied(_) => "run dn-top with sudo",
             Self::Filtered(_) => "run dn-top outside of the container, or give it CAP_PERFMON",
             Self::Files { .. } => "raise `ulimit -n` before dn-top is started",
+            Self::Events { .. } => "end other profilers of this machine",
             Self::LockedMemory { .. } => "raise kernel.perf_event_mlock_kb or `ulimit -l`",
             Self::NotShown(_) | Self::Ended(_) | Self::Unsupported { .. } | Self::Other { .. } => "",
         }
@@ -182,6 +196,7 @@ mod tests {
             (opened(of, Errno::NOSYS), "no perf events"),
             (opened(of, Errno::MFILE), "64 threads need as many open files"),
             (opened(of, Errno::NFILE), "64 threads need as many open files"),
+            (opened(of, Errno::NOSPC), "no room for the perf events of 64 threads"),
             (opened(of, Errno::SRCH), "it has ended"),
             (PerfError::not_listed(7, Errno::MFILE.into()).to_string(), "ulimit -n"),
             (PerfError::not_listed(7, Errno::NOENT.into()).to_string(), "it has ended"),

@@ -13,6 +13,7 @@ use perf_event::events::Software;
 use perf_event::{Builder, Clock, ReadFormat, SampleFlag, Sampler};
 use rustix::io::Errno;
 use rustix::process::{Resource, geteuid, getrlimit};
+use rustix::thread::{CapabilitySet, capabilities};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::buffer::{bytes_for_each, lockable};
@@ -100,7 +101,7 @@ impl CpuSampler {
     fn start(proc: Arc<Proc>, key: ProcessKey, frequency: Frequency) -> Result<Self, PerfError> {
         let threads = proc.thread_ids(key.pid, MOST.0).map_err(|error| PerfError::not_listed(key.pid, error))?;
         let setting = |name: &str| proc.setting(&format!("{SETTINGS}{name}"));
-        let locked_limit = if geteuid().is_root() { None } else { Some(getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX)) };
+        let locked_limit = if may_lock() { None } else { Some(getrlimit(Resource::Memlock).current.unwrap_or(u64::MAX)) };
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
         let room = lockable(setting("mlock_kb").map_or(516, |kb: i64| kb.unsigned_abs()), processors, locked_limit);
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(OTHER_FILES);
@@ -325,6 +326,11 @@ impl Sampled {
     fn into_thread(mut self) -> CpuThread {
         self.thread()
     }
+}
+
+/// Whether no limit of locked memory holds for us: what root in a container may not do as a rule.
+fn may_lock() -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK))
 }
 
 /// When a record that is no sample was written: its last field, as `sample_id_all` puts it there.

@@ -1,0 +1,158 @@
+//! A kernel that does not sample a process: each reason is said, with what to do, and the process is left as it is.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::io::Errno;
+use serde_json::json;
+
+use crate::support::runtimes;
+use crate::support::{Invocation, Launch, Output, PATIENCE, Program, folder, poll};
+
+/// `tests/tools/refuse_perf.c`, compiled; `None` where there is no compiler.
+fn refuse_perf(folder: &Path) -> Option<PathBuf> {
+    let (source, program) = (Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tools/refuse_perf.c"), folder.join("refuse_perf"));
+    let Ok(compiled) = Command::new("cc").arg("-o").arg(&program).arg(source).status() else {
+        runtimes::skip("cc is not installed");
+        return None;
+    };
+    assert!(compiled.success());
+    Some(program)
+}
+
+const DN_TOP: &str = env!("CARGO_BIN_EXE_dn-top");
+
+/// `cpu`, where the kernel answers with an error.
+fn cpu_refused(refuse: &Path, errno: Errno, program: &Program) -> Output {
+    let (errno, pid) = (errno.raw_os_error().to_string(), program.pid().to_string());
+    Invocation::of(refuse, [&errno, DN_TOP, "cpu", &pid, "--duration", "200ms"]).run()
+}
+
+#[test]
+fn each_answer_of_the_kernel_is_explained() {
+    let place = folder();
+    let Some(refuse) = refuse_perf(place.path()) else { return };
+    runtimes::each_in_turn(runtimes::all(), |runtime| {
+        let mut program = runtime.any().start();
+        for (errno, code, words, remedy) in [
+            (Errno::PERM, 4, "perf_event_open is not permitted (EPERM)", "run dn-top outside of the container"),
+            (Errno::ACCESS, 4, "the kernel denies perf events", "perf_event_paranoid|security module"),
+            (Errno::NOSYS, 1, "no perf events", "seccomp filter"),
+            (Errno::MFILE, 1, "need as many open files", "`ulimit -n`"),
+            (Errno::NOSPC, 1, "the kernel has no room for the perf events of", "end other profilers"),
+        ] {
+            let output = cpu_refused(&refuse, errno, &program);
+            let stderr = &output.stderr;
+            assert!(output.code == code && output.stdout.is_empty(), "{runtime}, {errno:?}: {} {stderr}", output.code);
+            assert!(stderr.contains(&format!("process {} ", program.pid())) && stderr.contains(words), "{runtime}, {errno:?}: {stderr}");
+            assert!(remedy.split('|').any(|remedy| stderr.contains(remedy)), "{runtime}, {errno:?}: {stderr}");
+            assert_eq!(stderr.trim_end().lines().count(), 1, "{runtime}, {errno:?}: {stderr}");
+        }
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
+}
+
+#[test]
+fn a_recording_falls_back_to_the_runtimes_samples() {
+    let place = folder();
+    let Some(refuse) = refuse_perf(place.path()) else { return };
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let mut program = runtime.program("known").start();
+        program.command("spend 60000");
+        let file = place.path().join(format!("{}.nettrace", program.pid()));
+        let (path, pid, errno) = (file.to_str().unwrap(), program.pid().to_string(), Errno::PERM.raw_os_error().to_string());
+        let words = [&errno, DN_TOP, "trace", &pid, "--profile", "cpu", "--duration", "1s", "-o", path, "--json"];
+        let output = Invocation::of(&refuse, words).run();
+        assert!(output.code == 0 && output.stderr.contains("thread time (managed only, includes waiting)"), "{runtime}: {}", output.stderr);
+        assert!(output.stderr.contains("CAP_PERFMON"), "{runtime}: {}", output.stderr);
+        let report = Invocation::new(["report", path, "--json"]).run().json();
+        assert_eq!((&report["source"], &report["methods"][0]["name"]), (&json!("threads"), &json!("Known.Burn(int)")), "{runtime}");
+    });
+}
+
+/// A program, or dn-top, as root without a single capability: to the kernel it is any other user.
+fn without_capabilities() -> Option<[&'static str; 3]> {
+    let is_root = rustix::process::geteuid().is_root();
+    let can = is_root && Command::new("setpriv").args(["--bounding-set=-all", "true"]).status().is_ok_and(|status| status.success());
+    if !can {
+        runtimes::skip("only root can give up capabilities, with setpriv");
+    }
+    can.then_some(["setpriv", "--bounding-set=-all", "--inh-caps=-all"])
+}
+
+fn has_capabilities(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    status.lines().any(|line| line.strip_prefix("CapEff:").is_some_and(|set| set.trim().trim_matches('0') != ""))
+}
+
+#[test]
+fn a_process_with_more_rights_is_not_sampled() {
+    let Some(bare) = without_capabilities() else { return };
+    runtimes::each_in_turn(runtimes::all(), |runtime| {
+        let mut program = runtime.any().start();
+        assert!(has_capabilities(program.pid()), "{runtime}");
+        let socket = program.socket().to_str().unwrap().to_owned();
+        let output = Invocation::of(bare[0], [&bare[1..], &[DN_TOP, "cpu", &socket, "--duration", "200ms"]].concat()).run();
+        assert!(output.code == 4 && output.stderr.contains("(EACCES)"), "{runtime}: {} {}", output.code, output.stderr);
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
+}
+
+#[test]
+fn a_strict_setting_of_the_kernel_is_explained() {
+    let place = folder();
+    let Some(refuse) = refuse_perf(place.path()) else { return };
+    if !runtimes::namespaces() {
+        return;
+    }
+    let setting = place.path().join("perf_event_paranoid");
+    std::fs::write(&setting, "3\n").unwrap();
+    runtimes::each_in_turn(runtimes::all(), |runtime| {
+        let program = runtime.any().start();
+        let (pid, errno) = (program.pid().to_string(), Errno::ACCESS.raw_os_error().to_string());
+        // The setting of the machine stays as it is: only dn-top sees another.
+        let script = "mount --bind \"$1\" /proc/sys/kernel/perf_event_paranoid && shift && exec \"$@\"";
+        let (setting, refuse) = (setting.to_str().unwrap(), refuse.to_str().unwrap());
+        let words = ["-m", "sh", "-c", script, "sh", setting, refuse, &errno, DN_TOP, "cpu", &pid, "--duration", "200ms"];
+        let output = Invocation::of("unshare", words).run();
+        let stderr = &output.stderr;
+        assert!(output.code == 4 && stderr.contains("kernel.perf_event_paranoid is 3"), "{runtime}: {} {stderr}", output.code);
+        assert!(stderr.contains("`sudo sysctl kernel.perf_event_paranoid=2`"), "{runtime}: {stderr}");
+    });
+}
+
+#[test]
+fn too_little_memory_that_may_be_locked_is_explained() {
+    let Some(bare) = without_capabilities() else { return };
+    runtimes::each_in_turn(runtimes::with("known"), |runtime| {
+        let known = runtime.program("known");
+        let words: Vec<_> = bare[1..].iter().map(PathBuf::from).chain(known.words().iter().cloned()).collect();
+        let launch = words.iter().fold(Launch::new(Path::new(bare[0])), Launch::arg);
+        let mut program = known.variables().iter().fold(launch, |launch, (name, value)| launch.env(name, value)).start();
+        assert!(!has_capabilities(program.pid()), "{runtime}");
+        // Their ring buffers, the smallest ones, take more than perf_event_mlock_kb of two processors.
+        program.command("convoy 400 600000");
+        let task = format!("/proc/{}/task", program.pid());
+        let threads = || (std::fs::read_dir(&task).unwrap().count() > 400).then_some(());
+        poll(PATIENCE, threads).unwrap();
+        let pid = program.pid().to_string();
+        let limited = |kilobytes: &str| {
+            let script = format!("ulimit -l {kilobytes} && exec \"$@\"");
+            let cpu = [&["-c", &script, "sh"], &bare[..], &[DN_TOP, "cpu", &pid, "--duration", "500ms", "--json"]].concat();
+            Invocation::of("bash", cpu).run()
+        };
+        let output = limited("0");
+        let kb = std::fs::read_to_string("/proc/sys/kernel/perf_event_mlock_kb").unwrap().trim().parse::<usize>().unwrap();
+        if kb * std::thread::available_parallelism().unwrap().get() > 400 * 12 {
+            return runtimes::skip("kernel.perf_event_mlock_kb of all processors is enough for 400 threads");
+        }
+        let stderr = &output.stderr;
+        assert!(output.code == 1 && stderr.contains("exceed the memory that a user may lock"), "{runtime}: {} {stderr}", output.code);
+        assert!(stderr.contains("kernel.perf_event_mlock_kb") && stderr.contains("`ulimit -l`"), "{runtime}: {stderr}");
+        // With the usual limit there is room.
+        let output = limited("8192");
+        assert_eq!((output.code, &output.json()["missed_threads"]), (0, &json!(0)), "{runtime}: {}", output.stderr);
+        assert!(output.json()["threads"].as_array().unwrap().len() > 400, "{runtime}");
+        assert!(program.is_alive() && program.answers(), "{runtime}");
+    });
+}
