@@ -11,6 +11,8 @@ use super::endpoint::SocketName;
 pub(super) const UPTIME: u64 = 10_000;
 /// A start time long before now, in ticks.
 pub(super) const OLD: u64 = 256_818;
+/// The threads of a runtime that waits at startup.
+pub(super) const SUSPENDED: &[&str] = &["dotnet", ".NET SynchManag", ".NET EventPipe"];
 
 /// A tree that looks like /proc, and a directory for sockets.
 pub(super) struct FakeProc {
@@ -49,6 +51,18 @@ pub(super) fn fake(pid: u32) -> Fake<'static> {
     }
 }
 
+impl Fake<'_> {
+    /// It waits at startup.
+    pub(super) fn suspended(self) -> Self {
+        Self { threads: SUSPENDED, ..self }
+    }
+
+    /// It has no runtime.
+    pub(super) fn without_runtime(self) -> Self {
+        Self { threads: &["bash"], ..self }
+    }
+}
+
 impl FakeProc {
     pub(super) fn new() -> Self {
         let fake_proc = Self { root: tempfile::tempdir().unwrap() };
@@ -61,6 +75,21 @@ impl FakeProc {
 
     pub(super) fn path(&self, path: &str) -> PathBuf {
         self.root.path().join(path)
+    }
+
+    /// An address of this name, of this tree alone.
+    pub(super) fn address(&self, name: &str) -> PathBuf {
+        self.path(name)
+    }
+
+    /// Where the runtime of a process is looked for.
+    pub(super) fn usual_address(&self, pid: u32) -> PathBuf {
+        self.path("tmp").join(SocketName { pid, key: OLD }.to_string())
+    }
+
+    /// The process ends.
+    pub(super) fn remove(&self, pid: u32) {
+        fs::remove_dir_all(self.path("proc").join(pid.to_string())).unwrap();
     }
 
     pub(super) fn add(&self, fake: &Fake<'_>) {

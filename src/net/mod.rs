@@ -25,7 +25,7 @@ mod elf;
 pub mod endpoint;
 mod error;
 #[cfg(test)]
-#[cfg(unix)]
+#[cfg_attr(windows, path = "windows/fake_proc.rs")]
 mod fake_proc;
 #[cfg(unix)]
 mod file;
@@ -60,6 +60,9 @@ mod stale_sockets;
 #[cfg_attr(windows, path = "windows/stream.rs")]
 pub mod stream;
 mod target;
+#[cfg(test)]
+#[cfg_attr(windows, path = "windows/test_stream.rs")]
+pub(crate) mod test_stream;
 #[cfg_attr(windows, path = "windows/tracing.rs")]
 mod tracing;
 #[cfg_attr(windows, path = "windows/user.rs")]

@@ -130,6 +130,7 @@ fn check(recorded: &RecordedProcess<'_>, row: &Process, proc: &Proc) -> Result<(
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::path::Path;
 

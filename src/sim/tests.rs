@@ -1,5 +1,8 @@
 //! A simulated runtime over its socket, by the codec alone: no client stands between that could hide a fault.
 
+#[cfg(unix)]
+mod linux;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,7 +15,7 @@ use crate::ipc::{
     Command, CommandCode, DumpFlags, DumpKind, Hresult, Level, Message, PerfMapKind, Provider, Providers, Reply, ReplyError, SessionConfig,
     SessionId, TargetPath,
 };
-use crate::net::stream::Stream;
+use crate::net::stream::{Stream, address_in};
 use crate::nettrace::{Decoder, Ending, Limits};
 
 struct Bench {
@@ -22,7 +25,7 @@ struct Bench {
 
 fn start(spec: Spec) -> Bench {
     let dir = tempfile::tempdir().unwrap();
-    let runtime = Simulated::start(dir.path().join("socket"), spec).unwrap();
+    let runtime = Simulated::start(address_in(dir.path(), "socket"), spec).unwrap();
     Bench { _dir: dir, runtime }
 }
 
@@ -230,7 +233,9 @@ async fn what_kills_a_real_runtime_kills_this_one() {
     let header_only = Message { set: 2, id: 3, payload: &[] }.encode().unwrap();
     assert!(bench.raw(&header_only).await.is_empty());
     assert!(!bench.runtime.is_alive());
-    assert_eq!(Stream::connect(bench.runtime.socket()).await.unwrap_err().kind(), std::io::ErrorKind::ConnectionRefused);
+    let refused = Stream::connect(bench.runtime.socket()).await.unwrap_err().kind();
+    // A pipe goes with its server.
+    assert!(matches!(refused, std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound), "{refused}");
 
     let bench = start(Spec { suspended: true, ..spec("9.0.7") });
     bench.raw(&Command::EnablePerfMap { kind: PerfMapKind::PerfMap }.encode().unwrap()).await;
@@ -240,8 +245,6 @@ async fn what_kills_a_real_runtime_kills_this_one() {
 #[tokio::test]
 async fn files_are_written_where_the_target_would() {
     let bench = start(spec("9.0.7"));
-    assert_eq!(bench.ask(Command::EnablePerfMap { kind: PerfMapKind::PerfMap }).await, Ok(Reply::Done));
-    assert!(bench._dir.path().join("perf-77.map").exists());
     let dump = |path: PathBuf| Command::GenerateCoreDump3 {
         path: TargetPath::new(path.to_str().unwrap()).unwrap(),
         kind: DumpKind::Mini,

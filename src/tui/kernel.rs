@@ -72,6 +72,7 @@ pub(super) async fn hold(
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use crate::model::{KernelTrace, ProcessKey, RecordingId, TraceOptions};

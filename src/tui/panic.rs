@@ -54,6 +54,7 @@ fn report(words: &str) -> io::Result<PathBuf> {
 }
 
 #[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::io::Read;
     use std::panic::{catch_unwind, take_hook};

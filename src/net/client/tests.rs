@@ -1,18 +1,18 @@
+#[cfg(unix)]
+mod linux;
 mod sessions;
 
 use std::sync::Arc;
 
-use tokio::net::{UnixListener, UnixStream};
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::assembly::tests::{HOOK, Sample};
 use crate::ipc::{
-    BufferMb, BufferMode, Cookie, DumpFlags, DumpKind, EventFilter, Failure, Level, Loss, MAX_MESSAGE, PerfMapKind, Provider, Providers,
-    Rundown, RuntimeVersion, SessionConfig, TargetPath, TracepointProvider, Tracepoints, Variable as Sent,
+    BufferMb, BufferMode, Cookie, DumpFlags, DumpKind, Failure, Level, Loss, MAX_MESSAGE, Provider, Providers, Rundown, RuntimeVersion,
+    SessionConfig, TargetPath, Variable as Sent,
 };
 use crate::model::{ProcessKey, Trouble};
-use crate::net::fake_proc::{Fake, FakeProc, fake};
+use crate::net::stream::{Listener, Stream, address_in};
 use crate::sim::{Simulated, Spec};
 
 /// A socket with something behind it that need not be a runtime.
@@ -23,12 +23,12 @@ struct Server {
 
 impl Server {
     /// Reads each request and hands its code and the connection to `answer`, one client after the other.
-    fn start<F: Future<Output = ()> + Send>(mut answer: impl FnMut(CommandCode, UnixStream) -> F + Send + 'static) -> Self {
+    fn start<F: Future<Output = ()> + Send>(mut answer: impl FnMut(CommandCode, Stream) -> F + Send + 'static) -> Self {
         let server = Self::silent();
-        let listener = UnixListener::bind(&server.client.endpoint().socket).unwrap();
+        let listener = Listener::simulated(&server.client.endpoint().socket).unwrap();
         tokio::spawn(async move {
             loop {
-                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut stream = listener.accept().await.unwrap();
                 let mut request = vec![0; HEADER_BYTES];
                 stream.read_exact(&mut request).await.unwrap();
                 request.resize(usize::from(u16::from_le_bytes([request[14], request[15]])), 0);
@@ -52,7 +52,7 @@ impl Server {
     fn silent() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let endpoint =
-            Endpoint { key: ProcessKey { pid: 4242, started: 7 }, socket: folder.path().join("dotnet-diagnostic-4242-7-socket") };
+            Endpoint { key: ProcessKey { pid: 4242, started: 7 }, socket: address_in(folder.path(), "dotnet-diagnostic-4242-7-socket") };
         Self { client: Client::new(endpoint), _folder: folder }
     }
 }
@@ -126,9 +126,7 @@ impl ExchangeError {
 #[tokio::test]
 async fn bad_servers_get_a_sentence_each() {
     let nobody = Server::silent();
-    bad(&nobody, Trouble::Stale, "no process listens on this socket: the process has ended (socket /").await;
-    drop(std::os::unix::net::UnixListener::bind(&nobody.client.endpoint().socket).unwrap());
-    bad(&nobody, Trouble::Stale, "the process has ended").await;
+    bad(&nobody, Trouble::Stale, "no process listens on this socket: the process has ended (socket ").await;
 
     bad(&Server::says([]), Trouble::Refused, "closed without an answer").await;
     bad(&Server::says(*b"HTTP/1.1 400 Bad Request\r\n\r\n"), Trouble::Unsupported, "does not speak the .NET diagnostic protocol").await;
@@ -176,25 +174,6 @@ async fn a_silent_server_costs_five_seconds_and_no_more() {
         sleep(Duration::from_secs(3600)).await;
     });
     assert_eq!(half.client.process_info().await.unwrap_err().trouble(), Some(Trouble::Timeout));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_full_queue_is_waited_for() {
-    let server = Server::silent();
-    let socket = rustix::net::socket_with(
-        rustix::net::AddressFamily::UNIX,
-        rustix::net::SocketType::STREAM,
-        rustix::net::SocketFlags::NONBLOCK,
-        None,
-    )
-    .unwrap();
-    rustix::net::bind(&socket, &rustix::net::SocketAddrUnix::new(&server.client.endpoint().socket).unwrap()).unwrap();
-    rustix::net::listen(&socket, 0).unwrap();
-    let first = UnixStream::connect(&server.client.endpoint().socket).await.unwrap();
-    let began = Instant::now();
-    let error = server.client.process_info().await.unwrap_err();
-    assert_eq!((error.trouble(), began.elapsed()), (Some(Trouble::Timeout), ANSWER_LIMIT));
-    drop(first);
 }
 
 #[tokio::test(start_paused = true)]
@@ -250,41 +229,6 @@ async fn the_targets_own_words_are_made_safe() {
     let error = Server::says(failure).client.dump(&request, ANSWER_LIMIT).await.unwrap_err();
     assert_eq!(error.details(), ["[createdump] \u{fffd}[31mPermission denied", "second line"]);
     assert!(error.to_string().contains("E_FAIL (0x80004005)"), "{error}");
-}
-
-#[tokio::test]
-async fn what_would_end_the_target_is_not_sent() {
-    let fake_proc = FakeProc::new();
-    let waiting = Fake { started: 7, threads: &["dotnet", ".NET SynchManag", ".NET EventPipe"], ..fake(4242) };
-    fake_proc.add(&waiting);
-    std::fs::create_dir_all(fake_proc.path("proc/4242/root/app")).unwrap();
-    std::fs::write(fake_proc.path("proc/4242/root/app/hook.dll"), HOOK.bytes()).unwrap();
-    let server = Server::says(ok(&Reply::Done, CommandCode::EnablePerfMap));
-    let client = Client::watched(server.client.endpoint().clone(), Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
-    let perf_map = Command::EnablePerfMap { kind: PerfMapKind::PerfMap };
-    let error = client.run(&perf_map).await.unwrap_err();
-    assert!(matches!(error.cause, Cause::Suspended) && error.to_string().contains("resume it first"), "{error}");
-    client.run(&Command::ResumeRuntime).await.unwrap();
-    fake_proc.add(&Fake { started: 7, ..fake(4242) });
-    client.run(&perf_map).await.unwrap();
-
-    let hook = |path: &str| Command::ApplyStartupHook { path: TargetPath::new(path).unwrap() };
-    client.run(&hook("/app/hook.dll")).await.unwrap();
-    std::fs::write(fake_proc.path("proc/4242/root/app/service.dll"), Sample { class: "Program", ..HOOK }.bytes()).unwrap();
-    for missing in ["/app/hook", "/app", "/app/hook.dll/x", "hook.dll", "/app/service.dll"] {
-        let error = client.run(&hook(missing)).await.unwrap_err();
-        assert!(matches!(&error.cause, Cause::BadHook { path, .. } if path == missing), "{error}");
-    }
-    // What a process of which nothing is known survives cannot be known.
-    let unknown = Client::new(server.client.endpoint().clone());
-    assert!(matches!(unknown.run(&hook("/app/hook.dll")).await.unwrap_err().cause, Cause::BadHook { .. }));
-    let error = unknown.run(&perf_map).await.unwrap_err();
-    assert!(matches!(error.cause, Cause::StateUnknown) && error.to_string().contains("not sent, because it cannot be seen"), "{error}");
-    // Nor of one whose threads are not named yet.
-    fake_proc.add(&Fake { started: 7, threads: &["dotnet"], ..fake(4243) });
-    let endpoint = Endpoint { key: ProcessKey { pid: 4243, started: 7 }, ..server.client.endpoint().clone() };
-    let early = Client::watched(endpoint, Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
-    assert!(matches!(early.run(&perf_map).await.unwrap_err().cause, Cause::StateUnknown));
 }
 
 #[tokio::test]

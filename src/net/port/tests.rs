@@ -1,7 +1,9 @@
-use std::fs;
+#[cfg(unix)]
+mod linux;
+#[cfg(windows)]
+mod windows;
+
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener as Listener, UnixStream as Stream};
 use std::path::PathBuf;
 
 use tokio::io::AsyncReadExt;
@@ -11,6 +13,8 @@ use super::*;
 use crate::ipc::{EnvironmentName, EnvironmentValue, Level, Provider, SessionConfig};
 use crate::net::Cause;
 use crate::net::fake_proc::{FakeProc, OLD, fake};
+use crate::net::stream::address_in;
+use crate::net::test_stream::{self, Peer};
 use crate::sim::{ConnectPort, Fault, Simulated, Spec};
 
 /// A port, and simulated processes that connect to it.
@@ -29,7 +33,7 @@ fn bench() -> Bench {
 
 impl Bench {
     fn path(&self) -> PathBuf {
-        self.fake_proc.path("port")
+        self.fake_proc.address("port")
     }
 
     fn serve(&mut self) {
@@ -47,7 +51,7 @@ impl Bench {
 
     fn start_as(&self, spec: Spec) -> Simulated {
         self.fake_proc.add(&fake(spec.pid));
-        Simulated::start(self.fake_proc.path(&spec.pid.to_string()), spec).unwrap()
+        Simulated::start(self.fake_proc.address(&spec.pid.to_string()), spec).unwrap()
     }
 
     /// Waits until exactly these are connected, and gives them in this order.
@@ -72,8 +76,8 @@ impl Bench {
         }
     }
 
-    fn knock(&self, bytes: &[u8]) -> Stream {
-        let mut stream = Stream::connect(self.path()).unwrap();
+    async fn knock(&self, bytes: &[u8]) -> Peer {
+        let mut stream = test_stream::connect(&self.path()).await.unwrap();
         stream.write_all(bytes).unwrap();
         stream
     }
@@ -171,17 +175,20 @@ async fn runtimes_find_a_port_that_is_served_again() {
 async fn what_is_no_runtime_keeps_nobody_out() {
     let bench = bench();
     let whole = Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode();
-    let mut wrong = bench.knock(b"GET / HTTP/1.1\r\n\r\n");
-    let slow: Vec<_> = (0..100).map(|_| bench.knock(&whole[..20])).collect();
-    let silent: Vec<_> = (0..100).map(|_| bench.knock(b"")).collect();
-    drop(bench.knock(&whole[..33]));
+    let mut wrong = bench.knock(b"GET / HTTP/1.1\r\n\r\n").await;
+    let (mut slow, mut silent) = (Vec::new(), Vec::new());
+    for _ in 0..100 {
+        slow.push(bench.knock(&whole[..20]).await);
+        silent.push(bench.knock(b"").await);
+    }
+    drop(bench.knock(&whole[..33]).await);
     let _runtime = bench.start(1, false);
     let began = Instant::now();
     let runtime = bench.runtimes(&[1]).await.remove(0);
     assert!(runtime.client.process_info().await.unwrap().is_some() && began.elapsed() < ADVERTISE_LIMIT);
     // Blocking reads: the port's own thread is another one.
     let ends = tokio::task::spawn_blocking(move || {
-        let is_over = |mut stream: Stream| matches!(stream.read(&mut [0]), Ok(0) | Err(_));
+        let is_over = |mut stream: Peer| matches!(stream.read(&mut [0]), Ok(0) | Err(_));
         assert!(is_over(wrong.try_clone().unwrap()) && wrong.write_all(b"x").is_err());
         slow.into_iter().chain(silent).all(is_over)
     });
@@ -203,9 +210,9 @@ async fn a_hundred_at_once_are_all_let_in() {
 async fn one_connection_is_held_for_each_cookie() {
     let bench = bench();
     let advertise = Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode();
-    let mut older = bench.knock(&advertise);
+    let mut older = bench.knock(&advertise).await;
     bench.runtimes(&[9]).await;
-    let newer = bench.knock(&advertise);
+    let newer = bench.knock(&advertise).await;
     let closed = tokio::task::spawn_blocking(move || older.read(&mut [0]).unwrap());
     assert_eq!(closed.await.unwrap(), 0);
     bench.runtimes(&[9]).await;
@@ -222,7 +229,7 @@ async fn a_command_waits_for_the_next_connection_and_not_for_the_dead() {
     let (one, two) = tokio::join!(client.process_info(), client.process_info());
     assert!(one.unwrap().is_some() && two.unwrap().is_some());
 
-    let mut stream = bench.knock(&Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode());
+    let mut stream = bench.knock(&Advertise { cookie: Cookie([9; 16]), pid: 9 }.encode()).await;
     let client = bench.runtimes(&[1, 9]).await.remove(1).client;
     let dies = tokio::task::spawn_blocking(move || drop(stream.read_exact(&mut [0; 20])));
     let error = client.process_info().await.unwrap_err();
@@ -233,55 +240,22 @@ async fn a_command_waits_for_the_next_connection_and_not_for_the_dead() {
 #[tokio::test]
 async fn a_process_that_says_that_it_is_another_one_is_not_let_in() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("port");
+    let path = address_in(dir.path(), "port");
     let port = Port::serve(&path, &Sources::machine()).unwrap();
     let us = std::process::id();
-    let knock = |pid: u64| {
-        let mut stream = Stream::connect(&path).unwrap();
+    let knock = async |pid: u64| {
+        let mut stream = test_stream::connect(&path).await.unwrap();
         stream.write_all(&Advertise { cookie: Cookie([9; 16]), pid }.encode()).unwrap();
         stream
     };
     for pid in [1, u64::from(us) + 1, u64::from(us) | 1 << 32, 0] {
-        let mut stream = knock(pid);
+        let mut stream = knock(pid).await;
         let ended = tokio::task::spawn_blocking(move || matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
         assert!(ended.await.unwrap() && port.runtimes().is_empty(), "{pid}");
     }
     let mut changes = port.changes();
-    let _stream = knock(us.into());
+    let _stream = knock(us.into()).await;
     changes.changed().await.unwrap();
     let key = port.runtimes()[0].key();
     assert!(key.pid == us && key.started > 0, "{key:?}");
-}
-
-#[tokio::test]
-async fn the_socket_is_ours_alone_and_nobody_elses_is_taken() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("port");
-    let serve = |path: &Path| Port::serve(path, &Sources::machine());
-    let port = serve(&path).unwrap();
-    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-    let says = |path: &Path, words: &str| {
-        let error = serve(path).unwrap_err().to_string();
-        assert!(error.contains(words), "{error}");
-    };
-    says(&path, "is served by another program");
-    assert!(Stream::connect(&path).is_ok(), "the live one goes on");
-    drop(port);
-    assert!(!path.exists());
-
-    drop(Listener::bind(&path).unwrap());
-    let port = serve(&path).unwrap();
-    assert_eq!(fs::metadata(port.path()).unwrap().permissions().mode() & 0o777, 0o600);
-    // Someone puts something else in its place: that is not ours to remove.
-    fs::remove_file(&path).unwrap();
-    fs::write(&path, "mine").unwrap();
-    drop(port);
-    says(&path, "is no socket that this user left behind");
-    assert_eq!(fs::read(&path).unwrap(), b"mine");
-
-    std::os::unix::fs::symlink(dir.path().join("elsewhere"), dir.path().join("link")).unwrap();
-    says(&dir.path().join("link"), "is no socket");
-    says(&dir.path().join("n".repeat(120)), "107 bytes at most");
-    says(&dir.path().join("a,b"), "cannot be written into DOTNET_DiagnosticPorts");
-    says(&dir.path().join("no/port"), "cannot be served");
 }

@@ -9,7 +9,8 @@ use crate::ipc::RuntimeVersion;
 pub(crate) fn entry_name(arguments: &[Vec<u8>]) -> Option<&[u8]> {
     let (program, rest) = arguments.split_first()?;
     let program = file_name(program);
-    if program.strip_suffix(EXE_SUFFIX.as_bytes()) != Some(b"dotnet") {
+    // A command line may leave the suffix out.
+    if program.strip_suffix(EXE_SUFFIX.as_bytes()).unwrap_or(program) != b"dotnet" {
         return Some(without_extension(program)).filter(|name| !name.is_empty());
     }
     // An assembly comes after the host's own options and `exec`; an SDK command (`dotnet build`) has none, and the host is its name.

@@ -26,6 +26,9 @@ const SHORTEST_SPAN: Duration = Duration::from_millis(400);
 /// The first percentage may be a rough one: a list that is printed once does not wait for more.
 const FIRST_SPAN: Duration = Duration::from_millis(90);
 
+/// Whether a scan shows which runtimes wait at startup. No safe interface gives the names of their threads.
+pub const SHOWS_SUSPENDED: bool = false;
+
 /// Where to look for processes. [`Sources::machine`] is the real thing; tests and the demo give folders with facts of simulated ones.
 #[derive(Debug, Clone)]
 pub struct Sources {
@@ -123,7 +126,8 @@ impl Scanner {
             let socket = match (&facts.socket, &pipes) {
                 (Some(socket), _) => Some(socket.clone()),
                 (None, Some(pipes)) => pipes.contains(&key.pid).then(|| default_pipe(key.pid)),
-                (None, None) => self.try_pipe(key, now),
+                (None, None) if self.proc.is_of_kernel() => self.try_pipe(key, now),
+                (None, None) => None,
             };
             if let Some(socket) = socket {
                 rows.push(self.row(key, facts, socket, now));

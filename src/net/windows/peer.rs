@@ -129,3 +129,67 @@ pub(super) fn accept(stream: Stream, said: &Advertise, proc: &Proc) -> Result<(P
     };
     Ok((key, VerifiedStream(stream)))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::net::client::Client;
+    use crate::net::discovery::Sources;
+    use crate::net::stream::Listener;
+
+    fn machine() -> Arc<Proc> {
+        Arc::new(Proc::open(&Sources::machine().proc).unwrap())
+    }
+
+    /// A pipe under a name is served by us; the process that it is taken for is another, or was there before us.
+    #[tokio::test]
+    async fn nothing_is_sent_to_another_process_under_a_runtimes_name() {
+        let (us, proc) = (std::process::id(), machine());
+        let key = key_of(us, &proc).unwrap();
+        let claimed = ProcessKey { pid: u32::MAX - 3, started: 1 };
+        for (key, words) in [
+            (claimed, format!("process {us} is at the other end")),
+            (ProcessKey { started: key.started - 1, ..key }, "the process has ended".to_owned()),
+        ] {
+            let socket = default_pipe(key.pid);
+            let listener = Listener::simulated(&socket).unwrap();
+            let received = tokio::spawn(async move {
+                let mut bytes = Vec::new();
+                let mut stream = listener.accept().await.unwrap();
+                tokio::io::AsyncReadExt::read_to_end(&mut stream, &mut bytes).await.unwrap();
+                bytes
+            });
+            let client = Client::watched(Endpoint { key, socket: socket.clone() }, Arc::clone(&proc));
+            let error = timeout(Duration::from_secs(20), client.process_info()).await.unwrap().unwrap_err();
+            assert!(error.to_string().contains(&words), "{words}: {error}");
+            assert!(timeout(Duration::from_secs(20), received).await.unwrap().unwrap().is_empty(), "{words}");
+        }
+        // Its own process is not taken for the one in its name.
+        let socket = default_pipe(claimed.pid);
+        let _listener = Listener::simulated(&socket).unwrap();
+        let identified = identify(&socket, named(&socket, &proc), &proc).await;
+        assert!(matches!(identified, Err(Cause::Peer(PeerError::Process { pid })) if pid == us), "{identified:?}");
+    }
+
+    #[tokio::test]
+    async fn only_pipes_of_this_machine_are_connected_to() {
+        let long = format!("{PIPES}{}", "n".repeat(300));
+        for (path, words) in [
+            (r"\\server\pipe\dotnet-diagnostic-1", "it is not a named pipe of this machine"),
+            (r"C:\dotnet-diagnostic-1", "it is not a named pipe of this machine"),
+            ("NUL", "it is not a named pipe of this machine"),
+            (PIPES, "it is not a named pipe of this machine"),
+            (long.as_str(), ""),
+        ] {
+            let endpoint = Endpoint { key: ProcessKey { pid: 1, started: 1 }, socket: path.into() };
+            let error = Client::new(endpoint).process_info().await.unwrap_err().to_string();
+            assert!(error.contains(words), "{path}: {error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::error::PortError;
-use crate::net::stream::{LONGEST_PATH, Listener, PIPES, pipe_name};
+use crate::net::stream::{LONGEST_PATH, Listener, PIPES, is_served, pipe_name};
 
 /// A pipe. It goes with its last instance.
 #[derive(Debug)]
@@ -23,6 +23,10 @@ impl SocketFile {
         }
         if name.contains([',', ';']) {
             return Err(PortError::Separator(path));
+        }
+        // Wine gives a pipe that is there another first instance.
+        if is_served(&path) {
+            return Err(PortError::Live(path));
         }
         // Access is denied to the first instance of a pipe that has one.
         let listener = Listener::bind(&path).map_err(|reason| match reason.kind() {

@@ -20,7 +20,8 @@ struct Simulated {
     threads: u32,
     command: Vec<String>,
     container: String,
-    socket: PathBuf,
+    /// None where no runtime is in it.
+    socket: Option<PathBuf>,
 }
 
 pub(super) fn list(folder: &Path) -> io::Result<Vec<Facts>> {
@@ -46,7 +47,7 @@ pub(super) fn read(folder: &Path, pid: u32) -> io::Result<Facts> {
         threads: process.threads,
         is_running: Some(folder.join(format!("{pid}.running")).exists()),
         container: Some(process.container).filter(|id| !id.is_empty()),
-        socket: Some(process.socket),
+        socket: process.socket,
         user: Some(process.user),
         ..Facts::default()
     })

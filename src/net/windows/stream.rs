@@ -35,9 +35,9 @@ const OVERLAPPED: u32 = 0x4000_0000;
 /// `SECURITY_IDENTIFICATION` (`CreateFile`).
 const IDENTIFICATION: u32 = 0x0001_0000;
 /// All instances of a pipe are in use (`ERROR_PIPE_BUSY`).
-const PIPE_BUSY: i32 = 231;
+pub(super) const PIPE_BUSY: i32 = 231;
 /// How long to wait before another attempt at a server whose only instance is in use.
-const BUSY_PAUSE: Duration = Duration::from_millis(20);
+pub(super) const BUSY_PAUSE: Duration = Duration::from_millis(20);
 /// Bytes that a pipe of ours holds for a reader.
 const BUFFER: u32 = 64 << 10;
 
@@ -68,12 +68,20 @@ pub struct Stream {
     closed: Arc<Closed>,
 }
 
-/// Whether the stream was closed from our side, and what waits for bytes of it.
+/// Whether the stream was closed from our side.
 #[derive(Debug, Default)]
-struct Closed(Mutex<(bool, Option<Waker>)>);
+struct Closed(Mutex<CloseState>);
+
+#[derive(Debug, Default)]
+struct CloseState {
+    /// How many bytes may still be read, once it is closed: what a writer that never pauses sends has an end.
+    rest: Option<usize>,
+    /// What waits for bytes.
+    waker: Option<Waker>,
+}
 
 impl Closed {
-    fn lock(&self) -> MutexGuard<'_, (bool, Option<Waker>)> {
+    fn lock(&self) -> MutexGuard<'_, CloseState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -136,16 +144,22 @@ impl AsyncRead for Stream {
             return Poll::Ready(Ok(()));
         }
         let this = &mut *self;
+        if this.closed.lock().rest == Some(0) {
+            return Poll::Ready(Ok(()));
+        }
+        let before = buffer.filled().len();
         let read = match Pin::new(&mut this.pipe).poll_read(context, buffer) {
             Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => Poll::Ready(Ok(())),
             read => read,
         };
-        if read.is_pending() {
-            let mut closed = this.closed.lock();
-            if closed.0 {
+        let mut closed = this.closed.lock();
+        if let Some(rest) = &mut closed.rest {
+            if read.is_pending() {
                 return Poll::Ready(Ok(()));
             }
-            closed.1 = Some(context.waker().clone());
+            *rest = rest.saturating_sub(buffer.filled().len() - before);
+        } else if read.is_pending() {
+            closed.waker = Some(context.waker().clone());
         }
         read
     }
@@ -217,8 +231,8 @@ impl Closer {
     /// Closes the stream from our side; bytes already received can still be read.
     pub fn close(&self) {
         let mut closed = self.0.lock();
-        closed.0 = true;
-        if let Some(waker) = closed.1.take() {
+        closed.rest.get_or_insert(BUFFER as usize);
+        if let Some(waker) = closed.waker.take() {
             waker.wake();
         }
     }
@@ -255,5 +269,41 @@ impl Listener {
     /// Those of the system.
     pub async fn accept(&self) -> io::Result<Stream> {
         self.0.accept().await.map(Stream::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+    use crate::net::test_stream::pair;
+
+    /// Without an end to what is read of it, a session that is to end would not.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_closed_stream_ends_whatever_is_written_into_it() {
+        let (stream, mut peer) = pair().await;
+        let closer = Closer::of(&stream).unwrap();
+        let mut stream = into_blocking(stream).unwrap();
+        std::thread::spawn(move || while peer.write_all(&[7; 4096]).is_ok() {});
+        let reader = std::thread::spawn(move || {
+            stream.read_exact(&mut [0; 100_000]).unwrap();
+            closer.close();
+            let mut rest = Vec::new();
+            stream.read_to_end(&mut rest).unwrap();
+            rest.len()
+        });
+        let rest = tokio::task::spawn_blocking(|| reader.join().unwrap()).await.unwrap();
+        assert!(rest < 4 * BUFFER as usize, "{rest}");
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_waits_is_woken_by_the_close() {
+        let (mut stream, _peer) = pair().await;
+        let closer = Closer::of(&stream).unwrap();
+        let reader = tokio::spawn(async move { stream.read(&mut [0]).await.unwrap() });
+        sleep(BUSY_PAUSE).await;
+        closer.close();
+        assert_eq!(reader.await.unwrap(), 0);
     }
 }

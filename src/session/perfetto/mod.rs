@@ -14,6 +14,7 @@ mod settings;
 mod state;
 mod stream;
 #[cfg(test)]
+#[cfg(unix)]
 mod tests;
 
 pub(super) use joint::{Joint, Target};

@@ -1,5 +1,7 @@
 //! Recordings with the kernel's scheduling, by a simulated tracing service: whatever it does, it is said, and what was read is kept.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
 use crate::model::Scheduling;
 use crate::net::perfetto::{Address, Sockets};

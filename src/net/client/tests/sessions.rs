@@ -70,41 +70,9 @@ async fn what_a_runtime_declined_is_said_and_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn the_file_for_user_events_goes_right_behind_the_request() {
-    let folder = tempfile::tempdir().unwrap();
-    let runtime = |version: &str| {
-        let socket = folder.path().join(version);
-        let endpoint = Endpoint { key: ProcessKey { pid: 1, started: 1 }, socket: socket.clone() };
-        (Simulated::start(socket, Spec::new("Web", version, 1)).unwrap(), Client::new(endpoint))
-    };
-    let session = || UserEvents {
-        rundown_keyword: 0,
-        providers: Providers::from(TracepointProvider {
-            provider: Provider::new("P", 1, Level::Verbose).unwrap(),
-            filter: EventFilter::ALL,
-            tracepoints: Tracepoints::new(Some("p".to_owned()), vec![]).unwrap(),
-        }),
-    };
-    let (_new, client) = runtime("10.0.9");
-    let mut started = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap();
-    client.stop_session(started.id).await.unwrap();
-    assert_eq!(started.stream.read(&mut [0]).await.unwrap(), 0);
-    // A runtime says no to another file, and has then room for others.
-    let error = client.start_user_events(session(), &UserEventsData::forged("/dev/null".as_ref())).await.unwrap_err();
-    assert!(error.hresult() == Some(Hresult::FAIL) && error.to_string().contains("with other fields, which `cat "), "{error}");
-    assert!(client.process_info().await.unwrap().is_some());
-    // An older one may have hung up before the file comes.
-    let (_old, client) = runtime("9.0.7");
-    for _ in 0..20 {
-        let error = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap_err();
-        assert!(error.to_string().contains("needs .NET 10"), "{error}");
-    }
-}
-
-#[tokio::test]
 async fn a_preview_is_spoken_to_in_its_own_protocol_and_nobody_else() {
     let folder = tempfile::tempdir().unwrap();
-    let endpoint = |version: &str| Endpoint { key: ProcessKey { pid: 7, started: 1 }, socket: folder.path().join(version) };
+    let endpoint = |version: &str| Endpoint { key: ProcessKey { pid: 7, started: 1 }, socket: address_in(folder.path(), version) };
     let runtime = |version: &str| Simulated::start(endpoint(version).socket, Spec::new("Web", version, 7)).unwrap();
     let config = || SessionConfig::new(Provider::new("P", 1, Level::Verbose).unwrap().into());
     let (preview, release) = ("3.0.0-preview5-27622-01", "3.1.23");

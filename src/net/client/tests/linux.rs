@@ -1,0 +1,101 @@
+//! What sockets, /proc and the kernel of Linux have to do with it.
+
+use tokio::net::UnixStream;
+
+use super::*;
+use crate::assembly::tests::{HOOK, Sample};
+use crate::ipc::{EventFilter, PerfMapKind, TracepointProvider, Tracepoints};
+use crate::net::fake_proc::{Fake, FakeProc, fake};
+
+#[tokio::test]
+async fn a_socket_that_was_left_behind_is_stale() {
+    let nobody = Server::silent();
+    drop(std::os::unix::net::UnixListener::bind(&nobody.client.endpoint().socket).unwrap());
+    bad(&nobody, Trouble::Stale, "the process has ended").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_queue_is_waited_for() {
+    let server = Server::silent();
+    let socket = rustix::net::socket_with(
+        rustix::net::AddressFamily::UNIX,
+        rustix::net::SocketType::STREAM,
+        rustix::net::SocketFlags::NONBLOCK,
+        None,
+    )
+    .unwrap();
+    rustix::net::bind(&socket, &rustix::net::SocketAddrUnix::new(&server.client.endpoint().socket).unwrap()).unwrap();
+    rustix::net::listen(&socket, 0).unwrap();
+    let first = UnixStream::connect(&server.client.endpoint().socket).await.unwrap();
+    let began = Instant::now();
+    let error = server.client.process_info().await.unwrap_err();
+    assert_eq!((error.trouble(), began.elapsed()), (Some(Trouble::Timeout), ANSWER_LIMIT));
+    drop(first);
+}
+
+#[tokio::test]
+async fn what_would_end_the_target_is_not_sent() {
+    let fake_proc = FakeProc::new();
+    let waiting = Fake { started: 7, threads: &["dotnet", ".NET SynchManag", ".NET EventPipe"], ..fake(4242) };
+    fake_proc.add(&waiting);
+    std::fs::create_dir_all(fake_proc.path("proc/4242/root/app")).unwrap();
+    std::fs::write(fake_proc.path("proc/4242/root/app/hook.dll"), HOOK.bytes()).unwrap();
+    let server = Server::says(ok(&Reply::Done, CommandCode::EnablePerfMap));
+    let client = Client::watched(server.client.endpoint().clone(), Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
+    let perf_map = Command::EnablePerfMap { kind: PerfMapKind::PerfMap };
+    let error = client.run(&perf_map).await.unwrap_err();
+    assert!(matches!(error.cause, Cause::Suspended) && error.to_string().contains("resume it first"), "{error}");
+    client.run(&Command::ResumeRuntime).await.unwrap();
+    fake_proc.add(&Fake { started: 7, ..fake(4242) });
+    client.run(&perf_map).await.unwrap();
+
+    let hook = |path: &str| Command::ApplyStartupHook { path: TargetPath::new(path).unwrap() };
+    client.run(&hook("/app/hook.dll")).await.unwrap();
+    std::fs::write(fake_proc.path("proc/4242/root/app/service.dll"), Sample { class: "Program", ..HOOK }.bytes()).unwrap();
+    for missing in ["/app/hook", "/app", "/app/hook.dll/x", "hook.dll", "/app/service.dll"] {
+        let error = client.run(&hook(missing)).await.unwrap_err();
+        assert!(matches!(&error.cause, Cause::BadHook { path, .. } if path == missing), "{error}");
+    }
+    // What a process of which nothing is known survives cannot be known.
+    let unknown = Client::new(server.client.endpoint().clone());
+    assert!(matches!(unknown.run(&hook("/app/hook.dll")).await.unwrap_err().cause, Cause::BadHook { .. }));
+    let error = unknown.run(&perf_map).await.unwrap_err();
+    assert!(matches!(error.cause, Cause::StateUnknown) && error.to_string().contains("not sent, because it cannot be seen"), "{error}");
+    // Nor of one whose threads are not named yet.
+    fake_proc.add(&Fake { started: 7, threads: &["dotnet"], ..fake(4243) });
+    let endpoint = Endpoint { key: ProcessKey { pid: 4243, started: 7 }, ..server.client.endpoint().clone() };
+    let early = Client::watched(endpoint, Arc::new(Proc::open(&fake_proc.path("proc")).unwrap()));
+    assert!(matches!(early.run(&perf_map).await.unwrap_err().cause, Cause::StateUnknown));
+}
+
+#[tokio::test]
+async fn the_file_for_user_events_goes_right_behind_the_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = |version: &str| {
+        let socket = folder.path().join(version);
+        let endpoint = Endpoint { key: ProcessKey { pid: 1, started: 1 }, socket: socket.clone() };
+        (Simulated::start(socket, Spec::new("Web", version, 1)).unwrap(), Client::new(endpoint))
+    };
+    let session = || UserEvents {
+        rundown_keyword: 0,
+        providers: Providers::from(TracepointProvider {
+            provider: Provider::new("P", 1, Level::Verbose).unwrap(),
+            filter: EventFilter::ALL,
+            tracepoints: Tracepoints::new(Some("p".to_owned()), vec![]).unwrap(),
+        }),
+    };
+    let (_new, client) = runtime("10.0.9");
+    let mut started = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap();
+    client.stop_session(started.id).await.unwrap();
+    assert_eq!(started.stream.read(&mut [0]).await.unwrap(), 0);
+    // A runtime says no to another file, and has then room for others.
+    let error = client.start_user_events(session(), &UserEventsData::forged("/dev/null".as_ref())).await.unwrap_err();
+    assert!(error.hresult() == Some(Hresult::FAIL) && error.to_string().contains("with other fields, which `cat "), "{error}");
+    assert!(client.process_info().await.unwrap().is_some());
+    // An older one may have hung up before the file comes.
+    let (_old, client) = runtime("9.0.7");
+    for _ in 0..20 {
+        let error = client.start_user_events(session(), &UserEventsData::pretended(folder.path())).await.unwrap_err();
+        assert!(error.to_string().contains("needs .NET 10"), "{error}");
+    }
+}

@@ -1,0 +1,32 @@
+//! The name of the pipe.
+
+use super::*;
+
+#[tokio::test]
+async fn the_pipe_is_served_once_and_its_name_fits() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = address_in(dir.path(), "port");
+    let serve = |path: &Path| Port::serve(path, &Sources::machine());
+    let port = serve(&path).unwrap();
+    let refused = |path: &Path, words: &str| {
+        let error = serve(path).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    refused(&path, "is served by another program");
+    assert!(test_stream::connect(&path).await.is_ok(), "the first one goes on");
+    drop(port);
+    // A name alone is that of a pipe. The pipe goes when the task of the first port has ended.
+    let name = path.to_str().unwrap().rsplit('\\').next().unwrap();
+    let began = Instant::now();
+    let port = loop {
+        match serve(Path::new(name)) {
+            Ok(port) => break port,
+            Err(error) => assert!(began.elapsed() < PATIENCE, "{error}"),
+        }
+        sleep(Duration::from_millis(5)).await;
+    };
+    assert_eq!(port.path(), path);
+
+    refused(Path::new(&"n".repeat(256)), "256 characters at most");
+    refused(Path::new("a,b"), "cannot be written into DOTNET_DiagnosticPorts");
+}

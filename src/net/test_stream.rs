@@ -1,0 +1,23 @@
+//! Connections for tests: both ends, or one that blocks and is not ours.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use super::stream::Stream;
+
+/// An end that blocks.
+pub(crate) use std::os::unix::net::UnixStream as Peer;
+
+/// Connects to a socket of ours.
+pub(crate) async fn connect(path: &Path) -> io::Result<Peer> {
+    std::future::ready(Peer::connect(path)).await
+}
+
+/// Both ends of a connection. A write that nothing reads fails after a minute.
+pub(crate) async fn pair() -> (Stream, Peer) {
+    let (ours, peer) = Peer::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    peer.set_write_timeout(Some(Duration::from_secs(60))).unwrap();
+    (Stream::from_std(ours).unwrap(), peer)
+}

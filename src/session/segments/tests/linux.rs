@@ -1,0 +1,49 @@
+//! Modes, links and pipes.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use super::*;
+
+#[test]
+fn a_segment_is_for_its_user_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    Segments::beside(&folder.path().join("a")).put(b"mine").unwrap();
+    assert_eq!(folder.path().join("a.0001").metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn no_link_is_written_through_or_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (beside, secret) = (folder.path().join("a"), folder.path().join("secret"));
+    fs::write(&secret, "secret").unwrap();
+    symlink(&secret, folder.path().join("a.0001")).unwrap();
+    let mut segments = Segments::beside(&beside);
+    assert!(matches!(segments.put(b"mine"), Err(Refusal::Failed(words)) if words.contains("a.0001 cannot be made")));
+    assert_eq!(fs::read(&secret).unwrap(), b"secret");
+    segments.put(b"mine").unwrap();
+    fs::remove_file(folder.path().join("a.0002")).unwrap();
+    symlink(&secret, folder.path().join("a.0002")).unwrap();
+    assert!(segments.take_oldest().unwrap_err().contains("a.0002 cannot be read"));
+}
+
+/// Opening a pipe waits for a writer, for ever.
+#[test]
+fn what_took_the_place_of_a_segment_is_neither_read_nor_waited_for_nor_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut segments = Segments::beside(&folder.path().join("a"));
+    for (name, put) in [("a.0001", "pipe"), ("a.0002", "file")] {
+        segments.put(b"mine").unwrap();
+        let other = folder.path().join("other");
+        match put {
+            "pipe" => rustix::fs::mkfifoat(rustix::fs::CWD, &other, rustix::fs::Mode::RWXU).unwrap(),
+            _ => fs::write(&other, "another").unwrap(),
+        }
+        fs::rename(other, folder.path().join(name)).unwrap();
+    }
+    for name in ["a.0001", "a.0002"] {
+        let words = segments.take_oldest().unwrap_err();
+        assert!(words.contains(&format!("{name} cannot be read")) && words.contains("taken its place"), "{words}");
+    }
+    segments.release();
+    assert_eq!(names(folder.path()), ["a.0001", "a.0002"]);
+}

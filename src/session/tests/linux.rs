@@ -1,0 +1,66 @@
+//! What files, devices and sockets of Linux have to do with it.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+use crate::ipc::PerfMapKind;
+use crate::net::Directory;
+use crate::net::discovery::Sources;
+use crate::session::perf_map;
+use crate::sim::Fleet;
+
+#[tokio::test]
+async fn a_recording_is_for_its_user_alone() {
+    let bench = bench(spec());
+    let recorder = bench.start(bench.plan()).await;
+    recorder.stop();
+    assert!(outcome(&recorder.finished().await).complete);
+    assert_eq!(bench.file().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_and_the_stream_is_drained() {
+    let (pumped, mut writing, progress) = pump(File::options().write(true).open("/dev/full").unwrap()).await;
+    // More than a socket holds: what does not drain it would block this.
+    writing.write_all(&vec![7; 4 << 20]).unwrap();
+    drop(writing);
+    let pumped = pumped.join().unwrap();
+    assert!(!pumped.complete && pumped.broken);
+    assert!(pumped.trouble.unwrap().contains("the disk is full"));
+    assert_eq!(progress.totals().bytes, 0);
+}
+
+#[tokio::test]
+async fn perf_map_files_are_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let fleet = Fleet::uniform(dir.path(), 1).unwrap();
+    let mut directory = Directory::new(Sources::below(dir.path())).unwrap();
+    let process = directory.resolve("Service000", Duration::from_secs(5)).await.unwrap();
+    let client = directory.clients().of(&process).unwrap();
+    let files = perf_map(&client, &process, Some(PerfMapKind::PerfMap)).await.unwrap();
+    let names = ["perf", "perfinfo"].map(|kind| dir.path().join("tmp").join(format!("{kind}-{}.map", process.ns_pid)));
+    assert_eq!(files, names);
+    perf_map(&client, &process, None).await.unwrap();
+    assert_eq!(fleet.alive(), 1);
+}
+
+/// A stop that the process refuses leaves it a moment for its end, and not the whole time.
+#[tokio::test]
+async fn a_refused_stop_is_said() {
+    let bench = bench(Spec { script: limits::flood(), ..spec() });
+    let recorder = bench.start(bench.plan()).await;
+    timeout(PATIENCE, recorder.progress().wait_for(|recording| recording.bytes > 0)).await.unwrap().unwrap();
+    std::fs::remove_file(bench.runtime.socket()).unwrap();
+    std::os::unix::net::UnixListener::bind(bench.runtime.socket())
+        .map(|listener| {
+            std::thread::spawn(move || {
+                // Another one answers there.
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+            })
+        })
+        .unwrap();
+    recorder.stop();
+    let recording = timeout(PATIENCE, recorder.finished()).await.unwrap();
+    limits::assert_cut(&recording, &bench, "the session could not be stopped: StopTracing to process 77: the peer does not speak");
+}

@@ -1,0 +1,10 @@
+//! Files beside the socket.
+
+use super::*;
+
+#[tokio::test]
+async fn perf_maps_are_written_where_the_target_would() {
+    let bench = start(spec("9.0.7"));
+    assert_eq!(bench.ask(Command::EnablePerfMap { kind: PerfMapKind::PerfMap }).await, Ok(Reply::Done));
+    assert!(bench._dir.path().join("perf-77.map").exists());
+}
