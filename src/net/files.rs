@@ -20,6 +20,14 @@ pub fn create(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 
+/// Looks whether anything has a name.
+///
+/// # Errors
+/// Those of the system; `NotFound` where nothing has it.
+pub fn look(path: &Path) -> io::Result<()> {
+    path.symlink_metadata().map(drop)
+}
+
 /// Opens a file for reading, through no link in the last place, and without waiting for the writer of a pipe.
 ///
 /// # Errors

@@ -87,8 +87,8 @@ impl OutputFile {
     /// # Errors
     /// When `PATH` or `PATH.partial` is there already (as a file, a link or anything else), or cannot be made.
     pub fn create(path: &Path) -> Result<(Self, File), OutputError> {
-        match path.symlink_metadata() {
-            Ok(_) => return Err(OutputError::Exists(path.to_owned())),
+        match files::look(path) {
+            Ok(()) => return Err(OutputError::Exists(path.to_owned())),
             Err(reason) if reason.kind() == io::ErrorKind::NotFound => {}
             Err(reason) => return Err(OutputError::new(path, reason)),
         }
@@ -170,7 +170,9 @@ fn folder(path: &Path) -> &Path {
 mod tests {
     use super::*;
     use std::io::Write;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[cfg(unix)]
+    mod linux;
 
     #[test]
     fn a_file_appears_only_when_whole() {
@@ -179,26 +181,18 @@ mod tests {
         let (output, mut file) = OutputFile::create(&path).unwrap();
         file.write_all(b"bytes").unwrap();
         assert!(!path.exists());
-        assert_eq!(output.partial().metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(output.keep().unwrap(), path);
         assert_eq!(std::fs::read(&path).unwrap(), b"bytes");
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
     }
 
     #[test]
-    fn nothing_is_overwritten_and_no_link_followed() {
+    fn nothing_is_overwritten() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.nettrace");
-        let elsewhere = dir.path().join("elsewhere");
-
-        symlink(&elsewhere, &path).unwrap();
-        assert!(matches!(OutputFile::create(&path), Err(OutputError::Exists(_))));
-        std::fs::remove_file(&path).unwrap();
-
-        symlink(&elsewhere, dir.path().join("a.nettrace.partial")).unwrap();
+        std::fs::write(dir.path().join("a.nettrace.partial"), "another's").unwrap();
         assert!(matches!(OutputFile::create(&path), Err(OutputError::Unfinished(_))));
         std::fs::remove_file(dir.path().join("a.nettrace.partial")).unwrap();
-        assert!(!elsewhere.exists());
 
         let (output, _file) = OutputFile::create(&path).unwrap();
         std::fs::write(&path, b"another's").unwrap();
@@ -209,26 +203,24 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_removed_or_replaced_is_lost_and_what_took_its_place_stays() {
+    fn a_file_that_was_replaced_is_lost_and_what_took_its_place_stays() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.nettrace");
         let partial = dir.path().join("a.nettrace.partial");
-        type Finish = fn(OutputFile) -> Result<PathBuf, OutputError>;
-        for finish in [OutputFile::keep as Finish, OutputFile::leave] {
-            let (output, _file) = OutputFile::create(&path).unwrap();
-            std::fs::remove_file(&partial).unwrap();
-            assert!(matches!(finish(output), Err(OutputError::Lost(_))));
-
-            let (output, _file) = OutputFile::create(&path).unwrap();
-            std::fs::remove_file(&partial).unwrap();
+        let replace = || {
+            std::fs::rename(&partial, dir.path().join("elsewhere")).unwrap();
             std::fs::write(&partial, b"another").unwrap();
-            assert!(matches!(finish(output), Err(OutputError::Lost(lost)) if lost == partial));
-            assert!(!path.exists() && std::fs::read(&partial).unwrap() == b"another");
-            std::fs::remove_file(&partial).unwrap();
+        };
+        let (output, file) = OutputFile::create(&path).unwrap();
+        replace();
+        assert!(matches!(output.keep(), Err(OutputError::Lost(lost)) if lost == partial));
+        assert!(!path.exists() && std::fs::read(&partial).unwrap() == b"another");
+        drop(file);
+        for entry in ["a.nettrace.partial", "elsewhere"] {
+            std::fs::remove_file(dir.path().join(entry)).unwrap();
         }
         let (output, _file) = OutputFile::create(&path).unwrap();
-        std::fs::rename(&partial, dir.path().join("elsewhere")).unwrap();
-        std::fs::write(&partial, b"another").unwrap();
+        replace();
         output.discard();
         assert_eq!(std::fs::read(&partial).unwrap(), b"another");
     }

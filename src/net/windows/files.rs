@@ -14,30 +14,45 @@ const OPEN_REPARSE_POINT: u32 = 0x0020_0000;
 /// `FILE_ATTRIBUTE_REPARSE_POINT`.
 const REPARSE_POINT: u32 = 0x400;
 /// Names that are devices in every folder (Windows, "Naming Files, Paths, and Namespaces").
-const DEVICES: [&str; 4] = ["CON", "PRN", "AUX", "NUL"];
+const DEVICES: [&str; 6] = ["CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$"];
 
 /// Makes a file that is not there, for reading and writing. No link is followed in the last place.
 ///
 /// # Errors
-/// Those of the system; `AlreadyExists` for anything of that name, `InvalidInput` for the name of a device.
+/// Those of the system; `AlreadyExists` for anything of that name, `InvalidInput` for a name that is not one of a file on a drive.
 pub fn create(path: &Path) -> io::Result<File> {
-    if is_device(path) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is the name of a device"));
-    }
+    on_a_drive(path)?;
     OpenOptions::new().read(true).write(true).create_new(true).custom_flags(OPEN_REPARSE_POINT).open(path)
 }
 
+/// Looks whether anything has a name.
+///
+/// # Errors
+/// Those of the system; `NotFound` where nothing has it, `InvalidInput` for a name that is not one of a file on a drive.
+pub fn look(path: &Path) -> io::Result<()> {
+    on_a_drive(path)?;
+    path.symlink_metadata().map(drop)
+}
+
+/// Refuses what is not a file on a drive, by its name alone: to open it may already wait for a device, or connect to a pipe or another machine.
+fn on_a_drive(path: &Path) -> io::Result<()> {
+    let words = match path.components().next() {
+        Some(Component::Prefix(prefix)) if !matches!(prefix.kind(), Prefix::Disk(_)) => "it may be a device, a pipe or on another machine",
+        _ if is_device(path) => "it is the name of a device",
+        _ if path.file_name().is_some_and(|name| name.to_string_lossy().contains(':')) => "it is the name of a stream in another file",
+        _ => return Ok(()),
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{words}; choose a file on a drive")))
+}
+
 fn is_device(path: &Path) -> bool {
-    if let Some(Component::Prefix(prefix)) = path.components().next()
-        && matches!(prefix.kind(), Prefix::DeviceNS(_))
-    {
-        return true;
-    }
     // What is behind the first dot does not count, nor do blanks before it.
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_uppercase();
     let name = name.split(['.', ':']).next().unwrap_or_default().trim_end();
-    let numbered =
-        |device: &str| name.strip_prefix(device).is_some_and(|number| number.len() == 1 && number.as_bytes()[0].is_ascii_digit());
+    let numbered = |device: &str| {
+        let mut number = name.strip_prefix(device).unwrap_or_default().chars();
+        matches!(number.next(), Some('0'..='9' | '\u{b9}' | '\u{b2}' | '\u{b3}')) && number.next().is_none()
+    };
     DEVICES.contains(&name) || numbered("COM") || numbered("LPT")
 }
 
@@ -58,9 +73,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// Those of the system, or why the file is refused.
 pub fn open_trusted(path: &Path) -> io::Result<File> {
-    if is_device(path) {
-        return Err(io::Error::other("it is no file"));
-    }
+    on_a_drive(path)?;
     let file = File::open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no file")) }
 }
@@ -121,5 +134,61 @@ impl FileId {
     /// Whether this is the file of that name, and no other that took its place, nor a link.
     pub fn is_at(self, path: &Path) -> bool {
         open(path).and_then(|file| Self::of(&file)).is_ok_and(|id| id == self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_on_drives_are_made_and_none_twice() {
+        for name in [
+            "NUL",
+            "nul.nettrace.partial",
+            r"C:\x\con",
+            "aux .txt",
+            "COM1",
+            "lpt9.nettrace",
+            "COM\u{b2}",
+            "CONOUT$",
+            r"\\.\pipe\dotnet-diagnostic-1",
+            r"\\.\NUL",
+            r"\\?\C:\x\a.nettrace",
+            r"\\?\UNC\server\share\a.nettrace",
+            r"\\server\share\a.nettrace",
+            "//server/share/a.nettrace",
+            "a.nettrace:b",
+        ] {
+            for refused in [create(Path::new(name)).map(drop), look(Path::new(name)), open_trusted(Path::new(name)).map(drop)] {
+                let error = refused.unwrap_err();
+                assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{name}: {error}");
+                assert!(error.to_string().ends_with("; choose a file on a drive"), "{name}: {error}");
+            }
+        }
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["console.nettrace", "COM10", "null", "lpt", "a.nul"] {
+            let path = folder.path().join(name);
+            assert_eq!(look(&path).unwrap_err().kind(), io::ErrorKind::NotFound, "{name}");
+            drop(create(&path).unwrap());
+            look(&path).unwrap();
+            assert_eq!(create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_known_whatever_it_is_called() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        let file = create(&one).unwrap();
+        let id = FileId::of(&file).unwrap();
+        assert!(id.is_at(&one));
+        std::fs::write(&two, "another").unwrap();
+        assert!(!id.is_at(&two));
+        assert_eq!(rename_new(&one, &two).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert!(id.is_at(&one), "it stays where it is");
+        std::fs::remove_file(&two).unwrap();
+        rename_new(&one, &two).unwrap();
+        assert!(id.is_at(&two) && !one.exists());
     }
 }
