@@ -1,6 +1,16 @@
-//! Why a process may not be traced: on Windows a runtime writes its dump itself, and nothing of the machine forbids that.
+//! Why a process may not be dumped: on Windows a runtime starts a program for that, which a single-file program lacks.
 
-/// Nothing is known to.
-pub fn untraceable(_: u32) -> Option<&'static str> {
-    None
+use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System, UpdateKind};
+
+/// What a dump takes that is not beside the program of a process. Where the runtime has a folder of its own, it is there.
+pub fn untraceable(pid: u32) -> Option<&'static str> {
+    let (mut system, pid) = (System::new(), Pid::from_u32(pid));
+    let program = ProcessRefreshKind::nothing().with_exe(UpdateKind::Always);
+    system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), false, program);
+    // Seen of .NET 10: one that lies there is started.
+    let dump_program = system.process(pid)?.exe()?.with_file_name("createdump.exe");
+    (!dump_program.exists()).then_some(
+        "On Windows the runtime starts createdump.exe for a dump, and a single-file program is published without it: \
+         copy createdump.exe of the same .NET version into the folder of the program.",
+    )
 }
