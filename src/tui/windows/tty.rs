@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crossterm::Command;
 use crossterm::ansi_support::supports_ansi;
+use crossterm::cursor::position;
 use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 
 /// A console to write to. Writing waits for it.
@@ -13,11 +14,15 @@ pub(super) struct Tty;
 impl Tty {
     /// The console on standard output, which is set to interpret escape sequences.
     pub(super) fn of_stdout() -> io::Result<Self> {
-        if supports_ansi() {
-            Ok(Self)
-        } else {
-            Err(io::Error::other("this console knows no escape sequences: Windows 10 or newer is needed"))
+        if !supports_ansi() {
+            return Err(io::Error::other("this console knows no escape sequences: Windows 10 or newer is needed"));
         }
+        if !interprets()? {
+            return Err(io::Error::other(
+                "this console accepts the setting for escape sequences and counts them as text, as Wine's does: use the commands of `dn-top --help`",
+            ));
+        }
+        Ok(Self)
     }
 
     /// Writes all.
@@ -41,6 +46,14 @@ impl Tty {
         // A console without a mouse has none.
         let _ = if on { EnableMouseCapture.execute_winapi() } else { DisableMouseCapture.execute_winapi() };
     }
+}
+
+/// Whether an escape sequence leaves the cursor of the console where it is.
+fn interprets() -> io::Result<bool> {
+    let before = position()?;
+    stdout().write_all(b"\x1b[m")?;
+    stdout().flush()?;
+    Ok(position()? == before)
 }
 
 /// Writes to standard error.
