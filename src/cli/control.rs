@@ -9,6 +9,7 @@ use super::print;
 use super::target::{absolute, called, connect, declined, possible, refused};
 use crate::ipc::{ClientData, Command, EnvironmentName, EnvironmentValue, TargetPath};
 use crate::model::{Process, RunState};
+use crate::net::discovery::SHOWS_SUSPENDED;
 use crate::session::{ClientDataError, client_data};
 
 pub(super) async fn resume(host: &Host, target: &str) -> Result<Exit, Failure> {
@@ -16,7 +17,8 @@ pub(super) async fn resume(host: &Host, target: &str) -> Result<Exit, Failure> {
     client.run(&Command::ResumeRuntime).await.map_err(refused)?;
     let name = called(&process);
     if process.run_state == RunState::Running {
-        print::say(format_args!("{name} was not suspended; nothing changed"));
+        let done = if SHOWS_SUSPENDED { "was not suspended; nothing changed" } else { "was resumed, if it was suspended" };
+        print::say(format_args!("{name} {done}"));
         return Ok(Exit::Done);
     }
     client.await_start().await.map_err(refused)?;
