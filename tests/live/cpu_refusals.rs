@@ -82,7 +82,7 @@ fn without_capabilities() -> Option<[&'static str; 3]> {
 
 fn has_capabilities(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    status.lines().any(|line| line.strip_prefix("CapEff:").is_some_and(|set| set.trim().trim_matches('0') != ""))
+    status.lines().any(|line| line.strip_prefix("CapEff:").is_some_and(|set| !set.trim().trim_matches('0').is_empty()))
 }
 
 #[test]
