@@ -76,7 +76,7 @@ fn a_busy_program_on_net31() {
         assert!(before > promoted && after >= promoted && before < 1 << 30, "{collection:?}");
     }
     assert_eq!(snapshot.exceptions.types[0].name, "System.InvalidOperationException");
-    assert_eq!(snapshot.exceptions.types[0].last.frames[0], "P+<Main>c__AnonStorey0.<>m__0");
+    assert_eq!(snapshot.exceptions.types[0].last.frames[0], "P.Main.lambda_0");
     let heap = live.heap().expect("a walk over the heap");
     assert!(heap.is_exact(), "{:?}", heap.problems);
     assert_eq!((heap.objects, heap.bytes, heap.references, heap.types[0].name.as_str()), (8256, 11_704_818, 8554, "System.Byte[]"));
