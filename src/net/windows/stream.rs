@@ -167,7 +167,8 @@ impl AsyncRead for Stream {
 
 impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.pipe).poll_write(context, bytes)
+        // What is taken is copied, however much it is, and the next write waits until a reader has it.
+        Pin::new(&mut self.pipe).poll_write(context, &bytes[..bytes.len().min(BUFFER as usize)])
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
