@@ -7,7 +7,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use dn_top::analysis::Filter;
-use dn_top::app::action::Group;
+use dn_top::app::action::{Group, KeyMap};
 use dn_top::app::help::{HelpLine, help};
 
 /// The headings of the help that the README repeats; what has a use in one tab, list or dialog alone is left to the help itself.
@@ -17,7 +17,7 @@ const SHOWN: [Group; 4] = [Group::Process, Group::Table, Group::Files, Group::Pr
 fn the_keys_are_those_of_the_action_table() {
     let mut keys = vec![["Key".to_owned(), "What it does".to_owned()]];
     let mut shown = false;
-    for line in help(&Filter::default()) {
+    for line in help(&Filter::default(), &KeyMap::default(), None) {
         match line {
             HelpLine::Heading(title) => {
                 shown = SHOWN.iter().any(|group| group.title() == title);
@@ -25,8 +25,8 @@ fn the_keys_are_those_of_the_action_table() {
                     keys.push([format!("**{title}**"), String::new()]);
                 }
             }
-            HelpLine::Entry(entry) if shown => {
-                let names: Vec<_> = entry.keys.iter().map(|key| format!("`{}`", key.name(true))).collect();
+            HelpLine::Entry(entry, keys_of) if shown => {
+                let names: Vec<_> = keys_of.iter().map(|key| format!("`{}`", key.name(true))).collect();
                 keys.push([names.join(" "), entry.help.to_owned()]);
             }
             _ => {}
@@ -86,7 +86,7 @@ fn every_command_is_listed_with_what_the_help_says_of_it() {
 #[test]
 fn the_manual_page_has_every_command() {
     let page = printed(&["man"]);
-    let entries = help(&Filter::default()).into_iter().filter(|line| matches!(line, HelpLine::Entry(_))).count();
+    let entries = help(&Filter::default(), &KeyMap::default(), None).into_iter().filter(|line| matches!(line, HelpLine::Entry(..))).count();
     // Exit codes are written the same way.
     assert!(page.matches(".TP").count() > entries);
     for [name, _] in commands() {

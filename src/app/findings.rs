@@ -1,16 +1,21 @@
 //! What in a recording deserves attention: what is seen, why it matters, and which key shows more.
 
+use super::action::Action;
 use super::pane::{Focus, Tab};
 use super::state::State;
-use super::thresholds::{
-    BLOCKED_THREAD_THRESHOLD, EXCEPTION_INCREASE, EXCEPTION_THRESHOLD, GC_TIME_THRESHOLD, HEAP_GROWTH, WAITER_THRESHOLD,
-};
+use super::thresholds::{EXCEPTION_INCREASE, GROWING_COLLECTIONS, Threshold, Thresholds};
 use crate::analysis::Snapshot;
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
 
 /// What lists allocated types.
-pub(super) const ALLOCATIONS: &str = "T, gc-verbose: allocations by type";
+pub(super) const ALLOCATIONS: Option<KeyAdvice> = Some((Action::Profiles, ", gc-verbose: allocations by type"));
+
+/// What shows objects that are kept.
+pub(super) const DUMP: Option<KeyAdvice> = Some((Action::Dump, ": a dump shows what is retained"));
+
+/// An action to press the key of, and what that shows.
+pub(super) type KeyAdvice = (Action, &'static str);
 
 /// Something to look at.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,9 +29,9 @@ pub struct Finding {
     /// What is to be seen in the tab.
     pub(super) shows: &'static str,
     /// What else shows more.
-    pub(super) further: &'static str,
+    pub(super) further: Option<KeyAdvice>,
     /// The same where it takes a process that runs.
-    pub(super) live: &'static str,
+    pub(super) live: Option<KeyAdvice>,
     /// Whether it was found in a recording: else the tab shows nothing before there is one.
     pub(super) recorded: bool,
     /// How many times the figure is its threshold: the worst is the largest.
@@ -35,29 +40,33 @@ pub struct Finding {
 
 /// Only its tab shows more.
 pub(super) fn finding(tab: Tab, text: String, why: &'static str, shows: &'static str) -> Finding {
-    Finding { tab, text, why, shows, further: "", live: "", recorded: true, severity: 1.0 }
+    Finding { tab, text, why, shows, further: None, live: None, recorded: true, severity: 1.0 }
 }
 
 /// The program stands for the collector for this share of the time.
-pub(super) fn standing(share: f64) -> Finding {
+pub(super) fn standing(share: f64, thresholds: &Thresholds) -> Finding {
     let text = format!("{} of the time in GC", Percent(share));
-    Finding { live: ALLOCATIONS, severity: share / GC_TIME_THRESHOLD, ..finding(Tab::Gc, text, "all threads are paused", "why") }
+    Finding {
+        live: ALLOCATIONS,
+        severity: share / thresholds.share(Threshold::GcTime),
+        ..finding(Tab::Gc, text, "all threads are paused", "why")
+    }
 }
 
 /// So many exceptions a second are thrown.
-pub(super) fn thrown(rate: f64, usual: &str) -> Finding {
+pub(super) fn thrown(rate: f64, usual: &str, thresholds: &Thresholds) -> Finding {
     let text = format!("{} exceptions{usual}", CountRate(rate));
     let finding = finding(Tab::Exceptions, text, "exceptions are expensive and hide real errors", "types and stacks");
-    Finding { severity: rate / EXCEPTION_THRESHOLD, ..finding }
+    Finding { severity: rate / thresholds.of(Threshold::Exceptions), ..finding }
 }
 
 /// The thread pool does not get its work done.
 pub(super) fn behind(text: String, why: &'static str) -> Finding {
-    Finding { further: "w: waiting methods", ..finding(Tab::Threads, text, why, "its size") }
+    Finding { further: Some((Action::Waiting, ": waiting methods")), ..finding(Tab::Threads, text, why, "its size") }
 }
 
 /// What asks for a look: over the last seconds, or over all of a recording that has ended.
-pub fn findings(snapshot: &Snapshot, over: bool) -> Vec<Finding> {
+pub fn findings(snapshot: &Snapshot, over: bool, thresholds: &Thresholds) -> Vec<Finding> {
     let mut found = Vec::new();
     let duration = snapshot.recorded_ns.max(1) as f64;
     let per_second = |count: u64, recent: f64| if over { count as f64 * 1e9 / duration } else { recent };
@@ -65,13 +74,16 @@ pub fn findings(snapshot: &Snapshot, over: bool) -> Vec<Finding> {
     let lost = if over { snapshot.rates.total_lost } else { snapshot.rates.recent_lost };
     if lost > 0 {
         let text = format!("{} events lost", Count(lost));
-        found.push(Finding { live: "T: record less", ..finding(Tab::Trace, text, "the figures are incomplete", "") });
+        found.push(Finding {
+            live: Some((Action::Profiles, ": record less")),
+            ..finding(Tab::Trace, text, "the figures are incomplete", "")
+        });
     }
     let pauses = &snapshot.gc.pauses;
     let share = if over { pauses.total_ns as f64 / duration } else { pauses.recent_share };
-    if share > GC_TIME_THRESHOLD {
-        let finding = standing(share);
-        let live = if snapshot.gc.allocations.is_some() { "" } else { finding.live };
+    if share > thresholds.share(Threshold::GcTime) {
+        let finding = standing(share, thresholds);
+        let live = if snapshot.gc.allocations.is_some() { None } else { finding.live };
         found.push(Finding { live, ..finding });
     }
     let pool = &snapshot.thread_pool;
@@ -80,38 +92,40 @@ pub fn findings(snapshot: &Snapshot, over: bool) -> Vec<Finding> {
         found.push(behind(format!("thread pool starved {starved} times"), "work waits, all workers are held up"));
     }
     let blocked = if over { pool.blocked } else { pool.recent_blocked };
-    if blocked >= BLOCKED_THREAD_THRESHOLD {
+    if blocked >= thresholds.blocked_threads() {
         found.push(behind(format!("{blocked} pool threads wait for tasks"), "each is held up by work that needs a thread itself"));
     }
     let exceptions = &snapshot.exceptions;
     let rate = per_second(exceptions.thrown, exceptions.rate);
     let usual = exceptions.usual.filter(|usual| !over && rate > EXCEPTION_INCREASE.1 && rate > usual * EXCEPTION_INCREASE.0);
-    if rate > EXCEPTION_THRESHOLD || usual.is_some() {
+    if rate > thresholds.of(Threshold::Exceptions) || usual.is_some() {
         let usual = usual.map(|usual| format!(", {} before", CountRate(usual))).unwrap_or_default();
-        found.push(thrown(rate, &usual));
+        found.push(thrown(rate, &usual, thresholds));
     }
     let contention = &snapshot.contention;
     let waiters = if over { contention.wait_ns as f64 / duration } else { contention.recent_waiters };
-    if waiters > WAITER_THRESHOLD {
+    if waiters > thresholds.of(Threshold::LockWaiters) {
         let text = format!("{waiters:.0} threads at a time wait for locks");
         let finding = finding(Tab::Threads, text, "they run one after the other", "waiting methods");
-        found.push(Finding { severity: waiters / WAITER_THRESHOLD, ..finding });
+        found.push(Finding { severity: waiters / thresholds.of(Threshold::LockWaiters), ..finding });
     }
-    if let Some((from, to, span)) = growth(snapshot) {
+    if let Some((from, to, span)) = growth(snapshot, thresholds) {
         let text = format!("heap grew from {} to {} in {}", Bytes(from), Bytes(to), Nanoseconds(span));
         let finding = finding(Tab::Gc, text, "every full collection leaves more", "its history");
-        found.push(Finding { live: "d: a dump shows what is retained", ..finding });
+        found.push(Finding { live: DUMP, ..finding });
     }
     found
 }
 
 /// Whether the latest full collections each left more than the one before: how much, and in what time.
-fn growth(snapshot: &Snapshot) -> Option<(u64, u64, u64)> {
+fn growth(snapshot: &Snapshot, thresholds: &Thresholds) -> Option<(u64, u64, u64)> {
     let full = snapshot.gc.recent.iter().filter(|collection| collection.generation == 2 && collection.kind != GcType::FOREGROUND);
-    let sizes: Vec<(u64, i64)> = full.filter_map(|collection| Some((collection.heap_after?, collection.end))).take(HEAP_GROWTH.0).collect();
+    let sizes: Vec<(u64, i64)> =
+        full.filter_map(|collection| Some((collection.heap_after?, collection.end))).take(GROWING_COLLECTIONS).collect();
     let ((to, end), (from, begin)) = (*sizes.first()?, *sizes.last()?);
-    let grows =
-        sizes.len() == HEAP_GROWTH.0 && sizes.is_sorted_by(|newer, older| newer.0 > older.0) && to as f64 > from as f64 * HEAP_GROWTH.1;
+    let grows = sizes.len() == GROWING_COLLECTIONS
+        && sizes.is_sorted_by(|newer, older| newer.0 > older.0)
+        && to as f64 > from as f64 * thresholds.heap_growth();
     grows.then_some((from, to, end.abs_diff(begin)))
 }
 
@@ -123,17 +137,18 @@ impl State {
         if !finding.shows.is_empty() && (self.tab != finding.tab || !is_recorded) {
             steps.push(format!("{}: {}", finding.tab.key(self.shows_files()), finding.shows));
         }
-        if !finding.further.is_empty() {
-            steps.push(format!("{} and {}", Tab::Methods.key(self.shows_files()), finding.further));
+        if let Some((action, shows)) = finding.further {
+            steps.push(format!("{} and {}{shows}", Tab::Methods.key(self.shows_files()), self.key(action)));
         }
         if let Some(first) = steps.first_mut().filter(|_| self.focus == Focus::List) {
             // There, digits sort the table.
             first.insert_str(0, "Enter, ");
         }
-        if !finding.live.is_empty() && !self.shows_files() {
-            steps.push(finding.live.to_owned());
+        if let Some((action, shows)) = finding.live.filter(|_| !self.shows_files()) {
+            steps.push(format!("{}{shows}", self.key(action)));
         }
-        let before = if is_recorded || finding.shows.is_empty() { "" } else { "t, then " };
+        let needs_recording = !is_recorded && !finding.shows.is_empty();
+        let before = if needs_recording { format!("{}, then ", self.key(Action::Trace)) } else { String::new() };
         format!("{before}{}", steps.join("; "))
     }
 }
@@ -155,13 +170,13 @@ mod tests {
     fn analysis(change: impl Fn(&mut Snapshot), over: bool) -> Vec<(Tab, String)> {
         let mut snapshot = quiet();
         change(&mut snapshot);
-        findings(&snapshot, over).into_iter().map(|finding| (finding.tab, finding.text)).collect()
+        findings(&snapshot, over, &Thresholds::default()).into_iter().map(|finding| (finding.tab, finding.text)).collect()
     }
 
     #[test]
     fn nothing_is_said_of_a_quiet_program() {
-        assert_eq!(findings(&quiet(), false), []);
-        assert_eq!(findings(&quiet(), true), []);
+        assert_eq!(findings(&quiet(), false, &Thresholds::default()), []);
+        assert_eq!(findings(&quiet(), true, &Thresholds::default()), []);
     }
 
     /// A figure set in a snapshot: while it goes on, and over all of it.
@@ -208,7 +223,7 @@ mod tests {
             (&[99.0, 95.0, 89.9, 180.0, 101.2], None),
             (&[99.0, 95.0, f64::NAN, 180.0, 101.2], Some("CPU 101 % of a core")),
         ] {
-            assert_eq!(busy(&scans(percent)).map(|finding| finding.text).as_deref(), text, "{percent:?}");
+            assert_eq!(busy(&scans(percent), &Thresholds::default()).map(|finding| finding.text).as_deref(), text, "{percent:?}");
         }
     }
 
@@ -233,7 +248,7 @@ mod tests {
         let mut snapshot = quiet();
         (snapshot.rates.recent_lost, snapshot.gc.pauses.recent_share, snapshot.thread_pool.recent_starvations) = (1, 0.5, 1);
         (snapshot.exceptions.rate, snapshot.contention.recent_waiters) = (100.0, 9.0);
-        let all = findings(&snapshot, false);
+        let all = findings(&snapshot, false, &Thresholds::default());
         assert!(all.iter().all(|finding| !finding.why.is_empty()));
         let mut app = TestApp::populated(120, 40);
         let advice = |app: &TestApp| -> Vec<_> { all.iter().map(|finding| app.state.advice(finding)).collect() };
@@ -273,13 +288,13 @@ mod tests {
             is_random: false,
         });
         let app = TestApp::populated(120, 40);
-        assert_eq!(app.state.advice(&findings(&snapshot, false)[0]), "Enter, 4: why");
+        assert_eq!(app.state.advice(&findings(&snapshot, false, &Thresholds::default())[0]), "Enter, 4: why");
     }
 
     #[test]
     fn what_is_wrong_with_a_watched_process_takes_a_recording_to_look_at() {
         let mut app = TestApp::populated(120, 40);
-        let finding = HealthIssue::Exceptions.finding(&published(61.0, 4e6, 2.0, 300.0, 0.0));
+        let finding = HealthIssue::Exceptions.finding(&published(61.0, 4e6, 2.0, 300.0, 0.0), &Thresholds::default());
         assert_eq!(app.state.advice(&finding), "t, then Enter, 5: types and stacks");
         app.press("⏎5");
         assert_eq!(app.state.advice(&finding), "t, then 5: types and stacks");

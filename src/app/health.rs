@@ -1,15 +1,15 @@
 //! What is wrong with a watched process, by the counters of its runtime.
 
-use super::findings::{ALLOCATIONS, Finding, behind, finding, standing, thrown};
+use super::action::Action;
+use super::findings::{ALLOCATIONS, DUMP, Finding, KeyAdvice, behind, finding, standing, thrown};
 use super::pane::Tab;
 use super::thresholds::{
-    BUSY_THRESHOLD, CONTENTION_THRESHOLD, EXCEPTION_THRESHOLD, FAILED_REQUEST_THRESHOLD, GC_TIME_THRESHOLD, GEN2_RATE_THRESHOLD,
-    HEAP_GROWTH, HEAP_GROWTH_BYTES, INDUCED_THRESHOLD, JIT_THRESHOLD, QUEUE_LENGTH_THRESHOLD, SLOW_REQUEST_THRESHOLD,
+    BUSY_SCANS, FAILED_REQUESTS, GROWING_COLLECTIONS, INDUCED_SECONDS, JIT_VALUES, QUEUE_VALUES, SLOW_INTERVALS, Threshold, Thresholds,
 };
 use crate::analysis::{CollectionMarks, CounterSnapshot, CountersSnapshot};
 use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
 
-const ROUTES: &str = "T, http: routes";
+const ROUTES: Option<KeyAdvice> = Some((Action::Profiles, ", http: routes"));
 
 /// What is wrong with a watched process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,42 +67,46 @@ impl HealthIssue {
     }
 
     /// How many times its threshold the figure of a process is; `None` where it is not above that.
-    fn excess(self, counters: &CountersSnapshot) -> Option<f64> {
+    fn excess(self, counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<f64> {
         let stats = &counters.stats;
+        let of = |threshold| thresholds.of(threshold);
         let excess = match self {
-            Self::GcTime => stats.gc_time_percent? / (GC_TIME_THRESHOLD * 100.0),
-            Self::Exceptions => stats.exceptions? / EXCEPTION_THRESHOLD,
+            Self::GcTime => stats.gc_time_percent? / of(Threshold::GcTime),
+            Self::Exceptions => stats.exceptions? / of(Threshold::Exceptions),
             Self::Queue => {
                 let counter = |name| named(counters, name);
                 let history = &counter("threadpool-queue-length").or_else(|| counter("dotnet.thread_pool.queue.length"))?.history;
                 // One burst of work is none.
-                let least = least(history, QUEUE_LENGTH_THRESHOLD.1)?;
-                return (least >= QUEUE_LENGTH_THRESHOLD.0).then_some(least / QUEUE_LENGTH_THRESHOLD.0);
+                let least = least(history, QUEUE_VALUES)?;
+                let threshold = of(Threshold::QueueLength);
+                return (least >= threshold).then_some(least / threshold);
             }
-            Self::Contention => stats.contentions? / CONTENTION_THRESHOLD,
+            Self::Contention => stats.contentions? / of(Threshold::LockContentions),
             // Those that are induced have a finding of their own.
-            Self::FullCollections => (stats.collections[2]? - induced(counters).unwrap_or(0.0)) / GEN2_RATE_THRESHOLD,
-            Self::InducedCollections => induced(counters)? / INDUCED_THRESHOLD.0,
+            Self::FullCollections => (stats.collections[2]? - induced(counters).unwrap_or(0.0)) / of(Threshold::Gen2Collections),
+            Self::InducedCollections => induced(counters)? / of(Threshold::InducedCollections),
             Self::JitTime => {
-                let least = least(&named(counters, "time-in-jit")?.history, JIT_THRESHOLD.1)?;
-                return (least >= JIT_THRESHOLD.0).then_some(least / JIT_THRESHOLD.0);
+                let least = least(&named(counters, "time-in-jit")?.history, JIT_VALUES)?;
+                // Milliseconds a second are tenths of a per cent.
+                let threshold = of(Threshold::JitTime) * 10.0;
+                return (least >= threshold).then_some(least / threshold);
             }
-            Self::FailedRequests => failed_requests(counters)? / FAILED_REQUEST_THRESHOLD.0,
-            Self::SlowRequests => slow_requests(counters)? / SLOW_REQUEST_THRESHOLD.0,
+            Self::FailedRequests => failed_requests(counters)? / thresholds.share(Threshold::FailedRequests),
+            Self::SlowRequests => slow_requests(counters)? / of(Threshold::SlowRequests),
             Self::HeapGrowth => {
-                let (from, to, _) = gen2_growth(counters)?;
-                to / from.max(1.0) / HEAP_GROWTH.1
+                let (from, to, _) = gen2_growth(counters, thresholds)?;
+                to / from.max(1.0) / thresholds.heap_growth()
             }
         };
         (excess > 1.0).then_some(excess)
     }
 
     /// What is seen of it, why it matters and what to do.
-    pub fn finding(self, counters: &CountersSnapshot) -> Finding {
+    pub fn finding(self, counters: &CountersSnapshot, thresholds: &Thresholds) -> Finding {
         let stats = &counters.stats;
         let finding = match self {
-            Self::GcTime => standing(stats.gc_time_percent.unwrap_or(0.0) / 100.0),
-            Self::Exceptions => thrown(stats.exceptions.unwrap_or(0.0), ""),
+            Self::GcTime => standing(stats.gc_time_percent.unwrap_or(0.0) / 100.0, thresholds),
+            Self::Exceptions => thrown(stats.exceptions.unwrap_or(0.0), "", thresholds),
             Self::Queue => {
                 let length = Count(stats.queue_length.unwrap_or(0.0).max(0.0) as u64);
                 behind(format!("{length} work items wait"), "the thread pool does not keep up")
@@ -123,7 +127,10 @@ impl HealthIssue {
                 let newest = |name| named(counters, name).and_then(|counter| counter.history.last()).map_or(0.0, |(_, value)| *value);
                 // Milliseconds a second are tenths of a per cent.
                 let text = format!("{} of a core compiles methods", Percent(newest("time-in-jit") / 1000.0));
-                Finding { live: "T, startup: methods", ..finding(Tab::Jit, text, "code is generated or loaded all the time", "") }
+                Finding {
+                    live: Some((Action::Profiles, ", startup: methods")),
+                    ..finding(Tab::Jit, text, "code is generated or loaded all the time", "")
+                }
             }
             Self::FailedRequests => {
                 let text = format!("{} of the requests fail", Percent(failed_requests(counters).unwrap_or(0.0)));
@@ -134,22 +141,22 @@ impl HealthIssue {
                 Finding { live: ROUTES, ..finding(Tab::Http, text, "one of twenty takes that long or longer", "") }
             }
             Self::HeapGrowth => {
-                let (from, to, span) = gen2_growth(counters).unwrap_or_default();
+                let (from, to, span) = gen2_growth(counters, thresholds).unwrap_or_default();
                 let text = format!("gen 2 grew from {} to {} in {}", Bytes(from as u64), Bytes(to as u64), Nanoseconds(span));
-                Finding { live: "d: a dump shows what is retained", ..finding(Tab::Gc, text, "each collection leaves more", "its history") }
+                Finding { live: DUMP, ..finding(Tab::Gc, text, "each collection leaves more", "its history") }
             }
         };
-        Finding { recorded: false, severity: self.excess(counters).unwrap_or(1.0), ..finding }
+        Finding { recorded: false, severity: self.excess(counters, thresholds).unwrap_or(1.0), ..finding }
     }
 }
 
 /// Whether gen 2 was larger after each of its latest changes: its sizes in bytes before and now, and the time between, nanoseconds.
-fn gen2_growth(counters: &CountersSnapshot) -> Option<(f64, f64, u64)> {
+fn gen2_growth(counters: &CountersSnapshot, thresholds: &Thresholds) -> Option<(f64, f64, u64)> {
     let mut changes: Vec<(i64, f64)> = named(counters, "gen-2-size")?.history.clone();
     changes.dedup_by_key(|(_, size)| *size);
-    let latest = changes.get(changes.len().checked_sub(HEAP_GROWTH.0 + 1)?..)?;
+    let latest = changes.get(changes.len().checked_sub(GROWING_COLLECTIONS + 1)?..)?;
     let ((begin, from), (end, to)) = (*latest.first()?, *latest.last()?);
-    let grows = latest.is_sorted_by(|(_, before), (_, after)| before < after) && to - from > HEAP_GROWTH_BYTES;
+    let grows = latest.is_sorted_by(|(_, before), (_, after)| before < after) && to - from > thresholds.heap_growth_bytes();
     grows.then_some((from, to, end.abs_diff(begin)))
 }
 
@@ -161,7 +168,7 @@ fn least(history: &[(i64, f64)], count: usize) -> Option<f64> {
 
 /// The share of the latest requests that failed, where there are several.
 fn failed_requests(counters: &CountersSnapshot) -> Option<f64> {
-    let (_, seconds, at_least) = FAILED_REQUEST_THRESHOLD;
+    let (seconds, at_least) = FAILED_REQUESTS;
     // Both only grow.
     let [failed, all] = ["failed-requests", "total-requests"].map(|name| {
         let history = &hosting(counters, name)?.history;
@@ -174,7 +181,7 @@ fn failed_requests(counters: &CountersSnapshot) -> Option<f64> {
 
 /// Quantile 0.95 of the duration of requests, seconds: the least of the latest intervals.
 fn slow_requests(counters: &CountersSnapshot) -> Option<f64> {
-    let recent = &counters.requests[counters.requests.len().checked_sub(SLOW_REQUEST_THRESHOLD.1)?..];
+    let recent = &counters.requests[counters.requests.len().checked_sub(SLOW_INTERVALS)?..];
     recent.iter().map(|interval| interval.quantiles.map(|[_, p95, _]| p95)).collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::min)
 }
 
@@ -182,16 +189,16 @@ fn slow_requests(counters: &CountersSnapshot) -> Option<f64> {
 fn induced(counters: &CountersSnapshot) -> Option<f64> {
     let CollectionMarks::Recorded(marks) = &counters.collections else { return None };
     let newest = counters.counters.iter().map(|counter| counter.at).max()?;
-    let since = newest - INDUCED_THRESHOLD.1 * 1_000_000_000;
+    let since = newest - INDUCED_SECONDS * 1_000_000_000;
     let recent = marks.iter().filter(|mark| mark.is_induced && mark.at > since);
-    Some(recent.count() as f64 / INDUCED_THRESHOLD.1 as f64)
+    Some(recent.count() as f64 / INDUCED_SECONDS as f64)
 }
 
 /// A process that uses a core all the time, from its latest scans: per cent of one core, oldest first.
-pub(super) fn busy(cpu: &[(i64, f64)]) -> Option<Finding> {
-    let (least, (_, now)) = (least(cpu, BUSY_THRESHOLD.1)?, *cpu.last()?);
+pub(super) fn busy(cpu: &[(i64, f64)], thresholds: &Thresholds) -> Option<Finding> {
+    let (least, (_, now)) = (least(cpu, BUSY_SCANS)?, *cpu.last()?);
     // A process may be meant to work: everything else is worse.
-    (least >= BUSY_THRESHOLD.0).then(|| Finding {
+    (least >= thresholds.of(Threshold::Cpu)).then(|| Finding {
         recorded: false,
         severity: 1.0,
         ..finding(Tab::Methods, format!("CPU {now:.0} % of a core"), "some thread runs all the time", "hot methods")
@@ -209,8 +216,8 @@ pub(super) fn named<'a>(counters: &'a CountersSnapshot, name: &str) -> Option<&'
 }
 
 /// All that is wrong with a process, by what it publishes; the worst first.
-pub fn health_issues(counters: &CountersSnapshot) -> Vec<HealthIssue> {
-    let mut found: Vec<_> = HealthIssue::ALL.into_iter().filter_map(|issue| Some((issue, issue.excess(counters)?))).collect();
+pub fn health_issues(counters: &CountersSnapshot, thresholds: &Thresholds) -> Vec<HealthIssue> {
+    let mut found: Vec<_> = HealthIssue::ALL.into_iter().filter_map(|issue| Some((issue, issue.excess(counters, thresholds)?))).collect();
     found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     found.into_iter().map(|(issue, _)| issue).collect()
 }

@@ -63,7 +63,7 @@ fn shape(state: &State, entry: &Entry) -> &'static str {
 }
 
 fn hint(state: &State, entry: &Entry, x: u16) -> Hint {
-    let key = entry.keys.first().map(|key| key.name(true).into_owned()).unwrap_or_default();
+    let key = state.options.keys.of_in(entry, state.context()).first().map(|key| key.name(true).into_owned()).unwrap_or_default();
     let label = match entry.action {
         Action::Trace if state.list.selected().is_some_and(|key| state.recordings.is_recording(key)) => "stop",
         Action::Watch if state.list.selected().is_some_and(|key| state.watches.of(key).is_some()) => "unwatch",

@@ -162,6 +162,11 @@ impl Layout {
         usize::from(inside(self.reader()).height)
     }
 
+    /// How many columns a line of it has.
+    pub fn reader_width(&self) -> u16 {
+        inside(self.reader()).width.saturating_sub(2)
+    }
+
     /// Rows and columns of what a program writes, less the lines that say how it stands.
     pub fn output_size(&self) -> (usize, u16) {
         let inside = inside(self.reader());

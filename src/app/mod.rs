@@ -77,6 +77,7 @@ pub use sampling::{Sampling, Shape, ThreadRow};
 pub use slowdown::{Cause, Evidence, Slowdown, slowdowns};
 pub use source::Source;
 pub use state::{AutoWatch, Ending, Line, Options, Pause, StaleSockets, State, Typing};
+pub use thresholds::{Threshold, Thresholds};
 pub use toast::{Level, Toast, Toasts};
 pub use update::update;
 pub use views::Views;

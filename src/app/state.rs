@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tui_input::Input;
 
-use super::action::Context;
+use super::action::{Action, Context, KeyMap};
 use super::comparison::Comparison;
 use super::details::Details;
 use super::dialog::{Chooser, FileUse, Overlay, Subject};
@@ -18,13 +18,14 @@ use super::list::{Column, Columns, ProcessList, Row, Sort};
 use super::pane::{Focus, Tab};
 use super::producer::Producer;
 use super::recordings::{Recordings, Tracked};
+use super::thresholds::Thresholds;
 use super::toast::{Level, Toasts};
 use super::usage::UsageHistory;
 use super::views::Views;
 use super::watches::Watches;
 use super::{Now, Ticket};
 use crate::clr::DASHBOARD_PROFILES;
-use crate::model::{Process, ProcessKey, RecordingId, RunState, SafeText, TraceFile, TraceOptions};
+use crate::model::{OutputName, Process, ProcessKey, RecordingId, RunState, SafeText, TraceFile, TraceOptions};
 
 /// Sockets that killed processes left behind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -74,6 +75,12 @@ pub struct Options {
     pub user: String,
     /// The themes that can be chosen.
     pub themes: &'static [&'static str],
+    /// From which values on a figure is a finding.
+    pub thresholds: Thresholds,
+    /// What files of walked heaps are called.
+    pub output_name: OutputName,
+    /// Which keys stand for which actions.
+    pub keys: KeyMap,
     /// How many processors there are; 0 where that is not known.
     pub processors: usize,
 }
@@ -301,6 +308,11 @@ impl State {
             columns: self.options.columns,
         };
         Layout::new(self.size.0, self.size.1, input)
+    }
+
+    /// The name of the key of an action, for texts.
+    pub(crate) fn key(&self, action: Action) -> String {
+        self.options.keys.name(action)
     }
 
     /// What the keys go to.

@@ -115,7 +115,9 @@ pub(crate) fn variables() -> Vec<Variable> {
         ("TMPDIR", "/var/tmp/app"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otel:4317"),
     ]
-    .map(|(name, value)| Variable::new(&crate::ipc::Variable { name: name.to_owned(), value: value.to_owned() }))
+    .map(|(name, value)| {
+        Variable::new(&crate::ipc::Variable { name: name.to_owned(), value: value.to_owned() }, &crate::model::SecretPatterns::default())
+    })
     .to_vec()
 }
 

@@ -1,32 +1,178 @@
-//! Thresholds above which a figure is a finding.
+//! Thresholds above which a figure is a finding: those of the overview, the findings of a recording, the causes of slowness and the health of watched processes.
 
-/// Share of the time in GC pauses.
-pub(super) const GC_TIME_THRESHOLD: f64 = 0.1;
-/// Exceptions a second.
-pub(super) const EXCEPTION_THRESHOLD: f64 = 50.0;
+/// A figure that is a finding from some value on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threshold {
+    /// Share of the time in GC pauses, per cent.
+    GcTime,
+    /// Exceptions a second.
+    Exceptions,
+    /// Threads that wait for locks at a time, on average.
+    LockWaiters,
+    /// Pool threads that wait for tasks at a time.
+    BlockedThreads,
+    /// Growth of the heap from the first to the last of some full collections in a row, per cent.
+    HeapGrowth,
+    /// The least growth of gen 2, MB.
+    HeapGrowthSize,
+    /// Length of the thread pool's queue.
+    QueueLength,
+    /// Lock contentions a second.
+    LockContentions,
+    /// Collections of gen 2 a second.
+    Gen2Collections,
+    /// Induced collections a second.
+    InducedCollections,
+    /// Time spent compiling, per cent of one core.
+    JitTime,
+    /// Share of requests that failed, per cent.
+    FailedRequests,
+    /// Quantile 0.95 of the duration of requests, seconds.
+    SlowRequests,
+    /// CPU, per cent of one core.
+    Cpu,
+}
+
+impl Threshold {
+    /// All.
+    pub const ALL: [Self; 14] = [
+        Self::GcTime,
+        Self::Exceptions,
+        Self::LockWaiters,
+        Self::BlockedThreads,
+        Self::HeapGrowth,
+        Self::HeapGrowthSize,
+        Self::QueueLength,
+        Self::LockContentions,
+        Self::Gen2Collections,
+        Self::InducedCollections,
+        Self::JitTime,
+        Self::FailedRequests,
+        Self::SlowRequests,
+        Self::Cpu,
+    ];
+
+    /// Its name in the configuration file, what it is of, its default, and its least and largest value.
+    fn row(self) -> (&'static str, &'static str, f64, (f64, f64)) {
+        match self {
+            Self::GcTime => ("gc-time", "Time in GC pauses, % of the time", 10.0, (0.1, 100.0)),
+            Self::Exceptions => ("exceptions", "Exceptions per second", 50.0, (0.1, 1e6)),
+            Self::LockWaiters => ("lock-waiters", "Threads waiting for locks at a time, on average", 2.0, (0.1, 1e4)),
+            Self::BlockedThreads => ("blocked-threads", "Pool threads waiting for tasks at a time", 5.0, (1.0, 1e4)),
+            Self::HeapGrowth => ("heap-growth", "Growth of the heap over 4 full GCs, %", 30.0, (1.0, 1e4)),
+            Self::HeapGrowthSize => ("heap-growth-size", "Least growth of gen 2 that counts, MB", 10.0, (1.0, 1e6)),
+            Self::QueueLength => ("queue-length", "Length of the thread pool queue, for 3 values in a row", 20.0, (1.0, 1e6)),
+            Self::LockContentions => ("lock-contentions", "Lock contentions per second", 100.0, (0.1, 1e6)),
+            Self::Gen2Collections => ("gen2-collections", "Gen 2 collections per second", 1.0, (0.01, 1e3)),
+            Self::InducedCollections => ("induced-collections", "Induced GCs per second, over 10 s", 1.0, (0.1, 1e3)),
+            Self::JitTime => ("jit-time", "Time in JIT, % of one core, for 5 values in a row", 10.0, (0.1, 100.0)),
+            Self::FailedRequests => ("failed-requests", "Requests that fail, % of all, over 10 s", 5.0, (0.1, 100.0)),
+            Self::SlowRequests => {
+                ("slow-requests", "p95 of the duration of requests, seconds, for 3 values in a row", 1.0, (0.001, 3600.0))
+            }
+            Self::Cpu => ("cpu", "CPU, % of one core, for 5 scans in a row", 90.0, (1.0, 1e5)),
+        }
+    }
+
+    /// Its name in the configuration file.
+    pub fn name(self) -> &'static str {
+        self.row().0
+    }
+
+    /// What it is of, with its unit and its range.
+    pub fn about(self) -> String {
+        let (_, about, _, (least, largest)) = self.row();
+        format!("{about}; {least} to {largest}")
+    }
+
+    /// Its default.
+    pub fn default_value(self) -> f64 {
+        self.row().2
+    }
+}
+
+/// The thresholds in force, each in its range.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Thresholds([f64; Threshold::ALL.len()]);
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self(Threshold::ALL.map(Threshold::default_value))
+    }
+}
+
+impl Thresholds {
+    /// The same with another value.
+    ///
+    /// # Errors
+    /// Its range, in words, where the value is not in that.
+    pub fn set(&mut self, threshold: Threshold, value: f64) -> Result<(), String> {
+        let (name, _, _, (least, largest)) = threshold.row();
+        if !(least..=largest).contains(&value) {
+            return Err(format!("{name} is a number from {least} to {largest}"));
+        }
+        self.0[threshold as usize] = value;
+        Ok(())
+    }
+
+    /// A value, in the unit of the configuration file. Never 0.
+    pub(super) fn of(&self, threshold: Threshold) -> f64 {
+        self.0[threshold as usize]
+    }
+
+    /// A value in per cent, as a share.
+    pub(super) fn share(&self, threshold: Threshold) -> f64 {
+        self.of(threshold) / 100.0
+    }
+
+    /// By how much a heap grows at least, as a factor.
+    pub(super) fn heap_growth(&self) -> f64 {
+        1.0 + self.share(Threshold::HeapGrowth)
+    }
+
+    /// By how much gen 2 grows at least, bytes.
+    pub(super) fn heap_growth_bytes(&self) -> f64 {
+        self.of(Threshold::HeapGrowthSize) * 1e6
+    }
+
+    /// Pool threads that wait for tasks at a time.
+    pub(super) fn blocked_threads(&self) -> u32 {
+        self.of(Threshold::BlockedThreads).ceil() as u32
+    }
+}
+
 /// Times the usual rate of exceptions, and exceptions a second at least.
 pub(super) const EXCEPTION_INCREASE: (f64, f64) = (5.0, 10.0);
-/// Threads that wait for locks at a time, on average.
-pub(super) const WAITER_THRESHOLD: f64 = 2.0;
-/// Pool threads that wait for tasks at a time.
-pub(super) const BLOCKED_THREAD_THRESHOLD: u32 = 5;
-/// Full collections in a row that each leave more, and the growth from the first to the last.
-pub(super) const HEAP_GROWTH: (usize, f64) = (4, 1.3);
-/// The least growth of gen 2, bytes.
-pub(super) const HEAP_GROWTH_BYTES: f64 = 10e6;
-/// Length of the thread pool's queue, and values in a row: one burst of work is no finding.
-pub(super) const QUEUE_LENGTH_THRESHOLD: (f64, usize) = (20.0, 3);
-/// Lock contentions a second.
-pub(super) const CONTENTION_THRESHOLD: f64 = 100.0;
-/// Collections of gen 2 a second.
-pub(super) const GEN2_RATE_THRESHOLD: f64 = 1.0;
-/// Induced collections a second, and the seconds over which they are counted.
-pub(super) const INDUCED_THRESHOLD: (f64, i64) = (1.0, 10);
-/// Time spent compiling, milliseconds a second, and values in a row: the start of a program is no finding.
-pub(super) const JIT_THRESHOLD: (f64, usize) = (100.0, 5);
-/// Share of requests that failed, the seconds over which they are counted, and failed requests at least.
-pub(super) const FAILED_REQUEST_THRESHOLD: (f64, usize, f64) = (0.05, 10, 5.0);
-/// Quantile 0.95 of the duration of requests, seconds, and intervals in a row.
-pub(super) const SLOW_REQUEST_THRESHOLD: (f64, usize) = (1.0, 3);
-/// CPU, per cent of one core, and scans in a row.
-pub(super) const BUSY_THRESHOLD: (f64, usize) = (90.0, 5);
+/// Full collections in a row that each leave more.
+pub(super) const GROWING_COLLECTIONS: usize = 4;
+/// Values of the thread pool's queue in a row: one burst of work is no finding.
+pub(super) const QUEUE_VALUES: usize = 3;
+/// The seconds over which induced collections are counted.
+pub(super) const INDUCED_SECONDS: i64 = 10;
+/// Values of the time spent compiling in a row: the start of a program is no finding.
+pub(super) const JIT_VALUES: usize = 5;
+/// The seconds over which failed requests are counted, and failed requests at least.
+pub(super) const FAILED_REQUESTS: (usize, f64) = (10, 5.0);
+/// Intervals of slow requests in a row.
+pub(super) const SLOW_INTERVALS: usize = 3;
+/// Scans of a busy process in a row.
+pub(super) const BUSY_SCANS: usize = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_in_its_range_and_what_is_not_is_refused() {
+        let mut all = Thresholds::default();
+        for threshold in Threshold::ALL {
+            all.set(threshold, threshold.default_value()).unwrap();
+            for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {
+                assert!(all.set(threshold, wrong).unwrap_err().starts_with(threshold.name()), "{threshold:?} {wrong}");
+            }
+        }
+        assert_eq!(all, Thresholds::default());
+        all.set(Threshold::BlockedThreads, 1.5).unwrap();
+        assert_eq!(all.blocked_threads(), 2, "one and a half thread are two");
+    }
+}

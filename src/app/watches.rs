@@ -9,6 +9,7 @@ use super::action::{Status, attach};
 use super::findings::{Finding, findings};
 use super::health::{HealthIssue, busy, health_issues};
 use super::state::State;
+use super::thresholds::Thresholds;
 use crate::analysis::{CountersSnapshot, RuntimeStats};
 use crate::model::ProcessKey;
 
@@ -79,15 +80,15 @@ impl Watch {
     }
 
     /// What asks for a look, the worst first.
-    pub(super) fn findings(&self) -> Vec<Finding> {
+    pub(super) fn findings(&self, thresholds: &Thresholds) -> Vec<Finding> {
         let Some(counters) = &self.counters else { return Vec::new() };
-        self.health_issues.iter().map(|(issue, _)| issue.finding(counters)).collect()
+        self.health_issues.iter().map(|(issue, _)| issue.finding(counters, thresholds)).collect()
     }
 
-    fn show(&mut self, counters: Arc<CountersSnapshot>, now: Duration) {
+    fn show(&mut self, counters: Arc<CountersSnapshot>, thresholds: &Thresholds, now: Duration) {
         let before = std::mem::take(&mut self.health_issues);
         let since = |issue| before.iter().find(|(other, _)| *other == issue).map_or(now, |(_, since)| *since);
-        self.health_issues = health_issues(&counters).into_iter().map(|issue| (issue, since(issue))).collect();
+        self.health_issues = health_issues(&counters, thresholds).into_iter().map(|issue| (issue, since(issue))).collect();
         self.counters = Some(counters);
     }
 }
@@ -157,22 +158,29 @@ impl Watches {
     }
 
     /// Takes in what a session reported. Returns whether the picture changed.
-    pub(super) fn apply(&mut self, ticket: Ticket, counters: Arc<CountersSnapshot>, frozen: bool, now: Duration) -> bool {
+    pub(super) fn apply(
+        &mut self,
+        ticket: Ticket,
+        counters: Arc<CountersSnapshot>,
+        thresholds: &Thresholds,
+        frozen: bool,
+        now: Duration,
+    ) -> bool {
         let Some(watch) = self.all.iter_mut().find(|watch| watch.ticket == ticket) else { return false };
         self.retries.remove(&watch.key);
         if frozen {
             watch.pending = Some(counters);
         } else {
-            watch.show(counters, now);
+            watch.show(counters, thresholds, now);
         }
         !frozen
     }
 
     /// Shows what came while the display was frozen.
-    pub(super) fn thaw(&mut self, now: Duration) {
+    pub(super) fn thaw(&mut self, thresholds: &Thresholds, now: Duration) {
         for watch in &mut self.all {
             if let Some(counters) = watch.pending.take() {
-                watch.show(counters, now);
+                watch.show(counters, thresholds, now);
             }
         }
     }
@@ -197,13 +205,16 @@ impl State {
         let recording = self.shown_recording().filter(|tracked| tracked.is_active());
         let recorded = recording.and_then(|tracked| tracked.value.analysis.as_ref());
         let mut found: Vec<CurrentFinding> = recorded.map_or_else(Vec::new, |analysis| {
-            findings(&analysis.snapshot, false).into_iter().map(|finding| CurrentFinding { finding, age: None }).collect()
+            findings(&analysis.snapshot, false, &self.options.thresholds)
+                .into_iter()
+                .map(|finding| CurrentFinding { finding, age: None })
+                .collect()
         });
         if let Some((watch, counters)) =
             self.list.selected().and_then(|key| self.watches.of(key)).and_then(|w| Some((w, w.counters.as_ref()?)))
         {
             for (issue, since) in &watch.health_issues {
-                let (finding, age) = (issue.finding(counters), Some(now.saturating_sub(*since)));
+                let (finding, age) = (issue.finding(counters, &self.options.thresholds), Some(now.saturating_sub(*since)));
                 match found.iter_mut().find(|other| other.finding.tab == finding.tab) {
                     Some(other) => other.age = other.age.max(age),
                     None => found.push(CurrentFinding { finding, age }),
@@ -211,7 +222,7 @@ impl State {
             }
         }
         let usage = self.list.selected().map(|key| self.usage.cpu(key)).unwrap_or_default();
-        found.extend(busy(&usage).map(|finding| CurrentFinding { finding, age: None }));
+        found.extend(busy(&usage, &self.options.thresholds).map(|finding| CurrentFinding { finding, age: None }));
         found.sort_by(|a, b| b.finding.severity.total_cmp(&a.finding.severity));
         found
     }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::config::Settings;
 use crate::app::{Columns, Sort};
 use crate::session::RESUME_ORPHANS;
 use crate::ui::Theme;
@@ -60,8 +61,8 @@ pub(super) struct Dashboard {
     /// Time between two refreshes of the process list
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_refresh)]
     pub(super) refresh: Duration,
-    /// Log every request to a process, and the sessions and recordings, to a new file; also before a command
-    #[arg(long, value_name = "FILE")]
+    /// Log every request to a process, and the sessions and recordings, to a new file, or to one in a folder; also before a command
+    #[arg(long, value_name = "FILE|DIR")]
     pub(super) log: Option<PathBuf>,
     /// Initial filter of the process list
     #[arg(long, value_name = "TEXT")]
@@ -90,6 +91,9 @@ pub(super) struct Dashboard {
     /// Ring the terminal's bell when a recording or another job has finished
     #[arg(long)]
     pub(super) bell: bool,
+    /// What the configuration file says besides defaults of options.
+    #[arg(skip)]
+    pub(super) settings: Settings,
 }
 
 /// Asks the terminal for its background.

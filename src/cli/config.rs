@@ -1,7 +1,9 @@
-//! The configuration file: defaults for the options of the command line.
+//! The configuration file: defaults for the options of the command line, keys, thresholds.
 //!
 //! A key is the long name of an option; options of a command are in a table of its name. So whatever the command line can say can be configured, is
-//! checked by the same parsers, and shows in `--help` as the default.
+//! checked by the same parsers, and shows in `--help` as the default. What is no option is in [`Settings`].
+
+mod settings;
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -9,7 +11,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf, is_separator};
 
 use clap::builder::{Arg, ArgAction, Command};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -18,6 +20,8 @@ use super::print;
 use crate::model::SafeText;
 use crate::net::{files, user};
 use crate::ui::Theme;
+
+pub(super) use settings::Settings;
 
 /// Largest file that is read, bytes.
 const LARGEST: u64 = 64 * 1024;
@@ -58,18 +62,18 @@ pub(super) fn theme_files() -> Vec<OsString> {
     names.filter(|name| name != "config.toml" && Path::new(name).extension().is_some_and(|ending| ending == "toml")).collect()
 }
 
-/// The command with the defaults of the configuration file, if there is one.
+/// The command with the defaults of the configuration file, if there is one, and what else that says.
 ///
 /// # Errors
 /// The file cannot be read, belongs to another user or has a mistake: one line that names it.
-pub(super) fn with_defaults(command: Command) -> Result<Command, Failure> {
-    let Some(path) = path() else { return Ok(command) };
+pub(super) fn with_defaults(command: Command) -> Result<(Command, Settings), Failure> {
+    let Some(path) = path() else { return Ok((command, Settings::default())) };
     let name = SafeText::from_path(&path);
     let text = match read(&path) {
         Ok(text) => text,
         // A home that another user's program was started with has nothing for us.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied) => {
-            return Ok(command);
+            return Ok((command, Settings::default()));
         }
         Err(error) => return Err(Failure::usage(format!("cannot read {name}: {error}"))),
     };
@@ -89,15 +93,19 @@ fn read(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-fn apply(mut command: Command, text: &str) -> Result<Command, Mistake> {
+fn apply(mut command: Command, text: &str) -> Result<(Command, Settings), Mistake> {
+    let mut settings = Settings::default();
     let table =
         DeTable::parse(text).map_err(|error| Mistake { at: error.span().map_or(0, |span| span.start), what: one_line(error.message()) })?;
     for (key, value) in table.get_ref() {
         let name = key.get_ref().as_ref();
         match value.get_ref() {
+            DeValue::Table(table) if settings.table(name, table)? => {}
+            _ if settings.value(name, value)? => {}
             DeValue::Table(options) => {
                 let Some(known) = command.find_subcommand(name).filter(|known| !known.is_hide_set()) else {
-                    let what = unknown(&command, name, "command");
+                    let commands = command.get_subcommands().filter(|known| !known.is_hide_set()).map(Command::get_name);
+                    let what = meant(name, "table", commands.chain(settings::TABLES).collect());
                     return Err(Mistake { at: key.span().start, what });
                 };
                 let mut changed = known.clone();
@@ -109,14 +117,16 @@ fn apply(mut command: Command, text: &str) -> Result<Command, Mistake> {
             _ => command = with_default(command, name, key.span(), value)?,
         }
     }
-    Ok(command)
+    Ok((command, settings))
 }
 
 /// Replaces the default of one option.
 fn with_default(command: Command, key: &str, span: Range<usize>, value: &Spanned<DeValue<'_>>) -> Result<Command, Mistake> {
     let mistake = |at: usize, what: String| Err(Mistake { at, what });
     let Some(option) = options(&command).find(|option| option.get_long() == Some(key)) else {
-        return mistake(span.start, unknown(&command, &format!("--{key}"), "option"));
+        let names =
+            options(&command).filter_map(Arg::get_long).chain(settings::VALUES.into_iter().filter(|_| command.get_name() == "dn-top"));
+        return mistake(span.start, meant(key, "option", names.collect()));
     };
     let is_flag = matches!(option.get_action(), ArgAction::SetTrue);
     let values: Vec<String> = match (value.get_ref(), is_flag) {
@@ -155,21 +165,16 @@ fn options(command: &Command) -> impl Iterator<Item = &Arg> {
     command.get_arguments().filter(is_setting).filter(|option| option.get_long().is_some() && !option.is_hide_set())
 }
 
-/// What to say of a name that nothing has, with the one that was meant.
-fn unknown(command: &Command, word: &str, kind: &str) -> String {
-    let name = word.trim_start_matches('-');
-    let error = command.clone().try_get_matches_from(["dn-top", word]).err();
-    let meant = error.as_ref().and_then(|error| {
-        let context = error.get(ContextKind::SuggestedArg).or_else(|| error.get(ContextKind::SuggestedSubcommand))?;
-        match context {
-            ContextValue::String(text) => Some(text.as_str()),
-            ContextValue::Strings(texts) => texts.first().map(String::as_str),
-            _ => None,
-        }
-    });
-    match meant {
-        Some(meant) => format!("there is no {kind} '{name}'; did you mean '{}'?", meant.trim_start_matches('-')),
-        None => format!("there is no {kind} '{name}'; `dn-top config` lists them"),
+/// Names that are more similar than this are probably meant (1 is equal).
+const SIMILAR: f64 = 0.8;
+
+/// Words for a name that nothing has, with the one that was meant.
+fn meant(word: &str, kind: &str, names: Vec<&str>) -> String {
+    let similarity = |known: &&str| strsim::jaro_winkler(known, word);
+    let nearest = names.into_iter().max_by(|a, b| similarity(a).total_cmp(&similarity(b)));
+    match nearest.filter(|nearest| similarity(nearest) > SIMILAR) {
+        Some(nearest) => format!("there is no {kind} '{word}'; did you mean '{nearest}'?"),
+        None => format!("there is no {kind} '{word}'; `dn-top config` lists them"),
     }
 }
 
@@ -188,7 +193,7 @@ pub(super) fn print(command: &Command) -> Result<Exit, Failure> {
 }
 
 fn defaults(command: &Command) -> String {
-    let mut text = describe(command);
+    let mut text = describe(command) + &settings::describe_values() + &settings::describe_tables();
     for command in command.get_subcommands().filter(|command| !command.is_hide_set() && options(command).next().is_some()) {
         text += &format!("\n[{}]\n{}", command.get_name(), describe(command));
     }
@@ -223,9 +228,15 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
+    use crate::app::action::KeyMap;
     use crate::cli::args::Arguments;
+    use crate::model::OutputName;
 
     fn configured(text: &str) -> Result<Command, String> {
+        with_settings(text).map(|(command, _)| command)
+    }
+
+    fn with_settings(text: &str) -> Result<(Command, Settings), String> {
         apply(Arguments::command(), text).map_err(|mistake| format!("{}: {}", mistake.at, mistake.what))
     }
 
@@ -248,7 +259,7 @@ mod tests {
     fn every_mistake_is_answered_in_one_line() {
         let table = [
             ("refrsh = '1s'", "0: there is no option 'refrsh'; did you mean 'refresh'?"),
-            ("[trce]", "1: there is no command 'trce'; did you mean 'trace'?"),
+            ("[trce]", "1: there is no table 'trce'; did you mean 'trace'?"),
             ("[trace]\nprofil = ['cpu']", "8: there is no option 'profil'; did you mean 'profile'?"),
             ("zzz = 1", "0: there is no option 'zzz'; `dn-top config` lists them"),
             ("help = true", "0: there is no option 'help'; `dn-top config` lists them"),
@@ -271,12 +282,76 @@ mod tests {
                 "7: invalid value 'cpu:up' for '--sort <COLUMN[:asc|desc]>': there is no direction 'up': it is asc or desc",
             ),
         ];
-        for (text, said) in table {
+        let of_settings = [
+            ("[keys]\ntrce = 'x'", "7: there is no action 'trce'; did you mean 'trace'?"),
+            ("[kyes]\ntrace = 'x'", "1: there is no table 'kyes'; did you mean 'keys'?"),
+            ("keys = 'x'", "7: keys is a table: [keys]"),
+            ("[keys]\ntrace = 'Esc'", "15: the meaning of Esc is fixed"),
+            ("[keys]\ntrace = 'ctrl-c'", "15: the meaning of Ctrl-C is fixed"),
+            ("[keys]\ntrace = 'Ctrl-M'", "15: Ctrl-M is Enter in a terminal"),
+            ("[keys]\ntrace = '5'", "15: the meaning of digits is fixed"),
+            ("[keys]\ntrace = 7", "15: trace is a key, or a list of keys"),
+            ("[keys]\ntrace = []", "15: trace has 1 to 4 keys"),
+            (
+                "[keys]\ntrace = ['x', 'Alt-T']",
+                "15: there is no key 'Alt-T': a key is a character, Space, Ctrl- with a letter, or F1 to F12",
+            ),
+            ("[keys]\ntrace = 'w'", "15: w is the key of watch, too; give watch another key"),
+            ("[keys]\nquit = 'N'\nwatch = 'd'", "26: d is the key of dump, too; give dump another key"),
+            ("[keys]\ntrace = 'N'\nwatch = 'N'", "15: N is the key of watch, too; give watch another key"),
+            ("[keys]\nchoose = 'Q'", "16: choose works where text is typed: Ctrl with a letter, or F1 to F12"),
+            ("[thresholds]\ngc-tme = 5", "13: there is no threshold 'gc-tme'; did you mean 'gc-time'?"),
+            ("[thresholds]\ngc-time = 0", "23: gc-time is a number from 0.1 to 100"),
+            ("[thresholds]\ngc-time = 101", "23: gc-time is a number from 0.1 to 100"),
+            ("[thresholds]\ngc-time = nan", "23: gc-time is a number from 0.1 to 100"),
+            ("[thresholds]\ngc-time = '10 %'", "23: gc-time is a number from 0.1 to 100"),
+            ("[thresholds]\ngc-time = 0x10", "23: gc-time is a number from 0.1 to 100"),
+            ("secret-patterns = 'DSN'", "18: secret-patterns is a list of texts"),
+            ("secret-patterns = ['']", "18: a pattern has 1 to 128 bytes"),
+            ("secret-pattern = ['DSN']", "0: there is no option 'secret-pattern'; did you mean 'secret-patterns'?"),
+            ("output-name = 7", "14: output-name is a text"),
+            ("output-name = '../{name}'", "14: a name does not begin with '.' or '-'"),
+            ("output-name = 'a/{name}'", "14: a name has letters, digits, '.', '-', '_' and placeholders such as {name} only"),
+            ("output-name = '{host}'", "14: there is no {host}: it is {name}, {pid}, {time} or {kind}"),
+            ("output-name = '{name'", "14: a '{' has no '}'"),
+        ];
+        for (text, said) in table.into_iter().chain(of_settings) {
             assert_eq!(configured(text).unwrap_err(), said, "{text}");
         }
         for text in ["theme = ", "=", "[", "theme = 'a'\ntheme = 'b'", "\0", "refresh = 'never'", "refresh = ''", "theme.x = 1"] {
             let said = configured(text).unwrap_err();
             assert!(!said.contains('\n') && said.len() > 8, "{said}");
+        }
+    }
+
+    #[test]
+    fn settings_are_read() {
+        let text = "secret-patterns = ['*_DSN']\noutput-name = '{kind}-{pid}'\n[keys]\ntrace = ['F9', 'N']\n[thresholds]\ngc-time = 2.5\nexceptions = 7\n";
+        let (_, Settings { keys, thresholds, secrets, output_name }) = with_settings(text).unwrap();
+        assert_eq!(keys.name(crate::app::action::Action::Trace), "F9");
+        assert!(secrets.matches("SENTRY_DSN") && !secrets.matches("PATH"));
+        assert_eq!(output_name.to_string(), "{kind}-{pid}");
+        let mut wanted = crate::app::Thresholds::default();
+        wanted.set(crate::app::Threshold::GcTime, 2.5).unwrap();
+        wanted.set(crate::app::Threshold::Exceptions, 7.0).unwrap();
+        assert_eq!(thresholds, wanted);
+    }
+
+    /// What is printed, with the signs of the comments taken away from the keys and tables of the settings.
+    #[test]
+    fn the_printed_settings_are_the_defaults() {
+        let printed = settings::describe_values() + &settings::describe_tables();
+        let uncommented: String = printed
+            .lines()
+            .map(|line| {
+                line.strip_prefix("# ").filter(|line| line.contains(" = ") && !line.ends_with("= []")).unwrap_or(line).to_owned() + "\n"
+            })
+            .collect();
+        let (_, settings) = with_settings(&uncommented).unwrap();
+        assert_eq!(settings.thresholds, crate::app::Thresholds::default());
+        assert_eq!(settings.output_name, OutputName::default());
+        for action in crate::app::action::Action::rebindable() {
+            assert_eq!(settings.keys.name(action), KeyMap::default().name(action), "{action:?}");
         }
     }
 

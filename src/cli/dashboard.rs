@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 use super::args::{AUTO_THEME, Color, Dashboard, Watch};
-use super::config;
+use super::config::{self, Settings};
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use crate::app::{AutoWatch, Options};
@@ -34,6 +34,7 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
             look,
             machine: Some(tui::Machine { sources, port }),
             refresh: options.refresh,
+            secrets: options.settings.secrets.clone(),
             terminal: terminal(&options),
         };
         show(dashboard).await?;
@@ -50,8 +51,17 @@ pub(super) fn open(paths: &[PathBuf], options: &Dashboard) -> Result<Exit, Failu
     let (look, runtime) = prepare(options)?;
     let filter = options.filter.clone().unwrap_or_default();
     let Dashboard { readonly, bell, columns, sort, .. } = *options;
-    let app = Options { files, filter, readonly, bell, columns, sort, themes: themes(options), ..Options::default() };
-    let dashboard = tui::Dashboard { options: app, look, machine: None, refresh: options.refresh, terminal: terminal(options) };
+    let Settings { keys, thresholds, output_name, .. } = options.settings.clone();
+    let themes = themes(options);
+    let app = Options { files, filter, readonly, bell, columns, sort, themes, keys, thresholds, output_name, ..Options::default() };
+    let dashboard = tui::Dashboard {
+        options: app,
+        look,
+        machine: None,
+        refresh: options.refresh,
+        secrets: options.settings.secrets.clone(),
+        terminal: terminal(options),
+    };
     let left = runtime.block_on(show(dashboard));
     // A file that is still being read must not hold the shell prompt back.
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -153,6 +163,9 @@ fn app_options(options: &Dashboard, sources: &Sources) -> Options {
         bell: options.bell,
         user: user::name(),
         themes: themes(options),
+        thresholds: options.settings.thresholds.clone(),
+        output_name: options.settings.output_name.clone(),
+        keys: options.settings.keys.clone(),
         processors: std::thread::available_parallelism().map_or(0, usize::from),
     }
 }

@@ -20,7 +20,7 @@ pub(super) async fn run(host: &Host, target: &str, reveal: bool, json: bool) -> 
     let (process, client) = connect(host, target).await?;
     let variables = client.environment().await.map_err(|error| declined(&process, error))?;
     let row = |raw: ipc::Variable| {
-        let variable = Variable::new(&raw);
+        let variable = Variable::new(&raw, &host.settings.secrets);
         (variable.is_secret() && !reveal, variable, raw)
     };
     let mut rows: Vec<_> = variables.into_iter().map(row).collect();

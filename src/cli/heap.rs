@@ -86,7 +86,8 @@ pub(super) async fn run(host: &Host, arguments: &args::Heap) -> Result<Exit, Fai
         print::say("canceled; no request was sent");
         return Ok(Exit::Done);
     }
-    let default_file = || arguments.gcdump.then(|| default_file(Path::new(""), &process.name, process.key.pid, "gcdump"));
+    let default_file =
+        || arguments.gcdump.then(|| default_file(Path::new(""), &host.settings.output_name, &process.name, process.key.pid, "gcdump"));
     let file = arguments.graph_file.clone().or_else(default_file).map(|path| HeapFile::create(&path));
     let file = file.transpose().map_err(unwritten)?;
     let line = std::io::stderr().is_terminal();

@@ -6,6 +6,7 @@ use anyhow::Context;
 use tempfile::TempDir;
 
 use super::args::Dashboard;
+use super::config::Settings;
 use super::exit::{Exit, Failure};
 use crate::net::discovery::Sources;
 use crate::net::{Access, Directory};
@@ -15,6 +16,8 @@ use crate::sim::Fleet;
 pub(super) struct Host {
     pub(super) sources: Sources,
     access: Access,
+    /// What the configuration file says besides defaults of options.
+    pub(super) settings: Settings,
     _demo: Option<Demo>,
 }
 
@@ -30,7 +33,12 @@ impl Host {
         let demo = if options.demo { Some(Demo::start()?) } else { None };
         let simulated = demo.as_ref().map(|demo| demo.dir.path()).or(options.sim.as_deref());
         let sources = simulated.map_or_else(Sources::machine, Sources::below);
-        Ok(Self { sources, access: if options.readonly { Access::ReadOnly } else { Access::Full }, _demo: demo })
+        Ok(Self {
+            sources,
+            access: if options.readonly { Access::ReadOnly } else { Access::Full },
+            settings: options.settings.clone(),
+            _demo: demo,
+        })
     }
 
     /// Its processes.

@@ -10,6 +10,7 @@ use super::args::Arguments;
 use super::exit::{Exit, Failure};
 use super::print;
 use crate::analysis::Filter;
+use crate::app::action::KeyMap;
 use crate::app::help::{HelpLine, help};
 
 const EXIT_CODES: [(&str, &str); 6] = [
@@ -43,12 +44,12 @@ pub(super) fn page() -> Result<Exit, Failure> {
 fn keys(out: &mut dyn Write) -> io::Result<()> {
     let mut page = Roff::new();
     page.control("SH", ["KEYS OF THE DASHBOARD"]);
-    for line in help(&Filter::default()) {
+    for line in help(&Filter::default(), &KeyMap::default(), None) {
         match line {
             HelpLine::Blank => &mut page,
-            HelpLine::Heading(title) => page.control("SS", [title]),
-            HelpLine::Entry(entry) => {
-                let keys: Vec<_> = entry.keys.iter().map(|key| key.name(true)).collect();
+            HelpLine::Heading(title) => page.control("SS", [title.as_str()]),
+            HelpLine::Entry(entry, keys) => {
+                let keys: Vec<_> = keys.iter().map(|key| key.name(true)).collect();
                 page.control("TP", []).text([bold(keys.join(" "))]).text([roman(entry.help)])
             }
             HelpLine::Note(note) => page.control("PP", []).text([roman(note)]),

@@ -21,6 +21,7 @@ mod exit;
 mod export;
 mod heap;
 mod host;
+mod log_file;
 mod manual;
 mod options;
 mod perfetto;
@@ -41,6 +42,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use tokio::runtime::{Builder, Runtime};
 
@@ -49,7 +51,6 @@ use self::args::perfetto::{Perfetto, PerfettoCommand};
 use self::args::{Arguments, Command, Dashboard};
 use self::exit::{Exit, Failure};
 use self::host::Host;
-use crate::net::log;
 use crate::session;
 
 /// Runs the program with the arguments of this process.
@@ -73,18 +74,21 @@ fn run() -> Result<Exit, Failure> {
     let given = translated.map_or(given, |translated| translated.arguments);
     // The way to a configuration file that is right must not need one.
     let is_config = given.get(1).is_some_and(|word| word == "config");
-    let command = if is_config { Arguments::command() } else { config::with_defaults(Arguments::command())? };
+    let (command, settings) =
+        if is_config { (Arguments::command(), config::Settings::default()) } else { config::with_defaults(Arguments::command())? };
     let parsed = command.try_get_matches_from(&given).and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
-    let (Arguments { command, dashboard }, matches) = match parsed {
+    let (Arguments { command, mut dashboard }, matches) = match parsed {
         Ok(parsed) => parsed,
         Err(error) if error.use_stderr() => return refuse(&error, &given),
         Err(error) => error.exit(),
     };
+    dashboard.settings = settings;
     if let Some(command) = &command {
         options::check(command, &matches)?;
     }
-    if let Some(path) = &dashboard.log {
-        log::begin(path).with_context(|| format!("the log cannot be written to {}", path.display()))?;
+    if let Some(path) = dashboard.log.as_deref().filter(|_| options::is_logged(command.as_ref())) {
+        let is_default = matches.value_source("log") == Some(ValueSource::DefaultValue);
+        log_file::begin(path, is_default)?;
     }
     let Some(command) = command else { return dashboard::run(dashboard) };
     let options = &dashboard;
@@ -119,7 +123,7 @@ fn run() -> Result<Exit, Failure> {
             on_processes(options, async |host| env::run(host, &target.target, reveal, output.json).await)
         }
         Command::Trace(trace) => on_processes(options, async |host| record::trace(host, trace).await),
-        Command::Run(run) => runtime()?.block_on(run::run(run)),
+        Command::Run(run) => runtime()?.block_on(run::run(run, &options.settings)),
         Command::Resume { target } => on_processes(options, async |host| control::resume(host, &target.target).await),
         Command::SetEnv { target, assignment, unset } => {
             on_processes(options, async |host| control::set_env(host, &target.target, assignment.as_deref(), unset.as_deref()).await)

@@ -87,6 +87,11 @@ impl Subject {
     }
 }
 
+/// Whether there is anything to log: without a command the dashboard opens.
+pub(super) fn is_logged(command: Option<&Command>) -> bool {
+    command.is_none_or(|command| Subject::of(command).takes("log").is_ok())
+}
+
 /// Refuses options before the command that it could only ignore.
 pub(super) fn check(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
     let (subject, name) = (Subject::of(command), matches.subcommand_name().unwrap_or_default());

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Serialize;
 
+use super::config::Settings;
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use super::print;
@@ -15,8 +16,8 @@ use super::user_events;
 use super::{args, export};
 use crate::ipc::Command;
 use crate::model::{
-    ByteRate, Bytes, Count, CountRate, Kept, NoCpuTime, Outcome, Phase, ProcessKey, Recording, RunState, Scheduling, StoppedBy, Stopwatch,
-    TraceFormat, TraceOptions,
+    ByteRate, Bytes, Count, CountRate, Kept, NoCpuTime, Outcome, OutputName, Phase, ProcessKey, Recording, RunState, Scheduling, StoppedBy,
+    Stopwatch, TraceFormat, TraceOptions,
 };
 use crate::net::client::Client;
 use crate::net::interrupts::Interrupts;
@@ -69,25 +70,27 @@ impl KernelDocument {
 /// A recording of the command line: its options, and what becomes of the result.
 pub(super) struct RecordCommand {
     options: TraceOptions,
+    output_name: OutputName,
     export: Option<TraceFormat>,
     json: bool,
 }
 
 impl RecordCommand {
     /// Understands the options; warns of what would not be recorded.
-    pub(super) fn new(options: args::Record) -> Result<Self, Failure> {
+    pub(super) fn new(options: args::Record, settings: &Settings) -> Result<Self, Failure> {
         let given = trace_options(&options);
         let selected = given.select().map_err(Failure::usage)?;
         selected.warnings.iter().for_each(print::say);
         if given.block {
             print::say("the target blocks whenever events arrive faster than they are read");
         }
-        Ok(Self { options: given, export: options.export, json: options.output.json })
+        let output_name = settings.output_name.clone();
+        Ok(Self { options: given, output_name, export: options.export, json: options.output.json })
     }
 
     /// Begins to record the process.
     pub(super) async fn begin(&self, client: Client, key: ProcessKey, name: &str, notes: Vec<String>) -> Result<Recorder, Failure> {
-        let plan = Plan::of(&self.options, key, name.into(), Path::new("")).map_err(anyhow::Error::msg)?;
+        let plan = Plan::of(&self.options, key, name.into(), Path::new(""), &self.output_name).map_err(anyhow::Error::msg)?;
         let plan = Plan { notes, ..plan };
         let recorder = Recorder::start(client, plan).await.map_err(not_started)?;
         let progress = recorder.progress();
@@ -170,7 +173,7 @@ pub(super) async fn trace(host: &Host, arguments: args::Trace) -> Result<Exit, F
     if !arguments.user_events.is_empty() {
         return user_events::run(host, arguments).await;
     }
-    let order = RecordCommand::new(arguments.record)?;
+    let order = RecordCommand::new(arguments.record, &host.settings)?;
     let target = &arguments.target.target;
     let (process, client) = if arguments.legacy { connect_legacy(host, target).await? } else { connect(host, target).await? };
     let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;

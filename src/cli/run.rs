@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::args;
+use super::config::Settings;
 use super::exit::{Exit, Failure};
 use super::print;
 use super::record::RecordCommand;
@@ -12,13 +13,13 @@ use crate::net::interrupts::Interrupts;
 use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, USUAL_START};
 use anyhow::Context;
 
-pub(super) async fn run(arguments: args::Run) -> Result<Exit, Failure> {
+pub(super) async fn run(arguments: args::Run, settings: &Settings) -> Result<Exit, Failure> {
     let output = match (arguments.show_output, arguments.record.output.json) {
         (false, _) => ChildOutput::Discarded,
         (true, false) => ChildOutput::Inherited,
         (true, true) => ChildOutput::Stderr,
     };
-    let order = RecordCommand::new(arguments.record)?;
+    let order = RecordCommand::new(arguments.record, settings)?;
     let mut interrupts = Interrupts::new().context("signals cannot be waited for")?;
     let mut launch = Launch::start(&arguments.command, output, Orphans::Resume).map_err(anyhow::Error::from)?;
     let path = Path::new(arguments.command.first().map_or(OsStr::new(""), OsString::as_os_str));

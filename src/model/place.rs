@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use super::Process;
+use super::{OutputName, Process};
 
 /// What stands before a path of the target's to reach it from here: `/proc/PID/root` where it has a file system of its own.
 fn prefix(process: &Process) -> Option<PathBuf> {
@@ -39,14 +39,9 @@ pub fn temporary_folder(process: &Process) -> PathBuf {
 /// Local date and time in names of files, `yyyymmdd_hhmmss`, for `strftime`.
 pub const FILE_STAMP: &str = "%Y%m%d_%H%M%S";
 
-/// `NAME_PID_STAMP.EXTENSION`: the default name of a file about a process.
-pub fn default_file_name(name: &str, pid: u32, stamp: impl Display, extension: &str) -> String {
-    format!("{}_{pid}_{stamp}.{extension}", file_stem(name))
-}
-
 /// Where a dump goes by default: into the target's temporary folder, under a name with this local date and time.
 pub fn default_dump_path(process: &Process, stamp: impl Display) -> PathBuf {
-    temporary_folder(process).join(default_file_name(&process.name, process.key.pid, stamp, "dmp"))
+    temporary_folder(process).join(OutputName::default().file(&process.name, process.key.pid, stamp, "dmp"))
 }
 
 /// The part of a name from outside that is safe in a file name: letters, digits, `.`, `-` and `_`.
@@ -74,7 +69,7 @@ mod tests {
             ("..", "dotnet"),
         ];
         for (name, stem) in cases {
-            assert_eq!(default_file_name(name, 7, "20231114_221320", "dmp"), format!("{stem}_7_20231114_221320.dmp"));
+            assert_eq!(OutputName::default().file(name, 7, "20231114_221320", "dmp"), format!("{stem}_7_20231114_221320.dmp"));
         }
         assert!(file_stem(&"x".repeat(5000)).len() < 100);
     }

@@ -1,7 +1,7 @@
 //! A variable of a process's environment.
 
-use super::SafeText;
 use super::secret::{holds_secret, is_secret_name};
+use super::{SafeText, SecretPatterns};
 use crate::ipc;
 
 /// One variable, as it is shown.
@@ -16,8 +16,8 @@ pub struct Variable {
 
 impl Variable {
     /// Takes a time that grows with its length: whether it is a secret is determined here, and not each time that it is shown.
-    pub fn new(raw: &ipc::Variable) -> Self {
-        let is_secret = is_secret_name(&raw.name) || holds_secret(&raw.value);
+    pub fn new(raw: &ipc::Variable, secrets: &SecretPatterns) -> Self {
+        let is_secret = is_secret_name(&raw.name) || secrets.matches(&raw.name) || holds_secret(&raw.value);
         Self { name: SafeText::new(&raw.name), value: SafeText::new(&raw.value), is_secret }
     }
 
@@ -33,7 +33,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn variable(name: &str, value: &str) -> Variable {
-        Variable::new(&ipc::Variable { name: name.to_owned(), value: value.to_owned() })
+        Variable::new(&ipc::Variable { name: name.to_owned(), value: value.to_owned() }, &SecretPatterns::default())
     }
 
     #[test]
@@ -46,6 +46,13 @@ mod tests {
         ] {
             assert_eq!(variable(name, value).is_secret(), secret, "{name}={value}");
         }
+    }
+
+    #[test]
+    fn patterns_add_to_what_is_secret_and_take_nothing_away() {
+        let secrets = SecretPatterns::new(["*_DSN"]).unwrap();
+        let is_secret = |name: &str| Variable::new(&ipc::Variable { name: name.to_owned(), value: String::new() }, &secrets).is_secret();
+        assert_eq!(["SENTRY_DSN", "DB_PASSWORD", "PATH"].map(is_secret), [true, true, false]);
     }
 
     proptest! {

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use thiserror::Error;
 
-use crate::model::{FILE_STAMP, default_file_name};
+use crate::model::{FILE_STAMP, OutputName};
 use crate::net::files::{self, FileId};
 
 /// Why a recording's file could not be made or named.
@@ -136,9 +136,10 @@ impl OutputFile {
     }
 }
 
-/// The default file about a process, named after it and the time, in `folder`.
-pub fn default_file(folder: &Path, name: &str, pid: u32, extension: &str) -> PathBuf {
-    new_file(folder, name, pid, &file_stamp(), extension)
+/// The file about a process in `folder` where none is asked for, named by the pattern, with a number behind that where it is taken: two recordings of a
+/// process may begin in one second.
+pub fn default_file(folder: &Path, pattern: &OutputName, name: &str, pid: u32, extension: &str) -> PathBuf {
+    new_file(&folder.join(pattern.file(name, pid, file_stamp(), extension)), extension)
 }
 
 /// Local date and time as in names of files.
@@ -146,13 +147,11 @@ pub fn file_stamp() -> String {
     Timestamp::now().to_zoned(TimeZone::system()).strftime(FILE_STAMP).to_string()
 }
 
-/// The file that a recording gets when none is asked for: `NAME_PID_yyyymmdd_hhmmss.EXTENSION` in `folder`, in local time, with a number behind it
-/// where that is taken. Two recordings of a process may begin in one second.
-fn new_file(folder: &Path, name: &str, pid: u32, stamp: &str, extension: &str) -> PathBuf {
-    let first = folder.join(default_file_name(name, pid, stamp, extension));
+/// This file, or the first with a number behind its name that is free.
+fn new_file(first: &Path, extension: &str) -> PathBuf {
     let numbered = |n: u32| PathBuf::from(format!("{}_{n}.{extension}", first.with_extension("").display()));
     let is_free = |file: &PathBuf| [file, &partial(file)].iter().all(|path| path.symlink_metadata().is_err());
-    std::iter::once(first.clone()).chain((2..100).map(numbered)).find(is_free).unwrap_or(first)
+    std::iter::once(first.to_owned()).chain((2..1000).map(numbered)).find(is_free).unwrap_or_else(|| first.to_owned())
 }
 
 /// What a file is called while it is being written.
@@ -235,7 +234,7 @@ mod tests {
     #[test]
     fn a_name_that_is_taken_gets_a_number() {
         let dir = tempfile::tempdir().unwrap();
-        let next = || new_file(dir.path(), "Web.Api", 7, "20231114_221320", "nettrace");
+        let next = || new_file(&dir.path().join("Web.Api.nettrace"), "nettrace");
         let first = next();
         let (output, _file) = OutputFile::create(&first).unwrap();
         let second = next();

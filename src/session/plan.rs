@@ -12,7 +12,7 @@ use super::progress::Slot;
 use super::trace_session::StopLimit;
 use crate::clr::{Selected, Trigger};
 use crate::ipc::SessionConfig;
-use crate::model::{ProcessKey, Recording, RecordingId, SafeText, Scheduling, TraceOptions};
+use crate::model::{OutputName, ProcessKey, Recording, RecordingId, SafeText, Scheduling, TraceOptions};
 use crate::net::ExchangeError;
 use crate::net::perfetto::{PerfettoError, Sockets};
 use crate::nettrace::Keep;
@@ -77,13 +77,13 @@ impl Plan {
         }
     }
 
-    /// Records what was ordered. A relative path, and the default file, are of this folder.
+    /// Records what was ordered. A relative path, and the default file, which the pattern names, are of this folder.
     ///
     /// # Errors
     /// A sentence: what is wrong with the order, or why the kernel's scheduling cannot be recorded.
-    pub fn of(order: &TraceOptions, key: ProcessKey, name: SafeText, folder: &Path) -> Result<Self, String> {
+    pub fn of(order: &TraceOptions, key: ProcessKey, name: SafeText, folder: &Path, pattern: &OutputName) -> Result<Self, String> {
         let Selected { what, config, fallback, .. } = order.select()?;
-        let default_file = || default_file(folder, &name, key.pid, order.extension());
+        let default_file = || default_file(folder, pattern, &name, key.pid, order.extension());
         let file = order.file.as_ref().map_or_else(default_file, |file| folder.join(file));
         Ok(Self {
             what,

@@ -23,6 +23,7 @@ use super::terminal::{Device, Terminal, TerminalOptions};
 use super::ticks::Ticks;
 use super::{panic, watcher};
 use crate::app::{AutoWatch, Clipboard, Msg, Now, Options, State, update};
+use crate::model::SecretPatterns;
 use crate::net::discovery::Sources;
 use crate::net::port::Port;
 use crate::net::{Access, Directory};
@@ -50,6 +51,8 @@ pub struct Dashboard {
     pub machine: Option<Machine>,
     /// Time between two looks.
     pub refresh: Duration,
+    /// Further names of environment variables that are masked.
+    pub secrets: SecretPatterns,
     /// What of the terminal is used.
     pub terminal: TerminalOptions,
 }
@@ -81,7 +84,7 @@ pub struct Machine {
 /// # Errors
 /// When the terminal or the processes cannot be had.
 pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
-    let Dashboard { options, look, machine, refresh, terminal } = dashboard;
+    let Dashboard { options, look, machine, refresh, secrets, terminal } = dashboard;
     let access = match (options.readonly, options.watch) {
         (false, _) => Access::Full,
         (true, AutoWatch::Never) => Access::ReadOnly,
@@ -90,7 +93,8 @@ pub async fn run(dashboard: Dashboard) -> anyhow::Result<()> {
     let directory = machine.map(|machine| directory(machine, access)).transpose()?;
     let (inbox, messages) = mpsc::channel(INBOX);
     let wake = Arc::new(Notify::new());
-    let mut runner = Runner::new(directory.as_ref().map(Directory::clients), refresh, wake.clone(), inbox.clone());
+    let mut runner = Runner::new(directory.as_ref().map(Directory::clients), refresh, wake.clone(), inbox.clone())
+        .with_names(options.output_name.clone(), secrets);
     let clock = Clock { begun: Instant::now(), zone: TimeZone::system() };
     // Before the window is measured: from here on no change of it is missed.
     let mut signals = Signals::new().context("signals cannot be waited for")?;

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::tail::Tail;
 use crate::app::{JobResult, Msg, Ticket};
-use crate::model::{RecordingId, SafeText, TraceOptions};
+use crate::model::{OutputName, RecordingId, SafeText, TraceOptions};
 use crate::net::files;
 use crate::session::{ChildOutput, Launch, LaunchEvent, Launched, Orphans, Plan, USUAL_START};
 
@@ -22,6 +22,8 @@ pub(super) struct LaunchRequest {
     pub(super) words: Vec<String>,
     pub(super) id: RecordingId,
     pub(super) order: TraceOptions,
+    /// What the recording is called.
+    pub(super) output_name: OutputName,
     pub(super) output: PathBuf,
     pub(super) ticket: Ticket,
 }
@@ -60,7 +62,7 @@ async fn follow(
     start: oneshot::Sender<(Launched, Plan)>,
     inbox: &mpsc::Sender<Msg>,
 ) -> Result<JobResult, String> {
-    let LaunchRequest { words, id, order, output, ticket } = wanted;
+    let LaunchRequest { words, id, order, output_name, output, ticket } = wanted;
     let program = SafeText::new(words.first().map(String::as_str).unwrap_or_default());
     let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
     let mut launch = Launch::start(&words, ChildOutput::File(file), Orphans::Resume).map_err(|error| error.to_string())?;
@@ -81,7 +83,7 @@ async fn follow(
             LaunchEvent::Exited(code) => return ended(code, ", and nothing was recorded: no .NET runtime in it connected"),
         }
     };
-    let plan = introduce(&launched, &program, id, order).await?;
+    let plan = introduce(&launched, &program, id, order, &output_name).await?;
     drop(inbox.send(Msg::Launched { ticket, recording: Box::new(plan.starting()) }).await);
     if start.send((launched, plan)).is_err() {
         return Err("it was cancelled".to_owned());
@@ -91,9 +93,15 @@ async fn follow(
 }
 
 /// Plans the recording of a program that was started.
-async fn introduce(launched: &Launched, program: &str, id: RecordingId, order: TraceOptions) -> Result<Plan, String> {
+async fn introduce(
+    launched: &Launched,
+    program: &str,
+    id: RecordingId,
+    order: TraceOptions,
+    output_name: &OutputName,
+) -> Result<Plan, String> {
     let name = launched.name(Path::new(program)).await.map_err(|error| error.to_string())?;
-    let plan = Plan::of(&order, launched.key, name, &std::env::current_dir().unwrap_or_default())?;
+    let plan = Plan::of(&order, launched.key, name, &std::env::current_dir().unwrap_or_default(), output_name)?;
     Ok(Plan { id, notes: launched.note().into_iter().collect(), analysed: true, ..plan })
 }
 

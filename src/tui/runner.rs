@@ -20,7 +20,7 @@ use super::watches::Watches;
 use crate::app::tabs::Stacks;
 use crate::app::{Clipboard, Effect, JobResult, Msg};
 use crate::ipc::Command;
-use crate::model::{Process, ProcessKey, Recording, RecordingId, SafeText, TraceOptions, Variable};
+use crate::model::{OutputName, Process, ProcessKey, Recording, RecordingId, SafeText, SecretPatterns, TraceOptions, Variable};
 use crate::net::client::Client;
 use crate::net::port;
 use crate::net::user_events::Kernel;
@@ -59,6 +59,10 @@ pub(super) struct Runner {
     /// Time between two values of a watched process.
     interval: Duration,
     desktop: Desktop,
+    /// What recordings are called.
+    output_name: OutputName,
+    /// Further names of environment variables that are masked.
+    secrets: Arc<SecretPatterns>,
     wake: Arc<Notify>,
     inbox: mpsc::Sender<Msg>,
 }
@@ -80,9 +84,16 @@ impl Runner {
             producer,
             interval,
             desktop,
+            output_name: OutputName::default(),
+            secrets: Arc::default(),
             wake,
             inbox,
         }
+    }
+
+    /// The same with other names of files, and of secrets.
+    pub(super) fn with_names(self, output_name: OutputName, secrets: SecretPatterns) -> Self {
+        Self { output_name, secrets: Arc::new(secrets), ..self }
     }
 
     /// Keeps what effects need to know of the processes: they name them by key.
@@ -108,17 +119,20 @@ impl Runner {
     pub(super) fn run(&mut self, effect: Effect) -> ForTerminal {
         match effect {
             Effect::Refresh => self.wake.notify_one(),
-            Effect::ReadEnvironment { key, ticket } => self.ask(key, move |asked| async move {
-                let result = match asked {
-                    Ok((client, _)) => client
-                        .environment()
-                        .await
-                        .map(|raw| raw.iter().map(Variable::new).collect())
-                        .map_err(|error| error.to_string().into()),
-                    Err(gone) => Err(gone.into()),
-                };
-                Msg::Environment { ticket, result }
-            }),
+            Effect::ReadEnvironment { key, ticket } => {
+                let secrets = Arc::clone(&self.secrets);
+                self.ask(key, move |asked| async move {
+                    let result = match asked {
+                        Ok((client, _)) => client
+                            .environment()
+                            .await
+                            .map(|raw| raw.iter().map(|raw| Variable::new(raw, &secrets)).collect())
+                            .map_err(|error| error.to_string().into()),
+                        Err(gone) => Err(gone.into()),
+                    };
+                    Msg::Environment { ticket, result }
+                });
+            }
             Effect::ListThreads { key, ticket } => self.ask(key, move |asked| async move {
                 let list = move || asked.map(|(client, _)| client.thread_times(MOST_THREADS)).unwrap_or_default();
                 Msg::Threads { ticket, threads: tokio::task::spawn_blocking(list).await.unwrap_or_default() }
@@ -208,7 +222,8 @@ impl Runner {
             Effect::Launch { words, id, order, output, ticket } => {
                 let (start, started) = oneshot::channel();
                 self.recordings.await_start(id, started, self.inbox.clone());
-                let wanted = LaunchRequest { words, id, order: *order, output, ticket };
+                let output_name = self.output_name.clone();
+                let wanted = LaunchRequest { words, id, order: *order, output_name, output, ticket };
                 tokio::spawn(launch::run(wanted, start, self.inbox.clone()));
             }
             Effect::ServePort { path, ticket } => {
@@ -270,7 +285,7 @@ impl Runner {
     fn start_trace(&mut self, id: RecordingId, key: ProcessKey, order: TraceOptions) -> Result<(), String> {
         let (client, process) = self.reach(key)?;
         let Some((events, kernel)) = order.user_events()? else {
-            let plan = Plan::of(&order, key, process.name, &std::env::current_dir().unwrap_or_default())?;
+            let plan = Plan::of(&order, key, process.name, &std::env::current_dir().unwrap_or_default(), &self.output_name)?;
             let plan = Plan { id, analysed: true, ..plan };
             self.recordings.start(client, plan, self.inbox.clone());
             return Ok(());

@@ -42,7 +42,7 @@ pub fn view(state: &State, theme: &Theme, frame: &mut Frame<'_>) {
     let detail = layout.detail.as_ref().and_then(|detail| detail::draw(canvas, state, detail));
     hints(canvas, state, &layout);
     let over = match &state.overlay {
-        Some(Overlay::Help(reader)) => reader::keys(canvas, state, reader, &layout),
+        Some(Overlay::Help(help)) => reader::keys(canvas, state, help, &layout),
         Some(Overlay::Messages(reader)) => reader::messages(canvas, state, reader, &layout),
         Some(Overlay::Output(view)) => reader::output(canvas, state, view, &layout),
         Some(Overlay::Form(form)) => dialog::draw(canvas, form, &layout),

@@ -2,6 +2,7 @@
 
 use ratatui::layout::Rect;
 
+use crate::app::action::Action;
 use crate::app::layout::Layout;
 use crate::app::tabs::phase_badge;
 use crate::app::{Overlay, PickList, State};
@@ -45,8 +46,12 @@ pub(super) fn finishing(canvas: &mut Canvas<'_>, state: &State, layout: &Layout)
     let (head, foot) = if ending.abandoned {
         ("Closing the files".to_owned(), format!("Quitting in {left} s at the latest."))
     } else {
+        let key = state.key(Action::Abandon);
         let plural = if active.len() == 1 { "" } else { "s" };
-        (format!("Finishing {} recording{plural}", active.len()), format!("x quits now; the files stay readable. At most {left} s more."))
+        (
+            format!("Finishing {} recording{plural}", active.len()),
+            format!("{key} quits now; the files stay readable. At most {left} s more."),
+        )
     };
     let area = layout.centred(72, active.len() as u16 + 4);
     let inside = canvas.dialog(area, &head, theme.focus);

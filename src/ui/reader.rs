@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::analysis::{Field, Filter};
-use crate::app::help::{COLUMNS, HelpLine, help};
+use crate::app::help::{COLUMNS, Help, HelpRow, INDENT, KEYS_WIDTH};
 use crate::app::layout::Layout;
 use crate::app::{Level, OutputView, Reader, State, Toast, Typing};
 use crate::model::Stopwatch;
@@ -11,38 +11,30 @@ use crate::model::Stopwatch;
 use super::canvas::{Canvas, width, wrap};
 use super::theme::Theme;
 
-/// Columns of the keys.
-const KEYS: u16 = 14;
-
 /// All keys. Returns where the terminal's cursor belongs, while a search is being typed.
-pub(super) fn keys(canvas: &mut Canvas<'_>, state: &State, reader: &Reader, layout: &Layout) -> Option<(u16, u16)> {
+pub(super) fn keys(canvas: &mut Canvas<'_>, state: &State, help: &Help, layout: &Layout) -> Option<(u16, u16)> {
     let theme = canvas.theme;
     let inside = canvas.dialog(layout.reader(), "Keys", theme.focus);
-    let lines = help(&reader.search);
-    let height = usize::from(inside.height);
-    let skip = reader.scroll.min(lines.len().saturating_sub(height));
-    for (line, y) in lines.iter().skip(skip).zip(inside.y..inside.bottom()) {
-        match line {
-            HelpLine::Blank => {}
-            HelpLine::Heading(title) => {
-                canvas.text(inside.x, y, inside.width, title, theme.key);
+    let rows = state.help_rows(help);
+    let skip = help.reader.scroll.min(rows.len().saturating_sub(usize::from(inside.height)));
+    let (x, room) = (inside.x + INDENT, inside.width.saturating_sub(INDENT));
+    for (row, y) in rows.iter().skip(skip).zip(inside.y..inside.bottom()) {
+        match row {
+            HelpRow::Blank => 0,
+            HelpRow::Heading(title) => canvas.text(inside.x, y, inside.width, title, theme.key),
+            HelpRow::Note(text) => canvas.text(x, y, room, text, theme.text),
+            HelpRow::Entry(keys, text) => {
+                let keys: Vec<_> = keys.iter().map(|key| key.name(theme.glyphs.ascii)).collect();
+                canvas.text(x, y, KEYS_WIDTH - 1, &keys.join(" "), theme.strong);
+                canvas.text(x + KEYS_WIDTH, y, room.saturating_sub(KEYS_WIDTH), text, theme.text)
             }
-            HelpLine::Note(text) => {
-                canvas.text(inside.x + 2, y, inside.width.saturating_sub(2), text, theme.text);
-            }
-            HelpLine::Entry(entry) => {
-                let keys: Vec<_> = entry.keys.iter().map(|key| key.name(theme.glyphs.ascii)).collect();
-                canvas.text(inside.x + 2, y, KEYS - 1, &keys.join(" "), theme.strong);
-                let x = inside.x + 2 + KEYS;
-                canvas.text(x, y, inside.right().saturating_sub(x), entry.help, theme.text);
-            }
-        }
+        };
     }
-    if lines.is_empty() {
-        nothing(canvas, reader, &COLUMNS, inside, "No key matches.");
+    if rows.is_empty() {
+        nothing(canvas, &help.reader, &COLUMNS, inside, "No key matches.");
     }
-    scroll(canvas, inside, skip, lines.len());
-    search(canvas, state, &reader.search, layout.reader())
+    scroll(canvas, inside, skip, rows.len());
+    search(canvas, state, &help.reader.search, layout.reader())
 }
 
 /// All that was said, newest first.

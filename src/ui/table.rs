@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use crate::app::action::Action;
 use crate::app::layout::ListLayout;
 use crate::app::{Column, Focus, State, Typing};
 
@@ -47,11 +48,12 @@ fn title(canvas: &mut Canvas<'_>, state: &State, layout: &ListLayout) -> Option<
     let room = layout.frame.width.saturating_sub(4);
     let style = if state.focus == Focus::List { theme.strong } else { theme.text };
     let count = if list.filter().is_empty() { format!("{} ", list.len()) } else { format!("{} of {} ", list.len(), list.rows().len()) };
+    let key = state.key(Action::CleanUp);
     let stale = match state.stale_sockets.count {
         _ if state.shows_files() => String::new(),
         0 => String::new(),
-        1 => format!("+ 1 stale socket {} C: clean up ", canvas.theme.glyphs.dot),
-        count => format!("+ {count} stale sockets {} C: clean up ", canvas.theme.glyphs.dot),
+        1 => format!("+ 1 stale socket {} {key}: clean up ", canvas.theme.glyphs.dot),
+        count => format!("+ {count} stale sockets {} {key}: clean up ", canvas.theme.glyphs.dot),
     };
     let tagged = match list.tagged().len() {
         0 => String::new(),

@@ -328,6 +328,23 @@ fn a_terminal_that_became_too_small_says_how_to_leave() {
 }
 
 #[test]
+fn nothing_is_cut_in_the_help() {
+    for (width, height) in [(80, 24), (120, 40), (60, 20)] {
+        let mut app = TestApp::populated(width, height);
+        app.press("?");
+        let area = app.state.layout().reader();
+        for _ in 0..20 {
+            let picture = picture(&app, &Theme::dark(), width, height);
+            let cut = area.positions().find(|place| picture[*place].symbol() == "…");
+            assert_eq!(cut, None, "{}", text(&picture));
+            app.press("⌃f");
+        }
+        let last = text(&picture(&app, &Theme::dark(), width, height));
+        assert!(last.contains("trouble "), "{last}");
+    }
+}
+
+#[test]
 fn secrets_are_not_in_the_picture() {
     for (width, height) in [(60, 20), (80, 24), (200, 60)] {
         let mut app = scene("environment", width, height);

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::analysis::SampleFilter;
+use crate::app::action::Action;
 use crate::app::tabs::phase_badge;
 use crate::app::{State, Tracked, findings};
 use crate::clr::SAMPLE_PROFILER;
@@ -44,7 +45,7 @@ fn summary(canvas: &mut Canvas<'_>, state: &State, tracked: &Tracked, analysis: 
     let all = figures_of(canvas, analysis, over);
     // Both leave room for a curve.
     let used = figures(canvas, Rect { height: area.height.saturating_sub(4).min(12), ..area }, &all);
-    let found = findings(&analysis.snapshot, over);
+    let found = findings(&analysis.snapshot, over, &state.options.thresholds);
     let rest = Rect { y: area.y + used, height: area.height - used, ..area };
     used + warnings(canvas, state, &found.iter().collect::<Vec<_>>(), rest, rest.height.saturating_sub(4).min(4))
 }
@@ -198,14 +199,18 @@ fn note(state: &State, tracked: &Tracked, now: std::time::Duration) -> Option<(S
         Phase::Recording => {
             let Kept { bytes, span } = tracked.value.kept?;
             let span = humantime::format_duration(std::time::Duration::from_secs(span.as_secs()));
-            Some((format!("Flight recorder: last {span}, {} kept.  S saves it and continues, t saves it and stops.", Bytes(bytes)), false))
+            let [save, stop] = [Action::Save, Action::Trace].map(|action| state.key(action));
+            let text =
+                format!("Flight recorder: last {span}, {} kept.  {save} saves it and continues, {stop} saves it and stops.", Bytes(bytes));
+            Some((text, false))
         }
         Phase::Stopping { since, bytes } => {
+            let key = state.key(Action::Abandon);
             let since = *since + now.saturating_sub(tracked.heard);
             if tracked.value.kernel.is_some() {
-                return Some((format!("Stopping: {} …  x stops without waiting.", Stopwatch(since)), false));
+                return Some((format!("Stopping: {} …  {key} stops without waiting.", Stopwatch(since)), false));
             }
-            Some((format!("Rundown: {} in {} …  x abandons; the file stays readable.", Bytes(*bytes), Stopwatch(since)), false))
+            Some((format!("Rundown: {} in {} …  {key} abandons; the file stays readable.", Bytes(*bytes), Stopwatch(since)), false))
         }
         Phase::Done(Outcome { trouble: Some(trouble), .. }) => Some((trouble.to_string(), true)),
         Phase::Done(Outcome { stopped_by: StoppedBy::TargetExit, .. }) => Some(("The process ended.".to_owned(), true)),

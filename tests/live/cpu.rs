@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use dn_top::analysis::{Origin, SampleFilter};
 use dn_top::clr::{DASHBOARD_PROFILES, select};
-use dn_top::model::{Outcome, Phase, Recording, RecordingAnalysis, TraceOptions};
+use dn_top::model::{Outcome, OutputName, Phase, Recording, RecordingAnalysis, TraceOptions};
 use dn_top::net::Directory;
 use dn_top::net::client::Client;
 use dn_top::net::discovery::Sources;
@@ -413,7 +413,7 @@ fn plan(client: &Client, file: &Path, profiles: &[&str]) -> Plan {
         file: Some(file.to_owned()),
         ..TraceOptions::of_profiles(&profiles.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
-    Plan { analysed: true, ..Plan::of(&options, client.endpoint().key, "known".into(), Path::new("/")).unwrap() }
+    Plan { analysed: true, ..Plan::of(&options, client.endpoint().key, "known".into(), Path::new("/"), &OutputName::default()).unwrap() }
 }
 
 #[test]

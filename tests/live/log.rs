@@ -74,3 +74,40 @@ fn a_log_is_a_new_file_for_its_owner() {
     assert_eq!(lines(&log), before);
     assert!(!folder.path().join("elsewhere").exists());
 }
+
+/// Starts a command with a configuration file.
+fn configured(home: &Path, text: &str) -> Output {
+    fs::create_dir_all(home.join("dn-top")).unwrap();
+    fs::write(home.join("dn-top/config.toml"), text).unwrap();
+    Invocation::new(&["--demo", "info", "OrderService"]).env("XDG_CONFIG_HOME", home.to_str().unwrap()).run()
+}
+
+#[test]
+fn a_log_out_of_the_configuration_file_is_a_new_file_at_every_start() {
+    let folder = folder();
+    let (home, logs) = (folder.path().join("home"), folder.path().join("logs"));
+    fs::create_dir(&logs).unwrap();
+    let files = || {
+        let mut all: Vec<_> = fs::read_dir(&logs).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        all.sort();
+        all
+    };
+    let file = logs.join("dn-top.log");
+    symlink(folder.path().join("elsewhere"), logs.join("dn-top_2.log")).unwrap();
+    for _ in 0..2 {
+        assert_eq!(configured(&home, &format!("log = '{}'", file.display())).code, 0);
+    }
+    assert_eq!(files(), ["dn-top.log", "dn-top_2.log", "dn-top_3.log"]);
+    assert!(!folder.path().join("elsewhere").exists());
+    for name in ["dn-top.log", "dn-top_3.log"] {
+        assert!(lines(&logs.join(name)).iter().any(|line| line.ends_with(" ms: answered")), "{name}");
+        assert_eq!(fs::metadata(logs.join(name)).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    // A folder gets a file of its own at every start, and what reads no process gets none.
+    for _ in 0..2 {
+        assert_eq!(configured(&home, &format!("log = '{}'", logs.display())).code, 0);
+    }
+    assert_eq!(files().len(), 5, "{:?}", files());
+    let man = Invocation::new(&["man"]).env("XDG_CONFIG_HOME", home.to_str().unwrap()).run();
+    assert_eq!((man.code, files().len()), (0, 5));
+}

@@ -18,6 +18,7 @@ mod changes;
 mod commands_analysis;
 mod comparison;
 mod completions;
+mod configuration;
 mod container;
 mod cpu;
 mod cpu_refusals;

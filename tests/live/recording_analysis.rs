@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dn_top::analysis::{Live, SampleFilter};
-use dn_top::app::{Finding, Tab, findings};
+use dn_top::app::{Finding, Tab, Thresholds, findings};
 use dn_top::clr::select;
 use dn_top::ipc::{BufferMb, SessionConfig};
 use dn_top::model::{Phase, Recording, RecordingAnalysis};
@@ -133,7 +133,7 @@ const FLOOD: &str = "DnTop-Known";
 
 /// What asks for a look in a recording as it stands.
 fn found(recording: &Recording) -> Vec<Finding> {
-    recording.analysis.as_ref().map(|analysis| findings(&analysis.snapshot, false)).unwrap_or_default()
+    recording.analysis.as_ref().map(|analysis| findings(&analysis.snapshot, false, &Thresholds::default())).unwrap_or_default()
 }
 
 /// Each trouble is made in a real program, seen while it lasts, and named for what it is; nothing is said of a program that is well.

@@ -1,6 +1,6 @@
 //! Why a process is slow: the first cause that is named is what is wrong with it.
 
-use dn_top::app::{Cause, Evidence, Slowdown, slowdowns};
+use dn_top::app::{Cause, Evidence, Slowdown, Thresholds, slowdowns};
 use dn_top::clr::{SLOW, select};
 use dn_top::model::Recording;
 
@@ -15,7 +15,7 @@ fn weighed(recording: &Recording, runtime: &Runtime) -> Vec<Slowdown> {
     let analysis = recording.analysis.as_ref();
     analysis.map_or_else(Vec::new, |analysis| {
         let (threads, elapsed, what) = (&recording.threads, recording.elapsed, [SLOW.to_owned()]);
-        slowdowns(&Evidence { analysis, threads, elapsed, what: &what, runtime: Some(runtime.major()) })
+        slowdowns(&Evidence { analysis, threads, elapsed, what: &what, runtime: Some(runtime.major()), thresholds: &Thresholds::default() })
     })
 }
 

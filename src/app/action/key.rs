@@ -35,6 +35,79 @@ impl Key {
         }
     }
 
+    /// Whether no action can have or lose it: a key to get about with, or the one to leave with.
+    pub fn is_fixed(self) -> bool {
+        match self {
+            Self::Digit | Self::Ctrl('c') => true,
+            Self::Plain(code) => !matches!(code, KeyCode::Char(_) | KeyCode::F(_)),
+            Self::Ctrl(_) => false,
+        }
+    }
+
+    /// Whether it is text where text is typed.
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Self::Digit | Self::Plain(KeyCode::Char(_)))
+    }
+
+    /// Whether one key press can be both.
+    pub(super) fn overlaps(self, other: Self) -> bool {
+        let is_digit = |key| matches!(key, Self::Digit) || matches!(key, Self::Plain(KeyCode::Char(c)) if c.is_ascii_digit());
+        self == other || is_digit(self) && is_digit(other)
+    }
+
+    /// The key with this [name](Self::name) that can be given to an action.
+    ///
+    /// # Errors
+    /// Why there is no such key, or why it cannot be given, in words.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        const FIXED: [&str; 16] = [
+            "Esc",
+            "Enter",
+            "Tab",
+            "Shift-Tab",
+            "Backspace",
+            "Up",
+            "Down",
+            "Left",
+            "Right",
+            "PgUp",
+            "PgDn",
+            "Home",
+            "End",
+            "Delete",
+            "Insert",
+            "Ctrl-C",
+        ];
+        if name.eq_ignore_ascii_case("space") {
+            return Ok(char(' '));
+        }
+        if let Some(fixed) = FIXED.iter().find(|fixed| fixed.eq_ignore_ascii_case(name)) {
+            return Err(format!("the meaning of {fixed} is fixed"));
+        }
+        let (first, rest) = name.split_at_checked(1).unwrap_or(("", name));
+        let number = rest.parse().ok().filter(|number| (1..=12).contains(number) && !rest.starts_with(['0', '+']));
+        if let Some(number) = number.filter(|_| first.eq_ignore_ascii_case("f")) {
+            return Ok(Self::Plain(KeyCode::F(number)));
+        }
+        let control = name.split_once('-').filter(|(modifier, _)| modifier.eq_ignore_ascii_case("ctrl")).map(|(_, letter)| letter);
+        match (control.unwrap_or(name).as_bytes(), control.is_some()) {
+            ([letter], true) if letter.is_ascii_alphabetic() => {
+                let letter: char = letter.to_ascii_lowercase().into();
+                let sent_as = [('h', "Backspace"), ('i', "Tab"), ('j', "Enter"), ('m', "Enter")];
+                match sent_as.iter().find(|(other, _)| *other == letter) {
+                    Some((_, key)) => Err(format!("Ctrl-{} is {key} in a terminal", letter.to_ascii_uppercase())),
+                    None => Ok(Self::Ctrl(letter)),
+                }
+            }
+            ([b'0'..=b'9'], false) => Err("the meaning of digits is fixed".to_owned()),
+            ([sign], false) if sign.is_ascii_graphic() => Ok(char((*sign).into())),
+            _ => {
+                let name: String = name.chars().take(20).collect();
+                Err(format!("there is no key '{name}': a key is a character, Space, Ctrl- with a letter, or F1 to F12"))
+            }
+        }
+    }
+
     /// How it is written for a person; `ascii` leaves out arrows.
     pub fn name(self, ascii: bool) -> Cow<'static, str> {
         let code = match self {
@@ -65,5 +138,44 @@ impl Key {
             KeyCode::F(n) => return Cow::Owned(format!("F{n}")),
             _ => "?",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_parsed_by_their_names() {
+        for (name, key) in [
+            ("t", char('t')),
+            ("T", char('T')),
+            ("-", char('-')),
+            ("Space", char(' ')),
+            ("F5", Key::Plain(KeyCode::F(5))),
+            ("F12", Key::Plain(KeyCode::F(12))),
+            ("f1", Key::Plain(KeyCode::F(1))),
+            ("F", char('F')),
+            ("Ctrl-R", Key::Ctrl('r')),
+            ("ctrl-r", Key::Ctrl('r')),
+        ] {
+            assert_eq!(Key::parse(name), Ok(key), "{name}");
+            assert_eq!(Key::parse(&key.name(true)), Ok(key));
+        }
+        for (name, why) in [
+            ("Esc", "the meaning of Esc is fixed"),
+            ("ctrl-c", "the meaning of Ctrl-C is fixed"),
+            ("7", "the meaning of digits is fixed"),
+            ("Ctrl-I", "Ctrl-I is Tab in a terminal"),
+            ("", "there is no key ''"),
+            ("F13", "there is no key 'F13'"),
+            ("F0", "there is no key 'F0'"),
+            ("Ctrl-", "there is no key 'Ctrl-'"),
+            ("Ctr-X", "there is no key 'Ctr-X'"),
+            ("\u{1b}", "there is no key '\u{1b}'"),
+            ("é", "there is no key 'é'"),
+        ] {
+            assert!(Key::parse(name).unwrap_err().starts_with(why), "{name}");
+        }
     }
 }

@@ -1,17 +1,17 @@
 //! Everything that a person can do: one table, from which key map, hint line, help, palette and manual are made.
 
 mod key;
+mod keymap;
 mod places;
 pub(in crate::app) mod status;
 mod table;
-
-use crossterm::event::KeyEvent;
 
 use self::places::PANES;
 use super::effect::Effect;
 use super::state::State;
 
 pub use key::Key;
+pub use keymap::{KeyConflict, KeyMap};
 pub use places::{Context, Places};
 pub(super) use status::attach;
 pub use status::{Status, capabilities};
@@ -284,14 +284,6 @@ impl Entry {
         }
         Vec::new()
     }
-}
-
-/// The action that a key stands for.
-pub fn lookup(context: Context, event: &KeyEvent) -> Option<Action> {
-    let here = TABLE.iter().filter(|entry| entry.places.contains(context));
-    here.flat_map(|entry| entry.keys.iter().map(move |key| (key, entry.action)))
-        .find(|(key, _)| key.matches(event))
-        .map(|(_, action)| action)
 }
 
 /// The first line of the table for an action.

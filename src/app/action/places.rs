@@ -50,6 +50,32 @@ pub enum Context {
 }
 
 impl Context {
+    /// All.
+    pub const ALL: [Self; 22] = [
+        Self::List,
+        Self::Overview,
+        Self::Environment,
+        Self::Trace,
+        Self::Methods,
+        Self::Flame,
+        Self::CallTree,
+        Self::Events,
+        Self::Counters,
+        Self::Rows,
+        Self::Slowdown,
+        Self::Compare,
+        Self::Heap,
+        Self::Jobs,
+        Self::Line,
+        Self::Pick,
+        Self::PickMany,
+        Self::Form,
+        Self::FormText,
+        Self::Palette,
+        Self::Reader,
+        Self::Ending,
+    ];
+
     /// Whether the keys go to one of the two panes.
     pub fn is_pane(self) -> bool {
         use Context::{
@@ -95,6 +121,11 @@ impl Places {
 
     pub(super) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// Whether tabs as different as an overview and a list are among them: what works there belongs to no single view.
+    pub fn is_general(self) -> bool {
+        self.contains(Context::Overview) && self.contains(Context::Heap)
     }
 
     /// Whether the context is one of them.

@@ -139,7 +139,10 @@ pub(super) fn write_heap(state: &State) -> Status {
     if state.heaps.written_by(last.ticket).is_some() {
         return Status::Ready;
     }
-    refused("Only the objects of the walk that was begun last are kept: walk this heap again with M.")
+    refused(format!(
+        "Only the objects of the walk that was begun last are kept: walk this heap again with {}.",
+        state.key(Action::WalkHeap)
+    ))
 }
 
 /// Of a file, it is only shown.
@@ -172,7 +175,7 @@ pub(super) fn abandon(state: &State) -> Status {
 
 pub(super) fn export(state: &State) -> Status {
     let is_there = state.open_file().is_some() || state.shown_recording().is_some_and(|tracked| tracked.written().is_some());
-    if is_there { Status::Ready } else { refused("No recording to export: start one with t.") }
+    if is_there { Status::Ready } else { refused(format!("No recording to export: start one with {}.", state.key(Action::Trace))) }
 }
 
 pub(in crate::app) fn watch(state: &State) -> Status {
@@ -387,6 +390,6 @@ fn stop(state: &State, row: &Row) -> Status {
     if state.recordings.all().iter().any(|tracked| tracked.value.key == key && tracked.is_stoppable()) {
         Status::Ready
     } else {
-        refused("The runtime is still sending its rundown; x stops without it.")
+        refused(format!("The runtime is still sending its rundown; {} stops without it.", state.key(Action::Abandon)))
     }
 }

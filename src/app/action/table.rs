@@ -11,7 +11,7 @@ use super::places::{
 };
 use super::{Action, Entry, Key, acts, details, dialogs, files, moves, program, status, table};
 use crate::app::cursor::Step;
-use crate::app::dialog::{Change, FileUse, Overlay, Reader};
+use crate::app::dialog::{Change, FileUse};
 use crate::app::effect::Effect;
 use crate::app::files::OpenFile;
 use crate::app::state::State;
@@ -22,6 +22,7 @@ const BACKSPACE: Key = Key::Plain(KeyCode::Backspace);
 const ESC: Key = Key::Plain(KeyCode::Esc);
 const TAB: Key = Key::Plain(KeyCode::Tab);
 const BACK_TAB: Key = Key::Plain(KeyCode::BackTab);
+const F1: Key = Key::Plain(KeyCode::F(1));
 const UP: Key = Key::Plain(KeyCode::Up);
 const DOWN: Key = Key::Plain(KeyCode::Down);
 const LEFT: Key = Key::Plain(KeyCode::Left);
@@ -147,7 +148,7 @@ pub static TABLE: &[Entry] = &[
         Action::Tag,
         &[char('s')],
         "tag",
-        "Tag or untag the process: t, T, F and w act on all tagged.",
+        "Tag or untag the process; trace, profiles, why slow and watch act on all tagged.",
         LIST,
         Do(|state| state.list.toggle_tag()),
     )
@@ -340,15 +341,15 @@ pub static TABLE: &[Entry] = &[
     )
     .hint(22),
     program(Action::Messages, &[char('!')], "messages", "Show the message history.", PANES, Do(panes::messages)).hint(15),
+    program(Action::Help, &[char('?'), F1], "more", "Show all keys, those of this view first.", PANES, Do(State::open_help)).hint(100),
     program(
         Action::Help,
-        &[char('?')],
+        &[char('?'), F1],
         "more",
-        "Show all keys.",
-        PANES,
-        Do(|state| state.overlay = Some(Overlay::Help(Reader::default()))),
-    )
-    .hint(100),
+        "Show all keys, those of this view first.",
+        PICK.and(FORM).and(FORM_TEXT).and(PALETTE),
+        Do(State::open_help),
+    ),
     program(Action::Quit, &[char('q')], "quit", "Quit.", LIST, Ask(leaving::quit)).hint(30),
     program(Action::Interrupt, &[Key::Ctrl('c')], "quit", "Quit from anywhere.", EVERYWHERE, Ask(leaving::interrupt)),
     program(
@@ -368,7 +369,8 @@ pub static TABLE: &[Entry] = &[
     dialogs(Action::Cancel, &[ESC], "clear", "Clear the filter.", LINE, Do(keys::clear_line)).hint(85),
     dialogs(Action::Cancel, &[ESC, char('q')], "cancel", "Cancel.", PICK.and(FORM), Do(overlays::cancel)).hint(85),
     dialogs(Action::Cancel, &[ESC], "cancel", "Cancel.", FORM_TEXT.and(PALETTE), Do(overlays::cancel)).hint(85),
-    dialogs(Action::Cancel, &[ESC, char('q'), char('?')], "close", "Close.", READER, Do(overlays::cancel)).hint(85),
+    dialogs(Action::Cancel, &[ESC, char('q')], "close", "Close.", READER, Do(overlays::cancel)).hint(85),
+    program(Action::Help, &[char('?'), F1], "close", "Close.", READER, Do(overlays::cancel)),
     dialogs(Action::Toggle, &[char(' ')], "pick", "Pick or unpick the row.", PICK_MANY, Do(overlays::toggle)).hint(88),
     dialogs(Action::TraceForm, &[char('O')], "options", "Trace options with these profiles.", PICK_MANY, Ask(overlays::options))
         .hint(86)

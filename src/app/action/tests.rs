@@ -3,34 +3,9 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::*;
 use crate::app::test_app::TestApp;
 
-const CONTEXTS: [Context; 22] = [
-    Context::List,
-    Context::Overview,
-    Context::Environment,
-    Context::Trace,
-    Context::Methods,
-    Context::Flame,
-    Context::CallTree,
-    Context::Events,
-    Context::Counters,
-    Context::Rows,
-    Context::Slowdown,
-    Context::Compare,
-    Context::Heap,
-    Context::Jobs,
-    Context::Line,
-    Context::Pick,
-    Context::PickMany,
-    Context::Form,
-    Context::FormText,
-    Context::Palette,
-    Context::Reader,
-    Context::Ending,
-];
-
 #[test]
 fn no_key_means_two_things_in_one_place() {
-    for context in CONTEXTS {
+    for context in Context::ALL {
         let mut taken: Vec<(Key, Action)> = Vec::new();
         for entry in TABLE.iter().filter(|entry| entry.places.contains(context)) {
             for key in entry.keys {
@@ -44,19 +19,23 @@ fn no_key_means_two_things_in_one_place() {
 
 #[test]
 fn letters_are_text_where_text_is_typed() {
-    for context in CONTEXTS.into_iter().filter(|context| context.is_text()) {
+    for context in Context::ALL.into_iter().filter(|context| context.is_text()) {
         for c in ' '..='~' {
-            assert_eq!(lookup(context, &KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)), None, "{context:?} {c:?}");
+            assert_eq!(KeyMap::default().lookup(context, &KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE)), None, "{context:?} {c:?}");
         }
     }
 }
 
 #[test]
 fn everywhere_there_is_a_way_out() {
-    for context in CONTEXTS {
-        assert_eq!(lookup(context, &KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Some(Action::Interrupt), "{context:?}");
+    for context in Context::ALL {
+        assert_eq!(
+            KeyMap::default().lookup(context, &KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)),
+            Some(Action::Interrupt),
+            "{context:?}"
+        );
         if context != Context::Ending {
-            let escape = lookup(context, &KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
+            let escape = KeyMap::default().lookup(context, &KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE));
             assert!(matches!(escape, Some(Action::Back | Action::Cancel)), "{context:?}: {escape:?}");
         }
     }

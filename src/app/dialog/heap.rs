@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::app::{Now, Ticket};
-use crate::model::{Age, Bytes, Process, default_file_name};
+use crate::model::{Age, Bytes, OutputName, Process};
 
 use super::{Field, Form, Purpose, Question, Subject};
 
@@ -31,8 +31,8 @@ impl Form {
     }
 
     /// Asks for the file that a heap is to be written to. The process may have ended.
-    pub(in crate::app) fn heap_file(subject: &Subject, walk: Ticket, now: Now) -> Self {
-        let file = default_file_name(&subject.name, subject.key.pid, now.file_stamp(), "gcdump");
+    pub(in crate::app) fn heap_file(subject: &Subject, walk: Ticket, pattern: &OutputName, now: Now) -> Self {
+        let file = pattern.file(&subject.name, subject.key.pid, now.file_stamp(), "gcdump");
         let about = "a new file, with mode 0600; nothing is overwritten. One ending in .perfetto-trace is for ui.perfetto.dev";
         let mut form = Self::new(None, Purpose::HeapFile(walk), vec![Question::text("File", file, about)]);
         form.focus = Field::Question(0);

@@ -27,6 +27,7 @@ use std::fmt;
 
 use crate::analysis::Filter;
 use crate::app::OutputView;
+use crate::app::help::Help;
 use crate::model::{ProcessKey, SafeText};
 
 pub use chooser::Chooser;
@@ -69,7 +70,7 @@ impl fmt::Display for Subject {
 #[derive(Debug)]
 pub enum Overlay {
     /// All keys.
-    Help(Reader),
+    Help(Help),
     /// All that was said.
     Messages(Reader),
     /// What a program writes that was started.
@@ -108,7 +109,8 @@ impl Overlay {
     /// How a text is read, where this is one.
     pub(super) fn reader(&mut self) -> Option<&mut Reader> {
         match self {
-            Self::Help(reader) | Self::Messages(reader) => Some(reader),
+            Self::Help(help) => Some(&mut help.reader),
+            Self::Messages(reader) => Some(reader),
             Self::Output(view) => Some(&mut view.reader),
             _ => None,
         }
@@ -146,7 +148,8 @@ impl Overlay {
             Self::Profiles(picker) => Some(&picker.subject),
             Self::Act(menu) => menu.subject.as_ref(),
             Self::Form(form) | Self::Choose(Chooser { form, .. }) => form.subject.as_ref(),
-            Self::Help(_) | Self::Messages(_) | Self::Palette(_) | Self::Output(_) | Self::Copy(_) | Self::Files(_) => None,
+            Self::Help(help) => help.beneath.as_ref().and_then(|beneath| beneath.subject()),
+            Self::Messages(_) | Self::Palette(_) | Self::Output(_) | Self::Copy(_) | Self::Files(_) => None,
         }
     }
 }

@@ -105,7 +105,7 @@ impl State {
             Found::Action(index) => {
                 let entry = &TABLE[*index];
                 let (label, help) = self.action_cells(Some(entry));
-                return [label, help, super::pick_list::key_of(Some(entry))];
+                return [label, help, self.key_cell(Some(entry))];
             }
             Found::Tab(tab) => ("tab", tab.titles()[0].to_owned()),
             Found::Profile(profile) => ("profile", profile.name.clone()),

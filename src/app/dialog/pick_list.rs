@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::analysis::Filter;
-use crate::app::action::{Entry, Status, TABLE, entry};
+use crate::app::action::{Action, Entry, Status, TABLE, entry};
 use crate::app::cursor::{Cursor, Step};
 use crate::app::layout::inside;
 use crate::app::state::State;
@@ -186,7 +186,12 @@ impl State {
                 let about = |state: &State, item: usize| match &state.overlay {
                     Some(Overlay::Files(picker)) => {
                         let text = picker.file(item).map_or_else(
-                            || "Keeps what is shown now as \"before\". Then choose the other range with [ ] and b.".to_owned(),
+                            || {
+                                let [back, forward, start] = [Action::Earlier, Action::Later, Action::Mark].map(|action| state.key(action));
+                                format!(
+                                    "Keeps what is shown now as \"before\". Then choose the other range with {back} {forward} and {start}."
+                                )
+                            },
                             |file| file.path.display().to_string(),
                         );
                         vec![vec![(text, Role::Text)]]
@@ -207,7 +212,7 @@ impl State {
             }
             Overlay::Act(menu) => {
                 let table = table(ActMenu::ITEMS.len())
-                    .column("KEY", 1, Fit::Left, |item| key_of(entry(ActMenu::ITEMS[*item])))
+                    .column("KEY", 1, Fit::Left, |item| self.key_cell(entry(ActMenu::ITEMS[*item])))
                     .column("ACTION", 14, Fit::Left, |item| self.action_cells(entry(ActMenu::ITEMS[*item])).0)
                     .column("HELP", 0, Fit::Left, |item| self.action_cells(entry(ActMenu::ITEMS[*item])).1);
                 let title = menu.subject.as_ref().map_or_else(|| "Actions".to_owned(), |subject| format!("Actions on {subject}"));
@@ -243,6 +248,11 @@ impl State {
         }
     }
 
+    /// The key of an action.
+    pub(super) fn key_cell(&self, entry: Option<&Entry>) -> Cell {
+        entry.and_then(|entry| self.options.keys.of(entry).first().copied()).map_or(Cell::EMPTY, Cell::Key)
+    }
+
     /// All that its row may have no room for.
     fn about_action(&self, entry: Option<&Entry>) -> Vec<Line> {
         let Some(entry) = entry else { return Vec::new() };
@@ -251,10 +261,6 @@ impl State {
             Status::Ready | Status::Idle => vec![vec![(entry.help.to_owned(), Role::Text)]],
         }
     }
-}
-
-pub(super) fn key_of(entry: Option<&Entry>) -> Cell {
-    entry.and_then(|entry| entry.keys.first()).map_or(Cell::EMPTY, |key| Cell::Key(*key))
 }
 
 fn about_profile(_: &State, item: usize) -> Vec<Line> {

@@ -69,7 +69,7 @@ impl Form {
             Question::text(
                 "Providers",
                 order.providers.join(" "),
-                "Ctrl-P lists them; or NAME:KEYWORDS:LEVEL:ARGUMENTS, such as My-Source:0x1:verbose:key=value",
+                "NAME or NAME:KEYWORDS:LEVEL:ARGUMENTS, such as My-Source:0x1:verbose:key=value",
             ),
             Question::text("Event ids", event_ids, "PROVIDER/80,81 for these alone, PROVIDER/^80 for all but these").refused(missing_ids),
             Question::text("Buffer MB", shown(order.buffer_mb.map(|mb| mb.to_string())), "buffer size in the runtime, MB; 256 if empty"),

@@ -6,10 +6,7 @@ use super::culprit::{Culprit, is_logger};
 use super::{Cause, Evidence, Slowdown, is_own};
 use crate::analysis::{Collection, Layer, OperationSnapshot, SampleFilter};
 use crate::app::source::Source;
-use crate::app::thresholds::{
-    BLOCKED_THREAD_THRESHOLD, EXCEPTION_THRESHOLD, FAILED_REQUEST_THRESHOLD, GC_TIME_THRESHOLD, GEN2_RATE_THRESHOLD,
-    SLOW_REQUEST_THRESHOLD, WAITER_THRESHOLD,
-};
+use crate::app::thresholds::{GROWING_COLLECTIONS, Threshold, Thresholds};
 use crate::clr::payload::GcType;
 use crate::model::{Bytes, Count, CountRate, Nanoseconds, Percent};
 
@@ -23,8 +20,6 @@ const LOGGING_SHARE: f64 = 0.3;
 const STARVED_SHARE: f64 = 0.05;
 /// The pool is checked for starvation this often (.NET runtime, `GateActivitiesPeriodMs`), nanoseconds.
 const STARVED: f64 = 0.5e9;
-/// Growth of the heap from the first full collection to the last that counts, in how many of them, and the least in bytes.
-const GROWTH: (f64, usize, u64) = (1.3, 4, 10_000_000);
 /// The most that a cause weighs that is no defect by itself, whatever its share.
 const HARMLESS: f64 = 0.95;
 
@@ -106,18 +101,18 @@ impl Evidence<'_> {
         let full = gc.collections[2] as f64 * 1e9 / self.duration();
         let longest = if gc.pauses.count > 0 { format!(", longest {}", Nanoseconds(gc.pauses.longest_ns)) } else { String::new() };
         let mut text = format!("All threads are paused for {} of the time{longest}", Percent(share));
-        if full > GEN2_RATE_THRESHOLD {
+        if full > self.thresholds.of(Threshold::Gen2Collections) {
             text += &format!("; {} gen 2 collections", CountRate(full));
             // A reason that most of them have.
             let reasons = gc.recent.iter().filter(|collection| collection.generation == 2).map(|collection| collection.reason);
             let (large, all) = reasons.fold((0, 0), |(large, all), reason| (large + usize::from(reason.is_large()), all + 1));
             text += if large * 2 > all { ": large objects are allocated all the time" } else { "" };
         }
-        let mut severity = (share / GC_TIME_THRESHOLD).max(full / GEN2_RATE_THRESHOLD);
-        if let Some((from, to)) = growth(&gc.recent) {
+        let mut severity = (share / self.thresholds.share(Threshold::GcTime)).max(full / self.thresholds.of(Threshold::Gen2Collections));
+        if let Some((from, to)) = growth(&gc.recent, self.thresholds) {
             let induced = if gc.induced > 0 { " (some are induced)" } else { "" };
             text = format!("The heap grew from {} to {}: full collections{induced} leave more each time. {text}", Bytes(from), Bytes(to));
-            severity = severity.max(to as f64 / from.max(1) as f64 / GROWTH.0).max(1.0);
+            severity = severity.max(to as f64 / from.max(1) as f64 / self.thresholds.heap_growth()).max(1.0);
         }
         Ok((Some(share), severity, text + "."))
     }
@@ -139,7 +134,7 @@ impl Evidence<'_> {
                 format!("{what}{at_a_time}{place}.")
             }
         };
-        Ok((share, waiters / WAITER_THRESHOLD, text))
+        Ok((share, waiters / self.thresholds.of(Threshold::LockWaiters), text))
     }
 
     fn thread_pool(&self) -> Result<Found, String> {
@@ -147,12 +142,12 @@ impl Evidence<'_> {
         let seen = pool.workers.is_some() || !pool.adjustments.is_empty() || pool.throughput.is_some();
         self.measured(Source::ThreadPool, seen)?;
         let starved = (pool.starvations as f64 * STARVED / self.duration()).min(1.0);
-        let blocked = f64::from(pool.blocked) / f64::from(BLOCKED_THREAD_THRESHOLD);
+        let blocked = f64::from(pool.blocked) / f64::from(self.thresholds.blocked_threads());
         let severity = blocked.max(starved / STARVED_SHARE);
         let counts = self.analysis.profile.count(SampleFilter { running: false, ..SampleFilter::ALL });
         let place = || Culprit::of(&counts, |samples| samples.waiting_ns).method.map(|method| format!("; most wait in {method}"));
         let text = match (pool.starvations, pool.blocked) {
-            (0, blocked) if blocked >= BLOCKED_THREAD_THRESHOLD => {
+            (0, blocked) if blocked >= self.thresholds.blocked_threads() => {
                 format!("{blocked} pool threads wait for tasks that need a pool thread themselves{}.", place().unwrap_or_default())
             }
             (0, _) => "No work waited for a thread.".to_owned(),
@@ -178,7 +173,7 @@ impl Evidence<'_> {
             }
         };
         // How long a throw takes is in no event.
-        Ok((None, rate / EXCEPTION_THRESHOLD, text))
+        Ok((None, rate / self.thresholds.of(Threshold::Exceptions), text))
     }
 
     fn http(&self) -> Result<Found, String> {
@@ -190,9 +185,10 @@ impl Evidence<'_> {
         let total = |operation: &OperationSnapshot| operation.mean_ns.unwrap_or(0.0) * operation.ended as f64;
         let slow = |operation: &OperationSnapshot| {
             let p95 = operation.quantiles_ns.map_or(0.0, |[_, p95, _]| p95 as f64 / 1e9);
-            p95 / SLOW_REQUEST_THRESHOLD.0
+            p95 / self.thresholds.of(Threshold::SlowRequests)
         };
-        let failed = |operation: &OperationSnapshot| operation.failed as f64 / operation.started as f64 / FAILED_REQUEST_THRESHOLD.0;
+        let failing = self.thresholds.share(Threshold::FailedRequests);
+        let failed = |operation: &OperationSnapshot| operation.failed as f64 / operation.started as f64 / failing;
         // That a request which is served is slow is what is to be explained.
         let served = server.map(|server| slow(server).min(HARMLESS).max(failed(server)));
         let sent = client.map(|client| slow(client).max(failed(client)));
@@ -240,11 +236,13 @@ fn requests(which: &str, operation: &OperationSnapshot) -> String {
 }
 
 /// Whether the heap was larger after most full collections than after the one before: its bytes after the first and the last.
-fn growth(newest_first: &[Collection]) -> Option<(u64, u64)> {
+fn growth(newest_first: &[Collection], thresholds: &Thresholds) -> Option<(u64, u64)> {
     let full = newest_first.iter().rev().filter(|collection| collection.generation == 2 && collection.kind != GcType::FOREGROUND);
     let sizes: Vec<u64> = full.filter_map(|collection| collection.heap_after).collect();
-    let ((&from, &to), (factor, least, bytes)) = (sizes.first().zip(sizes.last())?, GROWTH);
+    let (&from, &to) = sizes.first().zip(sizes.last())?;
     let rising = sizes.windows(2).filter(|pair| pair[0] < pair[1]).count();
-    let grows = sizes.len() >= least && rising * 4 >= (sizes.len() - 1) * 3 && to >= from.saturating_add(bytes);
-    (grows && to as f64 >= from as f64 * factor).then_some((from, to))
+    let grows = sizes.len() >= GROWING_COLLECTIONS
+        && rising * 4 >= (sizes.len() - 1) * 3
+        && to >= from.saturating_add(thresholds.heap_growth_bytes() as u64);
+    (grows && to as f64 >= from as f64 * thresholds.heap_growth()).then_some((from, to))
 }

@@ -12,6 +12,7 @@ use crate::model::{RecordingAnalysis, ThreadUse};
 pub(super) use culprit::is_own;
 
 use super::pane::Tab;
+use super::thresholds::Thresholds;
 
 /// A possible cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +99,8 @@ pub struct Evidence<'a> {
     pub what: &'a [String],
     /// Major version of the runtime, where it is known.
     pub runtime: Option<u32>,
+    /// From which values on a figure is a problem.
+    pub thresholds: &'a Thresholds,
 }
 
 /// All causes, the worst first; what was not measured comes last.

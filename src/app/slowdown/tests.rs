@@ -17,7 +17,14 @@ fn weighed(change: impl Fn(&mut Snapshot), cpu_ms: u64, what: &[&str], runtime: 
     let what: Vec<_> = what.iter().map(|name| (*name).to_owned()).collect();
     let thread = ThreadUse { thread: 1, name: "main".into(), cpu: Duration::from_millis(cpu_ms), state: 'R' };
     let elapsed = Duration::from_secs(20);
-    slowdowns(&Evidence { analysis: &analysis(change), threads: &[thread], elapsed, what: &what, runtime: Some(runtime) })
+    slowdowns(&Evidence {
+        analysis: &analysis(change),
+        threads: &[thread],
+        elapsed,
+        what: &what,
+        runtime: Some(runtime),
+        thresholds: &Thresholds::default(),
+    })
 }
 
 fn full_collections(snapshot: &mut Snapshot, megabytes: &[u64]) {
@@ -160,7 +167,14 @@ fn what_was_not_measured_is_not_claimed() {
     let (_, text) = not_measured(&[], 9).remove(1);
     assert_eq!(text, "Not measured: no lock contention in this recording: none occurred, or they were not recorded.");
     let file = analysis(|_| {});
-    let all = slowdowns(&Evidence { analysis: &file, threads: &[], elapsed: Duration::ZERO, what: &[], runtime: None });
+    let all = slowdowns(&Evidence {
+        analysis: &file,
+        threads: &[],
+        elapsed: Duration::ZERO,
+        what: &[],
+        runtime: None,
+        thresholds: &Thresholds::default(),
+    });
     assert!(all.iter().all(|slowdown| slowdown.severity.is_none()), "{all:#?}");
 }
 
@@ -168,8 +182,14 @@ fn what_was_not_measured_is_not_claimed() {
 fn the_code_of_the_program_is_named() {
     let scripted = crate::ui::tests::analysis::scripted();
     let thread = ThreadUse { thread: 11, name: "main".into(), cpu: Duration::from_secs(40), state: 'R' };
-    let all =
-        slowdowns(&Evidence { analysis: &scripted, threads: &[thread], elapsed: Duration::from_secs(42), what: &[], runtime: Some(9) });
+    let all = slowdowns(&Evidence {
+        analysis: &scripted,
+        threads: &[thread],
+        elapsed: Duration::from_secs(42),
+        what: &[],
+        runtime: Some(9),
+        thresholds: &Thresholds::default(),
+    });
     let text = |cause| all.iter().find(|slowdown| slowdown.cause == cause).unwrap().text.clone();
     assert_eq!(text(Cause::Cpu), "95 % of one core is used; most of it in Shop.Pricing.PriceEngine.PriceBasket.");
     assert!(text(Cause::Locks).contains("Shop.Pricing.PriceEngine.PriceBasket"), "{}", text(Cause::Locks));

@@ -6,6 +6,7 @@ use super::logs::at;
 use super::look::Look;
 use super::view::{Figure, Head, Role, Side, View};
 use crate::analysis::Assembly;
+use crate::app::action::Action;
 use crate::app::pane::Tab;
 use crate::app::source::Source;
 use crate::model::Count;
@@ -49,7 +50,8 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         head: vec![Head::Figures(figures)],
         empty: match look.empty(snapshot.loaded.is_empty(), Source::Assemblies, "No assembly matches the filter.") {
             (_, Role::Dim) if snapshot.loaded.is_empty() && !look.over() => {
-                ("Assemblies that were loaded before are listed once the recording stops (t).".to_owned(), Role::Dim)
+                let key = look.state.key(Action::Trace);
+                (format!("Assemblies that were loaded before are listed once the recording stops ({key})."), Role::Dim)
             }
             other => other,
         },

@@ -7,6 +7,7 @@ use super::counters::plain;
 use super::list::{Fit, Placed, Table};
 use super::view::{Head, Line, Role, View};
 use crate::analysis::{ComparedFigure, Subject, Unit};
+use crate::app::action::Action;
 use crate::app::comparison::{ComparedRange, Comparison};
 use crate::app::details::Answer;
 use crate::app::pane::Tab;
@@ -70,11 +71,12 @@ fn side(label: &str, (name, range): (Option<&SafeText>, Option<&ComparedRange>),
 
 /// What is shown in place of an empty list.
 fn empty(state: &State, comparison: Option<&Comparison>) -> (String, Role) {
+    let compare = state.key(Action::Compare);
     let Some(comparison) = comparison else {
-        return ("=: compare this file with another, or one range of it with another.".to_owned(), Role::Text);
+        return (format!("{compare}: compare this file with another, or one range of it with another."), Role::Text);
     };
     match &comparison.chosen {
-        Answer::Failed(trouble) => (format!("{trouble}   = chooses another file."), Role::Warning),
+        Answer::Failed(trouble) => (format!("{trouble}   {compare} chooses another file."), Role::Warning),
         Answer::Unasked | Answer::Asked(_) => {
             let share = comparison.read as f64 / comparison.bytes.max(1) as f64;
             (format!("Reading {} … {}", comparison.name, Percent(share.min(1.0))), Role::Dim)
@@ -82,7 +84,8 @@ fn empty(state: &State, comparison: Option<&Comparison>) -> (String, Role) {
         Answer::Here(_) if !comparison.sections().is_empty() => ("No figure matches the filter.".to_owned(), Role::Dim),
         Answer::Here(chosen) => match state.shown_range() {
             Some((_, shown)) if Arc::ptr_eq(&shown.analysis, &chosen.analysis) => {
-                ("This range is \"before\": choose the other with [ ] and b, or another open file.".to_owned(), Role::Text)
+                let [back, forward, start] = [Action::Earlier, Action::Later, Action::Mark].map(|action| state.key(action));
+                (format!("This range is \"before\": choose the other with {back} {forward} and {start}, or another open file."), Role::Text)
             }
             Some(_) => ("Neither recording holds anything that can be compared.".to_owned(), Role::Dim),
             None => (String::new(), Role::Dim),

@@ -72,7 +72,10 @@ fn empty(state: &State, heap: Option<&ProcessHeap>) -> (String, Role) {
         (Some(ProcessHeap { last: Some(_), .. }), _) => ("No type matches the filter.".to_owned(), Role::Dim),
         (Some(ProcessHeap { failed: Some(why), .. }), _) => (why.to_string(), Role::Warning),
         (_, Status::Refused(reason)) => (reason, Role::Warning),
-        _ => ("M: what is on the heap? A full GC pauses the process while every object is reported.".to_owned(), Role::Text),
+        _ => {
+            let key = state.key(Action::WalkHeap);
+            (format!("{key}: what is on the heap? A full GC pauses the process while every object is reported."), Role::Text)
+        }
     }
 }
 

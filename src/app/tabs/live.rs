@@ -4,7 +4,7 @@ use super::cell::Cell;
 use super::list::{Fit, Placed, Table};
 use super::view::{Figure, Head, Line, Role, View};
 use crate::analysis::{CounterSnapshot, CountersSnapshot};
-use crate::app::action::attach;
+use crate::app::action::{Action, attach};
 use crate::app::health::named;
 use crate::app::live_threads::LiveThread;
 use crate::app::pane::Tab;
@@ -31,16 +31,18 @@ pub(super) fn view(state: &State, tab: Tab) -> Option<View<'_>> {
     };
     let key = row.process.key;
     let watch = state.watches.of(key);
-    let findings = watch.map(|watch| watch.findings().into_iter().filter(|finding| finding.tab == tab).collect()).unwrap_or_default();
+    let findings = watch
+        .map(|watch| watch.findings(&state.options.thresholds).into_iter().filter(|finding| finding.tab == tab).collect())
+        .unwrap_or_default();
     Some(View { heading: Some(vec![heading(state, tab, counters.is_some())]), findings, graphs: state.graphs_of(graphs), ..view })
 }
 
 /// Where the figures are from, and the key that records the rest.
 fn heading(state: &State, tab: Tab, is_watched: bool) -> Line {
     let from = match (is_watched, state.is_to_be_watched() || state.list.selected().is_some_and(|key| state.watches.of(key).is_some())) {
-        (true, _) => "live counters",
-        (false, true) => "waiting …",
-        (false, false) => "not watched (w)",
+        (true, _) => "live counters".to_owned(),
+        (false, true) => "waiting …".to_owned(),
+        (false, false) => format!("not watched ({})", state.key(Action::Watch)),
     };
     let rest = match tab {
         Tab::Gc => "pauses and allocated types",
@@ -49,7 +51,7 @@ fn heading(state: &State, tab: Tab, is_watched: bool) -> Line {
     };
     let role = if is_watched { Role::Good } else { Role::Dim };
     vec![
-        (from.to_owned(), role),
+        (from, role),
         ("   Enter".to_owned(), Role::Accent),
         (format!(" records {rest} ({})", state.profiles_of_tab(tab).join(" + ")), Role::Dim),
     ]

@@ -8,6 +8,7 @@ use super::look::Look;
 use super::threads::{core_share, threads};
 use super::view::{Figure, Head, Line, Role, Side, View};
 use crate::analysis::{Counts, MethodCount, Origin, ProfileFrame, SampleCount};
+use crate::app::action::Action;
 use crate::app::call_tree::{TreeRow, short_name};
 use crate::app::pane::Tab;
 use crate::app::sampling::{Sampling, Shape};
@@ -38,10 +39,10 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     };
     let cursor = look.cursor(Tab::Methods, list.as_ref());
     let empty = match (look.state.views.filter(Tab::Methods).is_empty(), counts.samples().all()) {
-        (false, _) => "No method matches the filter.",
-        (true, 0) if cpu.is_some() => "No CPU time so far: all threads wait. s shows for what.",
-        (true, 0) => "This thread has no sample here. Backspace: all threads.",
-        (true, _) => "All threads wait: w shows where.",
+        (false, _) => "No method matches the filter.".to_owned(),
+        (true, 0) if cpu.is_some() => format!("No CPU time so far: all threads wait. {} shows for what.", look.state.key(Action::Threads)),
+        (true, 0) => "This thread has no sample here. Backspace: all threads.".to_owned(),
+        (true, _) => format!("All threads wait: {} shows where.", look.state.key(Action::Waiting)),
     };
     let selected = match sampling.shape {
         Shape::List => shown.get(cursor.at).map(|(_, frame)| *frame),
@@ -132,20 +133,27 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
         line.push(("  Backspace: all   ".to_owned(), Role::Dim));
     }
     if let Some(cpu) = cpu(look) {
-        let other = if look.analysis.profile.is_empty() { "s: threads" } else { "w: thread time of managed code, waiting too" };
+        let (action, other) = match look.analysis.profile.is_empty() {
+            true => (Action::Threads, "threads"),
+            false => (Action::Waiting, "thread time of managed code, waiting too"),
+        };
+        let key = look.state.key(action);
         let blind = if cpu.sees_kernel || look.over() { "" } else { "; kernel code not visible without root or CAP_PERFMON" };
-        line.push((format!("CPU time of all code, sampled by the kernel ({other}){blind}"), Role::Dim));
+        line.push((format!("CPU time of all code, sampled by the kernel ({key}: {other}){blind}"), Role::Dim));
         return line;
     }
+    let key = look.state.key(Action::Waiting);
     let (text, role) = match (counts.tell_waiting(), sampling.waiting || sampling.shape == Shape::Threads) {
         (true, true) if sampling.shape == Shape::Threads => {
-            ("thread time; CPU is processor time, from /proc. Enter: methods of the thread", Role::Dim)
+            ("thread time; CPU is processor time, from /proc. Enter: methods of the thread".to_owned(), Role::Dim)
         }
-        (true, true) => ("thread time (managed only, includes waiting; w: running only)", Role::Dim),
-        (true, false) => ("thread time (managed only, includes waiting that is not recognised; w: all)", Role::Dim),
+        (true, true) => (format!("thread time (managed only, includes waiting; {key}: running only)"), Role::Dim),
+        (true, false) => (format!("thread time (managed only, includes waiting that is not recognised; {key}: all)"), Role::Dim),
         // A thread that waits is recognised by the name of the method that it is in.
-        (false, _) if look.over() => ("thread time: many names are unresolved, so that waiting threads seem to run", Role::Warning),
-        (false, _) => ("thread time: waiting threads seem to run until names are resolved", Role::Warning),
+        (false, _) if look.over() => {
+            ("thread time: many names are unresolved, so that waiting threads seem to run".to_owned(), Role::Warning)
+        }
+        (false, _) => ("thread time: waiting threads seem to run until names are resolved".to_owned(), Role::Warning),
     };
     line.push((text.to_owned(), role));
     line

@@ -78,7 +78,7 @@ impl State {
             Tab::Assemblies => assemblies::view(look()?),
             Tab::Slowdown => slowdown::view(look()?),
         };
-        let found = look().map(|look| findings(&look.analysis.snapshot, look.over())).unwrap_or_default();
+        let found = look().map(|look| findings(&look.analysis.snapshot, look.over(), &self.options.thresholds)).unwrap_or_default();
         Some(View { findings: found.into_iter().filter(|finding| finding.tab == tab).collect(), ..view })
     }
 }

@@ -69,7 +69,14 @@ fn causes(look: Look<'_>) -> Vec<Slowdown> {
     let recording = &look.tracked.value;
     let runtime = look.state.selected().and_then(|row| row.process.runtime.as_ref()).map(RuntimeVersion::major);
     let elapsed = recording.elapsed;
-    slowdowns(&Evidence { analysis: look.analysis, threads: &recording.threads, elapsed, what: &recording.what, runtime })
+    slowdowns(&Evidence {
+        analysis: look.analysis,
+        threads: &recording.threads,
+        elapsed,
+        what: &recording.what,
+        runtime,
+        thresholds: &look.state.options.thresholds,
+    })
 }
 
 impl State {

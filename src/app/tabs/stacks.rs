@@ -60,7 +60,7 @@ fn heading(state: &State) -> Line {
         Answer::Unasked => Vec::new(),
         Answer::Asked(_) => vec![("Sampling all threads …".to_owned(), Role::Dim)],
         Answer::Here(_) | Answer::Failed(_) => {
-            vec![("D".to_owned(), Role::Accent), (" samples all threads again".to_owned(), Role::Dim)]
+            vec![(state.key(Action::Stacks), Role::Accent), (" samples all threads again".to_owned(), Role::Dim)]
         }
     }
 }
@@ -71,7 +71,10 @@ fn empty(state: &State) -> (String, Role) {
         (Answer::Here(_), _) => ("No stack matches the filter.".to_owned(), Role::Dim),
         (Answer::Failed(reason), _) => (reason.to_string(), Role::Warning),
         (Answer::Unasked, Status::Refused(reason)) => (reason, Role::Warning),
-        (Answer::Unasked, _) => ("D: what is every thread doing now? All threads are stopped for a moment.".to_owned(), Role::Text),
+        (Answer::Unasked, _) => {
+            let key = state.key(Action::Stacks);
+            (format!("{key}: what is every thread doing now? All threads are stopped for a moment."), Role::Text)
+        }
         (Answer::Asked(_), _) => (String::new(), Role::Dim),
     }
 }

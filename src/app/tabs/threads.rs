@@ -9,6 +9,7 @@ use super::logs::at;
 use super::look::Look;
 use super::view::{Chart, Figure, Head, Role, Side, View};
 use crate::analysis::{Adjustment, ContentionSite, ContentionSnapshot, SampleCount, ThreadId, ThreadPoolSnapshot};
+use crate::app::action::Action;
 use crate::app::pane::Tab;
 use crate::app::sampling::ThreadRow;
 use crate::app::source::Source;
@@ -32,7 +33,8 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
         let cpu = if look.state.shows_files() { "" } else { "; CPU from /proc" };
         let methods = Tab::Methods.key(look.state.shows_files());
         let what = if look.analysis.cpu_time(true).is_some() { "time on a processor and off it" } else { "thread time" };
-        head.push(Head::text(format!("{what}{cpu}.  {methods} and s: the methods of one thread"), Role::Dim));
+        let key = look.state.key(Action::Threads);
+        head.push(Head::text(format!("{what}{cpu}.  {methods} and {key}: the methods of one thread"), Role::Dim));
     }
     let live = look.state.details.threads.rows().filter(|_| rows.is_empty() && !look.over());
     let Placed { list, cursor, .. } = match live {

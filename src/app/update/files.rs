@@ -1,6 +1,7 @@
 //! Recorded files: reading them, and choosing which part is looked at.
 
 use super::{comparison, process, replies, watching};
+use crate::app::action::Action;
 use crate::app::dialog::{FilePicker, FileUse, Overlay, Palette};
 use crate::app::toast::Level;
 use crate::app::{Effect, OpenFile, State, Ticket};
@@ -43,10 +44,10 @@ pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceF
     }
     let Some((_, purpose)) = state.finding_files.take_if(|(asked, _)| *asked == ticket) else { return Vec::new() };
     if files.is_empty() && purpose == FileUse::Open {
-        state.say(
-            Level::Info,
-            "There is no .nettrace file in the current folder: t records one, `dn-top open FILE` opens one of another folder.",
-        );
+        let key = state.key(Action::Trace);
+        let text =
+            format!("There is no .nettrace file in the current folder: {key} records one, `dn-top open FILE` opens one of another folder.");
+        state.say(Level::Info, text);
     } else if state.overlay.is_none() && state.line.is_none() && state.ending.is_none() {
         state.overlay = Some(Overlay::Files(FilePicker::new(purpose, files)));
         state.dirty = true;

@@ -63,7 +63,7 @@ pub(super) fn walked(state: &mut State, ticket: Ticket, result: Result<Arc<Walke
 pub(in crate::app) fn file_form(state: &mut State) {
     let last =
         state.list.selected().and_then(|key| state.heaps.of(key)).and_then(|heap| Some((heap.subject.clone(), heap.last.as_ref()?.ticket)));
-    state.overlay = last.map(|(subject, walk)| Overlay::Form(Form::heap_file(&subject, walk, state.now)));
+    state.overlay = last.map(|(subject, walk)| Overlay::Form(Form::heap_file(&subject, walk, &state.options.output_name, state.now)));
 }
 
 /// Writes the objects of a walk to a file.

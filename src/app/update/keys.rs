@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
 use crate::analysis::Filter;
-use crate::app::action::{self, Action, Context, Entry, Status, TABLE};
+use crate::app::action::{Action, Context, Entry, Status, TABLE};
 use crate::app::dialog::{Overlay, Reader};
 use crate::app::state::Typing;
 use crate::app::{Effect, State, typing};
@@ -22,7 +22,7 @@ pub(in crate::app) fn key(state: &mut State, event: &KeyEvent) -> Vec<Effect> {
         KeyCode::Char(c) => c.to_digit(10),
         _ => None,
     };
-    match action::lookup(context, event) {
+    match state.options.keys.lookup(context, event) {
         Some(action) => perform(state, action, digit),
         None => {
             // As in some shells: what is offered is typed.

@@ -10,7 +10,6 @@ use crate::app::dialog::{
     ActMenu, Change, Chosen, ControlRequest, ExportRequest, Field, Form, Found, Overlay, Picker, ProducerForm, Program, Purpose, Reader,
     Served, Subject,
 };
-use crate::app::help::help;
 use crate::app::pane::Focus;
 use crate::app::state::{Line, Typing};
 use crate::app::{Effect, State, Ticket};
@@ -24,6 +23,7 @@ use super::{files, heap, keys, leaving, panes, process, tagged};
 pub(in crate::app) fn cancel(state: &mut State) {
     state.overlay = match state.overlay.take() {
         Some(Overlay::Choose(chooser)) => Some(Overlay::Form(chooser.form)),
+        Some(Overlay::Help(help)) => help.beneath.map(|beneath| *beneath),
         _ => None,
     };
 }
@@ -116,11 +116,9 @@ fn scroll(state: &mut State, step: Step) {
     let layout = state.layout();
     let page = layout.reader_height();
     let history = state.toasts.history().len();
+    let help_rows = if let Some(Overlay::Help(help)) = &state.overlay { state.help_rows(help).len() } else { 0 };
     match &mut state.overlay {
-        Some(Overlay::Help(reader)) => {
-            let last = help(&reader.search).len().saturating_sub(page);
-            scroll_reader(reader, step.lines(page), last);
-        }
+        Some(Overlay::Help(help)) => scroll_reader(&mut help.reader, step.lines(page), help_rows.saturating_sub(page)),
         Some(Overlay::Messages(reader)) => scroll_reader(reader, step.lines(page), history.saturating_sub(1)),
         Some(Overlay::Output(view)) => {
             let (page, columns) = layout.output_size();

@@ -280,7 +280,7 @@ pub(in crate::app) fn pause(state: &mut State) -> Vec<Effect> {
         }
         Some(pause) => {
             state.recordings.freeze(None);
-            state.watches.thaw(state.now.elapsed);
+            state.watches.thaw(&state.options.thresholds, state.now.elapsed);
             watching::mark(state);
             pause.pending.map_or_else(Vec::new, |pending| super::replies::processes(state, pending))
         }

@@ -129,7 +129,7 @@ fn turn_off(state: &mut State, key: ProcessKey) -> Effect {
 
 /// What a watched process publishes.
 pub(in crate::app) fn apply(state: &mut State, ticket: Ticket, counters: Arc<CountersSnapshot>) -> Vec<Effect> {
-    if state.watches.apply(ticket, counters, state.pause.is_some(), state.now.elapsed) {
+    if state.watches.apply(ticket, counters, &state.options.thresholds, state.pause.is_some(), state.now.elapsed) {
         mark(state);
         state.dirty = true;
     }

@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use crate::analysis::Origin;
+use crate::app::action::Action;
 use crate::app::tabs::Look;
 use crate::app::{FlameBox, FlameGraph, Tab};
 use crate::model::{Count, Percent};
@@ -152,9 +153,9 @@ fn legend(canvas: &mut Canvas<'_>, look: &Look<'_>, line: Rect) {
     for (text, style) in signs {
         used += canvas.text(line.x + used, line.y, line.width.saturating_sub(used), text, style) + 1;
     }
-    let keys = "arrows move   Enter goes in   Backspace out   / finds";
-    if used + 2 + width(keys) <= line.width {
-        canvas.text(line.x + used + 2, line.y, line.width - used - 2, keys, theme.dim);
+    let keys = format!("arrows move   Enter goes in   Backspace out   {} finds", look.state.key(Action::Search));
+    if used + 2 + width(&keys) <= line.width {
+        canvas.text(line.x + used + 2, line.y, line.width - used - 2, &keys, theme.dim);
     }
 }
 

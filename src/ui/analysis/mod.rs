@@ -69,12 +69,17 @@ pub(in crate::ui) fn no_recording(canvas: &mut Canvas<'_>, state: &State, area: 
     let profiles = state.profiles().join(" + ");
     canvas.text(area.x, area.y, area.width, "No recording of this process.", theme.text);
     let of_tab = state.profiles_of_open_tab().join(" + ");
-    let enter = (!of_tab.is_empty()).then_some(("Enter", of_tab.as_str()));
+    let enter = (!of_tab.is_empty()).then_some(("Enter".to_owned(), of_tab.as_str()));
     let why = "why is it slow: records 30 s and lists the causes";
-    let lines =
-        [("F", why), ("t", profiles.as_str()), ("T", "choose what to record"), ("O", "filters, limits, when to stop, flight recorder")];
+    let lines = [
+        (Action::WhySlow, why),
+        (Action::Trace, profiles.as_str()),
+        (Action::Profiles, "choose what to record"),
+        (Action::TraceForm, "filters, limits, when to stop, flight recorder"),
+    ];
+    let lines = lines.map(|(action, what)| (state.key(action), what));
     for ((key, what), y) in enter.into_iter().chain(lines).zip((area.y + 2)..area.bottom()) {
-        canvas.pieces(area.x, y, area.width, &[(key, theme.key), ("  ", theme.text), (what, theme.dim)]);
+        canvas.pieces(area.x, y, area.width, &[(&key, theme.key), ("  ", theme.text), (what, theme.dim)]);
     }
 }
 
@@ -94,9 +99,13 @@ fn not_watched(canvas: &mut Canvas<'_>, state: &State, area: Rect) {
     if state.shows_files() {
         return;
     }
-    let lines = [("w", "watch it: the runtime's own counters, every second"), ("m", "and the meters of its libraries (.NET 9)")];
+    let lines = [
+        (Action::Watch, "watch it: the runtime's own counters, every second"),
+        (Action::Meters, "and the meters of its libraries (.NET 9)"),
+    ];
+    let lines = lines.map(|(action, what)| (state.key(action), what));
     for ((key, what), y) in lines.into_iter().zip((area.y + 2)..area.bottom()) {
-        canvas.pieces(area.x, y, area.width, &[(key, theme.key), ("  ", theme.text), (what, theme.dim)]);
+        canvas.pieces(area.x, y, area.width, &[(&key, theme.key), ("  ", theme.text), (what, theme.dim)]);
     }
 }
 

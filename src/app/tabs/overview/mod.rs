@@ -53,7 +53,8 @@ impl State {
             (None, None) if self.is_to_be_watched() => Some((WAITING.0.to_owned(), WAITING.1)),
             (None, Some(_)) if counters.is_none() => Some((WAITING.0.to_owned(), WAITING.1)),
             (None, None) if row.gone_at.is_none() && Action::Watch.status(self) == Status::Ready => {
-                Some(("Not watched: w shows heap, GC, exceptions, thread pool and locks.".to_owned(), Role::Dim))
+                let key = self.key(Action::Watch);
+                Some((format!("Not watched: {key} shows heap, GC, exceptions, thread pool and locks."), Role::Dim))
             }
             _ => None,
         };

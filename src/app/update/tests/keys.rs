@@ -338,8 +338,8 @@ fn what_can_be_pressed_can_be_clicked() {
     assert!(matches!(app.state.overlay, Some(Overlay::Help(_))));
     let wheel = MouseEvent { kind: MouseEventKind::ScrollDown, column: 60, row: 20, modifiers: KeyModifiers::NONE };
     app.send(Msg::Mouse(wheel));
-    let Some(Overlay::Help(reader)) = &app.state.overlay else { panic!("closed") };
-    assert_eq!(reader.scroll, 3);
+    let Some(Overlay::Help(help)) = &app.state.overlay else { panic!("closed") };
+    assert_eq!(help.reader.scroll, 3);
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::time::Duration;
 use crate::analysis::{CollectionMarks, CountersSnapshot, GcMark, RequestDurations};
 use crate::app::action::Status;
 use crate::app::test_app::{TestApp, fleet, options, published};
-use crate::app::{AutoWatch, Column, Effect, HealthIssue, Msg, Options, Tab, Ticket, health_issues};
+use crate::app::{AutoWatch, Column, Effect, HealthIssue, Msg, Options, Tab, Thresholds, Ticket, health_issues};
 use crate::model::{Contact, Process, ProcessKey, RunState};
 
 /// Processes of the fleet that can be talked to.
@@ -294,7 +294,9 @@ fn what_is_wrong_is_found_in_the_figures_worst_first() {
             ],
         ),
     ] {
-        let findings = health_issues(&counters).into_iter().map(|issue| (issue, issue.finding(&counters)));
+        let findings = health_issues(&counters, &Thresholds::default())
+            .into_iter()
+            .map(|issue| (issue, issue.finding(&counters, &Thresholds::default())));
         let found: Vec<_> = findings.map(|(issue, finding)| (issue, finding.tab, finding.text)).collect();
         assert!(found.iter().map(|(issue, tab, text)| (*issue, *tab, text.as_str())).eq(expected), "{found:?}");
     }
@@ -347,7 +349,10 @@ fn induced_collections_and_compilation_are_found_where_they_go_on() {
     let issues = |change: fn(&mut CountersSnapshot)| -> Vec<_> {
         let mut counters = (*published(61.0, 4e6, 1.0, 0.0, 0.0)).clone();
         change(&mut counters);
-        health_issues(&counters).into_iter().map(|issue| (issue, issue.finding(&counters).text)).collect()
+        health_issues(&counters, &Thresholds::default())
+            .into_iter()
+            .map(|issue| (issue, issue.finding(&counters, &Thresholds::default()).text))
+            .collect()
     };
     let marks = |count: i64, is_induced| {
         let mark = |number: i64| GcMark { at: 42_000_000_000 - number * 500_000_000, pause_ns: 1_000_000, generation: 2, is_induced };
@@ -366,7 +371,10 @@ fn induced_collections_and_compilation_are_found_where_they_go_on() {
         counters.collections = marks(count, is_induced);
         // Those that are induced are not found a second time.
         counters.stats.collections[2] = Some(if count == 10 { 1.0 } else { 2.0 });
-        let issues: Vec<_> = health_issues(&counters).into_iter().map(|issue| issue.finding(&counters).text).collect();
+        let issues: Vec<_> = health_issues(&counters, &Thresholds::default())
+            .into_iter()
+            .map(|issue| issue.finding(&counters, &Thresholds::default()).text)
+            .collect();
         assert_eq!(issues, found);
     }
     assert_eq!(issues(|counters| compiles(counters, 4)), []);
@@ -387,7 +395,10 @@ fn requests_that_fail_or_take_long_are_found() {
         }
         let interval = |p95| RequestDurations { at: 0, quantiles: Some([0.001, p95, 9.0]), count: 10, combinations: 1 };
         counters.requests = p95.map(interval).to_vec();
-        health_issues(&counters).into_iter().map(|issue| issue.finding(&counters).text).collect()
+        health_issues(&counters, &Thresholds::default())
+            .into_iter()
+            .map(|issue| issue.finding(&counters, &Thresholds::default()).text)
+            .collect()
     };
     let fast = [0.5; 4];
     assert_eq!(issues(0.0, 20.0, fast), [""; 0]);
@@ -397,7 +408,7 @@ fn requests_that_fail_or_take_long_are_found() {
     assert_eq!(issues(0.0, 20.0, [0.1, 1.5, 2.0, 1.2]), ["p95 of requests 1.2 s"]);
     assert_eq!(issues(0.0, 20.0, [5.0, 5.0, 0.9, 5.0]), [""; 0]);
     // The usual recording has no requests: the profile that has them is named.
-    let finding = HealthIssue::FailedRequests.finding(&published(61.0, 4e6, 1.0, 0.0, 0.0));
+    let finding = HealthIssue::FailedRequests.finding(&published(61.0, 4e6, 1.0, 0.0, 0.0), &Thresholds::default());
     assert_eq!(TestApp::populated(120, 40).state.advice(&finding), "T, http: routes");
 }
 

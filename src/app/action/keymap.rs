@@ -1,0 +1,199 @@
+//! Which keys are in force: those of the action table, or others in their place.
+
+use crossterm::event::KeyEvent;
+
+use super::key::Key;
+use super::places::Context;
+use super::{Action, Entry, TABLE};
+
+/// Most keys of an action.
+const MOST: usize = 4;
+
+/// The keys in force. One in which a key has two meanings in one place, or an action has no key that works, cannot be made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct KeyMap {
+    changed: Vec<(Action, Vec<Key>)>,
+}
+
+/// Why keys cannot be those of an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyConflict {
+    /// Which of the actions, by its place among those that were to be changed.
+    pub at: usize,
+    /// Why, in words.
+    pub why: String,
+}
+
+impl Action {
+    /// Its name in the configuration file: `watch-all`.
+    pub fn name(self) -> String {
+        let mut name = String::new();
+        for c in format!("{self:?}").chars() {
+            if c.is_uppercase() && !name.is_empty() {
+                name.push('-');
+            }
+            name.push(c.to_ascii_lowercase());
+        }
+        name
+    }
+
+    /// All that can have other keys, in the order of the table.
+    pub fn rebindable() -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        for entry in TABLE.iter().filter(|entry| !entry.keys.contains(&Key::Digit)) {
+            if !all.contains(&entry.action) {
+                all.push(entry.action);
+            }
+        }
+        all
+    }
+
+    /// Its keys that other keys can take the place of.
+    pub fn default_keys(self) -> Vec<Key> {
+        let mut all: Vec<Key> = Vec::new();
+        let keys = TABLE.iter().filter(|entry| entry.action == self).flat_map(|entry| entry.keys);
+        for key in keys.filter(|key| !key.is_fixed()) {
+            if !all.contains(key) {
+                all.push(*key);
+            }
+        }
+        all
+    }
+}
+
+impl KeyMap {
+    /// Gives actions other keys. Cursor keys, Enter, Esc, Tab, digits and Ctrl-C keep their meaning.
+    ///
+    /// # Errors
+    /// A key would mean two things in one place, or would work nowhere.
+    pub fn new(changed: Vec<(Action, Vec<Key>)>) -> Result<Self, KeyConflict> {
+        let map = Self { changed };
+        for (at, (action, keys)) in map.changed.iter().enumerate() {
+            let conflict = |why: String| Err(KeyConflict { at, why });
+            if keys.is_empty() || keys.len() > MOST {
+                return conflict(format!("{} has 1 to {MOST} keys", action.name()));
+            }
+            if let Some(key) = keys.iter().find(|key| key.is_fixed()) {
+                return conflict(format!("the meaning of {} is fixed", key.name(true)));
+            }
+            for entry in TABLE.iter().filter(|entry| entry.action == *action) {
+                let here = || Context::ALL.into_iter().filter(|context| entry.places.contains(*context));
+                if here().all(|context| map.of_in(entry, context).is_empty()) {
+                    return conflict(format!("{} works where text is typed: Ctrl with a letter, or F1 to F12", action.name()));
+                }
+                for context in here() {
+                    let mine = map.of_in(entry, context);
+                    let others = TABLE.iter().filter(|other| !std::ptr::eq(*other, entry) && other.places.contains(context));
+                    for other in others {
+                        let theirs = map.of_in(other, context);
+                        if let Some(key) = mine.iter().find(|key| theirs.iter().any(|other| key.overlaps(*other))) {
+                            let (key, other) = (key.name(true), other.action.name());
+                            return conflict(format!("{key} is the key of {other}, too; give {other} another key"));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(map)
+    }
+
+    /// The keys of a line of the table, the one to show first.
+    pub fn of(&self, entry: &Entry) -> Vec<Key> {
+        let is_changeable = |entry: &Entry| entry.keys.is_empty() || !entry.keys.iter().all(|key| key.is_fixed());
+        match self.changed.iter().find(|(action, _)| *action == entry.action) {
+            // Where the action has fixed keys alone it keeps to them, if it has others elsewhere.
+            Some(_) if !is_changeable(entry) && TABLE.iter().any(|other| other.action == entry.action && is_changeable(other)) => {
+                entry.keys.to_vec()
+            }
+            Some((_, keys)) => entry.keys.iter().filter(|key| key.is_fixed()).chain(keys).copied().collect(),
+            None => entry.keys.to_vec(),
+        }
+    }
+
+    /// The keys of a line of the table that work here: letters are text where text is typed.
+    pub fn of_in(&self, entry: &Entry, context: Context) -> Vec<Key> {
+        let mut keys = self.of(entry);
+        keys.retain(|key| !context.is_text() || !key.is_text());
+        keys
+    }
+
+    /// The name of the first key of an action, for texts; empty where it has none.
+    pub fn name(&self, action: Action) -> String {
+        let entries = TABLE.iter().filter(|entry| entry.action == action);
+        let key = entries.map(|entry| self.of(entry)).find_map(|keys| keys.into_iter().find(|key| !key.is_fixed()));
+        key.map(|key| key.name(true).into_owned()).unwrap_or_default()
+    }
+
+    /// The action that a key stands for.
+    pub fn lookup(&self, context: Context, event: &KeyEvent) -> Option<Action> {
+        let mut here = TABLE.iter().filter(|entry| entry.places.contains(context));
+        here.find(|entry| self.of_in(entry, context).iter().any(|key| key.matches(event))).map(|entry| entry.action)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossterm::event::{KeyCode, KeyModifiers};
+
+    use super::*;
+
+    fn map(changes: &[(Action, &[&str])]) -> Result<KeyMap, String> {
+        let keys = |keys: &[&str]| keys.iter().map(|key| Key::parse(key).unwrap()).collect();
+        KeyMap::new(changes.iter().map(|(action, all)| (*action, keys(all))).collect()).map_err(|conflict| conflict.why)
+    }
+
+    fn press(map: &KeyMap, context: Context, code: KeyCode) -> Option<Action> {
+        map.lookup(context, &KeyEvent::new(code, KeyModifiers::NONE))
+    }
+
+    #[test]
+    fn another_key_takes_the_place_of_the_old_one_and_fixed_keys_stay() {
+        let map = map(&[(Action::Trace, &["x"]), (Action::Abandon, &["t"]), (Action::Up, &["i"]), (Action::Help, &["F2", "?"])]).unwrap();
+        let letter = |c| press(&map, Context::List, KeyCode::Char(c));
+        assert_eq!(
+            (letter('x'), letter('t'), letter('i'), letter('k')),
+            (Some(Action::Trace), Some(Action::Abandon), Some(Action::Up), None)
+        );
+        assert_eq!(press(&map, Context::List, KeyCode::Up), Some(Action::Up));
+        assert_eq!((letter('?'), press(&map, Context::List, KeyCode::F(2))), (Some(Action::Help), Some(Action::Help)));
+        assert_eq!((map.name(Action::Trace), map.name(Action::Watch), map.name(Action::Launch)), ("x".into(), "w".into(), String::new()));
+        // An action without a key gets one, and letters are text where text is typed.
+        let map = super::tests::map(&[(Action::Launch, &["N"])]).unwrap();
+        assert_eq!(press(&map, Context::Heap, KeyCode::Char('N')), Some(Action::Launch));
+        let map = super::tests::map(&[(Action::PageDown, &["J"])]).unwrap();
+        assert_eq!(press(&map, Context::Reader, KeyCode::Char('J')), Some(Action::PageDown));
+        assert_eq!(press(&map, Context::Palette, KeyCode::Char('J')), None);
+        assert_eq!(press(&map, Context::Palette, KeyCode::PageDown), Some(Action::PageDown));
+    }
+
+    #[test]
+    fn what_is_ambiguous_or_leaves_an_action_without_a_key_is_refused() {
+        for (changes, why) in [
+            (&[(Action::Trace, &["w"][..])][..], "w is the key of watch, too; give watch another key"),
+            (&[(Action::Dump, &["W"]), (Action::WatchAll, &["t"])], "t is the key of trace, too; give trace another key"),
+            // In the methods, and not in the table.
+            (&[(Action::Dump, &["c"])], "c is the key of callers, too; give callers another key"),
+            (&[(Action::Trace, &[])], "trace has 1 to 4 keys"),
+            (&[(Action::Choose, &["N"])], "choose works where text is typed: Ctrl with a letter, or F1 to F12"),
+        ] {
+            assert_eq!(map(changes).unwrap_err(), why);
+        }
+        let fixed = KeyMap::new(vec![(Action::Trace, vec![Key::Plain(KeyCode::Esc)])]).unwrap_err();
+        assert_eq!((fixed.at, fixed.why.as_str()), (0, "the meaning of Esc is fixed"));
+    }
+
+    #[test]
+    fn every_action_has_a_name_of_its_own_and_the_table_as_it_is_has_no_conflict() {
+        let all = Action::rebindable();
+        let mut names: Vec<_> = all.iter().map(|action| action.name()).collect();
+        assert!(
+            names.contains(&"why-slow".to_owned()) && names.iter().all(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '-'))
+        );
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all.len());
+        let same: Vec<_> = all.into_iter().map(|action| (action, action.default_keys())).filter(|(_, keys)| !keys.is_empty()).collect();
+        assert!(same.len() > 50);
+        KeyMap::new(same).unwrap();
+    }
+}

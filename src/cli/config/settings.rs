@@ -1,0 +1,141 @@
+//! What the configuration file says besides defaults of options: keys, thresholds, names of secrets and of files.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{Mistake, meant};
+use crate::app::action::{self, Action, Key, KeyConflict, KeyMap};
+use crate::app::{Threshold, Thresholds};
+use crate::model::{OutputName, SecretPatterns};
+
+/// The names of its tables and keys.
+const KEYS: &str = "keys";
+const THRESHOLDS: &str = "thresholds";
+const SECRETS: &str = "secret-patterns";
+const OUTPUT: &str = "output-name";
+pub(super) const VALUES: [&str; 2] = [SECRETS, OUTPUT];
+pub(super) const TABLES: [&str; 2] = [KEYS, THRESHOLDS];
+
+/// What the configuration file says besides defaults of options.
+#[derive(Debug, Clone, Default)]
+pub(in crate::cli) struct Settings {
+    pub(in crate::cli) keys: KeyMap,
+    pub(in crate::cli) thresholds: Thresholds,
+    pub(in crate::cli) secrets: SecretPatterns,
+    pub(in crate::cli) output_name: OutputName,
+}
+
+impl Settings {
+    /// Takes a table of the file. Returns whether it is one of these.
+    pub(super) fn table(&mut self, name: &str, table: &DeTable<'_>) -> Result<bool, Mistake> {
+        match name {
+            KEYS => self.keys = keys(table)?,
+            THRESHOLDS => {
+                for (key, value) in table {
+                    let all = Threshold::ALL.into_iter().map(|threshold| (threshold, threshold.name()));
+                    let threshold = find(all, key, "threshold")?;
+                    self.thresholds.set(threshold, number(value)).map_err(|what| Mistake { at: value.span().start, what })?;
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Takes a value of the file. Returns whether it is one of these.
+    pub(super) fn value(&mut self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<bool, Mistake> {
+        let mistake = |what: String| Mistake { at: value.span().start, what };
+        match name {
+            SECRETS => {
+                let patterns = texts(value).ok_or_else(|| mistake(format!("{SECRETS} is a list of texts")))?;
+                self.secrets = SecretPatterns::new(patterns).map_err(mistake)?;
+            }
+            OUTPUT => {
+                let pattern = value.get_ref().as_str().ok_or_else(|| mistake(format!("{OUTPUT} is a text")))?;
+                self.output_name = OutputName::parse(pattern).map_err(mistake)?;
+            }
+            _ if TABLES.contains(&name) => return Err(mistake(format!("{name} is a table: [{name}]"))),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn keys(table: &DeTable<'_>) -> Result<KeyMap, Mistake> {
+    let all: Vec<(Action, String)> = Action::rebindable().into_iter().map(|action| (action, action.name())).collect();
+    // In the order of the file: what comes later is what is in conflict.
+    let mut written: Vec<_> = table.iter().collect();
+    written.sort_by_key(|(key, _)| key.span().start);
+    let (mut changed, mut places) = (Vec::new(), Vec::new());
+    for (name, value) in written {
+        let at = value.span().start;
+        let action = find(all.iter().map(|(action, name)| (*action, name.as_str())), name, "action")?;
+        let names = match value.get_ref() {
+            DeValue::String(text) => vec![text.as_ref()],
+            _ => texts(value).ok_or_else(|| Mistake { at, what: format!("{} is a key, or a list of keys", action.name()) })?,
+        };
+        let parsed = names.into_iter().map(Key::parse).collect::<Result<_, _>>();
+        changed.push((action, parsed.map_err(|what| Mistake { at, what })?));
+        places.push(at);
+    }
+    KeyMap::new(changed).map_err(|KeyConflict { at, why }| Mistake { at: places.get(at).copied().unwrap_or_default(), what: why })
+}
+
+/// What has this name; else what was meant.
+fn find<'a, T>(all: impl Iterator<Item = (T, &'a str)> + Clone, name: &Spanned<impl AsRef<str>>, kind: &str) -> Result<T, Mistake> {
+    let (word, Range { start, .. }) = (name.get_ref().as_ref(), name.span());
+    let names: Vec<&str> = all.clone().map(|(_, name)| name).collect();
+    let found = all.into_iter().find(|(_, name)| *name == word);
+    found.map(|(found, _)| found).ok_or_else(|| Mistake { at: start, what: meant(word, kind, names) })
+}
+
+/// A list of texts.
+fn texts<'a>(value: &'a Spanned<DeValue<'_>>) -> Option<Vec<&'a str>> {
+    let DeValue::Array(items) = value.get_ref() else { return None };
+    items.iter().map(|item| item.get_ref().as_str()).collect()
+}
+
+/// A number; what is none is in no range.
+fn number(value: &Spanned<DeValue<'_>>) -> f64 {
+    let text = match value.get_ref() {
+        DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
+        DeValue::Float(number) => number.as_str(),
+        _ => return f64::NAN,
+    };
+    text.parse().unwrap_or(f64::NAN)
+}
+
+/// Every key of the file that is not in a table, with its default, commented out.
+pub(super) fn describe_values() -> String {
+    format!(
+        "\n# Names of environment variables to mask, besides those that look like secrets: a part of the name, or with * and ? all of it\n\
+         # {SECRETS} = []\n\
+         \n# Names of recordings and heap files, in the current folder: {{name}}, {{pid}}, {{time}}, {{kind}} (trace or heap)\n\
+         # {OUTPUT} = \"{}\"\n",
+        OutputName::default()
+    )
+}
+
+/// Every table that is not of a command, with its defaults, commented out.
+pub(super) fn describe_tables() -> String {
+    let keys: String = Action::rebindable()
+        .into_iter()
+        .map(|action| {
+            let help = action::entry(action).map_or("", |entry| entry.help);
+            let names: Vec<_> = action.default_keys().iter().map(|key| format!("{:?}", key.name(true))).collect();
+            let value = if let [name] = &names[..] { name.clone() } else { format!("[{}]", names.join(", ")) };
+            format!("\n# {help}\n# {} = {value}\n", action.name())
+        })
+        .collect();
+    let thresholds: String = Threshold::ALL
+        .into_iter()
+        .map(|threshold| format!("\n# {}\n# {} = {}\n", threshold.about(), threshold.name(), threshold.default_value()))
+        .collect();
+    format!(
+        "\n# Other keys for actions: a character, Space, Ctrl- with a letter, or F1 to F12; or a list of them.\n\
+         # Cursor keys, Enter, Esc, Tab, Backspace, digits and Ctrl-C keep their meaning.\n[{KEYS}]\n{keys}\
+         \n# Values from which on a figure is a finding.\n[{THRESHOLDS}]\n{thresholds}"
+    )
+}

@@ -1,0 +1,156 @@
+//! What a recording's file is called when no name is given.
+
+use std::fmt::{self, Display};
+
+use super::place::file_stem;
+
+/// Longest pattern, bytes.
+const LONGEST: usize = 128;
+/// Longest name of a file without its extension, bytes: file systems take 255 for all of it, and `.partial` and a number may follow.
+const LONGEST_NAME: usize = 200;
+
+/// A pattern for the names of files, without their extension. One that could name anything but a plain file in its folder cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutputName(Vec<Piece>);
+
+/// A part of the pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Name,
+    Pid,
+    Time,
+    Kind,
+}
+
+impl Piece {
+    const PLACEHOLDERS: [(&'static str, Self); 4] = [("name", Self::Name), ("pid", Self::Pid), ("time", Self::Time), ("kind", Self::Kind)];
+}
+
+impl Default for OutputName {
+    fn default() -> Self {
+        let line = || Piece::Text("_".to_owned());
+        Self(vec![Piece::Name, line(), Piece::Pid, line(), Piece::Time])
+    }
+}
+
+impl OutputName {
+    /// A pattern with `{name}` (of the process), `{pid}`, `{time}` (`yyyymmdd_hhmmss`) and `{kind}` (`trace` or `heap`) in it.
+    ///
+    /// # Errors
+    /// Why it is none, in words.
+    pub fn parse(pattern: &str) -> Result<Self, String> {
+        if pattern.is_empty() || pattern.len() > LONGEST {
+            return Err(format!("a name has 1 to {LONGEST} bytes"));
+        }
+        if pattern.starts_with(['.', '-']) {
+            return Err("a name does not begin with '.' or '-'".to_owned());
+        }
+        let (mut pieces, mut rest) = (Vec::new(), pattern);
+        while let Some(first) = rest.chars().next() {
+            if first == '{' {
+                let (word, after) = rest[1..].split_once('}').ok_or("a '{' has no '}'")?;
+                let known = Piece::PLACEHOLDERS.into_iter().find(|(name, _)| *name == word);
+                let (_, piece) = known.ok_or_else(|| {
+                    let word: String = word.chars().take(20).collect();
+                    format!("there is no {{{word}}}: it is {{name}}, {{pid}}, {{time}} or {{kind}}")
+                })?;
+                pieces.push(piece);
+                rest = after;
+            } else if is_safe(first) {
+                let end = rest.find(|c| !is_safe(c)).unwrap_or(rest.len());
+                pieces.push(Piece::Text(rest[..end].to_owned()));
+                rest = &rest[end..];
+            } else {
+                return Err("a name has letters, digits, '.', '-', '_' and placeholders such as {name} only".to_owned());
+            }
+        }
+        Ok(Self(pieces))
+    }
+
+    /// The name of a file about a process, with its extension.
+    pub fn file(&self, name: &str, pid: u32, stamp: impl Display, extension: &str) -> String {
+        let mut file = String::new();
+        for piece in &self.0 {
+            match piece {
+                Piece::Text(text) => file.push_str(text),
+                Piece::Name => file.push_str(&file_stem(name)),
+                Piece::Pid => file.push_str(&pid.to_string()),
+                Piece::Time => file.push_str(&stamp.to_string()),
+                Piece::Kind => file.push_str(if extension == "gcdump" { "heap" } else { "trace" }),
+            }
+        }
+        while file.len() > LONGEST_NAME {
+            file.pop();
+        }
+        format!("{file}.{extension}")
+    }
+}
+
+impl Display for OutputName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|piece| match piece {
+            Piece::Text(text) => f.write_str(text),
+            placeholder => {
+                let known = Piece::PLACEHOLDERS.iter().find(|(_, other)| other == placeholder);
+                write!(f, "{{{}}}", known.map_or("", |(name, _)| name))
+            }
+        })
+    }
+}
+
+/// A character that means nothing to shells and file systems.
+fn is_safe(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const STAMP: &str = "20231114_221320";
+
+    #[test]
+    fn the_default_is_the_name_the_pid_and_the_time() {
+        let name = OutputName::default();
+        assert_eq!(name.file("Order.Service", 7, STAMP, "nettrace"), "Order.Service_7_20231114_221320.nettrace");
+        assert_eq!(OutputName::parse(&name.to_string()), Ok(name));
+    }
+
+    #[test]
+    fn placeholders_are_filled_in() {
+        let name = OutputName::parse("prod-{kind}.{name}-{time}").unwrap();
+        assert_eq!(name.to_string(), "prod-{kind}.{name}-{time}");
+        assert_eq!(name.file("Web", 7, STAMP, "nettrace"), "prod-trace.Web-20231114_221320.nettrace");
+        assert_eq!(name.file("Web", 7, STAMP, "gcdump"), "prod-heap.Web-20231114_221320.gcdump");
+    }
+
+    #[test]
+    fn what_could_name_anything_else_is_refused() {
+        for (pattern, why) in [
+            ("", "a name has 1 to 128 bytes"),
+            ("a/{name}", "a name has letters"),
+            ("..", "a name does not begin"),
+            ("-o", "a name does not begin"),
+            ("a\u{1b}", "a name has letters"),
+            ("a b", "a name has letters"),
+            ("{name", "a '{' has no '}'"),
+            ("name}", "a name has letters"),
+            ("{host}", "there is no {host}"),
+        ] {
+            assert!(OutputName::parse(pattern).unwrap_err().starts_with(why), "{pattern:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_file_is_a_plain_one_whatever_the_process_is_called(pattern in "[a-z{}name._-]{1,20}|\\{name\\}x", name: String, pid: u32) {
+            if let Ok(pattern) = OutputName::parse(&pattern) {
+                let file = pattern.file(&name.repeat(40), pid, STAMP, "nettrace");
+                prop_assert!(file.len() < 220 && !file.contains(['/', '\0']) && !file.starts_with(['.', '-']), "{}", file);
+                prop_assert!(!file.chars().any(char::is_control));
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Further names of environment variables that are secret, besides those that are recognised anyway.
+
+/// Most patterns.
+const MOST: usize = 64;
+/// Longest pattern, bytes.
+const LONGEST: usize = 128;
+
+/// Names whose values are masked, too. It only adds: what is recognised as a secret stays one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SecretPatterns(Vec<String>);
+
+impl SecretPatterns {
+    /// Patterns without regard to case: a part of the name, or with `*` (any characters) and `?` (one character) all of it.
+    ///
+    /// # Errors
+    /// Why one is refused, in words.
+    pub fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
+        let patterns: Vec<String> = patterns.into_iter().map(str::to_uppercase).collect();
+        if patterns.len() > MOST {
+            return Err(format!("there are {} patterns; {MOST} is the most", patterns.len()));
+        }
+        match patterns.iter().find(|pattern| pattern.is_empty() || pattern.len() > LONGEST) {
+            Some(_) => Err(format!("a pattern has 1 to {LONGEST} bytes")),
+            None => Ok(Self(patterns)),
+        }
+    }
+
+    /// Whether what has this name is secret by one of the patterns. Takes time in proportion to the lengths of name and patterns.
+    pub fn matches(&self, name: &str) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        let name: Vec<char> = name.to_uppercase().chars().collect();
+        self.0.iter().any(|pattern| {
+            let is_whole = pattern.contains(['*', '?']);
+            let pattern = if is_whole { pattern.clone() } else { format!("*{pattern}*") };
+            is_match(&pattern.chars().collect::<Vec<_>>(), &name)
+        })
+    }
+}
+
+/// Whether the whole name is what the pattern stands for. It goes back to the last `*` only: more never helps.
+fn is_match(pattern: &[char], name: &[char]) -> bool {
+    let (mut at, mut in_name) = (0, 0);
+    let mut last_star: Option<(usize, usize)> = None;
+    while in_name < name.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                last_star = Some((at, in_name));
+                at += 1;
+            }
+            Some(c) if *c == '?' || *c == name[in_name] => (at, in_name) = (at + 1, in_name + 1),
+            _ => {
+                let Some((star, begun)) = last_star else { return false };
+                (at, in_name) = (star + 1, begun + 1);
+                last_star = Some((star, in_name));
+            }
+        }
+    }
+    pattern[at..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_word_is_a_part_of_a_name_and_a_glob_is_all_of_it() {
+        for (pattern, name, secret) in [
+            ("dsn", "SENTRY_DSN", true),
+            ("dsn", "sentry_dsn_2", true),
+            ("DSN", "SENTRY", false),
+            ("*_DSN", "SENTRY_DSN", true),
+            ("*_DSN", "SENTRY_DSN_2", false),
+            ("acme__*__key?", "Acme__Billing__Key1", true),
+            ("acme__*__key?", "Acme__Billing__Key", false),
+            ("a*b*c", "axxbxxbxc", true),
+            ("a*b*c", "axxbxxbx", false),
+            ("*", "", true),
+            ("*", "PATH", true),
+            ("?", "", false),
+            ("ß", "STRASSE", true),
+        ] {
+            assert_eq!(SecretPatterns::new([pattern]).unwrap().matches(name), secret, "{pattern} {name}");
+        }
+        assert!(!SecretPatterns::default().matches("SENTRY_DSN"));
+    }
+
+    #[test]
+    fn there_are_not_too_many_and_none_is_empty_or_too_long() {
+        assert!(SecretPatterns::new([""]).is_err());
+        assert!(SecretPatterns::new(["x".repeat(129).as_str()]).is_err());
+        assert!(SecretPatterns::new(["x".repeat(128).as_str()]).is_ok());
+        assert!(SecretPatterns::new(["x"; 65]).is_err());
+    }
+
+    #[test]
+    fn a_hostile_name_takes_no_long_time() {
+        let patterns = SecretPatterns::new(["*a".repeat(60).as_str()]).unwrap();
+        assert!(!patterns.matches(&format!("{}b", "a".repeat(20_000))));
+    }
+
+    proptest! {
+        #[test]
+        fn a_pattern_without_signs_is_a_part_of_the_name(name in "[A-Z_]{0,12}", part in "[a-z_]{1,3}") {
+            let found = SecretPatterns::new([part.as_str()]).unwrap().matches(&name);
+            prop_assert_eq!(found, name.contains(&part.to_uppercase()));
+        }
+    }
+}
