@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::ipc::{Command, DumpRequest, PerfMapKind};
-use crate::model::{ProcessKey, RecordingId, Span, TraceFormat, TraceOptions};
+use crate::model::{ProcessKey, RecordingId, SafeText, Span, TraceFormat, TraceOptions};
 
 use super::Ticket;
 
@@ -91,7 +91,7 @@ pub enum Effect {
         span: Option<Span>,
     },
     /// Draw with this of the themes in [`Options`](super::Options).
-    UseTheme(&'static str),
+    UseTheme(SafeText),
     /// Look for recorded files in the current folder. Answer: `Msg::FilesFound`.
     FindFiles {
         /// Files that are known already.

@@ -73,8 +73,8 @@ pub struct Options {
     pub bell: bool,
     /// The user, for the same text.
     pub user: String,
-    /// The themes that can be chosen.
-    pub themes: &'static [&'static str],
+    /// The names of the themes that can be chosen: built-in ones, and theme files.
+    pub themes: Vec<SafeText>,
     /// From which values on a figure is a finding.
     pub thresholds: Thresholds,
     /// What files of walked heaps are called.

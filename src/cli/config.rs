@@ -55,6 +55,18 @@ pub(super) fn theme(file: &str) -> Result<Theme, Failure> {
     Theme::from_toml(&text).map_err(|what| Failure::usage(format!("{name}: {}", SafeText::new(&what))))
 }
 
+/// Most theme files that are offered.
+const MOST_THEMES: usize = 32;
+
+/// The themes in the files beside the configuration file, by name; where one cannot be used, why.
+pub(super) fn own_themes() -> Vec<(SafeText, Result<Theme, SafeText>)> {
+    let mut names: Vec<String> = theme_files().into_iter().filter_map(|name| name.into_string().ok()).collect();
+    names.sort();
+    names.truncate(MOST_THEMES);
+    let read = |name: String| (SafeText::new(&name), theme(&name).map_err(|failure| format!("{:#}", failure.error).into()));
+    names.into_iter().map(read).collect()
+}
+
 /// The names of the theme files beside the configuration file.
 pub(super) fn theme_files() -> Vec<OsString> {
     let files = folder().and_then(|folder| folder.read_dir().ok()).into_iter().flatten();

@@ -12,7 +12,7 @@ use super::config::{self, Settings};
 use super::exit::{Exit, Failure};
 use super::host::Host;
 use crate::app::{AutoWatch, Options};
-use crate::model::TraceFile;
+use crate::model::{SafeText, TraceFile};
 use crate::net::discovery::Sources;
 use crate::net::port::{self, Port};
 use crate::net::user;
@@ -30,7 +30,7 @@ pub(super) fn run(options: Dashboard) -> Result<Exit, Failure> {
         }
         let port = options.port.as_deref().map(|path| Port::serve(path, &sources)).transpose().map_err(anyhow::Error::from)?;
         let dashboard = tui::Dashboard {
-            options: Options { port: port.as_ref().map(|port| port.path().to_owned()), ..app_options(&options, &sources) },
+            options: Options { port: port.as_ref().map(|port| port.path().to_owned()), ..app_options(&options, &sources, &look) },
             look,
             machine: Some(tui::Machine { sources, port }),
             refresh: options.refresh,
@@ -52,7 +52,7 @@ pub(super) fn open(paths: &[PathBuf], options: &Dashboard) -> Result<Exit, Failu
     let filter = options.filter.clone().unwrap_or_default();
     let Dashboard { readonly, bell, columns, sort, .. } = *options;
     let Settings { keys, thresholds, output_name, .. } = options.settings.clone();
-    let themes = themes(options);
+    let themes = themes(options, &look);
     let app = Options { files, filter, readonly, bell, columns, sort, themes, keys, thresholds, output_name, ..Options::default() };
     let dashboard = tui::Dashboard {
         options: app,
@@ -95,7 +95,8 @@ fn look(options: &Dashboard) -> Result<tui::Look, Failure> {
     };
     let ascii = options.ascii || !speaks_utf8();
     let signs = |theme: Theme| if ascii { theme.ascii() } else { theme };
-    Ok(tui::Look { theme: signs(theme), on_light: on_light.map(signs), ascii })
+    let own = if is_plain(options.color) { Vec::new() } else { config::own_themes() };
+    Ok(tui::Look { theme: signs(theme), own, on_light: on_light.map(signs), ascii })
 }
 
 /// Whether there are to be no colors.
@@ -108,8 +109,12 @@ fn is_plain(color: Color) -> bool {
 }
 
 /// The themes that can be chosen: none where there are to be no colors.
-fn themes(options: &Dashboard) -> &'static [&'static str] {
-    if is_plain(options.color) { &[] } else { &Theme::NAMES }
+fn themes(options: &Dashboard, look: &tui::Look) -> Vec<SafeText> {
+    if is_plain(options.color) {
+        return Vec::new();
+    }
+    let own = look.own.iter().map(|(name, _)| name.clone());
+    Theme::NAMES.into_iter().map(SafeText::from).chain(own).collect()
 }
 
 fn terminal(options: &Dashboard) -> tui::TerminalOptions {
@@ -149,7 +154,7 @@ fn auto_watch(options: &Dashboard) -> AutoWatch {
     }
 }
 
-fn app_options(options: &Dashboard, sources: &Sources) -> Options {
+fn app_options(options: &Dashboard, sources: &Sources, look: &tui::Look) -> Options {
     Options {
         readonly: options.readonly,
         demo: options.demo,
@@ -162,7 +167,7 @@ fn app_options(options: &Dashboard, sources: &Sources) -> Options {
         files: Vec::new(),
         bell: options.bell,
         user: user::name(),
-        themes: themes(options),
+        themes: themes(options, look),
         thresholds: options.settings.thresholds.clone(),
         output_name: options.settings.output_name.clone(),
         keys: options.settings.keys.clone(),

@@ -23,7 +23,7 @@ use super::terminal::{Device, Terminal, TerminalOptions};
 use super::ticks::Ticks;
 use super::{panic, watcher};
 use crate::app::{AutoWatch, Clipboard, Msg, Now, Options, State, update};
-use crate::model::SecretPatterns;
+use crate::model::{SafeText, SecretPatterns};
 use crate::net::discovery::Sources;
 use crate::net::port::Port;
 use crate::net::{Access, Directory};
@@ -62,6 +62,8 @@ pub struct Dashboard {
 pub struct Look {
     /// The theme.
     pub theme: Theme,
+    /// Theme files, by name; where one cannot be used, why.
+    pub own: Vec<(SafeText, Result<Theme, SafeText>)>,
     /// The one for a terminal that turns out to have a light background; `None` does not ask for it.
     pub on_light: Option<Theme>,
     /// Whether it is drawn with ASCII characters only.
@@ -285,7 +287,11 @@ impl Screen<'_> {
                     };
                     update(&mut self.state, answer, self.clock.now());
                 }
-                ForTerminal::UseTheme(name) => self.use_theme(name),
+                ForTerminal::UseTheme(name) => {
+                    if let Err(reason) = self.use_theme(&name) {
+                        update(&mut self.state, Msg::Failed(reason), self.clock.now());
+                    }
+                }
                 ForTerminal::Redraw => self.terminal.clear()?,
                 ForTerminal::Suspend => self.suspend()?,
                 ForTerminal::Quit { keep_recording } => return Ok(ControlFlow::Break(Leave { keep_recording })),
@@ -295,11 +301,13 @@ impl Screen<'_> {
     }
 
     /// Takes a theme that was chosen, whatever the background.
-    fn use_theme(&mut self, name: &str) {
-        let Some(theme) = Theme::named(name) else { return };
-        let theme = if self.look.ascii { theme.ascii() } else { theme };
-        self.look = Look { theme, on_light: None, ascii: self.look.ascii };
+    fn use_theme(&mut self, name: &str) -> Result<(), SafeText> {
+        let own = || self.look.own.iter().find(|(other, _)| other.as_str() == name).map(|(_, theme)| theme.clone());
+        let Some(theme) = Theme::named(name).map(Ok).or_else(own).transpose()? else { return Ok(()) };
+        self.look.theme = if self.look.ascii { theme.ascii() } else { theme };
+        self.look.on_light = None;
         self.dirty = true;
+        Ok(())
     }
 
     /// Stops until a shell continues this program.

@@ -39,7 +39,7 @@ pub(super) enum ForTerminal {
         text: String,
         label: String,
     },
-    UseTheme(&'static str),
+    UseTheme(SafeText),
     Redraw,
     Suspend,
     Quit {

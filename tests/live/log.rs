@@ -79,7 +79,7 @@ fn a_log_is_a_new_file_for_its_owner() {
 fn configured(home: &Path, text: &str) -> Output {
     fs::create_dir_all(home.join("dn-top")).unwrap();
     fs::write(home.join("dn-top/config.toml"), text).unwrap();
-    Invocation::new(&["--demo", "info", "OrderService"]).env("XDG_CONFIG_HOME", home.to_str().unwrap()).run()
+    Invocation::new(["--demo", "info", "OrderService"]).env("XDG_CONFIG_HOME", home.to_str().unwrap()).run()
 }
 
 #[test]
@@ -108,6 +108,6 @@ fn a_log_out_of_the_configuration_file_is_a_new_file_at_every_start() {
         assert_eq!(configured(&home, &format!("log = '{}'", logs.display())).code, 0);
     }
     assert_eq!(files().len(), 5, "{:?}", files());
-    let man = Invocation::new(&["man"]).env("XDG_CONFIG_HOME", home.to_str().unwrap()).run();
+    let man = Invocation::new(["man"]).env("XDG_CONFIG_HOME", home.to_str().unwrap()).run();
     assert_eq!((man.code, files().len()), (0, 5));
 }

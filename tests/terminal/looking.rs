@@ -176,6 +176,18 @@ fn a_light_background_gets_the_light_theme() {
     std::fs::write(&file, "base = 'light'\naccent = '201'").unwrap();
     let own = demo(&["--theme", &file.path().to_string_lossy()]).screen(80, 24);
     assert!(poll(PATIENCE, || name_is(&own, 201).then_some(())).is_some());
+    // Those beside the configuration file are chosen by name; one with a mistake says so and changes nothing.
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("dn-top")).unwrap();
+    std::fs::write(home.path().join("dn-top/mine.toml"), "base = 'light'\naccent = '201'").unwrap();
+    std::fs::write(home.path().join("dn-top/wrong.toml"), "acent = '201'").unwrap();
+    let chosen = demo(&["--theme", "dark"]).env("XDG_CONFIG_HOME", home.path()).screen(120, 40);
+    chosen.wait_for("OrderService");
+    chosen.keys(":wrong.toml\r");
+    chosen.wait_for("wrong.toml: ");
+    assert!(!name_is(&chosen, 201));
+    chosen.keys(":mine.toml\r");
+    assert!(poll(PATIENCE, || name_is(&chosen, 201).then_some(())).is_some());
 }
 
 #[test]

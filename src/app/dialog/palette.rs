@@ -8,7 +8,7 @@ use crate::app::pane::Tab;
 use crate::app::state::State;
 use crate::app::tabs::{Cell, Role};
 use crate::clr::{Profile, profiles};
-use crate::model::TraceFile;
+use crate::model::{SafeText, TraceFile};
 use tui_input::Input;
 
 /// Whatever can be done or gone to, found by name.
@@ -36,7 +36,7 @@ pub enum Found {
     /// A profile to record with.
     Profile(&'static Profile),
     /// A theme, by name.
-    Theme(&'static str),
+    Theme(SafeText),
     /// A process.
     Process(Subject),
     /// A recorded file.
@@ -67,7 +67,7 @@ impl State {
         if (0..TABLE.len()).any(|index| TABLE[index].action == Action::Profiles && self.offers(index)) {
             found.extend(profiles().iter().filter(|profile| passes(&[("PROFILE", &profile.name)])).map(Found::Profile));
         }
-        found.extend(self.options.themes.iter().filter(|name| passes(&[("THEME", name)])).map(|name| Found::Theme(name)));
+        found.extend(self.options.themes.iter().filter(|name| passes(&[("THEME", name)])).cloned().map(Found::Theme));
         // Processes and files come in once something is typed: there may be very many.
         let typed = !filter.is_empty();
         let subjects = self.list.rows().iter().map(|row| Subject { key: row.process.key, name: row.process.name.clone() });
@@ -109,7 +109,7 @@ impl State {
             }
             Found::Tab(tab) => ("tab", tab.titles()[0].to_owned()),
             Found::Profile(profile) => ("profile", profile.name.clone()),
-            Found::Theme(name) => ("theme", (*name).to_owned()),
+            Found::Theme(name) => ("theme", name.to_string()),
             Found::Process(subject) => ("process", subject.to_string()),
             Found::File(file) => ("file", file.name().into_owned()),
         };

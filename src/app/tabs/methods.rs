@@ -155,7 +155,7 @@ fn what(look: Look<'_>, counts: &Counts<'_>) -> Line {
         }
         (false, _) => ("thread time: waiting threads seem to run until names are resolved".to_owned(), Role::Warning),
     };
-    line.push((text.to_owned(), role));
+    line.push((text, role));
     line
 }
 

@@ -52,7 +52,7 @@ pub(in crate::app) fn accept(state: &mut State) -> Vec<Effect> {
                 }
                 effects
             }
-            Some(Found::Theme(name)) => vec![Effect::UseTheme(name)],
+            Some(Found::Theme(name)) => vec![Effect::UseTheme(name.clone())],
             Some(Found::Process(subject)) => {
                 panes::go_to(state, subject.key);
                 Vec::new()

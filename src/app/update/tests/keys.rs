@@ -267,7 +267,7 @@ fn the_palette_does_what_it_finds_and_goes_to_processes() {
 #[test]
 fn the_palette_goes_to_tabs_profiles_themes_and_files() {
     let mut app = TestApp::populated(120, 40);
-    app.state.options.themes = &["dark", "high-contrast"];
+    app.state.options.themes = vec!["dark".into(), "high-contrast".into()];
     let found = |app: &TestApp| match &app.state.overlay {
         Some(Overlay::Palette(palette)) => palette.found.clone(),
         other => panic!("{other:?}"),
@@ -287,7 +287,7 @@ fn the_palette_goes_to_tabs_profiles_themes_and_files() {
     app.press("⎋");
     app.take_effects();
     app.press(":high-con⏎");
-    assert_eq!(app.take_effects().pop(), Some(Effect::UseTheme("high-contrast")));
+    assert_eq!(app.take_effects().pop(), Some(Effect::UseTheme("high-contrast".into())));
 
     // Files come later, and move nothing.
     let file = TraceFile { path: "/x/dumping.nettrace".into(), bytes: 1, process_id: 7, start_unix_ms: 1 };
