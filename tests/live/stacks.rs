@@ -18,7 +18,7 @@ fn one_key_shows_what_every_thread_is_doing() {
         screen.wait_for(&format!(" {title} ─"));
         screen.keys("D");
         screen.wait_for("PROGRAM METHOD");
-        for method in ["Known.Main", "<HoldLock>"] {
+        for method in ["Known.Main", "HoldLock.lambda_"] {
             assert!(screen.wait_for(method).contains("threads"), "{runtime}");
         }
         // The frames of the selected stack, and the threads that have it.
