@@ -193,15 +193,16 @@ assemble_pprof() {
 }
 
 # The service and its libraries from the archive that this machine's own apt is set up with, in folders of their own: nothing is installed. They start through
-# the loader that came with them. Where they cannot be had, what needs them is skipped.
+# the loader that came with them. The service is that of one version; its libraries are those of Debian 13 as they are now, checked by apt alone: an archive keeps
+# no version of a library that a security update has replaced. Where they cannot be had, what needs them is skipped.
 perfetto=perfetto-56.0
 perfetto_packages() {
   cat <<'PACKAGES'
 59dd97ceee5cbbc061feaaeba8ea6db91465da7981eaab1614aef81956e5c544 perfetto=56.0-1
-967aa62605721081c3eb2a17650611a792aa802d76a6511d1840242623d204c9 libc6=2.41-12+deb13u4
-ab1fa05837aa7a92aae748fd07a18a35f7d18bb4a71c4724fe2bbf0e32089de0 libstdc++6=14.2.0-19
-3c71917b490d1a17aed43196a2787a256ecf060526cdb20216a74bedc061b150 libgcc-s1=14.2.0-19
-015be740d6236ad114582dea500c1d907f29e16d6db00566ca32fb68d71ac90d zlib1g=1:1.3.dfsg+really1.3.1-1+b1
+- libc6/trixie
+- libstdc++6/trixie
+- libgcc-s1/trixie
+- zlib1g/trixie
 PACKAGES
 }
 get_perfetto() {
@@ -219,7 +220,7 @@ get_perfetto() {
   APT_CONFIG=$apt/conf apt-get -qq update || return 1
   while read -r hash package; do
     (cd "$partial/download" && rm -f ./*.deb && APT_CONFIG=$apt/conf apt-get -qq download "$package") || return 1
-    echo "$hash  $(echo "$partial"/download/*.deb)" | sha256sum --check --quiet || { say "$package is not the package that was pinned"; return 1; }
+    [[ $hash == - ]] || echo "$hash  $(echo "$partial"/download/*.deb)" | sha256sum --check --quiet || { say "$package is not the package that was pinned"; return 1; }
     dpkg -x "$partial"/download/*.deb "$partial/result/root" || return 1
   done < <(perfetto_packages)
   for name in bin/perfetto sbin/traced sbin/traced_probes; do

@@ -18,12 +18,14 @@ pub(super) struct RecordedCpu {
     is_of_several: bool,
     /// By number.
     threads: BTreeMap<u64, ThreadTimes>,
+    /// How many times they have.
+    times: usize,
     /// The frames of a sample; kept for their memory.
     frames: Vec<u64>,
 }
 
-/// Most threads whose times are kept, and states of one of them.
-const THREADS: (usize, usize) = (1 << 16, 16);
+/// Most times that are kept, pairs of a thread and a state, and most states of one thread.
+const TIMES: (usize, usize) = (1 << 17, 64);
 /// Longest name of a thread or state, bytes; the kernel keeps 15.
 const LONGEST: usize = 64;
 
@@ -86,17 +88,22 @@ impl RecordedCpu {
 
     fn thread_time(&mut self, event: &Event<'_>) -> Option<()> {
         let ThreadTime { name, state, duration_ns } = ThreadTime::read(Fields::of(event, POINTER_SIZE))?;
-        let (thread, room) = (event.thread().thread, self.threads.len() < THREADS.0);
-        if !room && !self.threads.contains_key(&thread) || name.len().max(state.len()) > LONGEST {
+        if name.len().max(state.len()) > LONGEST {
             return None;
         }
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let times = self.threads.entry(thread).or_insert_with(|| ThreadTimes { thread, name: text(name), ..ThreadTimes::default() });
-        let state = text(state);
-        let sum = match state.as_str() {
+        let (name, state) = (std::str::from_utf8(name).ok()?, std::str::from_utf8(state).ok()?);
+        let thread = event.thread().thread;
+        let known = self.threads.get(&thread);
+        let is_known = known.is_some_and(|times| state == "cpu" || times.off_cpu_ns.contains_key(state));
+        let is_full = self.times >= TIMES.0 || known.is_some_and(|times| times.off_cpu_ns.len() >= TIMES.1);
+        if is_full && !is_known {
+            return None;
+        }
+        self.times += usize::from(!is_known);
+        let times = self.threads.entry(thread).or_insert_with(|| ThreadTimes { thread, name: name.to_owned(), ..ThreadTimes::default() });
+        let sum = match state {
             "cpu" => &mut times.cpu_ns,
-            _ if times.off_cpu_ns.len() >= THREADS.1 && !times.off_cpu_ns.contains_key(&state) => return None,
-            _ => times.off_cpu_ns.entry(state).or_default(),
+            _ => times.off_cpu_ns.entry(state.to_owned()).or_default(),
         };
         *sum = sum.saturating_add(duration_ns);
         Some(())

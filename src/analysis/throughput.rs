@@ -117,7 +117,7 @@ impl EventCount {
         if self.name.is_empty() { format!("event {}", self.event_id) } else { self.name.clone() }
     }
 
-    /// Whether the runtime's sampler caused it, where that records: a sample, or a suspension of all threads, which it needs for each round of samples.
+    /// Whether it is a sample of the runtime, or of a suspension of all threads: each round of samples needs one, and so does each collection.
     pub fn comes_of_sampling(&self) -> bool {
         const SUSPENSIONS: [u32; 4] = [3, 7, 8, 9];
         self.provider == SAMPLE_PROFILER || self.provider == RUNTIME && SUSPENSIONS.contains(&self.event_id)

@@ -93,7 +93,9 @@ pub fn findings(snapshot: &Snapshot, over: bool, thresholds: &Thresholds) -> Vec
     }
     let blocked = if over { pool.blocked } else { pool.recent_blocked };
     if blocked >= thresholds.blocked_threads() {
-        found.push(behind(format!("{blocked} pool threads wait for tasks"), "each is held up by work that needs a thread itself"));
+        let text =
+            if blocked == 1 { "1 pool thread waits for a task".to_owned() } else { format!("{blocked} pool threads wait for tasks") };
+        found.push(behind(text, "each is held up by work that needs a thread itself"));
     }
     let exceptions = &snapshot.exceptions;
     let rate = per_second(exceptions.thrown, exceptions.rate);
@@ -105,7 +107,10 @@ pub fn findings(snapshot: &Snapshot, over: bool, thresholds: &Thresholds) -> Vec
     let contention = &snapshot.contention;
     let waiters = if over { contention.wait_ns as f64 / duration } else { contention.recent_waiters };
     if waiters > thresholds.of(Threshold::LockWaiters) {
-        let text = format!("{waiters:.0} threads at a time wait for locks");
+        let text = match waiters {
+            ..1.5 => format!("{waiters:.1} threads on average wait for locks"),
+            _ => format!("{waiters:.0} threads at a time wait for locks"),
+        };
         let finding = finding(Tab::Threads, text, "they run one after the other", "waiting methods");
         found.push(Finding { severity: waiters / thresholds.of(Threshold::LockWaiters), ..finding });
     }
@@ -125,7 +130,8 @@ fn growth(snapshot: &Snapshot, thresholds: &Thresholds) -> Option<(u64, u64, u64
     let ((to, end), (from, begin)) = (*sizes.first()?, *sizes.last()?);
     let grows = sizes.len() == GROWING_COLLECTIONS
         && sizes.is_sorted_by(|newer, older| newer.0 > older.0)
-        && to as f64 > from as f64 * thresholds.heap_growth();
+        && to as f64 > from as f64 * thresholds.heap_growth()
+        && to.saturating_sub(from) as f64 >= thresholds.heap_growth_bytes();
     grows.then_some((from, to, end.abs_diff(begin)))
 }
 

@@ -108,8 +108,11 @@ impl HealthIssue {
             Self::GcTime => standing(stats.gc_time_percent.unwrap_or(0.0) / 100.0, thresholds),
             Self::Exceptions => thrown(stats.exceptions.unwrap_or(0.0), "", thresholds),
             Self::Queue => {
-                let length = Count(stats.queue_length.unwrap_or(0.0).max(0.0) as u64);
-                behind(format!("{length} work items wait"), "the thread pool does not keep up")
+                let text = match stats.queue_length.unwrap_or(0.0).max(0.0) as u64 {
+                    1 => "1 work item waits".to_owned(),
+                    length => format!("{} work items wait", Count(length)),
+                };
+                behind(text, "the thread pool does not keep up")
             }
             Self::Contention => {
                 let text = format!("{} lock contentions", CountRate(stats.contentions.unwrap_or(0.0)));

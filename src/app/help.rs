@@ -88,7 +88,11 @@ pub fn help(search: &Filter, keys: &KeyMap, here: Option<&Here>) -> Vec<HelpLine
     let mut entries = |is_meant: &dyn Fn(&Entry) -> bool| -> Vec<HelpLine> {
         let mut found = Vec::new();
         for entry in TABLE.iter().filter(|entry| is_meant(entry)) {
-            let keys = keys.of(entry);
+            // Where text is typed, letters are text.
+            let keys = match here.filter(|here| entry.places.contains(here.context)) {
+                Some(here) => keys.of_in(entry, here.context),
+                None => keys.of(entry),
+            };
             let again = listed.iter().any(|other| other.action == entry.action && other.help == entry.help);
             let names: Vec<_> = keys.iter().flat_map(|key| [key.name(true), key.name(false)]).collect();
             if !keys.is_empty() && !again && passes(&names.join(" "), entry.label, entry.help) {

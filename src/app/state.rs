@@ -4,28 +4,28 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tui_input::Input;
-
-use super::action::{Action, Context, KeyMap};
+use super::action::{Action, Context};
 use super::comparison::Comparison;
 use super::details::Details;
 use super::dialog::{Chooser, FileUse, Overlay, Subject};
 use super::files::OpenFile;
+use super::frame_stats::FrameStats;
 use super::heaps::Heaps;
 use super::jobs::Jobs;
 use super::layout::{Layout, LayoutInput};
-use super::list::{Column, Columns, ProcessList, Row, Sort};
+use super::list::{Column, ProcessList, Row};
+use super::mode::{Ending, Line, Pause};
+use super::options::{AutoWatch, Options};
 use super::pane::{Focus, Tab};
 use super::producer::Producer;
 use super::recordings::{Recordings, Tracked};
-use super::thresholds::Thresholds;
 use super::toast::{Level, Toasts};
 use super::usage::UsageHistory;
 use super::views::Views;
 use super::watches::Watches;
 use super::{Now, Ticket};
 use crate::clr::DASHBOARD_PROFILES;
-use crate::model::{OutputName, Process, ProcessKey, RecordingId, RunState, SafeText, TraceFile, TraceOptions};
+use crate::model::{Process, ProcessKey, RecordingId, RunState, SafeText, TraceFile, TraceOptions};
 
 /// Sockets that killed processes left behind.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -34,55 +34,6 @@ pub struct StaleSockets {
     pub count: usize,
     /// Where they are.
     pub folders: BTreeSet<PathBuf>,
-}
-
-/// Which processes are watched without a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum AutoWatch {
-    /// The selected one.
-    Selected,
-    /// None.
-    #[default]
-    Never,
-    /// All.
-    All,
-}
-
-/// Options of the program.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Nothing may be done that changes a process.
-    pub readonly: bool,
-    /// The processes are simulated.
-    pub demo: bool,
-    /// Which processes are watched without a key.
-    pub watch: AutoWatch,
-    /// The table's filter.
-    pub filter: String,
-    /// The table's columns.
-    pub columns: Columns,
-    /// By what the table is sorted at first.
-    pub sort: Sort,
-    /// Where diagnostic sockets are searched, for the text where no process is found.
-    pub searched: Vec<String>,
-    /// A diagnostic port that is served from the start.
-    pub port: Option<PathBuf>,
-    /// Recorded files to look at instead of processes.
-    pub files: Vec<TraceFile>,
-    /// Whether the bell rings when a recording or another job has finished.
-    pub bell: bool,
-    /// The user, for the same text.
-    pub user: String,
-    /// The names of the themes that can be chosen: built-in ones, and theme files.
-    pub themes: Vec<SafeText>,
-    /// From which values on a figure is a finding.
-    pub thresholds: Thresholds,
-    /// What files of walked heaps are called.
-    pub output_name: OutputName,
-    /// Which keys stand for which actions.
-    pub keys: KeyMap,
-    /// How many processors there are; 0 where that is not known.
-    pub processors: usize,
 }
 
 /// State of the dashboard. Only [`update`](super::update()) changes it.
@@ -129,6 +80,8 @@ pub struct State {
     pub(super) last_click: Option<((u16, u16), Duration)>,
     pub(crate) pause: Option<Pause>,
     pub(crate) ending: Option<Ending>,
+    /// What frames cost, while that is shown.
+    pub frame_stats: Option<FrameStats>,
     /// The profiles that were recorded last.
     pub(super) last_profiles: Vec<String>,
     /// What flight recorders were asked for, so that one can go on where another is saved.
@@ -150,44 +103,6 @@ pub(super) struct Behind {
     focus: Focus,
     /// The newest processes.
     pub(super) pending: Option<Vec<Process>>,
-}
-
-/// A line of text that is being typed.
-#[derive(Debug)]
-pub struct Line {
-    /// What it is for.
-    pub purpose: Typing,
-    /// The text.
-    pub input: Input,
-}
-
-/// What a line of text is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Typing {
-    /// The table's filter.
-    Filter,
-    /// The filter of the open tab's list.
-    Tab,
-    /// The filter of what lies over the panes.
-    Overlay,
-}
-
-/// The display is frozen.
-#[derive(Debug)]
-pub struct Pause {
-    /// Since when.
-    pub since: Now,
-    /// The newest processes, to be shown when the display goes on.
-    pub(super) pending: Option<Vec<Process>>,
-}
-
-/// The program ends once its recordings are finished.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ending {
-    /// When the recordings are abandoned; after that, when the wait ends.
-    pub limit: Duration,
-    /// Whether they were abandoned.
-    pub abandoned: bool,
 }
 
 impl State {
@@ -227,6 +142,7 @@ impl State {
             last_click: None,
             pause: None,
             ending: None,
+            frame_stats: None,
             last_ticket: 0,
             listed_unix_ms: now.unix_ms,
             left: false,
@@ -350,6 +266,11 @@ impl State {
                 (Focus::Detail, Tab::Jobs) => Context::Jobs,
             },
         }
+    }
+
+    /// What lies over the panes, or below the help where that is open.
+    pub(super) fn dialog_mut(&mut self) -> Option<&mut Overlay> {
+        self.overlay.as_mut().and_then(Overlay::beneath_help)
     }
 
     /// The selected process, with its row.

@@ -60,7 +60,7 @@ impl Threshold {
             Self::LockWaiters => ("lock-waiters", "Threads waiting for locks at a time, on average", 2.0, (0.1, 1e4)),
             Self::BlockedThreads => ("blocked-threads", "Pool threads waiting for tasks at a time", 5.0, (1.0, 1e4)),
             Self::HeapGrowth => ("heap-growth", "Growth of the heap over 4 full GCs, %", 30.0, (1.0, 1e4)),
-            Self::HeapGrowthSize => ("heap-growth-size", "Least growth of gen 2 that counts, MB", 10.0, (1.0, 1e6)),
+            Self::HeapGrowthSize => ("heap-growth-size", "Least growth of the heap, or of gen 2, that counts, MB", 10.0, (1.0, 1e6)),
             Self::QueueLength => ("queue-length", "Length of the thread pool queue, for 3 values in a row", 20.0, (1.0, 1e6)),
             Self::LockContentions => ("lock-contentions", "Lock contentions per second", 100.0, (0.1, 1e6)),
             Self::Gen2Collections => ("gen2-collections", "Gen 2 collections per second", 1.0, (0.01, 1e3)),
@@ -173,6 +173,6 @@ mod tests {
         }
         assert_eq!(all, Thresholds::default());
         all.set(Threshold::BlockedThreads, 1.5).unwrap();
-        assert_eq!(all.blocked_threads(), 2, "one and a half thread are two");
+        assert_eq!(all.blocked_threads(), 2, "1.5 threads are rounded up to 2");
     }
 }

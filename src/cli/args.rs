@@ -91,7 +91,7 @@ pub(super) struct Dashboard {
     /// Ring the terminal's bell when a recording or another job has finished
     #[arg(long)]
     pub(super) bell: bool,
-    /// What the configuration file says besides defaults of options.
+    /// Settings of the configuration file that are not options.
     #[arg(skip)]
     pub(super) settings: Settings,
 }

@@ -74,7 +74,7 @@ pub(super) fn theme_files() -> Vec<OsString> {
     names.filter(|name| name != "config.toml" && Path::new(name).extension().is_some_and(|ending| ending == "toml")).collect()
 }
 
-/// The command with the defaults of the configuration file, if there is one, and what else that says.
+/// The command with the defaults of the configuration file, if there is one, and its other settings.
 ///
 /// # Errors
 /// The file cannot be read, belongs to another user or has a mistake: one line that names it.
@@ -306,7 +306,7 @@ mod tests {
             ("[keys]\ntrace = []", "15: trace has 1 to 4 keys"),
             (
                 "[keys]\ntrace = ['x', 'Alt-T']",
-                "15: there is no key 'Alt-T': a key is a character, Space, Ctrl- with a letter, or F1 to F12",
+                "15: there is no key 'Alt-T': a key is an ASCII character, Space, Ctrl- with a letter, or F1 to F12",
             ),
             ("[keys]\ntrace = 'w'", "15: w is the key of watch, too; give watch another key"),
             ("[keys]\nquit = 'N'\nwatch = 'd'", "26: d is the key of dump, too; give dump another key"),

@@ -42,9 +42,9 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
         interrupted = true;
     };
     let profile = profile_cpu(client, request, stop, |time| live.show(time)).await.map_err(denied)?;
-    let is_read = live.finish()?;
+    let printed = live.finish();
     let document = document(&process, &profile, arguments);
-    if !is_read {
+    if !matches!(printed, Ok(true)) {
         // Nothing more is printed.
     } else if arguments.output.json && arguments.live {
         print::more(|out| print::json_entry(out, &Entry { r#type: "summary", document: &document }))?;
@@ -65,6 +65,8 @@ pub(super) async fn run(host: &Host, arguments: &args::Cpu) -> Result<Exit, Fail
             false
         }
     };
+    // Where the samples are is known by then.
+    printed?;
     Ok(match (interrupted, document.complete) {
         _ if !is_written => Exit::Failed,
         (true, _) => Exit::Interrupted,

@@ -16,7 +16,7 @@ use crate::sim::Fleet;
 pub(super) struct Host {
     pub(super) sources: Sources,
     access: Access,
-    /// What the configuration file says besides defaults of options.
+    /// Settings of the configuration file that are not options.
     pub(super) settings: Settings,
     _demo: Option<Demo>,
 }

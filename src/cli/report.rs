@@ -92,7 +92,7 @@ pub(super) fn run(arguments: &args::Report) -> Result<Exit, Failure> {
         print::say(format_args!("{file} does not hold what threads wait for: record with `dn-top cpu -o` or `dn-top trace --profile cpu`"));
     }
     let hides = arguments.native == Frames::Hide || arguments.kernel == Frames::Hide;
-    if hides && report.source != "cpu" {
+    if hides && report.source != "cpu" && report.samples + report.waiting > 0 {
         print::say("there are no native and kernel functions to be hidden: the samples are of managed code alone");
     } else if report.hidden_ns > 0 {
         let share = Percent(report.hidden_ns as f64 / report.time_ns.max(1) as f64);

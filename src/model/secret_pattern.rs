@@ -15,17 +15,17 @@ impl SecretPatterns {
     /// # Errors
     /// Why one is refused, in words.
     pub fn new<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<Self, String> {
-        let patterns: Vec<String> = patterns.into_iter().map(str::to_uppercase).collect();
+        let patterns: Vec<&str> = patterns.into_iter().collect();
         if patterns.len() > MOST {
             return Err(format!("there are {} patterns; {MOST} is the most", patterns.len()));
         }
         match patterns.iter().find(|pattern| pattern.is_empty() || pattern.len() > LONGEST) {
             Some(_) => Err(format!("a pattern has 1 to {LONGEST} bytes")),
-            None => Ok(Self(patterns)),
+            None => Ok(Self(patterns.into_iter().map(str::to_uppercase).collect())),
         }
     }
 
-    /// Whether what has this name is secret by one of the patterns. Takes time in proportion to the lengths of name and patterns.
+    /// Whether what has this name is secret by one of the patterns. Takes time in proportion to the product of their lengths at most.
     pub fn matches(&self, name: &str) -> bool {
         if self.0.is_empty() {
             return false;

@@ -24,7 +24,7 @@ static LOG: OnceLock<File> = OnceLock::new();
 /// Those of the system; `AlreadyExists` for anything of that name.
 pub fn begin(path: &Path) -> io::Result<()> {
     let file = files::create(path)?;
-    LOG.set(file).map_err(|_| io::ErrorKind::AlreadyExists.into())
+    LOG.set(file).map_err(|_| io::Error::other("another log has begun"))
 }
 
 /// Writes one line: the time, and these words.

@@ -29,6 +29,7 @@ use file::CpuFile;
 const NAMES: (&str, u64) = ("Microsoft-Windows-DotNETRuntime:0x38:5", 0x38);
 /// What the session of names may send before it is stopped.
 const NAMES_BYTES: u64 = 1 << 30;
+
 /// What to sample.
 #[derive(Debug, Clone)]
 pub struct CpuRequest {
@@ -91,6 +92,8 @@ pub async fn profile_cpu(
     let period_ns = request.frequency.period_ns();
     let create = |path: &PathBuf| CpuFile::create(path, pid, &request.name, period_ns, &code);
     let file = request.file.as_ref().map(create).transpose()?;
+    let mut stop = std::pin::pin!(stop);
+    let mut is_stopped = false;
     // That it starts takes the process some time, which is not to be in the profile.
     let names = match request.has_method_names {
         true => Some(names(&client).await),
@@ -101,20 +104,32 @@ pub async fn profile_cpu(
         (_, None) => MethodNames::Complete,
         (None, _) => MethodNames::Coming,
         // This session sends those of methods that are compiled already only at its end.
-        (Some(_), Some(Ok(names))) => match ask(client.clone()).await {
-            Ok(compiled) => {
-                names.look(|live| live.add_symbols(&compiled));
-                MethodNames::Complete
+        (Some(_), Some(Ok(names))) => {
+            let compiled = tokio::select! {
+                compiled = ask(client.clone()) => compiled.ok(),
+                () = &mut stop => {
+                    is_stopped = true;
+                    None
+                }
+                () = client.process_exit() => None,
+            };
+            match compiled {
+                Some(compiled) => {
+                    names.look(|live| live.add_symbols(&compiled));
+                    MethodNames::Complete
+                }
+                None => MethodNames::Coming,
             }
-            Err(_) => MethodNames::Coming,
-        },
+        }
     };
     let mut sampler = client.sample_cpu(request.frequency)?;
     let collector = Arc::new(Collector::new(code, period_ns, file));
     let collecting = Arc::clone(&collector);
     let sampling = tokio::task::spawn_blocking(move || collecting.collect(&mut sampler));
     let ended = tokio::select! {
-        () = stop => false,
+        biased;
+        () = std::future::ready(()), if is_stopped => false,
+        () = &mut stop => false,
         () = client.process_exit() => true,
         () = tokio::time::sleep(request.duration.unwrap_or(Duration::MAX)) => false,
         () = show_each(request.interval, &collector, (names.as_ref().and_then(|names| names.as_ref().ok()), known), show) => false,
@@ -151,10 +166,14 @@ async fn show_each(
     let Some(interval) = interval else { return std::future::pending().await };
     let mut ticks = tokio::time::interval_at(Instant::now() + interval, interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut symbols = Arc::new(Symbols::default());
     loop {
         ticks.tick().await;
-        let symbols = names.map(|names| names.look(|live| live.symbols().clone())).unwrap_or_default();
-        let collector = Arc::clone(collector);
+        // While they are copied, the stream is not read: most of the time nothing new has come.
+        let size = |symbols: &Symbols| (symbols.methods(), symbols.bodies());
+        let copied = names.and_then(|names| names.look(|live| (size(live.symbols()) != size(&symbols)).then(|| live.symbols().clone())));
+        symbols = copied.map_or(symbols, Arc::new);
+        let (collector, symbols) = (Arc::clone(collector), Arc::clone(&symbols));
         // Files are read for names.
         let time = tokio::task::spawn_blocking(move || collector.cpu_time(&symbols, known));
         // It does not panic.

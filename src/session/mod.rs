@@ -53,7 +53,7 @@ pub use launch::{ChildOutput, Launch, LaunchError, LaunchEvent, Launched, Orphan
 pub use listener::Listener;
 pub use names::append_names;
 pub use orphans::{RESUME_ORPHANS, resume_orphans};
-pub use output::{OutputError, OutputFile, default_file, file_stamp};
+pub use output::{OutputError, OutputFile, default_file, file_stamp, numbered};
 pub use perf_map::perf_map;
 pub use perfetto::{Serve, Settings, serve, service_state};
 pub use plan::{Plan, StartError};

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use thiserror::Error;
 
+use super::cpu_beside::cpu_file;
 use crate::model::{FILE_STAMP, OutputName};
 use crate::net::files::{self, FileId};
 
@@ -139,7 +140,7 @@ impl OutputFile {
 /// The file about a process in `folder` where none is asked for, named by the pattern, with a number behind that where it is taken: two recordings of a
 /// process may begin in one second.
 pub fn default_file(folder: &Path, pattern: &OutputName, name: &str, pid: u32, extension: &str) -> PathBuf {
-    new_file(&folder.join(pattern.file(name, pid, file_stamp(), extension)), extension)
+    free_name(&folder.join(pattern.file(name, pid, file_stamp(), extension)))
 }
 
 /// Local date and time as in names of files.
@@ -147,11 +148,25 @@ pub fn file_stamp() -> String {
     Timestamp::now().to_zoned(TimeZone::system()).strftime(FILE_STAMP).to_string()
 }
 
-/// This file, or the first with a number behind its name that is free.
-fn new_file(first: &Path, extension: &str) -> PathBuf {
-    let numbered = |n: u32| PathBuf::from(format!("{}_{n}.{extension}", first.with_extension("").display()));
-    let is_free = |file: &PathBuf| [file, &partial(file)].iter().all(|path| path.symlink_metadata().is_err());
-    std::iter::once(first.to_owned()).chain((2..1000).map(numbered)).find(is_free).unwrap_or_else(|| first.to_owned())
+/// This file, or the first with a number behind its name that is free, as is that of the samples which may lie beside it.
+pub(super) fn free_name(first: &Path) -> PathBuf {
+    let is_free = |file: &PathBuf| {
+        let samples = cpu_file(file);
+        [file, &partial(file), &samples, &partial(&samples)].iter().all(|path| path.symlink_metadata().is_err())
+    };
+    let others = (2..1000).map(|number| numbered(first, number));
+    std::iter::once(first.to_owned()).chain(others).find(is_free).unwrap_or_else(|| first.to_owned())
+}
+
+/// A file of the same folder with a number behind its name: `app_2.log` beside `app.log`.
+pub fn numbered(path: &Path, number: u32) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("_{number}"));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
 }
 
 /// What a file is called while it is being written.
@@ -234,7 +249,7 @@ mod tests {
     #[test]
     fn a_name_that_is_taken_gets_a_number() {
         let dir = tempfile::tempdir().unwrap();
-        let next = || new_file(&dir.path().join("Web.Api.nettrace"), "nettrace");
+        let next = || free_name(&dir.path().join("Web.Api.nettrace"));
         let first = next();
         let (output, _file) = OutputFile::create(&first).unwrap();
         let second = next();
@@ -243,5 +258,8 @@ mod tests {
         assert_eq!(next(), second);
         std::fs::write(&second, "").unwrap();
         assert!(next().to_str().unwrap().ends_with("_3.nettrace"));
+        // Samples of a recording that is gone are not overwritten, and refuse no other.
+        std::fs::write(cpu_file(&next()), "").unwrap();
+        assert!(next().to_str().unwrap().ends_with("_4.nettrace"));
     }
 }

@@ -36,6 +36,8 @@ pub struct Plan {
     pub notes: Vec<String>,
     /// The file, as it is called when it is whole.
     pub file: PathBuf,
+    /// Whether the file's name was chosen here: where it is taken by the time that the file is made, the next number is.
+    pub is_default_file: bool,
     /// Stop after this time.
     pub duration: Option<Duration>,
     /// Stop once the file has this many bytes. The rundown comes on top.
@@ -66,6 +68,7 @@ impl Plan {
             fallback: None,
             notes: Vec::new(),
             file,
+            is_default_file: false,
             duration: None,
             max_bytes: None,
             stop_on: None,
@@ -88,6 +91,7 @@ impl Plan {
         Ok(Self {
             what,
             fallback,
+            is_default_file: order.file.is_none(),
             duration: order.duration,
             max_bytes: order.max_size,
             stop_on: order.stop_on.clone(),

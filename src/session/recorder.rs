@@ -13,7 +13,7 @@ use self::driver::{Driver, Limits};
 use super::count::Counting;
 use super::cpu::{Collecting, CpuError, collect_beside};
 use super::names::Names;
-use super::output::{OutputError, OutputFile};
+use super::output::{OutputError, OutputFile, free_name};
 use super::perfetto::{Joint, ServicePump, Target, ThreadNames};
 use super::plan::{Plan, StartError};
 use super::progress::{Progress, Totals};
@@ -51,9 +51,18 @@ impl Recorder {
     ///
     /// # Errors
     /// When the file cannot be made or the runtime does not open the session.
-    pub async fn start(client: Client, plan: Plan) -> Result<Self, StartError> {
+    pub async fn start(client: Client, mut plan: Plan) -> Result<Self, StartError> {
         let begun = Instant::now();
-        let created = OutputFile::create(&plan.file);
+        let mut created = OutputFile::create(&plan.file);
+        // Another recording may have taken the name since it was chosen.
+        while plan.is_default_file && matches!(created, Err(OutputError::Exists(_) | OutputError::Unfinished(_))) {
+            let next = free_name(&plan.file);
+            if next == plan.file {
+                break;
+            }
+            plan.file = next;
+            created = OutputFile::create(&plan.file);
+        }
         let (output, file) = created.map_err(|error| if plan.scheduling.is_some() { error.without_salvage() } else { error })?;
         let progress = Arc::new(Progress::new(plan.event_filter.clone()));
         let keep = plan.keep.map(|keep| (keep, output.partial().to_owned()));

@@ -229,6 +229,20 @@ async fn nothing_is_asked_of_the_target_when_there_is_no_place_for_the_file() {
     assert_eq!(std::fs::read(bench.file()).unwrap(), b"mine");
 }
 
+/// Recordings that begin at the same time may have been given one name.
+#[tokio::test]
+async fn a_default_name_that_is_taken_by_then_gets_a_number() {
+    let bench = bench(spec());
+    let plan = || Plan { is_default_file: true, ..bench.plan() };
+    let (first, second) = (bench.start(plan()).await, bench.start(plan()).await);
+    sleep(Duration::from_millis(300)).await;
+    for (recorder, name) in [(first, "a.nettrace"), (second, "a_2.nettrace")] {
+        recorder.stop();
+        let recording = recorder.finished().await;
+        assert_eq!((outcome(&recording).complete, outcome(&recording).file.clone()), (true, Some(bench.dir.path().join(name))));
+    }
+}
+
 #[tokio::test]
 async fn a_refused_session_leaves_no_file() {
     let bench = bench(Spec { fault: Some(Fault::HangUp), ..spec() });

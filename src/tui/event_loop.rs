@@ -197,7 +197,7 @@ impl Screen<'_> {
         mut messages: mpsc::Receiver<Msg>,
         signals: &mut Signals,
     ) -> anyhow::Result<Leave> {
-        self.draw()?;
+        self.draw(0)?;
         // The empty picture does not hold the first list back.
         self.drawn = None;
         let mut is_open = true;
@@ -260,7 +260,7 @@ impl Screen<'_> {
             self.dirty |= self.state.take_dirty();
             self.terminal.write_rest().context(NO_MORE_OUTPUT)?;
             if self.dirty && !self.terminal.is_behind() && (urgent || self.until_next_frame().is_zero()) {
-                self.draw()?;
+                self.draw(input.len() + messages.len())?;
             }
             urgent &= self.dirty;
         }
@@ -322,9 +322,13 @@ impl Screen<'_> {
         self.drawn.map_or(Duration::ZERO, |drawn| FRAME.saturating_sub(drawn.elapsed()))
     }
 
-    fn draw(&mut self) -> anyhow::Result<()> {
+    fn draw(&mut self, waiting: usize) -> anyhow::Result<()> {
+        let begun = Instant::now();
         let (state, theme) = (&self.state, &self.look.theme);
-        self.terminal.draw(|frame| view(state, theme, frame)).context(NO_MORE_OUTPUT)?;
+        let bytes = self.terminal.draw(|frame| view(state, theme, frame)).context(NO_MORE_OUTPUT)?;
+        if let Some(stats) = &mut self.state.frame_stats {
+            stats.add(begun.elapsed(), bytes, waiting);
+        }
         self.terminal.set_title(&self.state.title()).context(NO_MORE_OUTPUT)?;
         if self.state.take_bell() {
             self.terminal.ring().context(NO_MORE_OUTPUT)?;

@@ -166,10 +166,10 @@ impl Terminal {
         !self.unwritten.is_empty()
     }
 
-    /// Draws one frame: one write, inside a synchronized update, and none if the picture did not change.
+    /// Draws one frame: one write, inside a synchronized update, and none if the picture did not change. Returns how many bytes it wrote.
     ///
     /// Not to be called while [`Self::is_behind`].
-    pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+    pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<usize> {
         queue!(self.held, BeginSynchronizedUpdate)?;
         let before = self.held.bytes().len();
         self.inner.autoresize()?;
@@ -178,10 +178,11 @@ impl Terminal {
         self.inner.swap_buffers();
         if self.held.bytes().len() - before <= self.nothing {
             self.held.bytes().clear();
-            return Ok(());
+            return Ok(0);
         }
         queue!(self.held, EndSynchronizedUpdate)?;
-        self.send()
+        let bytes = self.held.bytes().len();
+        self.send().map(|()| bytes)
     }
 
     /// Writes a command between two frames; whether it was. A terminal that is behind takes none.

@@ -1,8 +1,8 @@
 //! The first line: what there is, and in what mode the program is.
 
-use crate::app::State;
 use crate::app::layout::Layout;
-use crate::model::{Age, Count};
+use crate::app::{FrameStats, State};
+use crate::model::{Age, Bytes, Count};
 
 use super::canvas::{Canvas, width};
 
@@ -13,10 +13,14 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, state: &State, layout: &Layout) {
     let minutes = state.now.second_of_day() / 60;
     let clock = format!("{:02}:{:02}", minutes / 60, minutes % 60);
     let paused = state.pause.as_ref().map(|pause| format!("PAUSED {}", Age(state.now.elapsed.saturating_sub(pause.since.elapsed))));
+    let cost = state.frame_stats.as_ref().map(|FrameStats { last, slowest, bytes, queue, .. }| {
+        format!("frame {} µs, slowest {} µs, {}, queue {queue}", last.as_micros(), slowest.as_micros(), Bytes(*bytes as u64))
+    });
     let marks = [
         (area.width >= 60).then_some((clock.as_str(), theme.dim, 0)),
         state.options.demo.then_some(("DEMO", theme.chip, 1)),
         state.options.readonly.then_some(("READ-ONLY", theme.chip, 1)),
+        cost.as_deref().map(|text| (text, theme.dim, 0)),
         paused.as_deref().map(|text| (text, theme.alarm, 1)),
     ];
     for (text, style, pad) in marks.into_iter().flatten() {

@@ -73,7 +73,7 @@ fn most_frequent(canvas: &mut Canvas<'_>, tracked: &Tracked, analysis: &Recordin
         let y = lines.y + others.len() as u16;
         let rate: f64 = samplers.into_iter().map(rate_of).sum();
         canvas.number(area.x, y, 7, CountRate(rate), theme.dim);
-        canvas.text(area.x + 18, y, area.width.saturating_sub(18), "of the sampler: tab Events", theme.dim);
+        canvas.text(area.x + 18, y, area.width.saturating_sub(18), "samples and suspensions: tab Events", theme.dim);
     }
 }
 

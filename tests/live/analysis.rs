@@ -115,7 +115,7 @@ fn known_numbers_are_shown() {
             .contention
             .sites
             .iter()
-            .find(|site| site.method.contains("Known.<Contend>"))
+            .find(|site| site.method.contains("Known.Contend.lambda_"))
             .unwrap_or_else(|| panic!("{runtime}: {:?}", snapshot.contention));
         assert_eq!(site.count, 7, "{runtime}");
         // The holder lets go 20 ms after it saw the other wait; when it gets the processor for it is another matter.

@@ -121,7 +121,7 @@ fn what_is_shown_is_what_the_program_did() {
         };
         assert_eq!([induced(1), induced(2)], [3, 4], "{name}");
         assert_eq!(count(&analysis, "GCStart"), snapshot.gc.collections.iter().sum::<u64>(), "{name}");
-        let site = snapshot.contention.sites.iter().find(|site| site.method.contains("Known.<Contend>")).unwrap();
+        let site = snapshot.contention.sites.iter().find(|site| site.method.contains("Known.Contend.lambda_")).unwrap();
         assert_eq!(site.count, 7, "{name}");
         assert_same(&file, &recording, &analysis, &name);
     });

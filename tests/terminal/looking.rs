@@ -5,8 +5,25 @@ use crate::support::{PATIENCE, Screen, poll};
 use crate::{BACK_TAB, FIRST, SECOND, assert_left, demo, press, recordings, sorted};
 
 const F5: &str = "\x1b[15~";
+const F12: &str = "\x1b[24~";
 /// The one with the highest pid.
 const LAST: &str = "PriceFeed 1496";
+
+#[test]
+fn what_frames_cost_is_shown_where_it_is_asked_for() {
+    let mut screen = demo(&[]).screen(120, 40);
+    assert!(!screen.wait_for("Processes 9").contains("slowest"));
+    press(&screen, F12, "slowest 0 µs");
+    // The first frame with the figures is the first that counts.
+    screen.keys(DOWN);
+    let cost = |shown: &str| shown.lines().next().is_some_and(|line| line.contains(" µs, slowest ") && !line.contains("slowest 0 µs"));
+    let shown = screen.wait_until("the time of a frame", cost);
+    assert!(shown.lines().next().unwrap().contains("B, queue 0"), "{shown}");
+    screen.keys(F12);
+    screen.wait_until("nothing of it", |shown| !shown.contains("slowest"));
+    screen.keys("q");
+    assert_left(&mut screen);
+}
 
 #[test]
 fn the_table_is_moved_in_sorted_and_filtered() {

@@ -103,7 +103,7 @@ impl Key {
             ([sign], false) if sign.is_ascii_graphic() => Ok(char((*sign).into())),
             _ => {
                 let name: String = name.chars().take(20).collect();
-                Err(format!("there is no key '{name}': a key is a character, Space, Ctrl- with a letter, or F1 to F12"))
+                Err(format!("there is no key '{name}': a key is an ASCII character, Space, Ctrl- with a letter, or F1 to F12"))
             }
         }
     }

@@ -7,7 +7,7 @@ use super::places::Context;
 use super::{Action, Entry, TABLE};
 
 /// Most keys of an action.
-const MOST: usize = 4;
+const MOST_KEYS: usize = 4;
 
 /// The keys in force. One in which a key has two meanings in one place, or an action has no key that works, cannot be made.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,8 +70,8 @@ impl KeyMap {
         let map = Self { changed };
         for (at, (action, keys)) in map.changed.iter().enumerate() {
             let conflict = |why: String| Err(KeyConflict { at, why });
-            if keys.is_empty() || keys.len() > MOST {
-                return conflict(format!("{} has 1 to {MOST} keys", action.name()));
+            if keys.is_empty() || keys.len() > MOST_KEYS {
+                return conflict(format!("{} has 1 to {MOST_KEYS} keys", action.name()));
             }
             if let Some(key) = keys.iter().find(|key| key.is_fixed()) {
                 return conflict(format!("the meaning of {} is fixed", key.name(true)));
@@ -83,6 +83,10 @@ impl KeyMap {
                 }
                 for context in here() {
                     let mine = map.of_in(entry, context);
+                    let edits = |key: &&Key| matches!(key, Key::Ctrl('a' | 'e' | 'k' | 'u' | 'w'));
+                    if let Some(key) = mine.iter().find(edits).filter(|_| context.is_text()) {
+                        return conflict(format!("{} edits text where {} works, too", key.name(true), action.name()));
+                    }
                     let others = TABLE.iter().filter(|other| !std::ptr::eq(*other, entry) && other.places.contains(context));
                     for other in others {
                         let theirs = map.of_in(other, context);
@@ -174,6 +178,7 @@ mod tests {
             // In the methods, and not in the table.
             (&[(Action::Dump, &["c"])], "c is the key of callers, too; give callers another key"),
             (&[(Action::Trace, &[])], "trace has 1 to 4 keys"),
+            (&[(Action::Redraw, &["Ctrl-W"])], "Ctrl-W edits text where redraw works, too"),
             (&[(Action::Choose, &["N"])], "choose works where text is typed: Ctrl with a letter, or F1 to F12"),
         ] {
             assert_eq!(map(changes).unwrap_err(), why);

@@ -156,6 +156,8 @@ pub enum Action {
     Help,
     /// Message history.
     Messages,
+    /// What frames cost.
+    FrameStats,
     /// Find an action or a process by name.
     Palette,
     /// Quit.

@@ -341,6 +341,14 @@ pub static TABLE: &[Entry] = &[
     )
     .hint(22),
     program(Action::Messages, &[char('!')], "messages", "Show the message history.", PANES, Do(panes::messages)).hint(15),
+    program(
+        Action::FrameStats,
+        &[Key::Plain(KeyCode::F(12))],
+        "frame times",
+        "Show how long frames take, their bytes, and how many messages wait.",
+        PANES,
+        Do(panes::toggle_frame_stats),
+    ),
     program(Action::Help, &[char('?'), F1], "more", "Show all keys, those of this view first.", PANES, Do(State::open_help)).hint(100),
     program(
         Action::Help,
@@ -370,7 +378,7 @@ pub static TABLE: &[Entry] = &[
     dialogs(Action::Cancel, &[ESC, char('q')], "cancel", "Cancel.", PICK.and(FORM), Do(overlays::cancel)).hint(85),
     dialogs(Action::Cancel, &[ESC], "cancel", "Cancel.", FORM_TEXT.and(PALETTE), Do(overlays::cancel)).hint(85),
     dialogs(Action::Cancel, &[ESC, char('q')], "close", "Close.", READER, Do(overlays::cancel)).hint(85),
-    program(Action::Help, &[char('?'), F1], "close", "Close.", READER, Do(overlays::cancel)),
+    dialogs(Action::Help, &[char('?'), F1], "close", "Close.", READER, Do(overlays::cancel)),
     dialogs(Action::Toggle, &[char(' ')], "pick", "Pick or unpick the row.", PICK_MANY, Do(overlays::toggle)).hint(88),
     dialogs(Action::TraceForm, &[char('O')], "options", "Trace options with these profiles.", PICK_MANY, Ask(overlays::options))
         .hint(86)

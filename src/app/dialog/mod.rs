@@ -101,6 +101,14 @@ pub struct Reader {
 }
 
 impl Overlay {
+    /// This, or what the help covers where this is the help.
+    pub(super) fn beneath_help(&mut self) -> Option<&mut Self> {
+        match self {
+            Self::Help(help) => help.beneath.as_deref_mut(),
+            other => Some(other),
+        }
+    }
+
     /// What is filtered for in this.
     pub(super) fn filter(&mut self) -> Option<&mut Filter> {
         if self.reader().is_some() { self.reader().map(|reader| &mut reader.search) } else { self.list_mut().map(|list| &mut list.filter) }

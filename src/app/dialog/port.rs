@@ -35,7 +35,7 @@ impl Port {
     pub(super) fn effects(self, form: &Form) -> Vec<String> {
         vec![
             format!("A .NET program that is started with DOTNET_DiagnosticPorts={} connects here.", form.typed(PATH)),
-            "It is suspended at startup until R resumes it; with ,nosuspend after the path it is not.".to_owned(),
+            "It is suspended at startup until it is resumed; with ,nosuspend after the path it is not.".to_owned(),
             "Nothing changes for programs that run. It closes when dn-top quits: suspended processes stay suspended.".to_owned(),
         ]
     }

@@ -82,16 +82,19 @@ impl Evidence<'_> {
     fn logging(&self) -> Result<Found, String> {
         let counts = self.analysis.profile(false).count(SampleFilter::BUSY);
         let busy = counts.samples().running_ns;
-        if busy == 0 {
-            return Err("no thread was sampled".to_owned());
+        match (self.analysis.profile(false).count(SampleFilter::ALL).samples().all(), busy) {
+            (0, _) => return Err("no thread was sampled".to_owned()),
+            (_, 0) => return Ok((None, 0.0, "No sampled thread ran.".to_owned())),
+            _ => {}
         }
         let logging = Culprit::beneath(&counts, is_logger, |samples| samples.running_ns);
         let share = logging.total as f64 / busy as f64;
         let place = logging.method.map(|method| format!("; most by {method}")).unwrap_or_default();
+        let time = if self.analysis.cpu.is_some() { "CPU time" } else { "sampled time" };
         // A process that hardly runs is not slow because of it.
         let cores = busy as f64 / self.duration();
         let severity = if cores >= RUNS { share / LOGGING_SHARE } else { 0.0 };
-        Ok((Some(share), severity, format!("{} of the CPU time goes into log messages{place}.", Percent(share))))
+        Ok((Some(share), severity, format!("{} of the {time} goes into log messages{place}.", Percent(share))))
     }
 
     fn gc(&self) -> Result<Found, String> {

@@ -85,8 +85,8 @@ fn rows(lines: Vec<CounterLine<'_>>, sort: Option<TabSort>) -> Rows<'_> {
                 Cell::new(format!("{} {name} ({count})", if *folded { "+" } else { "-" }), Role::Accent)
             }
             CounterLine::Counter(counter) => {
-                let more = if counter.tags.is_empty() { display_name(counter).to_owned() } else { short_tags(&counter.tags) };
-                Cell::Pieces(vec![(format!("  {}  ", counter.name), Role::Text), (more, Role::Dim)])
+                let more = if counter.tags.is_empty() { format!(" {}", display_name(counter)) } else { short_tags(&counter.tags) };
+                Cell::Pieces(vec![(format!("  {} ", counter.name), Role::Text), (more, Role::Dim)])
             }
         })
         .column("VALUE", 9, Fit::Right, of(|counter| Cell::known(counter.value.map(|value| quantity(value, &counter.unit)), Role::Strong)))

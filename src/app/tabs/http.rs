@@ -28,8 +28,10 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     }
 
     let mut head = vec![Head::Figures(figures)];
-    if operations.iter().any(|operation| operation.lacks_status()) {
-        let text = "Events of served requests have no status: those that ended with an exception are counted as failed.";
+    if let Some(operation) = operations.iter().find(|operation| operation.lacks_status()) {
+        let provider = &operation.provider;
+        let text =
+            format!("Requests served, by {provider}: its events have no status, and those that ended with an exception count as failed.");
         head.push(Head::text(text, Role::Dim));
     }
 

@@ -3,6 +3,7 @@
 use super::list::List;
 use super::view::{Line, Role};
 use crate::analysis::{Counts, KernelSamples, SampleFilter};
+use crate::app::action::Action;
 use crate::app::cursor::Cursor;
 use crate::app::pane::Tab;
 use crate::app::recordings::Tracked;
@@ -91,7 +92,10 @@ impl<'a> Look<'a> {
         let (events, profile) = (source.events(), source.profile());
         let so_far = if self.over() { "in this recording" } else { "so far" };
         match source.is_in(&self.tracked.value.what, self.tracked.value.no_cpu.is_some()) {
-            Some(false) => (format!("Not in this recording: T, then profile {profile}, records it."), Role::Warning),
+            Some(false) => {
+                let key = self.state.key(Action::Profiles);
+                (format!("Not in this recording: {key}, then profile {profile}, records it."), Role::Warning)
+            }
             Some(true) => (format!("No {events} {so_far}."), Role::Dim),
             None => (format!("No {events} {so_far}: none occurred, or they were not recorded (profile {profile} does)."), Role::Dim),
         }

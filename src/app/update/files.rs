@@ -36,12 +36,17 @@ pub(in crate::app) fn open_palette(state: &mut State) -> Vec<Effect> {
 
 /// Lists the files that were found.
 pub(in crate::app) fn found(state: &mut State, ticket: Ticket, files: Vec<TraceFile>) -> Vec<Effect> {
-    let is_asked = |overlay: &mut Overlay| matches!(overlay, Overlay::Palette(palette) if palette.asked == Some(ticket));
-    if let Some(Overlay::Palette(palette)) = state.overlay.take_if(is_asked) {
-        state.overlay = Some(Overlay::Palette(state.with_files(palette, files)));
+    // The palette asks what is possible beneath it.
+    let mut overlay = state.overlay.take();
+    if let Some(Overlay::Palette(palette)) = overlay.as_mut().and_then(Overlay::beneath_help)
+        && palette.asked == Some(ticket)
+    {
+        *palette = state.with_files(std::mem::take(palette), files);
+        state.overlay = overlay;
         state.dirty = true;
         return Vec::new();
     }
+    state.overlay = overlay;
     let Some((_, purpose)) = state.finding_files.take_if(|(asked, _)| *asked == ticket) else { return Vec::new() };
     if files.is_empty() && purpose == FileUse::Open {
         let key = state.key(Action::Trace);

@@ -3,9 +3,9 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind};
 
 use crate::analysis::Filter;
+use crate::app::Typing;
 use crate::app::action::{Action, Context, Entry, Status, TABLE};
 use crate::app::dialog::{Overlay, Reader};
-use crate::app::state::Typing;
 use crate::app::{Effect, State, typing};
 
 use super::warn;

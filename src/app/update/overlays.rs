@@ -10,8 +10,8 @@ use crate::app::dialog::{
     ActMenu, Change, Chosen, ControlRequest, ExportRequest, Field, Form, Found, Overlay, Picker, ProducerForm, Program, Purpose, Reader,
     Served, Subject,
 };
+use crate::app::mode::{Line, Typing};
 use crate::app::pane::Focus;
-use crate::app::state::{Line, Typing};
 use crate::app::{Effect, State, Ticket};
 use crate::clr::SLOW;
 use crate::ipc::{DumpKind, DumpRequest, PerfMapKind};

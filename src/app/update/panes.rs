@@ -5,9 +5,9 @@ use tui_input::Input;
 use crate::app::action::Context;
 use crate::app::cursor::Step;
 use crate::app::dialog::{ActMenu, Change, CopyItem, CopyMenu, ListState, Overlay, Picker, Reader};
-use crate::app::state::{Line, Pause, Typing};
+use crate::app::mode::{Line, Pause, Typing};
 use crate::app::toast::Level;
-use crate::app::{Activity, Answer, Column, Content, Cursor, Effect, Focus, Form, OutputView, State, Tab};
+use crate::app::{Activity, Answer, Column, Content, Cursor, Effect, Focus, Form, FrameStats, OutputView, State, Tab};
 
 use super::{files, overlays, process, watching};
 use crate::model::{Process, TraceOptions};
@@ -166,6 +166,10 @@ pub(in crate::app) fn copy(state: &mut State) {
 pub(in crate::app) fn messages(state: &mut State) {
     state.toasts.dismiss(state.now.elapsed);
     state.overlay = Some(Overlay::Messages(Reader::default()));
+}
+
+pub(in crate::app) fn toggle_frame_stats(state: &mut State) {
+    state.frame_stats = if state.frame_stats.is_some() { None } else { Some(FrameStats::default()) };
 }
 
 /// Opens the trace form for the selected process.

@@ -126,7 +126,7 @@ fn ended(subject: &Subject, outcome: &Outcome, bytes: u64, events: u64, dropped:
 
 /// What is missing for tracepoints, for a form that asks about them.
 pub(super) fn tracepoints_missing(state: &mut State, key: ProcessKey, missing: Vec<SafeText>) -> Vec<Effect> {
-    if let Some(Overlay::Form(form) | Overlay::Choose(Chooser { form, .. })) = &mut state.overlay
+    if let Some(Overlay::Form(form) | Overlay::Choose(Chooser { form, .. })) = state.dialog_mut()
         && form.subject.as_ref().is_some_and(|subject| subject.key == key)
     {
         form.take_missing(missing);
@@ -156,7 +156,7 @@ pub(super) fn producer(state: &mut State, ticket: Ticket, report: ProducerReport
     let text = level.map(|level| (level, format!("Perfetto: {report}").replace("\n  ", " · ")));
     producer.take(report);
     let sentences = producer.sentences();
-    if let Some(Overlay::Form(form)) = &mut state.overlay {
+    if let Some(Overlay::Form(form)) = state.dialog_mut() {
         form.show_producer(sentences);
     }
     text.into_iter().for_each(|(level, text)| state.say(level, text));

@@ -15,7 +15,7 @@ pub(in crate::cli) struct Cpu {
     /// Sampling time, such as 30s [default: 5s; with --live until Ctrl-C]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     pub(in crate::cli) duration: Option<Duration>,
-    /// Show the hottest methods of now every second, and the profile of all the time at the end; with --json one object a line
+    /// Print the hottest methods every second, and the profile of the whole time at the end; with --json, one object per line
     #[arg(long)]
     pub(in crate::cli) live: bool,
     /// Samples per second of CPU time of each thread, 1 to 999

@@ -1,4 +1,4 @@
-//! What the configuration file says besides defaults of options: keys, thresholds, names of secrets and of files.
+//! Settings of the configuration file that are not options: keys, thresholds, names of secrets and of files.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ const OUTPUT: &str = "output-name";
 pub(super) const VALUES: [&str; 2] = [SECRETS, OUTPUT];
 pub(super) const TABLES: [&str; 2] = [KEYS, THRESHOLDS];
 
-/// What the configuration file says besides defaults of options.
+/// Settings of the configuration file that are not options.
 #[derive(Debug, Clone, Default)]
 pub(in crate::cli) struct Settings {
     pub(in crate::cli) keys: KeyMap,

@@ -1,4 +1,4 @@
-//! The hottest methods of now, every second.
+//! The methods that are hottest now, every second.
 
 use std::cmp::Reverse;
 use std::io::{self, IsTerminal, Write};
@@ -19,7 +19,7 @@ const CLEAR_LINE: &str = "\x1b[K";
 /// Clears what is right of the cursor and below.
 const CLEAR_BELOW: &str = "\x1b[J";
 
-/// A moment of a profile. Percentages are those of one core over the window, which are the last two seconds.
+/// A moment of a profile. Percentages are those of one core over the window, the last two seconds.
 #[derive(Serialize)]
 struct Moment {
     pid: u32,
@@ -90,7 +90,9 @@ impl<'a> LiveView<'a> {
     }
 
     fn rewrite(&self, moment: &Moment) -> anyhow::Result<bool> {
-        let (width, height) = crossterm::terminal::size().unwrap_or((80, 24));
+        // A serial console may have no size.
+        let size = crossterm::terminal::size().ok().filter(|(width, height)| *width > 0 && *height > 0);
+        let (width, height) = size.unwrap_or((80, 24));
         let mut text = Vec::new();
         write_text(&mut Safe(&mut text), moment)?;
         let text = String::from_utf8_lossy(&text).into_owned();

@@ -10,7 +10,7 @@ pub fn untraceable(pid: u32) -> Option<&'static str> {
     // Seen of .NET 10: one that lies there is started.
     let dump_program = system.process(pid)?.exe()?.with_file_name("createdump.exe");
     (!dump_program.exists()).then_some(
-        "On Windows the runtime starts createdump.exe for a dump, and a single-file program is published without it: \
-         copy createdump.exe of the same .NET version into the folder of the program.",
+        "On Windows the runtime starts createdump.exe for a dump, which is not beside this program. If it was published as a single file, copy \
+         createdump.exe of the same .NET version into its folder; else the dump program may lack room or rights.",
     )
 }

@@ -50,10 +50,11 @@ impl Tty {
 
 /// Whether an escape sequence leaves the cursor of the console where it is.
 fn interprets() -> io::Result<bool> {
-    let before = position()?;
+    let place = || position().map_err(|error| io::Error::other(format!("cannot read the cursor position of this console: {error}")));
+    let before = place()?;
     stdout().write_all(b"\x1b[m")?;
     stdout().flush()?;
-    Ok(position()? == before)
+    Ok(place()? == before)
 }
 
 /// Writes to standard error.

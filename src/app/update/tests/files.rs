@@ -145,6 +145,21 @@ fn a_file_is_opened_from_the_dashboard_and_left_for_the_processes() {
     assert!(app.take_effects().iter().any(|effect| matches!(effect, Effect::StartTrace { .. })));
 }
 
+/// What comes while the help covers a dialog is for that dialog.
+#[test]
+fn files_come_to_a_palette_below_the_help() {
+    let mut app = TestApp::populated(120, 40);
+    app.press(":");
+    let effects = app.take_effects();
+    let [Effect::FindFiles { ticket, .. }] = effects.as_slice() else { panic!("{effects:?}") };
+    app.state.open_help();
+    let file = TraceFile { path: "/x/below-the-help.nettrace".into(), bytes: 1000, process_id: 4242, start_unix_ms: 1 };
+    app.send(Msg::FilesFound { ticket: *ticket, files: vec![file] });
+    assert_eq!(app.state.context(), Context::Reader);
+    app.press("⎋below-the-help⏎");
+    assert!(app.state.shows_files());
+}
+
 #[test]
 fn recordings_of_this_run_are_offered_wherever_they_are() {
     let mut app = TestApp::populated(120, 40);
