@@ -135,7 +135,7 @@ fn exchange(socket: &Path, bytes: &[u8], sent: Sent, same: fn(&mut Vec<u8>)) -> 
     }
     let mut answer = Vec::new();
     // The simulation's connections are this process's: a program that is being started elsewhere in it holds copies of them for a moment.
-    connection.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    connection.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     let then = match connection.read_to_end(&mut answer) {
         Ok(_) => "closed",
         Err(error) if error.kind() == ErrorKind::WouldBlock => "left open",
