@@ -23,7 +23,7 @@ pub(super) fn view(look: Look<'_>) -> View<'_> {
     if is_missing {
         let watched = look.state.list.selected().filter(|_| !look.over()).and_then(|key| look.state.watches.of(key)?.counters.as_deref());
         return match watched {
-            // Until the first collection has come, what its counters show.
+            // Before the first collection, the counters of the runtime are all that is known.
             Some(counters) => {
                 let View { mut head, list, cursor, .. } = live::gc(look.state, Some(counters));
                 head.insert(0, Head::text(view.empty.0, view.empty.1));

@@ -125,8 +125,8 @@ impl ExchangeError {
 
 #[tokio::test]
 async fn bad_servers_get_a_sentence_each() {
-    let nobody = Server::silent();
-    bad(&nobody, Trouble::Stale, "no process listens on this socket: the process has ended (socket ").await;
+    let ended = Server::silent();
+    bad(&ended, Trouble::Stale, "no process listens on this socket: the process has ended (socket ").await;
 
     bad(&Server::says([]), Trouble::Refused, "closed without an answer").await;
     bad(&Server::says(*b"HTTP/1.1 400 Bad Request\r\n\r\n"), Trouble::Unsupported, "does not speak the .NET diagnostic protocol").await;

@@ -9,9 +9,9 @@ use crate::net::fake_proc::{Fake, FakeProc, fake};
 
 #[tokio::test]
 async fn a_socket_that_was_left_behind_is_stale() {
-    let nobody = Server::silent();
-    drop(std::os::unix::net::UnixListener::bind(&nobody.client.endpoint().socket).unwrap());
-    bad(&nobody, Trouble::Stale, "the process has ended").await;
+    let ended = Server::silent();
+    drop(std::os::unix::net::UnixListener::bind(&ended.client.endpoint().socket).unwrap());
+    bad(&ended, Trouble::Stale, "the process has ended").await;
 }
 
 #[tokio::test(start_paused = true)]
